@@ -1,0 +1,208 @@
+# The Quest for a Good Web Server.
+#
+#   make          what is missing is installed (after a yes), then: build, measure, draw, write the book and the deck
+#   make test     the tests
+#   make help     every target
+#
+# One non-recursive Makefile: each folder names its programs and rules in a module.mk, included below. A program is
+# two lines there (PROGRAMS += x, x_SRC := files) and is then built in every variant: build/bin/x, build/diet/x, ...
+# Useful settings: V=1 (show the commands), DEPS=ask|yes|skip, PROFILE=smoke|quick|full, RESULTS=reference, CH=02-fork.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+BUILD   := build
+DEPS    ?= ask
+RESULTS ?= here
+export DEPS RESULTS
+
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-8s %s\n' $(1) $(2)
+endif
+
+# scipy comes with Debian's own python; a python3 found earlier in PATH may lack it. The phases of `make` inherit the
+# answer, but only they: what `deps` installs changes it.
+ifndef PYTHON
+PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -c 'import sys, importlib.util as u; \
+	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && command -v $$p && break; done),$(shell command -v python3))
+endif
+ifneq ($(filter path tests-of-all,$(MAKECMDGOALS)),)
+export PYTHON
+endif
+PANDOC := $(shell command -v pandoc)
+export PYTHONPATH := benchmarks
+export PYTHONDONTWRITEBYTECODE := 1
+
+# ---- programs and their variants ------------------------------------------------------------------------------------
+
+CPPFLAGS := -Icode/common -D_GNU_SOURCE
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
+CFLAGS   := -std=c11 -O2 -g
+
+# A variant is a folder of build/, a compiler with its flags, and what the linker is told beside.
+VARIANTS := glibc static static-pie diet musl asan tsan
+
+# glibc's linker warns of getaddrinfo in static programs, dietlibc's of printf's size. Both are meant here.
+LD_QUIET := $(shell ld --help 2>/dev/null | grep -q -e --no-warnings && echo -Wl,--no-warnings)
+
+dir_glibc      := $(BUILD)/bin
+cc_glibc       := $(CC)
+dir_static     := $(BUILD)/static
+cc_static      := $(CC)
+ld_static      := -static $(LD_QUIET)
+dir_static-pie := $(BUILD)/static-pie
+cc_static-pie  := $(CC) -fPIE
+ld_static-pie  := -static-pie $(LD_QUIET)
+dir_diet       := $(BUILD)/diet
+cc_diet        := diet $(CC)
+ld_diet        := $(LD_QUIET)
+dir_musl       := $(BUILD)/musl
+cc_musl        := musl-gcc
+ld_musl        := -static
+dir_asan       := $(BUILD)/asan
+cc_asan        := $(CC) -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+dir_tsan       := $(BUILD)/tsan
+cc_tsan        := $(CC) -fsanitize=thread
+
+# A compiler that is not here takes its variant away; `make doctor` says which and how to get it.
+VARIANTS_MISSING := $(if $(shell command -v diet),,diet) $(if $(shell command -v musl-gcc),,musl)
+VARIANTS_HERE    := $(filter-out $(VARIANTS_MISSING),$(VARIANTS))
+
+PROGRAMS :=
+include $(wildcard */module.mk)
+
+# $(call variants_of,program): those it declares (or all) that can be built here.
+variants_of = $(filter $(VARIANTS_HERE),$(or $($(1)_VARIANTS),$(VARIANTS)))
+# $(call programs_in,variant): the paths of all programs built in it.
+programs_in = $(foreach p,$(PROGRAMS),$(if $(filter $(1),$(call variants_of,$(p))),$(dir_$(1))/$(p)))
+
+# One set of objects a variant: code/common/net.c -> build/obj/diet/code/common/net.o
+define variant_rules
+$(BUILD)/obj/$(1)/%.o: %.c Makefile
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)
+	$$(Q)$$(cc_$(1)) $$(CPPFLAGS) $$(CPPFLAGS_$(1)) $$(CFLAGS) $$(WARNINGS) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach v,$(VARIANTS_HERE),$(eval $(call variant_rules,$(v))))
+
+define program_rule
+$(dir_$(2))/$(1): $(patsubst %.c,$(BUILD)/obj/$(2)/%.o,$($(1)_SRC) $(or $($(1)_SRC_$(2)),$($(1)_SRC_any)))
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $$(ld_$(2)) -o $$@ $$^ $$($(1)_LIBS)
+endef
+$(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call program_rule,$(p),$(v)))))
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- the reader's path ----------------------------------------------------------------------------------------------
+
+HEADLINE_PROFILE := $(or $(PROFILE),quick)
+JOBS := $(shell nproc 2>/dev/null || echo 1)
+
+.PHONY: all path readme deps doctor peers servers variants run diff amalgamate lint help clean distclean
+
+# What is missing is looked for when make starts, so the tools come first and the rest is a make of its own.
+all: ## install what is missing (asks first), build, measure the headline set, draw, write book and deck
+	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
+	$(Q)$(MAKE) --no-print-directory path
+
+path:
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) variants
+	$(Q)$(MAKE) --no-print-directory headline
+	$(Q)$(MAKE) --no-print-directory export
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book slides
+	$(Q)$(MAKE) --no-print-directory verdict
+
+deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)
+	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
+
+doctor: ## what runs on this machine, what is skipped, why, and the remedy
+	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m harness doctor; else DEPS=skip sh benchmarks/harness/deps.sh; fi
+
+peers: ## install the servers that ours are compared with (asks first); none is left running
+	$(Q)sh benchmarks/harness/deps.sh peers
+
+servers: $(call programs_in,glibc) ## build all servers and tools (glibc, dynamic): build/bin
+
+MEASURED_VARIANTS := glibc static static-pie diet musl
+variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v))) ## build them in every variant that is measured
+
+# ---- one server: run it, see its lesson, have it in one file ----------------------------------------------------------
+
+# $(call chapter,VALUE,NAME): VALUE if it is a program of the series, else one line that says what there is.
+RUNNABLE := 00-client constant $(SERVERS)
+chapter = $(if $(filter $(1),$(RUNNABLE)),$(1),$(error $(2)=$(1): there is no such program. There are: $(RUNNABLE)))
+
+# What a program is run with unless ARGS says something else: the book, if it is built, is a good thing to serve.
+args_00-client := http://127.0.0.1:8080/
+args_constant  := 8080
+ARGS ?= $(or $(args_$(CH)),$(firstword $(wildcard $(BUILD)/book) chapters))
+
+run: ## run one server on port 8080: CH=02-fork [ARGS="-p 8081 DOCROOT"]
+	$(Q)$(MAKE) --no-print-directory -s $(BUILD)/bin/$(call chapter,$(CH),CH)
+ifeq ($(CH),02-inetd)
+	$(Q)command -v tcpserver > /dev/null || { echo "02-inetd needs a program that listens for it: install ucspi-tcp (tcpserver)" >&2; exit 1; }
+	$(Q)echo "tcpserver: listening on http://127.0.0.1:8080/"; exec tcpserver 127.0.0.1 8080 $(BUILD)/bin/02-inetd $(ARGS)
+else
+	$(Q)exec $(BUILD)/bin/$(CH) $(ARGS)
+endif
+
+diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
+	$(Q)mkdir -p $(BUILD)/diff
+	$(Q)for s in $(call chapter,$(FROM),FROM) $(call chapter,$(TO),TO); do \
+		sed '/^ *\/\* \(end\)\?region: /d' code/$$s/server.c > $(BUILD)/diff/$$s.c; done
+	$(Q)diff -u --label $(FROM)/server.c --label $(TO)/server.c $(BUILD)/diff/$(FROM).c $(BUILD)/diff/$(TO).c || test $$? -eq 1
+
+amalgamate: ## one self-contained C file of a server: CH=02-fork
+	$(Q)mkdir -p $(BUILD)/single
+	$(Q)$(PYTHON) code/amalgamate.py $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).c
+	@echo $(BUILD)/single/$(CH).c
+
+# ---- what keeps the tree in order --------------------------------------------------------------------------------------
+
+# $(call lint,TOOL,command): runs it, or says that TOOL is missing; LINT=strict (CI) makes that an error.
+lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
+C_SOURCES      := $(wildcard code/*/*.[ch] benchmarks/*/*.[ch] tests/*/*.[ch])
+SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/fresh-machine/run)
+PYTHON_SOURCES := code benchmarks chapters slides tests
+# mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
+TYPED := "-p harness" code chapters slides "-p conformance" "-p book" tests/conftest.py \
+         $(addprefix tests/,harness unit setup micro figures hammer fresh-machine)
+mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
+
+lint: ## style, types, limits, text, data: everything that can be checked without running a server
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
+	@echo "  LINT     headers"
+	$(Q)for h in $(wildcard code/*/*.h benchmarks/*/*.h); do \
+		$(CC) -fsyntax-only -x c $(CPPFLAGS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
+	$(Q)$(PYTHON) code/lint.py
+	$(call lint,clang-format,clang-format --dry-run -Werror $(C_SOURCES))
+	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
+	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
+	$(call lint,mypy,$(mypy))
+	$(Q)$(HARNESS) check
+	$(Q)$(PYTHON) chapters/readme.py --check
+	$(Q)$(MAKE) --no-print-directory lint-book schedule
+
+.PHONY: $(addprefix lint-,$(VARIANTS))
+$(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
+
+readme: servers ## bring the numbers and the figure of README.md up to the reference run
+	$(Q)$(PYTHON) chapters/readme.py
+
+help: ## this list
+	$(Q)awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / && !seen[$$1]++ {printf "  %-12s %s\n", $$1, $$2}' $(sort $(filter-out %.d,$(MAKEFILE_LIST)))
+
+clean: ## remove what was generated; results and work/ stay
+	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node -exec rm -rf {} +; fi
+
+distclean: ## remove all of build/, the results too
+	$(Q)rm -rf $(BUILD)

@@ -1,0 +1,208 @@
+"""One finished result set, reduced: every series of every metric, and the derived numbers."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness import reduction, statistics
+from harness.coherence import split_operand
+from harness.model import AA, Derived, Experiment, Metric, Value
+from harness.record import ResultSet
+from harness.reduction import Point, Series
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value with its interval, if there are repetitions enough for one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    count: int = 0
+    marks: tuple[str, ...] = ()
+
+
+class Analysis:
+    def __init__(self, experiment: Experiment, results: ResultSet) -> None:
+        self.experiment = experiment
+        self.results = results
+        self.repetitions = reduction.labels(experiment, results)
+        self._series: dict[tuple[str, str], Series] = {}
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.repetitions)
+
+    @property
+    def plain_labels(self) -> list[str]:
+        """Without the second halves of A/A pairs."""
+        return [label for label in self.labels if not variant_of(label).endswith(AA)]
+
+    def series(self, label: str, metric: str) -> Series:
+        key = label, metric
+        if key not in self._series:
+            wanted = self.experiment.metric(metric)
+            repetitions = self.repetitions.get(label, [])
+            self._series[key] = reduction.series(self.experiment, label, wanted, repetitions)
+        return self._series[key]
+
+    def title(self, label: str) -> str:
+        """As the experiment calls the variant, with the other parameters of the series."""
+        name, _, params = label.partition(",")
+        variant = self.experiment.variant(name)
+        again = ", again" if name.endswith(AA) else ""
+        return variant.title + again + (f", {params.replace(',', ', ')}" if params else "")
+
+    def point(self, operand: str, at: Value | None = None) -> Point | None:
+        """`variant.metric` or `variant.metric@x`; None if there are no data for it."""
+        label, metric, x = split_operand(operand)
+        if label not in self.repetitions or metric not in self._metric_names:
+            return None
+        series = self.series(label, metric)
+        wanted = at if at is not None else (_x_value(x) if x else None)
+        found = series.overall if wanted is None else series.at(wanted)
+        return found if found and found.values else None
+
+    @cached_property
+    def _metric_names(self) -> set[str]:
+        return {metric.name for metric in self.experiment.metrics}
+
+    def floor(self, metric: str, x: Value | None = None) -> float | None:
+        """The A/A noise floor of a metric at x; without x the largest of any pair."""
+        floors = []
+        for label in self.plain_labels:
+            variant, comma, params = label.partition(",")
+            again = f"{variant}{AA}{comma}{params}"
+            if again not in self.repetitions:
+                continue
+            first, second = (self.series(name, metric) for name in (label, again))
+            pairs = [(first.overall, second.overall)]
+            if x is not None:
+                at = first.at(x), second.at(x)
+                pairs = [(at[0], at[1])] if at[0] and at[1] else pairs
+            elif self.experiment.axis and self.experiment.axis.parameter:
+                # A/A may have been run at some x only: compare where both are.
+                pairs = [(p, q) for q in second.points if (p := first.at(q.x or 0)) is not None]
+            found = [statistics.noise_floor(a.values, b.values) for a, b in pairs]
+            floors += [value for value in found if value is not None and math.isfinite(value)]
+        return max(floors, default=None)
+
+    def derived(self, wanted: Derived) -> Number | None:
+        """A [[number]] of the experiment; None if a part of it was not measured."""
+        points = [self.point(operand, wanted.at) for operand in wanted.operands]
+        if any(point is None for point in points):
+            return None
+        present = [point for point in points if point is not None]
+        marks = tuple(sorted(set().union(*(point.marks for point in present))))
+        if len(present) == 1:
+            return _transformed(wanted, present[0], marks)
+        return _of_two(wanted, present[0], present[1], marks)
+
+
+def variant_of(label: str) -> str:
+    return label.partition(",")[0]
+
+
+def _x_value(text: str) -> Value:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def summary(point: Point, unit: str) -> Number:
+    values = list(point.values.values())
+    low, high = statistics.median_interval(values) or (None, None)
+    marks = tuple(sorted(point.marks))
+    return Number(statistics.median(values), low, high, unit, len(values), marks)
+
+
+def _transformed(wanted: Derived, point: Point, marks: tuple[str, ...]) -> Number | None:
+    number = summary(point, wanted.unit)
+    ends: list[float | None] = [number.value, number.low, number.high]
+    if wanted.operation == "inverse":
+        if any(end == 0 for end in ends):
+            return None
+        ends = [None if end is None else 1 / end for end in (number.value, number.high, number.low)]
+    value, low, high = (None if end is None else end * wanted.scale for end in ends)
+    assert value is not None
+    return Number(value, low, high, wanted.unit, number.count, marks)
+
+
+def _of_two(wanted: Derived, a: Point, b: Point, marks: tuple[str, ...]) -> Number | None:
+    if wanted.operation == "difference":
+        common = sorted(set(a.values) & set(b.values))
+        if not common:
+            return None
+        each = [(a.values[r] - b.values[r]) * wanted.scale for r in common]
+        low, high = statistics.median_interval(each) or (None, None)
+        return Number(statistics.median(each), low, high, wanted.unit, len(each), marks)
+    if not set(a.values) & set(b.values):
+        return None
+    ratio = statistics.paired_ratio(a.values, b.values)
+    if not math.isfinite(ratio.value):
+        return None
+    shift, scale = (1.0, 100.0) if wanted.operation == "percent" else (0.0, 1.0)
+    ends = [
+        None if end is None else (end - shift) * scale * wanted.scale
+        for end in (ratio.value, ratio.low, ratio.high)
+    ]
+    unit = wanted.unit or ("%" if wanted.operation == "percent" else "")
+    assert ends[0] is not None
+    return Number(ends[0], ends[1], ends[2], unit, ratio.rounds, marks)
+
+
+def numbers(analysis: Analysis) -> Mapping[str, Number]:
+    """All bound numbers of an experiment by key, without the experiment's id."""
+    found: dict[str, Number] = {}
+    for label in analysis.labels:
+        for metric in analysis.experiment.metrics:
+            series = analysis.series(label, metric.name)
+            if series.overall.values:
+                found[f"{label}.{metric.name}"] = summary(series.overall, metric.unit)
+            found.update(_over_x(f"{label}.{metric.name}", series))
+    for wanted in analysis.experiment.derived:
+        number = analysis.derived(wanted)
+        if number:
+            found[wanted.key] = number
+    found.update(_floors(analysis))
+    return found
+
+
+def _over_x(key: str, series: Series) -> dict[str, Number]:
+    """`...@100` for each x, and `...@first` and `...@last`, which do not depend on the profile."""
+    found = {}
+    points = [point for point in series.points if point.x is not None]
+    for point in points:
+        found[f"{key}@{reduction.x_text(point.x)}"] = summary(point, series.metric.unit)
+    for word, place in (("first", 0), ("last", -1)):
+        if points:
+            found[f"{key}@{word}"] = summary(points[place], series.metric.unit)
+            x = points[place].x
+            if isinstance(x, int | float):
+                found[f"{key}@{word}-x"] = Number(float(x))
+    return found
+
+
+def _floors(analysis: Analysis) -> dict[str, Number]:
+    """`floor.<metric>`: what two runs of the same thing differed by, in per cent."""
+    found = {}
+    for metric in analysis.experiment.metrics:
+        floor = analysis.floor(metric.name)
+        if floor is not None:
+            found[f"floor.{metric.name}"] = Number(floor * 100, unit="%")
+    return found
+
+
+def scalar_numbers(analysis: Analysis) -> dict[str, Number]:
+    """For kind = "trace", which has no metrics: its scalars as they are."""
+    found = {}
+    for label, repetitions in analysis.repetitions.items():
+        for name in repetitions[0]["scalars"] if repetitions else ():
+            metric = Metric(name, name, "ms" if name.endswith("_ms") else "", scalar=name)
+            point = reduction.series(analysis.experiment, label, metric, repetitions).overall
+            if point.values:
+                found[f"{label}.{name}"] = summary(point, metric.unit)
+    return found

@@ -1,0 +1,141 @@
+"""`bench`: measures what is not measured yet, so that it can be stopped and started at any moment.
+
+A set that is finished, and whose programs and settings are still the same, is left alone; one that
+was stopped goes on; one that no longer fits is moved to old/ beside it and measured anew.
+"""
+
+import fcntl
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import processes
+from harness.context import sweep_scratch
+from harness.errors import InputError, Stopped
+from harness.jobs import Job, prepare, select, skip_text
+from harness.measuring import measure
+from harness.model import Experiment
+from harness.progress import Progress
+from harness.record import ResultSet, failure_texts
+
+DESCRIPTORS = 65536
+LOCK = Path("build/measuring.lock")
+
+
+@dataclass
+class Report:
+    """What is said at the end."""
+
+    measured: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def bench(
+    experiments: list[Experiment], profile: str, only: Iterable[str], headline: bool, results: Path
+) -> int:
+    """0: all is measured or skipped; 1: something failed."""
+    report = Report()
+    jobs = []
+    for experiment in select(experiments, only, headline):
+        wanted = experiment.headline_profile(profile) if headline else profile
+        try:
+            job, skips = prepare(experiment, wanted, results)
+        except InputError as error:
+            report.errors.append(str(error))
+            continue
+        report.skips += skips
+        if job:
+            jobs.append(job)
+    if jobs:
+        _measure_all(jobs, report)
+    _print_report(report, nothing=not jobs)
+    return 1 if report.failures or report.errors else 0
+
+
+def _measure_all(jobs: list[Job], report: Report) -> None:
+    with _exclusive():
+        _raise_descriptor_limit()
+        processes.become_subreaper()
+        sweep_scratch()
+        progress = Progress()
+        previous = {number: signal.signal(number, _stop) for number in _STOPPING}
+        try:
+            for number, job in enumerate(jobs, 1):
+                later = sum(j.profile.seconds for j in jobs[number:])
+                progress.experiment(number, len(jobs), job.experiment.id, job.profile.seconds)
+                try:
+                    _add(report, job, measure(job, progress, later))
+                except InputError as error:
+                    report.errors.append(str(error))
+        finally:
+            progress.finish()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def _add(report: Report, job: Job, result: ResultSet) -> None:
+    report.measured += 1
+    # Those that were missing from the start have been reported already.
+    report.skips += [
+        skip_text(job.experiment.id, skip["variant"], skip["reason"], skip["remedy"])
+        for skip in result.skips
+        if skip["variant"] not in job.missing
+    ]
+    report.failures += failure_texts(result)
+
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _stop(number: int, _frame: object) -> None:
+    # From now on nothing may disturb the ending of what runs.
+    for again in _STOPPING:
+        signal.signal(again, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+class _exclusive:
+    """Two measurements at once would measure each other."""
+
+    def __enter__(self) -> None:
+        LOCK.parent.mkdir(parents=True, exist_ok=True)
+        self._file = LOCK.open("a+", encoding="ascii")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            owner = self._file.read().strip()
+            raise InputError(f"another measurement runs here (process {owner})") from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _print_report(report: Report, nothing: bool) -> None:
+    for skip in report.skips:
+        print(f"skipped: {skip}")
+    for failure in report.failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    for error in report.errors:
+        print(error, file=sys.stderr)
+    if nothing and not report.errors:
+        print("everything is measured; `make distclean` forgets the results")
+    elif report.measured:
+        noun = "experiment" if report.measured == 1 else "experiments"
+        print(f"{report.measured} {noun} measured")

@@ -1,0 +1,189 @@
+"""`export`: numbers for figures, book and deck, in build/data.
+
+A file is rewritten only if its text changes, so that nothing is drawn again without need. Bound
+numbers are looked for in the reader's own run first, and one by one in the reference where that
+has none.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness import environment, experiment, gnuplot, sources, stamp, tsv, units
+from harness.analysis import Analysis, Number, numbers, scalar_numbers
+from harness.errors import InputError
+from harness.model import Experiment
+from harness.sources import HERE, REFERENCE, Source, Sources
+
+
+def export(results: Path, reference: Path, data: Path) -> int:
+    """0, or 1 if some result file is damaged: the others are exported all the same."""
+    fingerprint = stamp.fingerprint(results, reference)
+    errors: list[str] = []
+    bound: dict[str, Any] = {}
+    shown: dict[str, Source] = {}
+    for definition in experiment.load_all():
+        try:
+            found = sources.load(definition, results, reference)
+            bound.update(_export_one(definition, found, data))
+        except InputError as error:
+            errors.append(str(error))
+            continue
+        if found.shown:
+            shown[definition.id] = found.shown
+    bound.update(_environment_numbers(shown))
+    _write(data / "numbers.json", _json(bound))
+    _export_claims(results, reference, data, errors)
+    for text in dict.fromkeys(errors):
+        print(text, file=sys.stderr)
+    if errors:
+        (data / stamp.NAME).unlink(missing_ok=True)
+        return 1
+    _write(data / stamp.NAME, fingerprint)
+    return 0
+
+
+def _export_claims(results: Path, reference: Path, data: Path, errors: list[str]) -> None:
+    if stamp.LEDGER.exists():
+        from harness import claims
+
+        try:
+            _write(data / "claims.json", _json(claims.judge_all(results, reference)))
+        except InputError as error:
+            errors.append(str(error))
+
+
+def _write(path: Path, text: str) -> None:
+    data = text.encode()
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".new")
+    unfinished.write_bytes(data)
+    os.replace(unfinished, path)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+# ---- one experiment -----------------------------------------------------------------------------
+
+
+def _export_one(definition: Experiment, found: Sources, data: Path) -> dict[str, Any]:
+    """Writes its tables; its bound numbers."""
+    folder = data / definition.id
+    analyses = {
+        source.origin: Analysis(definition, source.results)
+        for source in (found.reference, found.here)
+        if source
+    }
+    analysis = analyses.get(found.shown.origin) if found.shown else None
+    written = set()
+    if analysis:
+        tables = tsv.tables(analysis)
+        for name, text in tables.items():
+            _write(folder / name, text)
+        written = set(tables)
+        if definition.kind == "trace":
+            written |= _export_trace(analysis, folder)
+    _remove_stale(folder, written | {"meta.gp"})
+    # Figures depend on meta.gp alone: it changes whenever a table beside it does.
+    hashes = _hash(folder, written)
+    _write(folder / "meta.gp", gnuplot.meta(definition, found, analysis) + f"# tables: {hashes}\n")
+    bound: dict[str, Any] = {}
+    for source in (found.reference, found.here):  # the later one wins
+        if source:
+            bound.update(_bound(definition, analyses[source.origin], source))
+    return bound
+
+
+def _bound(definition: Experiment, analysis: Analysis, source: Source) -> dict[str, Any]:
+    found = dict(numbers(analysis))
+    if definition.kind == "trace":
+        found.update(scalar_numbers(analysis))
+    return {f"{definition.id}.{key}": entry(number, source) for key, number in found.items()}
+
+
+def entry(number: Number, source: Source) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "value": number.value,
+        "low": number.low,
+        "high": number.high,
+        "unit": number.unit,
+        "text": units.text(number.value, number.unit, number.low, number.high),
+        "interval": units.interval(number.value, number.unit, number.low, number.high),
+        "source": source.origin,
+        "run": source.footer,
+    }
+    if number.count:
+        result["n"] = number.count
+    if number.marks:
+        result["marks"] = list(number.marks)
+    return result
+
+
+def _export_trace(analysis: Analysis, folder: Path) -> set[str]:
+    from harness import trace
+
+    folder.mkdir(parents=True, exist_ok=True)
+    before = {path.name for path in folder.iterdir()}
+    # What else the machine did stretches a trace: the one in which A, alone, waited least is drawn.
+    least = min(analysis.results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
+    trace.export(least["samples"], folder)
+    return {path.name for path in folder.iterdir()} - before | {
+        name for name in before if name in ("rows.tsv", "bars.tsv", "arrows.tsv")
+    }
+
+
+def _hash(folder: Path, names: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        digest.update(name.encode() + b"\0" + (folder / name).read_bytes())
+    return digest.hexdigest()
+
+
+def _remove_stale(folder: Path, written: Iterable[str]) -> None:
+    """Tables of a variant that is no longer there."""
+    keep = set(written)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name not in keep:
+            path.unlink()
+
+
+# ---- env.* --------------------------------------------------------------------------------------
+
+
+def _environment_numbers(shown: Mapping[str, Source]) -> dict[str, Any]:
+    """env.cpu, env.kernel, ...: of the reader's newest run, else of the newest reference run."""
+    own = [source for source in shown.values() if source.origin == HERE]
+    others = [source for source in shown.values() if source.origin == REFERENCE]
+    chosen = max(own or others, key=lambda s: str(s.results.run["started"]), default=None)
+    if chosen is None:
+        return {}
+    found = chosen.results.run["environment"]
+    texts = {
+        "cpu": environment.short_cpu(found.get("cpu", "")),
+        "kernel": environment.short_kernel(found.get("kernel", "")),
+        "cores": str(found.get("cores", "")),
+        "compiler": found.get("compiler", ""),
+        "cflags": found.get("cflags", ""),
+        "glibc": found.get("libc", {}).get("glibc", ""),
+        "musl": found.get("libc", {}).get("musl", ""),
+        "diet": found.get("libc", {}).get("diet", ""),
+        "hz": str(found.get("hz") or ""),
+        "distribution": found.get("distribution", ""),
+        "date": chosen.results.run["started"][:10],
+        "profile": chosen.results.run["profile"],
+    }
+    return {
+        f"env.{name}": {
+            "value": None, "low": None, "high": None, "unit": "", "text": text or "unknown",
+            "interval": "", "source": chosen.origin, "run": chosen.footer,
+        }
+        for name, text in texts.items()
+    }  # fmt: skip

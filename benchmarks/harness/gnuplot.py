@@ -1,0 +1,69 @@
+"""meta.gp: what a figure must know beside its tables, as variables of gnuplot."""
+
+from typing import Any
+
+from harness.analysis import Analysis
+from harness.model import Experiment
+from harness.sources import Source, Sources
+
+
+def gnuplot_string(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> str:
+    labels = analysis.plain_labels if analysis else []
+    titles = [analysis.title(label) for label in labels] if analysis else []
+    shown = found.shown
+    axis = definition.axis
+    variables = {
+        "footer": shown.footer if shown else "not measured",
+        "source": shown.origin if shown else "none",
+        "variants": " ".join(labels),
+        "titles": " ".join(f"'{title}'" for title in titles),
+        "missing": "; ".join(_missing(definition, found)),
+        "marks": _marks(analysis) if analysis else "",
+        "title": definition.title,
+        "x_title": (f"{axis.title}, {axis.unit}" if axis.unit else axis.title) if axis else "",
+    }
+    for metric in definition.metrics:
+        name = metric.name.replace("-", "_")
+        variables[f"y_title_{name}"] = f"{metric.title}, {metric.unit}".removesuffix(", ")
+    lines = [f"{name} = {gnuplot_string(text)}" for name, text in variables.items()]
+    for label, title in zip(labels, titles, strict=True):
+        name = "".join(c if c.isalnum() else "_" for c in label)
+        lines.append(f"title_{name} = {gnuplot_string(title)}")
+    floors = _floors(definition, analysis)
+    return "\n".join([*lines, *floors]) + "\n"
+
+
+def _floors(definition: Experiment, analysis: Analysis | None) -> list[str]:
+    lines = []
+    for metric in definition.metrics:
+        floor = analysis.floor(metric.name) if analysis else None
+        name = metric.name.replace("-", "_")
+        lines.append(f"floor_{name} = {'NaN' if floor is None else f'{floor:.4g}'}")
+    return lines
+
+
+def _missing(definition: Experiment, found: Sources) -> list[str]:
+    if found.here is None and not found.skips:
+        skips = [(s.get("variant", ""), s["reason"]) for s in _skips(found.reference)]
+    else:
+        skips = found.skips
+    titles = {variant.name: variant.title for variant in definition.variants}
+    return [f"{titles.get(name, name)}: {reason}" for name, reason in skips]
+
+
+def _skips(source: Source | None) -> list[dict[str, Any]]:
+    return source.results.skips if source else []
+
+
+def _marks(analysis: Analysis) -> str:
+    """`noisy 3 of 60, client-bound 12 of 60`."""
+    counts: dict[str, int] = {}
+    for repetition in analysis.results.repetitions:
+        for mark in repetition["marks"]:
+            counts[mark] = counts.get(mark, 0) + 1
+    total = len(analysis.results.repetitions)
+    return ", ".join(f"{mark} {count} of {total}" for mark, count in sorted(counts.items()))

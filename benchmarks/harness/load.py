@@ -1,0 +1,235 @@
+"""kind = "load": a fresh server on one core, a load generator on another.
+
+What the server used is known when it has ended: wait4 then tells the processor time of the server
+and of all children it has reaped. Work is therefore divided by all requests it ever got, those of
+the warm-up too.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import docroot, namespace, peers, processes, programs, tools
+from harness.context import (
+    EXIT_UNSUPPORTED,
+    Context,
+    Repetition,
+    expand_all,
+    folders,
+    scratch,
+)
+from harness.cputime import cpu_time
+from harness.errors import RepetitionError, Unsupported
+from harness.micro import mark_noise, usage_scalars
+from harness.model import Experiment, Helper, Params, Phase, Variant
+from harness.needs import which
+from harness.processes import Process, Usage, running
+from harness.sessions import memory_of
+
+ADDRESS = "127.0.0.1"
+LITTLE_TOLERANCE = 0.1
+
+
+@dataclass
+class Scene:
+    """Everything one repetition needs while it runs."""
+
+    experiment: Experiment
+    variant: Variant
+    context: Context
+    values: Params
+    scratch: Path
+    stop_signal: signal.Signals = signal.SIGTERM
+    requests: float = 0.0
+    load_cpu_s: float = 0.0
+    load_s: float = 0.0
+    repetition: Repetition = field(default_factory=Repetition)
+
+
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    with scratch() as folder:
+        values: Params = {**params, **folders(variant), "scratch": folder, "address": ADDRESS}
+        scene = Scene(experiment, variant, context, values, Path(folder))
+        cpus = context.placement.measured | context.placement.load
+        before, own = cpu_time(cpus), _own_cpu_s()
+        usage, wall_s = _measure(scene)
+        elapsed, ours = cpu_time(cpus).since(before), _own_cpu_s() - own
+    _summarize(scene, usage)
+    ours += usage.cpu_s + scene.load_cpu_s
+    mark_noise(scene.repetition, elapsed, ours, wall_s * max(1, len(cpus)))
+    scene.repetition.mark(*context.placement.marks)
+    if not namespace.entered():
+        scene.repetition.mark("no-namespace")
+    return scene.repetition
+
+
+def _own_cpu_s() -> float:
+    times = os.times()
+    return times.user + times.system
+
+
+def _measure(scene: Scene) -> tuple[Usage, float]:
+    with contextlib.ExitStack() as stack:
+        for helper in scene.experiment.helpers:
+            if not helper.after_server:
+                stack.enter_context(_helper(scene, helper))
+        _docroot(scene)
+        server = stack.enter_context(_server(scene))
+        with contextlib.ExitStack() as beside:
+            for helper in scene.experiment.helpers:
+                if helper.after_server and not helper.phases:
+                    beside.enter_context(_helper(scene, helper))
+            _load(scene)
+            memory = memory_of(server.pid)
+        scalars = scene.repetition.scalars
+        scalars.update({f"server_{name}": value for name, value in memory.items()})
+        usage = processes.stop(server, scene.stop_signal)
+        wall_s = server.wall_s
+        # Our servers end with 0; a peer may let the signal end it.
+        fine = (0, -scene.stop_signal) if scene.variant.peer else (0,)
+        if server.status not in fine:
+            raise RepetitionError(server.describe_end())
+    return usage, wall_s
+
+
+def _docroot(scene: Scene) -> None:
+    wanted = scene.experiment.docroot
+    if wanted.path:
+        root = Path(expand_all((wanted.path,), scene.values)[0])
+    else:
+        root = docroot.prepare(wanted)
+    scene.values["docroot"] = str(root.absolute())
+
+
+# ---- programs beside the load -------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
+    """Ready when it has printed a line."""
+    words = expand_all(helper.command, scene.values)
+    with running(helper.name, words, scene.context.placement.load, pipe=True) as process:
+        processes.read_line(process)
+        yield process
+        processes.stop(process)
+
+
+@contextlib.contextmanager
+def _server(scene: Scene) -> Iterator[Process]:
+    variant, values = scene.variant, scene.values
+    peer = peers.load(variant.peer) if variant.peer else None
+    if peer:
+        values["port"] = peers.free_port(ADDRESS)
+        values["scratch"] = str(scene.scratch.absolute())
+        peers.write_files(peer, scene.scratch, values)
+        scene.stop_signal = peer.stop
+        command = expand_all(peer.command, values)
+        command[0] = which(command[0]) or command[0]
+    else:
+        program = programs.build_folder(variant.build) / variant.server
+        command = [str(program), "-a", ADDRESS, "-p", "0"]
+        command += [*expand_all(variant.args, values), str(values["docroot"])]
+    words = [*expand_all(variant.prefix, values), *command]
+    name = variant.peer or variant.server
+    with running(name, words, scene.context.placement.measured, pipe=peer is None) as process:
+        if peer:
+            peers.await_connection(process, ADDRESS, int(values["port"]))
+        else:
+            values["port"] = _listening_port(process)
+        _publish(scene)
+        yield process
+
+
+def _listening_port(process: Process) -> int:
+    try:
+        line = processes.read_line(process)
+    except RepetitionError:
+        if process.status == EXIT_UNSUPPORTED:
+            raise Unsupported(process.last_words() or "the system cannot run it") from None
+        raise
+    address = processes.listening_address(line)
+    if not address:
+        raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
+    return address[1]
+
+
+def _publish(scene: Scene) -> None:
+    """{url} and {urls}, now that the port is known."""
+    url = f"http://{ADDRESS}:{scene.values['port']}"
+    scene.values["url"] = url
+    path = scene.scratch / "urls"
+    names = docroot.names(scene.experiment.docroot)
+    path.write_text("".join(f"{url}/{name}\n" for name in names), encoding="utf-8")
+    scene.values["urls"] = str(path)
+
+
+# ---- the load -----------------------------------------------------------------------------------
+
+
+def _load(scene: Scene) -> None:
+    tool = scene.experiment.tools[scene.variant.load]
+    before = cpu_time(scene.context.placement.measured)
+    if tool.warmup:
+        _run_tool(scene, (*tool.warmup, *scene.variant.load_args), "", keep=False)
+    if not scene.experiment.phases:
+        _run_tool(scene, (*tool.args, *scene.variant.load_args), "", keep=True)
+    for phase in scene.experiment.phases:
+        with contextlib.ExitStack() as stack:
+            for helper in _helpers_of(scene, phase):
+                stack.enter_context(_helper(scene, helper))
+            args = (*tool.args, *phase.args, *scene.variant.load_args)
+            _run_tool(scene, args, f"{phase.name}.", keep=True)
+    elapsed = cpu_time(scene.context.placement.measured).since(before)
+    scene.repetition.scalars["softirq_s"] = elapsed.softirq
+    scene.repetition.scalars["server_core_busy_s"] = elapsed.busy
+
+
+def _helpers_of(scene: Scene, phase: Phase) -> list[Helper]:
+    return [helper for helper in scene.experiment.helpers if phase.name in helper.phases]
+
+
+def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> None:
+    name = scene.variant.load
+    program = programs.tool_path(name)
+    words = [program, *expand_all(args, scene.values)]
+    context = scene.context
+    process, output = processes.run(
+        name, words, context.placement.load, context.timeout, context.tick
+    )
+    assert process.usage is not None
+    outcome = tools.read(name, output, words, process.usage, process.wall_s)
+    scene.requests += outcome.requests
+    scene.load_cpu_s += process.usage.cpu_s
+    scene.load_s += process.wall_s
+    if keep:
+        _keep(scene.repetition, outcome, prefix)
+
+
+def _keep(repetition: Repetition, outcome: tools.Outcome, prefix: str) -> None:
+    scalars = outcome.scalars
+    repetition.scalars.update({prefix + key: value for key, value in scalars.items()})
+    repetition.histograms.update({prefix + key: value for key, value in outcome.histograms.items()})
+    if scalars.get("client_bound"):
+        repetition.mark("client-bound")
+    if scalars.get("failed"):
+        repetition.mark("errors")
+    if abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE:
+        repetition.mark("little")
+
+
+def _summarize(scene: Scene, usage: Usage) -> None:
+    """The harness's own scalars, from what the server has used in its whole life."""
+    scalars = scene.repetition.scalars
+    scalars.update(usage_scalars(usage, "server_"))
+    scalars["requests_served"] = scene.requests
+    if scene.load_s > 0:
+        scalars["server_cpu_share"] = usage.cpu_s / scene.load_s
+    if usage.cpu_s > 0 and scene.requests > 0:
+        scalars["requests_per_cpu_s"] = scene.requests / usage.cpu_s
+        scalars["cpu_us_per_request"] = usage.cpu_s / scene.requests * 1e6
+        if scalars.get("bytes.total") and scalars.get("requests"):
+            each = scalars["bytes.total"] / scalars["requests"]
+            scalars["bytes_per_cpu_s"] = each * scene.requests / usage.cpu_s

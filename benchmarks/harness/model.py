@@ -1,0 +1,155 @@
+"""What an experiment is: plain data, made by experiment.py from a TOML file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Value = int | float | str
+Params = dict[str, Value]
+
+# In the order of effort: a finished set of a later profile also answers a request for an earlier
+# one.
+PROFILES = ("smoke", "headline", "quick", "full")
+LOAD_TOOLS = ("hammer", "wrk", "h2load")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is taken from a repetition: a column of samples, reduced, or one of its scalars."""
+
+    name: str
+    title: str
+    unit: str
+    column: str = ""
+    scalar: str = ""
+    scale: float = 1.0
+    reduce: str = "median"
+    better: str = ""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """x: a column of the samples (in bins of `bin_width`, or `bins` equal ones), or a parameter."""
+
+    title: str
+    unit: str = ""
+    column: str = ""
+    parameter: str = ""
+    bins: int = 0
+    bin_width: float = 0.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the things that are compared."""
+
+    name: str
+    title: str
+    build: str = "glibc"
+    command: tuple[str, ...] = ()
+    server: str = ""
+    peer: str = ""
+    args: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
+    load: str = "hammer"
+    load_args: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    aa: bool = False
+    aa_at: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    values: Mapping[str, Value] = field(default_factory=dict)
+    sweep: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    rename: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much is done: rounds, values of placeholders, sweeps that differ from the general one."""
+
+    name: str
+    rounds: int
+    values: Mapping[str, Value] = field(default_factory=dict)
+    sweep: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    seconds: float = 30.0
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A number computed from metrics: a ratio of two, a difference, an inverse, or a scaled one."""
+
+    key: str
+    operation: str
+    operands: tuple[str, ...]
+    at: Value | None = None
+    scale: float = 1.0
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A program that runs beside the server: a disk, a herd of idle clients, a stat helper."""
+
+    name: str
+    command: tuple[str, ...]
+    after_server: bool = False
+    phases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One of several loads on the same server. Its scalars carry its name: `during.failed`."""
+
+    name: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoadTool:
+    args: tuple[str, ...]
+    warmup: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Docroot:
+    """Files to serve, by name pattern and size in bytes; or a folder that a helper provides."""
+
+    files: Mapping[str, int] = field(default_factory=dict)
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    id: str
+    title: str
+    question: str
+    kind: str
+    source: tuple[str, ...]
+    chapters: tuple[str, ...]
+    headline: bool
+    needs: tuple[str, ...]
+    pin: str
+    variants: tuple[Variant, ...]
+    profiles: Mapping[str, Profile]
+    sweep: Mapping[str, tuple[Value, ...]]
+    axis: Axis | None
+    metrics: tuple[Metric, ...]
+    derived: tuple[Derived, ...]
+    caps: Mapping[str, tuple[str, ...]]
+    docroot: Docroot
+    tools: Mapping[str, LoadTool]
+    helpers: tuple[Helper, ...]
+    phases: tuple[Phase, ...]
+
+    def variant(self, name: str) -> Variant:
+        """The variant of that name; `x+aa` is x, run a second time in the round."""
+        plain = name.removesuffix(AA)
+        return next(variant for variant in self.variants if variant.name == plain)
+
+    def metric(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
+
+    def headline_profile(self, wanted: str) -> str:
+        """`make` measures a headline experiment shortly: [profile.headline] in place of quick."""
+        return "headline" if wanted == "quick" and "headline" in self.profiles else wanted
+
+
+AA = "+aa"

@@ -1,0 +1,149 @@
+"""What an experiment can need, as probes: name -> (ok, reason, remedy).
+
+`make doctor` and the harness use the same probes, so they cannot disagree. A name without a probe
+of its own is taken for a program that must be in PATH.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    ok: bool
+    reason: str = ""
+    remedy: str = ""
+
+
+# Debian's package of a program, where the two differ.
+PACKAGES = {
+    "diet": "dietlibc-dev",
+    "musl-gcc": "musl-tools",
+    "h2load": "nghttp2-client",
+    "cc": "gcc libc6-dev",
+    "tcpserver": "ucspi-tcp",
+    "tcpsvd": "ipsvd",
+    "apache2": "apache2",
+    "ab": "apache2-utils",
+    "fusermount3": "fuse3",
+}
+# Servers are asked for separately, because Debian starts some of them when it installs them.
+PEERS = {"nginx", "lighttpd", "apache2", "h2o", "perlbal", "tcpserver", "tcpsvd", "xinetd", "inetd"}
+EXTRA_FOLDERS = ("/usr/sbin", "/sbin", "/usr/local/sbin")  # a user's PATH often lacks them
+
+
+def which(program: str) -> str | None:
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *EXTRA_FOLDERS])
+    return shutil.which(program, path=path)
+
+
+def program(name: str) -> Answer:
+    if which(name):
+        return Answer(True)
+    if name in PEERS:
+        return Answer(False, f"{name} is not installed", "make peers")
+    return Answer(False, f"{name} is not installed", f"apt-get install {PACKAGES.get(name, name)}")
+
+
+def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
+    """Whether the compiler can link a program with these arguments."""
+    compiler = program("cc")
+    if not compiler.ok:
+        return compiler
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "empty.c"
+        source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+        command = ["cc", *arguments, "-o", str(Path(folder) / "empty"), str(source)]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    return Answer(True) if done.returncode == 0 else Answer(False, reason, remedy)
+
+
+def static() -> Answer:
+    return _links(["-static"], "the static C library is not installed", "apt-get install libc6-dev")
+
+
+def static_pie() -> Answer:
+    reason = "the compiler cannot make static-pie programs"
+    return _links(["-fPIE", "-static-pie"], reason, "gcc 8 and glibc 2.26 or later")
+
+
+def python_module(name: str, package: str) -> Callable[[], Answer]:
+    def probe() -> Answer:
+        from importlib.util import find_spec
+
+        if find_spec(name):
+            return Answer(True)
+        return Answer(False, f"Python has no module {name}", f"apt-get install {package}")
+
+    return probe
+
+
+def namespace() -> Answer:
+    from harness.namespace import why_not
+
+    reason = why_not()
+    if not reason:
+        return Answer(True)
+    return Answer(False, reason, "run as root, or sysctl kernel.unprivileged_userns_clone=1")
+
+
+def two_cores() -> Answer:
+    from harness.cpus import allowed, cores
+
+    found = len(cores(allowed()))
+    if found >= 2:
+        return Answer(True)
+    reason = "only one physical core is allowed here: server and load share it"
+    return Answer(False, reason, "a machine with two cores, or a wider taskset or cpuset")
+
+
+def tracing() -> Answer:
+    """strace is there and may trace a child of its own."""
+    tool = program("strace")
+    if not tool.ok:
+        return tool
+    done = subprocess.run(
+        ["strace", "-qq", "-o", os.devnull, "true"],
+        capture_output=True, check=False, timeout=30, start_new_session=True,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return Answer(True)
+    remedy = "a container needs --cap-add=SYS_PTRACE"
+    return Answer(False, "ptrace is not allowed here", remedy)
+
+
+def root() -> Answer:
+    if os.geteuid() == 0:
+        return Answer(True)
+    return Answer(False, "needs root", "run it as root")
+
+
+PROBES: dict[str, Callable[[], Answer]] = {
+    "cc": lambda: program("cc"),
+    "diet": lambda: program("diet"),
+    "musl": lambda: program("musl-gcc"),
+    "static": static,
+    "static-pie": static_pie,
+    "scipy": python_module("scipy", "python3-scipy"),
+    "jsonschema": python_module("jsonschema", "python3-jsonschema"),
+    "strace": tracing,
+    "namespace": namespace,
+    "two-cores": two_cores,
+    "root": root,
+}
+# A build variant needs this to exist.
+BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl"}
+
+
+@cache
+def probe(name: str) -> Answer:
+    """Asks once a process; an answer with ok = False always has a reason."""
+    try:
+        return PROBES[name]() if name in PROBES else program(name)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Answer(False, f"{name}: {error}", "")

@@ -1,0 +1,267 @@
+"""Starting, pinning, waiting for and ending programs, and what they have used.
+
+Each program gets a session of its own, so that Ctrl-C reaches the harness alone and whatever the
+program has started can be found again. All of it is ended by process id when the block that
+started it is left, in whatever way; if the harness itself is killed, the kernel ends the programs
+(PR_SET_PDEATHSIG).
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.environment import anonymous
+from harness.errors import RepetitionError
+from harness.sessions import end_session
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LISTENING = re.compile(r": listening on http://(\S+):(\d+)/\s*$")
+START_PATIENCE = 15.0
+STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
+SLICE = 2.0  # how often a waiting harness wakes to report progress
+
+Tick = Callable[[], None]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def become_subreaper() -> None:
+    """Orphans of the programs we start become our children: they can be found, ended and reaped."""
+    libc = _libc()
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program and its reaped children have used."""
+
+    user_s: float
+    system_s: float
+    voluntary: int
+    involuntary: int
+    minor_faults: int
+    max_rss_kib: int
+
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.system_s
+
+
+@dataclass
+class Process:
+    """A program that runs, or has run once `usage` is there."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+    started: float
+    usage: Usage | None = None
+    wall_s: float = 0.0
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def status(self) -> int | None:
+        return self.popen.returncode
+
+    def output(self) -> str:
+        self.stdout.seek(0)
+        return self.stdout.read().decode("utf-8", "replace")
+
+    def last_words(self) -> str:
+        """The last line on stderr, for a failure record."""
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode("utf-8", "replace").strip().splitlines()
+        return anonymous(lines[-1].strip())[:300] if lines else ""
+
+    def describe_end(self) -> str:
+        status = self.popen.returncode
+        if status is not None and status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with status {status}"
+        words = self.last_words()
+        return f"{self.name} {how}" + (f": {words}" if words else "")
+
+    def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
+        """Waits for the end; False if it has not come in time."""
+        if self.usage is not None:
+            return True
+        if not _await_exit(self.pid, timeout, tick):
+            return False
+        _, status, ru = os.wait4(self.pid, 0)
+        self.wall_s = time.monotonic() - self.started
+        self.popen.returncode = os.waitstatus_to_exitcode(status)
+        self.usage = Usage(
+            ru.ru_utime, ru.ru_stime, ru.ru_nvcsw, ru.ru_nivcsw, ru.ru_minflt, ru.ru_maxrss
+        )
+        return True
+
+    def kill(self) -> None:
+        """Ends it and all it has started, at once."""
+        if self.usage is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.reap(None)
+        end_session(self.pid)
+
+    def close(self) -> None:
+        self.kill()
+        self.stdout.close()
+        self.stderr.close()
+
+
+def _await_exit(pid: int, timeout: float | None, tick: Tick) -> bool:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    try:
+        fd = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return _poll_exit(pid, deadline, tick)
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        while True:
+            left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
+            if poll.poll(max(0.0, left) * 1000):
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            tick()
+    finally:
+        os.close(fd)
+
+
+def _poll_exit(pid: int, deadline: float | None, tick: Tick) -> bool:
+    """For systems without pidfd."""
+    while True:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return True
+        if deadline is not None and time.monotonic() >= deadline:
+            return False
+        time.sleep(0.01)
+        tick()
+
+
+def _prepare(cpus: frozenset[int]) -> Callable[[], None]:
+    libc = _libc()
+    prctl = getattr(libc, "prctl", None)
+    parent = os.getpid()
+
+    def in_child() -> None:
+        if cpus and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, cpus)
+        if prctl is not None:
+            prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != parent:
+                os._exit(1)  # the harness died before prctl took effect
+
+    return in_child
+
+
+@contextlib.contextmanager
+def running(
+    name: str,
+    command: Iterable[str],
+    cpus: frozenset[int] = frozenset(),
+    pipe: bool = False,
+    folder: Path | None = None,
+) -> Iterator[Process]:
+    """Runs a program inside a `with` block, and ends it where the block ends.
+
+    Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line.
+    """
+    words = list(command)
+    with contextlib.ExitStack() as files:
+        stderr = files.enter_context(tempfile.TemporaryFile())
+        stdout = files.enter_context(tempfile.TemporaryFile())
+        try:
+            popen = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if pipe else stdout,
+                stderr=stderr,
+                start_new_session=True,
+                cwd=folder,
+                preexec_fn=_prepare(cpus),
+            )
+        except OSError as error:
+            raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+        process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
+        try:
+            yield process
+        finally:
+            process.close()
+
+
+def run(
+    name: str,
+    command: Iterable[str],
+    cpus: frozenset[int],
+    timeout: float,
+    tick: Tick = _nothing,
+) -> tuple[Process, str]:
+    """Runs a program to its end; its output. RepetitionError if it takes too long or fails."""
+    with running(name, command, cpus) as process:
+        if not process.reap(timeout, tick):
+            raise RepetitionError(f"{name} did not end within {timeout:g} s")
+        if process.status != 0:
+            raise RepetitionError(process.describe_end())
+        return process, process.output()
+
+
+def read_line(process: Process, patience: float = START_PATIENCE) -> str:
+    """The first line a program prints. RepetitionError if it ends or stays silent."""
+    fd = process.stdout.fileno()
+    deadline = time.monotonic() + patience
+    data = b""
+    while b"\n" not in data:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            raise RepetitionError(f"{process.name} did not report within {patience:g} s")
+        chunk = os.read(fd, 4096)
+        if not chunk:
+            process.reap(1.0)
+            raise RepetitionError(process.describe_end())
+        data += chunk
+    return data.partition(b"\n")[0].decode("utf-8", "replace")
+
+
+def listening_address(line: str) -> tuple[str, int] | None:
+    """Address and port of a server's first line."""
+    match = LISTENING.search(line)
+    return (match.group(1), int(match.group(2))) if match else None
+
+
+def stop(process: Process, stop_signal: signal.Signals = signal.SIGTERM) -> Usage:
+    """Asks a program to end, in its own time; what it has used. RepetitionError if it does not."""
+    if process.usage is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, stop_signal)
+    if not process.reap(STOP_PATIENCE):
+        process.kill()
+        raise RepetitionError(
+            f"{process.name} did not end within {STOP_PATIENCE:g} s of {stop_signal.name}"
+        )
+    assert process.usage is not None
+    return process.usage

@@ -1,0 +1,263 @@
+"""Statistics as pure functions. scipy does the work; here it is only asked the right question.
+
+Nothing is dropped, and no interval is given for fewer than six repetitions. Without scipy there are
+medians, but neither intervals nor tests: these functions then return None.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+try:
+    import numpy
+    from scipy import stats
+except ImportError:
+    AVAILABLE = False
+else:
+    AVAILABLE = True
+
+LEAST = 6  # repetitions for an interval or a test
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SEED = 20031016  # the same data must give the same numbers in every build
+DIFFERENT = 0.05  # p below which a rank test sees a difference
+LEAST_X = 4  # points for a statement about growth
+
+Interval = tuple[float, float]
+Rounds = Mapping[int, float]
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """Linear between neighbours, as numpy's default."""
+    ordered = sorted(values)
+    place = q * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def median(values: Sequence[float]) -> float:
+    return quantile(values, 0.5)
+
+
+@lru_cache(maxsize=256)
+def _order(count: int, confidence: float) -> int:
+    """k such that the k-th smallest and the k-th largest of `count` values bracket the median."""
+    return int(stats.binom.ppf((1 - confidence) / 2, count, 0.5))
+
+
+def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """Distribution-free interval of the median, from order statistics: at least `confidence`."""
+    if not AVAILABLE or len(values) < LEAST:
+        return None
+    ordered = sorted(values)
+    k = max(1, _order(len(ordered), confidence))
+    return ordered[k - 1], ordered[-k]
+
+
+def tukey(values: Sequence[float]) -> list[str]:
+    """For each value "mild" or "far" outside of Tukey's fences, else "". Nothing is dropped."""
+    if len(values) < 4:
+        return [""] * len(values)
+    first, third = quantile(values, 0.25), quantile(values, 0.75)
+    spread = third - first
+
+    def outside(value: float, fence: float) -> bool:
+        return value < first - fence * spread or value > third + fence * spread
+
+    return ["far" if outside(v, 3.0) else "mild" if outside(v, 1.5) else "" for v in values]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of two medians. `low` and `high` are None with too few rounds; `rounds` is how many pairs."""
+
+    value: float
+    low: float | None
+    high: float | None
+    rounds: int
+    p: float | None
+
+    @property
+    def interval(self) -> Interval | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+def _percentiles(resampled: Any) -> Interval:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = numpy.quantile(resampled, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def paired_ratio(a: Rounds, b: Rounds) -> Ratio:
+    """median(a) / median(b), of the same interleaved rounds, which are resampled together."""
+    common = sorted(set(a) & set(b))
+    first, second = [a[r] for r in common], [b[r] for r in common]
+    return _ratio(first, second, paired=True)
+
+
+def unpaired_ratio(a: Sequence[float], b: Sequence[float]) -> Ratio:
+    """median(a) / median(b) of two runs that have nothing to do with each other."""
+    return _ratio(a, b, paired=False)
+
+
+def _ratio(a: Sequence[float], b: Sequence[float], paired: bool) -> Ratio:
+    count = min(len(a), len(b))
+    if not count:
+        raise ValueError("no data")
+    bottom = median(b)
+    value = median(a) / bottom if bottom else math.inf
+    if not AVAILABLE or count < LEAST or not all(b) or not math.isfinite(value):
+        return Ratio(value, None, None, count, None)
+    low, high = _bootstrap_ratio(tuple(a), tuple(b), paired)
+    return Ratio(value, low, high, count, mann_whitney(a, b))
+
+
+@lru_cache(maxsize=4096)
+def _bootstrap_ratio(a: tuple[float, ...], b: tuple[float, ...], paired: bool) -> Interval:
+    if len(set(a)) == 1 and len(set(b)) == 1:
+        return a[0] / b[0], a[0] / b[0]
+
+    def ratio(x: Any, y: Any, axis: int = -1) -> Any:
+        return numpy.median(x, axis=axis) / numpy.median(y, axis=axis)
+
+    result = stats.bootstrap(
+        (a, b), ratio, paired=paired, vectorized=True, n_resamples=RESAMPLES,
+        confidence_level=CONFIDENCE, method="percentile", random_state=SEED,
+    )  # fmt: skip
+    interval = result.confidence_interval
+    return float(interval.low), float(interval.high)
+
+
+def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """p of the rank test: how likely are such ranks if a and b do not differ?"""
+    if not AVAILABLE or min(len(a), len(b)) < LEAST:
+        return None
+    if len(set(a) | set(b)) == 1:
+        return 1.0
+    return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
+
+
+def noise_floor(a: Rounds, again: Rounds) -> float | None:
+    """The relative difference two runs of the same thing can show; from an A/A pair."""
+    if not set(a) & set(again):
+        return None
+    ratio = paired_ratio(a, again)
+    if not math.isfinite(ratio.value):
+        return None
+    low, high = ratio.interval or (ratio.value, ratio.value)
+    return max(abs(1 - low), abs(high - 1))
+
+
+# ---- growth -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How y depends on x. `rise` is the fitted y at the end over the fitted y at the start."""
+
+    kind: str  # "flat", "linear", "knee", "grows", "falls"
+    rise: float
+    rise_low: float | None
+    rise_high: float | None
+    slope: float | None  # of log y over log x
+    slope_low: float | None
+    slope_high: float | None
+    knee: float | None
+    points: int
+
+
+def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | None:
+    """Fits the medians over x. None without scipy or with too few points.
+
+    A rise within `tolerance` is flat. Else a straight line is compared, by the Bayesian information
+    criterion of the relative errors, with a line that is flat up to a knee.
+    """
+    if not AVAILABLE or len(points) < LEAST_X:
+        return None
+    xs = numpy.array(sorted(points), dtype=float)
+    medians = numpy.array([median(list(points[x].values())) for x in xs])
+    if not (medians > 0).all():
+        return None
+    line, line_error = _fit(xs, medians, xs)
+    rise = _rise(line, xs)
+    low, high = _rise_interval(points, xs)
+    slope = _log_slope(xs, medians)
+    kind, knee = _kind(xs, medians, rise, line_error, tolerance)
+    return Growth(kind, rise, low, high, *slope, knee, len(xs))
+
+
+def _fit(xs: Any, ys: Any, regressor: Any) -> tuple[Any, float]:
+    """y = a + b * regressor with the smallest relative errors; their mean square."""
+    design = numpy.column_stack([numpy.ones_like(xs), regressor]) / ys[:, None]
+    coefficients, *_ = numpy.linalg.lstsq(design, numpy.ones_like(ys), rcond=None)
+    errors = design @ coefficients - 1
+    return coefficients, float(numpy.mean(errors**2))
+
+
+def _rise(line: Any, xs: Any) -> float:
+    start, end = line[0] + line[1] * xs[0], line[0] + line[1] * xs[-1]
+    return float(end / start) if start > 0 else math.inf
+
+
+def _rise_interval(
+    points: Mapping[float, Rounds], xs: Any
+) -> tuple[float, float] | tuple[None, None]:
+    """By resampling whole rounds: what disturbed a round disturbed all its points."""
+    rounds = sorted(set.intersection(*(set(points[x]) for x in xs)))
+    if len(rounds) < LEAST:
+        return None, None
+    table = numpy.array([[points[x][r] for x in xs] for r in rounds])
+    generator = numpy.random.default_rng(SEED)
+    rises = []
+    for _ in range(400):
+        chosen = generator.integers(0, len(rounds), len(rounds))
+        line, _error = _fit(xs, numpy.median(table[chosen], axis=0), xs)
+        rises.append(_rise(line, xs))
+    finite = [rise for rise in rises if math.isfinite(rise)]
+    return _percentiles(finite) if finite else (None, None)
+
+
+def _log_slope(xs: Any, ys: Any) -> tuple[float | None, float | None, float | None]:
+    positive = xs > 0
+    if positive.sum() < LEAST_X:
+        return None, None, None
+    slope, _, low, high = stats.theilslopes(numpy.log(ys[positive]), numpy.log(xs[positive]))
+    return float(slope), float(low), float(high)
+
+
+def _kind(
+    xs: Any, ys: Any, rise: float, line_error: float, tolerance: float
+) -> tuple[str, float | None]:
+    count = len(xs)
+    _, knee_error, knee = _best_knee(xs, ys)
+    improves = _bic(count, line_error, 2) - _bic(count, knee_error, 3) > 10
+    largest = float(ys.max() / numpy.median(ys[: max(2, count // 4)]))
+    if knee is not None and improves and largest > 1 + tolerance:
+        return "knee", knee
+    if 1 / (1 + tolerance) <= rise <= 1 + tolerance:
+        return "flat", None
+    if rise < 1:
+        return "falls", None
+    flat_error = float(numpy.mean((numpy.median(ys) / ys - 1) ** 2))
+    explained = 1 - line_error / flat_error if flat_error else 0.0
+    return ("linear" if explained > 0.8 else "grows"), None
+
+
+def _bic(count: int, error: float, parameters: int) -> float:
+    # An error of one in a million is as good as none; its logarithm must not decide.
+    return count * math.log(max(error, 1e-12)) + parameters * math.log(count)
+
+
+def _best_knee(xs: Any, ys: Any) -> tuple[Any, float, float | None]:
+    best: tuple[Any, float, float | None] = (None, math.inf, None)
+    if len(xs) < 6:
+        return best
+    for knee in xs[2:-2]:
+        for regressor in (numpy.maximum(0.0, xs - knee), (xs > knee).astype(float)):
+            line, error = _fit(xs, ys, regressor)
+            if error < best[1] and line[1] > 0:
+                best = line, error, float(knee)
+    return best

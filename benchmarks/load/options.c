@@ -1,0 +1,261 @@
+/* Command line; see options.h. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+
+enum {
+    DEFAULT_TIMEOUT_S = 10,
+    DEFAULT_DRIP_MS = 100,
+    DEFAULT_OPEN_LOOP_CONNECTIONS = 64,
+
+    OPTION_SEED = 256,
+    OPTION_SOURCE,
+    OPTION_ALLOW_HOST,
+    OPTION_SAMPLES,
+    OPTION_CHECK,
+    OPTION_SLOW,
+    OPTION_HALF_DEAD,
+    OPTION_IDLE,
+    OPTION_DRIP,
+    OPTION_HEAD,
+    OPTION_JSON
+};
+
+static const char usage[] =
+    "usage: hammer [OPTION]... {URL... | -i FILE}     (-n, -s or both are needed)\n"
+    "\n"
+    "  -c, --connections N   parallel connections (default 1; with -r 64)\n"
+    "  -n, --requests N      end after N fetches\n"
+    "  -s, --seconds S       end after S seconds\n"
+    "  -w, --warm-up S       run S seconds first and report them apart\n"
+    "  -r, --rate R          open loop: R requests a second, whatever the server does\n"
+    "  -t, --timeout S       give a request up after S seconds (default 10)\n"
+    "  -k, --keep-alive      reuse connections (default: one for each request)\n"
+    "  -i, --input FILE      a URL a line; each request picks one at random\n"
+    "      --seed N          seed of that choice (default: a new one, which is reported)\n"
+    "      --head            HEAD instead of GET\n"
+    "      --check           the same URL must always have the same length\n"
+    "      --samples FILE    write every request as a line of tab-separated values\n"
+    "      --source LIST     connect from these addresses in turn: 127.0.0.2,127.0.1.1-127.0.1.9\n"
+    "      --allow-host ADDR allow a target that is not loopback (may be given again)\n"
+    "      --slow N          N more clients that send and read one byte at a time\n"
+    "      --half-dead N     N more clients that send half a request and then nothing\n"
+    "      --idle N          N more clients that connect and send nothing\n"
+    "      --drip MS         pause of a slow client between bytes (default 100)\n"
+    "      --json            the result as one JSON object\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "URL: http://ADDRESS[:PORT]/PATH; ADDRESS is numeric or localhost.\n"
+    "Exit status: 0, 1 nothing fetched or set-up failed, 2 bad usage, 130 interrupted.\n";
+
+static const struct option long_options[] = {
+    {"connections", required_argument, NULL, 'c'},
+    {"requests", required_argument, NULL, 'n'},
+    {"seconds", required_argument, NULL, 's'},
+    {"warm-up", required_argument, NULL, 'w'},
+    {"rate", required_argument, NULL, 'r'},
+    {"timeout", required_argument, NULL, 't'},
+    {"keep-alive", no_argument, NULL, 'k'},
+    {"input", required_argument, NULL, 'i'},
+    {"help", no_argument, NULL, 'h'},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"source", required_argument, NULL, OPTION_SOURCE},
+    {"allow-host", required_argument, NULL, OPTION_ALLOW_HOST},
+    {"samples", required_argument, NULL, OPTION_SAMPLES},
+    {"check", no_argument, NULL, OPTION_CHECK},
+    {"slow", required_argument, NULL, OPTION_SLOW},
+    {"half-dead", required_argument, NULL, OPTION_HALF_DEAD},
+    {"idle", required_argument, NULL, OPTION_IDLE},
+    {"drip", required_argument, NULL, OPTION_DRIP},
+    {"head", no_argument, NULL, OPTION_HEAD},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {NULL, 0, NULL, 0}};
+
+/* Options with a number. The value is stored as scale * number: seconds become nanoseconds. */
+struct number_option {
+    int code;
+    const char *name;
+    size_t offset; /* of a uint64_t in struct options */
+    double min;
+    double max;
+    double scale; /* 1: whole numbers only */
+};
+
+static const struct number_option number_options[] = {
+    {'c', "-c", offsetof(struct options, connections), 1, 1e6, 1},
+    {'n', "-n", offsetof(struct options, requests), 1, 1e12, 1},
+    {'s', "-s", offsetof(struct options, seconds_ns), 1e-3, 1e6, 1e9},
+    {'w', "-w", offsetof(struct options, warm_up_ns), 0, 1e6, 1e9},
+    {'t', "-t", offsetof(struct options, timeout_ns), 1e-3, 1e6, 1e9},
+    {OPTION_SLOW, "--slow", offsetof(struct options, slow), 0, 1e6, 1},
+    {OPTION_HALF_DEAD, "--half-dead", offsetof(struct options, half_dead), 0, 1e6, 1},
+    {OPTION_IDLE, "--idle", offsetof(struct options, idle), 0, 1e6, 1},
+    {OPTION_DRIP, "--drip", offsetof(struct options, drip_ns), 1, 1e6, 1e6},
+};
+
+static bool parse_number(const char *text, double min, double max, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && *value >= min && *value <= max;
+}
+
+static bool parse_number_option(struct options *o, const struct number_option *n, char *message,
+                                size_t message_size)
+{
+    double value;
+    if (!parse_number(optarg, n->min, n->max, &value) ||
+        (n->scale == 1 && value != (double)(uint64_t)value)) {
+        snprintf(message, message_size, "%s: '%s' is not a %snumber from %.10g to %.10g", n->name,
+                 optarg, n->scale == 1 ? "whole " : "", n->min, n->max);
+        return false;
+    }
+    uint64_t *field = (uint64_t *)(void *)((char *)o + n->offset);
+    *field = (uint64_t)(value * n->scale);
+    return true;
+}
+
+static bool parse_seed(struct options *o, char *message, size_t message_size)
+{
+    char *end;
+    errno = 0;
+    o->seed = strtoull(optarg, &end, 10);
+    if (errno == 0 && end != optarg && *end == '\0' && *optarg != '-')
+        return true;
+    snprintf(message, message_size, "--seed: '%s' is not a whole number below 2^64", optarg);
+    return false;
+}
+
+static bool parse_rate(struct options *o, char *message, size_t message_size)
+{
+    if (parse_number(optarg, 1e-3, 1e7, &o->rate))
+        return true;
+    snprintf(message, message_size, "-r: '%s' is not a number from 0.001 to 10000000", optarg);
+    return false;
+}
+
+static bool parse_source(struct options *o, char *message, size_t message_size)
+{
+    const char *problem = source_list_parse(&o->sources, optarg);
+    if (problem)
+        snprintf(message, message_size, "--source: '%s': %s", optarg, problem);
+    return !problem;
+}
+
+static bool parse_allow_host(struct options *o, char *message, size_t message_size)
+{
+    if (o->allowed_count == MAX_ALLOWED_HOSTS) {
+        snprintf(message, message_size, "--allow-host: at most %d of them", MAX_ALLOWED_HOSTS);
+        return false;
+    }
+    if (endpoint_parse(&o->allowed[o->allowed_count], optarg, 0)) {
+        o->allowed_count++;
+        return true;
+    }
+    snprintf(message, message_size, "--allow-host: '%s' is not a numeric address", optarg);
+    return false;
+}
+
+/* Options that are not in number_options. */
+static bool parse_other(struct options *o, int code, char *message, size_t message_size)
+{
+    switch (code) {
+    case 'k':
+        o->keep_alive = true;
+        return true;
+    case 'i':
+        o->url_file = optarg;
+        return true;
+    case 'r':
+        return parse_rate(o, message, message_size);
+    case OPTION_SEED:
+        return parse_seed(o, message, message_size);
+    case OPTION_SOURCE:
+        return parse_source(o, message, message_size);
+    case OPTION_ALLOW_HOST:
+        return parse_allow_host(o, message, message_size);
+    case OPTION_SAMPLES:
+        o->samples_path = optarg;
+        return true;
+    case OPTION_CHECK:
+        o->check = true;
+        return true;
+    case OPTION_HEAD:
+        o->head = true;
+        return true;
+    case OPTION_JSON:
+        o->json = true;
+        return true;
+    default: /* getopt_long has written what is wrong */
+        return false;
+    }
+}
+
+static bool parse_option(struct options *o, int code, char *message, size_t message_size)
+{
+    for (size_t i = 0; i < sizeof number_options / sizeof *number_options; i++)
+        if (number_options[i].code == code)
+            return parse_number_option(o, &number_options[i], message, message_size);
+    return parse_other(o, code, message, message_size);
+}
+
+/* What no single option can know. */
+static const char *check_together(const struct options *o)
+{
+    if (!o->requests && !o->seconds_ns)
+        return "say when to end: -n N, -s SECONDS or both";
+    if (!o->url_file && !*o->urls)
+        return "no URL given";
+    if (o->url_file && *o->urls)
+        return "URLs as arguments and -i FILE exclude each other";
+    return NULL;
+}
+
+/* 32 bits: enough to differ, and short enough to be typed again after --seed. */
+static uint64_t new_seed(void)
+{
+    uint32_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint32_t)clock_now();
+    return seed;
+}
+
+enum options_result options_parse(struct options *o, int argc, char **argv, char *message,
+                                  size_t message_size)
+{
+    int code;
+
+    *message = '\0';
+    *o = (struct options){.timeout_ns = DEFAULT_TIMEOUT_S * NS_PER_S,
+                          .drip_ns = DEFAULT_DRIP_MS * NS_PER_MS};
+    o->seed = new_seed();
+    while ((code = getopt_long(argc, argv, "c:n:s:w:r:t:ki:h", long_options, NULL)) != -1) {
+        if (code == 'h')
+            return OPTIONS_HELP;
+        if (!parse_option(o, code, message, message_size))
+            return OPTIONS_BAD;
+    }
+    o->urls = argv + optind;
+    if (o->connections == 0)
+        o->connections = o->rate > 0 ? DEFAULT_OPEN_LOOP_CONNECTIONS : 1;
+    const char *problem = check_together(o);
+    if (problem)
+        snprintf(message, message_size, "%s (hammer -h explains)", problem);
+    return problem ? OPTIONS_BAD : OPTIONS_RUN;
+}
+
+void options_usage(FILE *out)
+{
+    fputs(usage, out);
+}
+
+void options_free(struct options *options)
+{
+    source_list_free(&options->sources);
+}

@@ -1,0 +1,50 @@
+/* The command line of hammer. */
+#ifndef HAMMER_OPTIONS_H
+#define HAMMER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "address.h"
+
+enum { MAX_ALLOWED_HOSTS = 16 };
+
+struct options {
+    uint64_t connections;
+    uint64_t requests;   /* 0: no limit */
+    uint64_t seconds_ns; /* 0: no limit */
+    uint64_t warm_up_ns;
+    uint64_t timeout_ns;
+    double rate; /* requests per second of the open loop; 0: closed loop */
+    bool keep_alive;
+    bool head;
+    bool check;
+    bool json;
+    uint64_t seed;
+    uint64_t slow;
+    uint64_t half_dead;
+    uint64_t idle;
+    uint64_t drip_ns;
+    const char *samples_path; /* NULL: none */
+    const char *url_file;     /* NULL: none */
+    char **urls;              /* NULL-terminated, inside argv */
+    struct source_list sources;
+    struct endpoint allowed[MAX_ALLOWED_HOSTS];
+    size_t allowed_count;
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_BAD };
+
+/*
+ * On OPTIONS_BAD `message` holds one line, or is empty if getopt has already written its own to
+ * stderr. Without --seed the seed comes from the kernel's random numbers.
+ */
+enum options_result options_parse(struct options *options, int argc, char **argv, char *message,
+                                  size_t message_size);
+
+void options_usage(FILE *out);
+void options_free(struct options *options);
+
+#endif

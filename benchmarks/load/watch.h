@@ -1,0 +1,17 @@
+/* What epoll hands back, and how a descriptor gets into its set. */
+#ifndef HAMMER_WATCH_H
+#define HAMMER_WATCH_H
+
+#include <stdint.h>
+
+/* First member of everything that is watched: epoll's cookie points to it. */
+enum watch_role { WATCH_SIGNAL, WATCH_CLIENT, WATCH_CROWD };
+
+/*
+ * Makes epoll report `wanted` for `fd` with `owner` as the cookie. *current is what it reports
+ * now, 0 if `fd` is not in the set; no system call if nothing changes. 0, or -1 with errno.
+ * close() takes a descriptor out of the set by itself.
+ */
+int watch(int epoll_fd, int fd, void *owner, uint32_t *current, uint32_t wanted);
+
+#endif

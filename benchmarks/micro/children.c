@@ -1,0 +1,92 @@
+#include "children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "die.h"
+
+static char too_late[128]; /* the message of on_alarm, made where printf is still allowed */
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+    /* If this write fails the status has to say it alone. */
+    if (write(STDERR_FILENO, too_late, strlen(too_late)) == -1)
+        _exit(EXIT_FAILURE);
+    _exit(EXIT_FAILURE);
+}
+
+static void handle(int signal_number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(signal_number, &action, NULL) == -1)
+        die_errno("sigaction");
+}
+
+void children_open(struct children *children, unsigned patience)
+{
+    /* What our parent ignores we ignore too; with SIGCHLD ignored no child can be waited for. */
+    handle(SIGCHLD, SIG_DFL);
+    handle(SIGTERM, SIG_DFL);
+    handle(SIGALRM, on_alarm);
+    if (pipe(children->report) == -1 || pipe(children->life) == -1)
+        die_errno("pipe");
+    snprintf(too_late, sizeof too_late, "%s: not finished after %u s\n", program_name, patience);
+    alarm(patience); /* children do not inherit it */
+}
+
+/* region: child */
+_Noreturn void child_live(const struct children *children)
+{
+    char byte = 0;
+    ssize_t n;
+    do {
+        n = write(children->report[1], &byte, 1);
+    } while (n == -1 && errno == EINTR);
+    if (n != 1)
+        _exit(EXIT_FAILURE);
+    /* Our copy of the write end would keep us, and all children made after us, alive for ever. */
+    if (close(children->life[1]) == -1)
+        _exit(EXIT_FAILURE);
+    do {
+        n = read(children->life[0], &byte, 1);
+    } while (n == -1 && errno == EINTR);
+    _exit(n == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+/* endregion: child */
+
+void children_await_one(const struct children *children)
+{
+    char byte;
+    ssize_t n;
+    do {
+        n = read(children->report[0], &byte, 1);
+    } while (n == -1 && errno == EINTR);
+    if (n != 1)
+        die_errno("read from a child"); /* 0 is not possible: we hold a write end ourselves */
+}
+
+void children_end(struct children *children, size_t count)
+{
+    int failed = 0;
+    if (close(children->life[1]) == -1)
+        die_errno("close");
+    while (count > 0) {
+        int status;
+        if (waitpid(-1, &status, 0) != -1) {
+            count--;
+            failed |= status != 0;
+        } else if (errno != EINTR) {
+            die_errno("waitpid");
+        }
+    }
+    alarm(0);
+    if (failed)
+        die(EXIT_FAILURE, "a child failed");
+}

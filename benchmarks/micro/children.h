@@ -1,0 +1,36 @@
+/*
+ * children.h: many child processes that say they run, then sleep, and cannot outlive their parent.
+ *
+ * Two pipes do it. Each child writes one byte into `report` when it first runs. Then it reads from
+ * `life`, into which nobody ever writes: the read returns, with end of file, when the last write
+ * end is closed. Only the parent keeps a write end, so however the parent ends, by return or by
+ * SIGKILL, the kernel closes it and all children wake and exit. (prctl(PR_SET_PDEATHSIG) would do
+ * on Linux alone; a pipe works on every Unix.)
+ */
+#ifndef CHILDREN_H
+#define CHILDREN_H
+
+#include <stddef.h>
+
+struct children {
+    int report[2];
+    int life[2];
+};
+
+/*
+ * Opens the pipes; dies if it cannot. From here on the process has `patience` seconds: a child that
+ * dies before it reports (the kernel was out of memory, say) must end the run with a message, not
+ * leave it waiting.
+ */
+void children_open(struct children *children, unsigned patience);
+
+/* The child's whole life, called where fork() returned 0. */
+_Noreturn void child_live(const struct children *children);
+
+/* The parent waits until the child it has just made has run; dies on any other outcome. */
+void children_await_one(const struct children *children);
+
+/* Ends count children and reaps them; dies if one of them had failed. */
+void children_end(struct children *children, size_t count);
+
+#endif

@@ -1,0 +1,30 @@
+# Measuring: the programs that measure (benchmarks/*/module.mk) and the harness that runs them.
+
+include $(wildcard benchmarks/*/module.mk)
+
+# The flags are recorded with every result.
+HARNESS := HARNESS_CFLAGS='$(CFLAGS)' $(PYTHON) -m harness
+
+.PHONY: bench headline compare claims export verdict
+
+bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all); goes on where it was stopped
+	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(ONLY))
+
+# What `make` measures. Status 1 means that something failed and is recorded: book and deck are still
+# written, and `verdict`, which comes last, says it again and ends with 1.
+headline:
+ifneq ($(RESULTS),reference)
+	$(Q)$(HARNESS) bench --headline --profile $(HEADLINE_PROFILE) $(if $(ONLY),--only $(ONLY)) || test $$? -eq 1
+endif
+
+compare: ## two result folders, old against new: A=DIR B=DIR
+	$(Q)$(HARNESS) compare $(or $(A),$(error compare needs A=DIR B=DIR)) $(or $(B),$(error compare needs A=DIR B=DIR))
+
+claims: ## the claim ledger: what was said then, what is seen here
+	$(Q)$(HARNESS) claims
+
+export: ## numbers for figures, book and deck: build/data
+	$(Q)$(HARNESS) export
+
+verdict: export
+	$(Q)$(HARNESS) claims --verdicts

@@ -1,0 +1,109 @@
+# The book: pages, one-file book, EPUB. Three passes of pandoc (labels, weave, form) with the Lua filters in
+# chapters/pandoc/; what a page is made of (code, figures, numbers) is written down by the filters while they read it, so
+# a change of one source makes again the pages that show it, and nothing else.
+
+PANDOC_DIR := chapters/pandoc
+WEAVE      := $(BUILD)/weave
+BOOK       := $(BUILD)/book
+
+# The order of the book: the front page, the chapters, the appendices, the glossary.
+BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard chapters/index.md) $(sort $(wildcard chapters/[0-9]*.md)) \
+              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/glossary.md))
+BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
+BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
+BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
+
+LUA_SHARED := $(addprefix $(PANDOC_DIR)/,common.lua labels.lua)
+LUA_LABELS := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,collect.lua figures.lua)
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua diffs.lua figures.lua json.lua listings.lua \
+              numbers.lua references.lua regions.lua search.lua slides.lua units.lua verdicts.lua)
+LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua navigation.lua)
+
+# One file with everything in it: pandoc 3 calls it --embed-resources. Asked once, and only when it is needed.
+PANDOC_EMBED = $(eval PANDOC_EMBED := $(if $(findstring --embed-resources,$(shell $(PANDOC) --help)),\
+               --embed-resources --standalone,--self-contained))$(PANDOC_EMBED)
+# Drawing tools that are not here: figures that need them are replaced by the reason.
+DRAW_MISSING = $(eval DRAW_MISSING := $(foreach tool,gnuplot dot,$(if $(shell command -v $(tool)),,$(tool))))$(DRAW_MISSING)
+
+# $(call pandoc_output,command): the output appears whole or not at all.
+pandoc_output = $(1) -o $@.part && mv -f $@.part $@ || { rm -f $@.part; exit 1; }
+pandoc_weave = $(PANDOC) -f markdown -t json -M form=$(1) -M build=$(BUILD) -M results=$(RESULTS) -M missing="$(DRAW_MISSING)" \
+        -M labels=$(WEAVE)/labels.tsv -M depfile=$(@:.json=.d) --lua-filter=$(PANDOC_DIR)/weave.lua $<
+pandoc_form = $(PANDOC) -f markdown --lua-filter=$(PANDOC_DIR)/form.lua -M form=$(1) -M inputs="$(filter %.json,$^)" \
+        -M build=$(BUILD) -M results=$(RESULTS) -M labels=$(WEAVE)/labels.tsv --metadata-file=$(PANDOC_DIR)/book.yaml --mathml
+pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=preserve \
+            -V booktitle="The Quest for a Good Web Server"
+
+.PHONY: book lint-book export figures weave-always
+weave-always:
+
+ifeq ($(PANDOC),)
+BOOK_SKIP := pandoc is not installed (apt-get install pandoc)
+else ifeq ($(BOOK_PAGES),)
+BOOK_SKIP := chapters/ holds no chapter yet
+else
+BOOK_ALL  := $(BOOK_HTML) $(addprefix $(BOOK)/,search-index.js book.html book.epub)
+endif
+
+book: $(BOOK_ALL) ## the book: build/book/index.html, book.html (one file), book.epub
+	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",:)
+
+# What the pages are made from besides files. When it changes, pages that no longer belong to the book go.
+BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC) $(DRAW_MISSING)
+$(WEAVE)/settings: weave-always
+	@mkdir -p $(@D)
+	@echo '$(BOOK_SETTINGS)' | cmp -s - $@ || { rm -f $(BOOK)/*.html; echo '$(BOOK_SETTINGS)' > $@; }
+
+$(WEAVE)/%.labels: chapters/%.md $(LUA_LABELS) $(WEAVE)/settings
+	@mkdir -p $(@D)
+	$(Q)$(call pandoc_output,$(PANDOC) -f markdown -t html --lua-filter=$(PANDOC_DIR)/collect.lua $<)
+
+# Joined each time, written only when a label, a number or a title has changed.
+$(WEAVE)/labels.tsv: $(BOOK_PAGES:%=$(WEAVE)/%.labels) $(PANDOC_DIR)/labels.py weave-always
+	$(Q)$(PYTHON) $(PANDOC_DIR)/labels.py $@ $(filter %.labels,$^)
+
+# What is exported in this very run is looked at after it; the exporter leaves alone what has not changed.
+$(BUILD)/data/numbers.json $(BUILD)/data/claims.json: export
+	@:
+
+$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
+	$(call say,WEAVE,$<)
+	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
+
+# A page takes the figures it shows with it; it is made again when one of them changes.
+copy_figures = sed -n 's,^  $(BUILD)/figures/\(.*\.svg\).*,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
+	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
+	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.part && mv -f $(BOOK)/$*.part $(BOOK)/figures/$$svg; }; done
+
+$(BOOK_PAGES:%=$(BOOK)/%.html): $(BOOK)/%.html: $(WEAVE)/%.json $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC_DIR)/book.yaml $(WEAVE)/labels.tsv | $(BOOK_STYLE)
+	$(call say,PAGE,$@)
+	$(Q)mkdir -p $(BOOK)/figures
+	$(Q)$(copy_figures)
+	$(Q)$(call pandoc_output,$(call pandoc_form,page) $(pandoc_page) /dev/null)
+
+$(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC_DIR)/book.yaml $(WEAVE)/labels.tsv | $(BOOK_STYLE)
+	$(call say,PAGE,$@)
+	$(Q)$(call pandoc_output,$(call pandoc_form,answers) $(pandoc_page) /dev/null)
+
+$(BOOK_STYLE): $(BOOK)/%: $(PANDOC_DIR)/%
+	$(Q)mkdir -p $(@D)
+	$(Q)cp $< $@.part && mv -f $@.part $@
+
+$(BOOK)/search-index.js: $(BOOK_WOVEN)
+	$(Q)mkdir -p $(@D)
+	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.part && mv -f $@.part $@
+
+$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,page.html book.css code.css book.js book.yaml) $(WEAVE)/labels.tsv
+	$(call say,BOOK,$@)
+	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_page) $(PANDOC_EMBED) --resource-path=$(BUILD):$(PANDOC_DIR) /dev/null)
+
+$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css book.yaml) $(WEAVE)/labels.tsv
+	$(call say,EPUB,$@)
+	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
+	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --resource-path=$(BUILD) /dev/null)
+
+-include $(wildcard $(BOOK_WOVEN:.json=.d))
+
+lint: lint-book
+lint-book: ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
+	$(Q)$(PYTHON) $(PANDOC_DIR)/lint.py

@@ -1,0 +1,67 @@
+"""Keeps the numbers and the figure of README.md at those of the committed reference run.
+
+    python3 chapters/readme.py            writes them
+    python3 chapters/readme.py --check    status 1 if a number in README.md is another one
+
+A number stands between two comments that Markdown does not show: <!--n KEY-->41 µs<!--/n-->. KEY is
+a key of build/data/numbers.json (benchmarks/README.md). The figure is drawn by gnuplot from the
+same run; its bytes depend on gnuplot's version, so only the numbers are checked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+README = Path("README.md")
+FIGURE, FIGURE_SCRIPT = Path("figures/readme.svg"), Path("figures/slow-client.gp")
+BOUND = re.compile(r"<!--n (?P<key>[^ ]+)-->(?P<text>[^<]*)<!--/n-->")
+
+
+def export(data: Path) -> dict[str, str]:
+    """The numbers of the reference run, by key, as text."""
+    command = [sys.executable, "-m", "harness", "export", "--data", str(data)]
+    subprocess.run(command, check=True, env=os.environ | {"RESULTS": "reference"})
+    numbers = json.loads((data / "numbers.json").read_text(encoding="utf-8"))
+    return {key: number["text"] for key, number in numbers.items()}
+
+
+def filled(text: str, numbers: dict[str, str]) -> str:
+    """`text` with every bound number as it is in `numbers`."""
+
+    def number(match: re.Match[str]) -> str:
+        key = match["key"]
+        if key not in numbers:
+            raise SystemExit(f"{README}: unknown key {key}")
+        return f"<!--n {key}-->{numbers[key]}<!--/n-->"
+
+    return BOUND.sub(number, text)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print("usage: readme.py [--check]", file=sys.stderr)
+        return 2
+    old = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder)
+        new = filled(old, export(data))
+        if not arguments:
+            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), str(data), str(FIGURE)]
+            subprocess.run(draw, check=True)
+            README.write_text(new, encoding="utf-8")
+            return 0
+    pairs = zip(BOUND.finditer(old), BOUND.finditer(new), strict=True)
+    wrong = [shown for shown, true in pairs if shown["text"] != true["text"]]
+    for match in wrong:
+        print(f'{README}: {match["key"]} is not {match["text"]}; make readme', file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,307 @@
+/*
+ * 00-client: fetches one URL and prints its body: the first program of the 2003 talk, with what it
+ * left out (a URL, errors, replies of any length).
+ *
+ * Run:  build/bin/00-client http://127.0.0.1:8080/        -v shows the head of the reply on stderr
+ * Exit: 0 the whole body is out; 1 the network, the server (any status but 2xx) or the output
+ * failed; 2 usage
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "die.h"
+
+#define HEAD_MAX 16384
+
+struct url {
+    char host[256];
+    char port[6];
+    char host_field[272]; /* host and port as the Host field has them */
+    const char *path;
+};
+
+/* Copies text[0..len) into a field of *u, cut to fit; sizes were checked before. */
+static void copy(char *to, size_t size, const char *text, size_t len)
+{
+    snprintf(to, size, "%.*s", (int)len, text);
+}
+
+/* What follows the host: nothing, or ":" and a number from 1 to 65535. */
+static void parse_port(struct url *u, const char *url, const char *text, const char *end)
+{
+    size_t digits = text < end ? strspn(text + 1, "0123456789") : 0;
+
+    if (text == end) {
+        copy(u->port, sizeof u->port, "80", 2);
+        return;
+    }
+    if (*text != ':' || digits == 0 || digits > 5 || text + 1 + digits != end ||
+        atoi(text + 1) < 1 || atoi(text + 1) > 65535)
+        die(EXIT_USAGE, "%s: the port is not a number from 1 to 65535", url);
+    copy(u->port, sizeof u->port, text + 1, digits);
+}
+
+/* region: url */
+/* http://HOST[:PORT][/PATH]; HOST may be [an IPv6 address]. Ends the program if it is not that. */
+static void parse_url(struct url *u, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if (iscntrl((unsigned char)*at) || *at == ' ')
+            die(EXIT_USAGE, "the URL has a space or a control character at byte %td", at - text);
+    if (strncasecmp(text, "http://", 7) != 0)
+        die(EXIT_USAGE, "%s: expected http://HOST[:PORT]/PATH", text);
+    const char *host = text + 7;
+    size_t len = strcspn(host, "/?#");
+    const char *end = host + len;
+    bool v6 = *host == '[';
+    const char *host_end = v6 ? memchr(host, ']', len) : host + strcspn(host, ":/?#");
+
+    copy(u->host_field, sizeof u->host_field, host, len);
+    host += v6;
+    if (len >= sizeof u->host || host_end == NULL || host_end == host)
+        die(EXIT_USAGE, "%s: no host, or a bad one", text);
+    copy(u->host, sizeof u->host, host, (size_t)(host_end - host));
+    parse_port(u, text, host_end + v6, end);
+    u->path = end;
+}
+/* endregion: url */
+
+/* region: connect */
+/* A name can have several addresses: the first that answers is taken. */
+static int connect_to(const struct url *u, int timeout)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    const struct timeval patience = {.tv_sec = timeout};
+    struct addrinfo *list;
+    int fd = -1;
+
+    int error = getaddrinfo(u->host, u->port, &hints, &list);
+    if (error != 0)
+        die(EXIT_FAILURE, "%s: %s", u->host, gai_strerror(error));
+    for (struct addrinfo *a = list; a != NULL; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
+        if (fd < 0)
+            continue;
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+            connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+            break;
+        int saved = errno;
+        close(fd);
+        fd = -1;
+        errno = saved;
+    }
+    freeaddrinfo(list);
+    if (fd < 0)
+        die_errno("connect %s port %s", u->host, u->port);
+    return fd;
+}
+/* endregion: connect */
+
+/* region: send-all */
+static void send_all(int fd, const char *at, size_t left)
+{
+    while (left > 0) {
+        ssize_t n = send(fd, at, left, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            die_errno("send");
+        at += n;
+        left -= (size_t)n;
+    }
+}
+/* endregion: send-all */
+
+/* region: request */
+/* HTTP/1.0: the server then sends the body as it is and closes after it. */
+static void send_request(int fd, const struct url *u)
+{
+    const char *slash = *u->path == '/' ? "" : "/";
+    int path_len = (int)strcspn(u->path, "#"); /* the fragment is the client's business */
+    size_t size = (size_t)path_len + sizeof u->host_field + 128;
+    char *request = malloc(size);
+
+    if (request == NULL)
+        die_errno("malloc");
+    int len =
+        snprintf(request, size, "GET %s%.*s HTTP/1.0\r\nHost: %s\r\nConnection: close\r\n\r\n",
+                 slash, path_len, u->path, u->host_field);
+    send_all(fd, request, (size_t)len);
+    free(request);
+}
+/* endregion: request */
+
+/* region: receive */
+/* Returns the bytes read, 0 at the end of the connection. */
+static size_t receive(int fd, char *buf, size_t len)
+{
+    ssize_t n;
+
+    do
+        n = recv(fd, buf, len, 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        die(EXIT_FAILURE, "recv: the server is silent");
+    if (n < 0)
+        die_errno("recv");
+    return (size_t)n;
+}
+/* endregion: receive */
+
+/* region: head */
+/* Reads until the empty line that ends the head. Returns its length; *have also counts body bytes
+ * behind it. */
+static size_t receive_head(int fd, char *buf, size_t *have)
+{
+    for (;;) {
+        const char *end = memmem(buf, *have, "\r\n\r\n", 4);
+        if (end != NULL)
+            return (size_t)(end - buf) + 4;
+        if (*have == HEAD_MAX)
+            die(EXIT_FAILURE, "the head of the reply is longer than %d bytes", HEAD_MAX);
+        size_t n = receive(fd, buf + *have, HEAD_MAX - *have);
+        if (n == 0)
+            die(EXIT_FAILURE, "the connection ended after %zu bytes, in the head of the reply",
+                *have);
+        *have += n;
+    }
+}
+/* endregion: head */
+
+/* region: length */
+/* The value of Content-Length, or -1 if the head has none: the end of the connection then ends the
+ * body. */
+static long long content_length(const char *head, size_t len)
+{
+    static const char name[] = "\r\nContent-Length:";
+
+    for (const char *at = head; at + sizeof name < head + len; at++)
+        if (strncasecmp(at, name, sizeof name - 1) == 0)
+            return strtoll(at + sizeof name - 1, NULL, 10);
+    return -1;
+}
+/* endregion: length */
+
+/* region: body */
+static void copy_body(int fd, char *buf, size_t have, long long length)
+{
+    long long total = 0;
+
+    while (total != length) {
+        if (have == 0) /* also at first: the head may have come alone */
+            have = receive(fd, buf, HEAD_MAX);
+        if (have == 0)
+            break;
+        if (length >= 0 && (long long)have > length - total)
+            have = (size_t)(length - total);
+        if (fwrite(buf, 1, have, stdout) != have)
+            die_errno("write to stdout");
+        total += (long long)have;
+        have = 0;
+    }
+    if (fflush(stdout) != 0)
+        die_errno("write to stdout");
+    if (total < length)
+        die(EXIT_FAILURE, "the connection ended after %lld of %lld bytes", total, length);
+}
+/* endregion: body */
+
+static const char usage[] = "usage: 00-client [-t SECONDS] [-v] URL";
+
+static void print_help(void)
+{
+    printf("%s\n"
+           "  fetches http://HOST[:PORT]/PATH and prints its body\n"
+           "  -t SECONDS  give up when the server is silent for so long, default 23\n"
+           "  -v          print the head of the reply on stderr\n",
+           usage);
+    exit(EXIT_SUCCESS);
+}
+
+/* A number of seconds up to a day; 0 if it is none. */
+static int seconds(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    return end != text && *end == '\0' && n >= 1 && n <= 86400 ? (int)n : 0;
+}
+
+/* Returns the URL; -t and -v go to *timeout and *verbose. */
+static const char *parse_arguments(int argc, char **argv, int *timeout, bool *verbose)
+{
+    int option;
+
+    opterr = 0;
+    while ((option = getopt(argc, argv, "t:vh")) != -1) {
+        if (option == 'h')
+            print_help();
+        else if (option == 'v')
+            *verbose = true;
+        else if (option != 't' || (*timeout = seconds(optarg)) < 1)
+            die(EXIT_USAGE, "%s", usage);
+    }
+    if (argc - optind != 1)
+        die(EXIT_USAGE, "%s", usage);
+    return argv[optind];
+}
+
+/* How many bytes of the reply's beginning may go to a terminal: 20, and no control characters. */
+static int printable(const char *text)
+{
+    int n = 0;
+
+    while (n < 20 && isprint((unsigned char)text[n]))
+        n++;
+    return n;
+}
+
+/* "HTTP/1.x NNN": the number, or 0 if the reply does not begin so. */
+static int parse_status(const char *head)
+{
+    return strncmp(head, "HTTP/1.", 7) == 0 && head[8] == ' ' ? atoi(head + 9) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char buf[HEAD_MAX + 1]; /* one byte more: the head is searched as a string */
+    bool verbose = false;
+    int timeout = 23;
+    struct url u;
+    size_t have = 0;
+
+    set_program_name(argv[0]);
+    const char *url = parse_arguments(argc, argv, &timeout, &verbose);
+    parse_url(&u, url);
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        die_errno("signal SIGPIPE");
+
+    /* region: main */
+    int fd = connect_to(&u, timeout);
+    send_request(fd, &u);
+    size_t head = receive_head(fd, buf, &have);
+    int status = parse_status(buf);
+    long long length = content_length(buf, head);
+    if (status == 0)
+        die(EXIT_FAILURE, "%s: not HTTP/1: the reply begins \"%.*s\"", url, printable(buf), buf);
+    if (verbose)
+        fprintf(stderr, "%.*s", (int)head, buf);
+    memmove(buf, buf + head, have - head);
+    copy_body(fd, buf, have - head, length);
+    close(fd);
+    if (status < 200 || status > 299)
+        die(EXIT_FAILURE, "%s: status %d", url, status);
+    return EXIT_SUCCESS;
+    /* endregion: main */
+}

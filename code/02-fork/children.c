@@ -1,0 +1,120 @@
+#include "02-fork/children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "die.h"
+#include "stop.h"
+
+#define DEFAULT_CHILDREN 1000 /* without a limit the peer decides how many processes run here */
+
+/* Global, because a signal handler has no other way to reach them. */
+static pid_t *children; /* 0 marks a free place */
+static int max_children;
+static volatile sig_atomic_t live, grace_over;
+static sigset_t handled, outside; /* the signals with handlers; the mask outside hold and release */
+
+/* region: reap */
+/* One signal may stand for several children, so this waits until there is none left to wait for. */
+static void on_child(int signum)
+{
+    int saved = errno;
+    pid_t pid;
+
+    (void)signum;
+    /* region: collect */
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        for (int i = 0; i < max_children; i++) {
+            if (children[i] == pid) {
+                children[i] = 0;
+                live--;
+                break;
+            }
+        }
+    }
+    /* endregion: collect */
+    errno = saved; /* or accept() would seem to have failed with ECHILD */
+}
+/* endregion: reap */
+
+static void on_grace_over(int signum)
+{
+    (void)signum;
+    grace_over = 1;
+}
+
+void children_init(int most)
+{
+    max_children = most > 0 ? most : DEFAULT_CHILDREN;
+    children = calloc((size_t)max_children, sizeof *children);
+    if (children == NULL)
+        die_errno("calloc");
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGCHLD);
+    sigaddset(&handled, SIGALRM);
+    sigaddset(&handled, SIGTERM);
+    sigaddset(&handled, SIGINT);
+    stop_handle(SIGCHLD, on_child);
+    stop_handle(SIGALRM, on_grace_over);
+}
+
+void children_hold(void)
+{
+    sigprocmask(SIG_BLOCK, &handled, &outside);
+}
+
+void children_release(void)
+{
+    sigprocmask(SIG_SETMASK, &outside, NULL);
+}
+
+void children_add(pid_t pid)
+{
+    for (int i = 0; i < max_children && pid > 0; i++) {
+        if (children[i] == 0) {
+            children[i] = pid;
+            live++;
+            return;
+        }
+    }
+}
+
+/* region: room */
+/* sigsuspend() lets the signals in and sleeps in one step: a child that ends just before it is not
+ * missed. */
+void children_wait_for_room(void)
+{
+    while (live >= max_children && !stopping)
+        sigsuspend(&outside);
+}
+/* endregion: room */
+
+void children_forget(void)
+{
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
+    children_release();
+}
+
+static void signal_all(int signum)
+{
+    for (int i = 0; i < max_children; i++)
+        if (children[i] != 0)
+            kill(children[i], signum);
+}
+
+/* region: end */
+void children_end(void)
+{
+    children_hold();
+    signal_all(SIGTERM);
+    while (live > 0 && !grace_over) /* the handler of the stop has set the alarm: stop.c */
+        sigsuspend(&outside);
+    signal_all(SIGKILL);
+    while (live > 0)
+        sigsuspend(&outside);
+    children_release();
+}
+/* endregion: end */

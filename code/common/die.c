@@ -1,0 +1,52 @@
+#include "die.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *program_name = "?";
+
+void set_program_name(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/');
+    program_name = slash != NULL ? slash + 1 : argv0;
+}
+
+/* One fprintf a line, so that lines of several processes do not mix. */
+static void print_line(const char *format, va_list args, const char *reason)
+{
+    char text[512];
+    vsnprintf(text, sizeof text, format, args);
+    fprintf(stderr, "%s: %s%s%s\n", program_name, text, reason != NULL ? ": " : "",
+            reason != NULL ? reason : "");
+}
+
+void die(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_line(format, args, NULL);
+    va_end(args);
+    exit(status);
+}
+
+void die_errno(const char *format, ...)
+{
+    const char *reason = strerror(errno);
+    va_list args;
+    va_start(args, format);
+    print_line(format, args, reason);
+    va_end(args);
+    exit(EXIT_FAILURE);
+}
+
+void warn_errno(const char *format, ...)
+{
+    const char *reason = strerror(errno);
+    va_list args;
+    va_start(args, format);
+    print_line(format, args, reason);
+    va_end(args);
+}

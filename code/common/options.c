@@ -1,0 +1,86 @@
+#include "options.h"
+#include "die.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char usage_text[] =
+    "  -a ADDR     address to listen on, default 127.0.0.1\n"
+    "  -p PORT     port, default 8080; 0 takes any free one\n"
+    "  -b BACKLOG  listen backlog, default 1024\n"
+    "  -w N        workers, threads or children, where the server has them\n"
+    "  -t SECONDS  end a connection that is silent for so long, default 23\n"
+    "  -v          print a line on stderr for every request\n"
+    "  DOCROOT     folder to serve, default .\n";
+
+/* A decimal number within [low, high]; anything else is a wrong command line. */
+static int number(char option, const char *text, long low, long high)
+{
+    char *end;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || n < low || n > high)
+        die(EXIT_USAGE, "-%c %s: expected a number from %ld to %ld", option, text, low, high);
+    return (int)n;
+}
+
+static _Noreturn void print_usage(const char *summary)
+{
+    printf(
+        "%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v] [DOCROOT]\n%s",
+        program_name, summary, program_name, usage_text);
+    exit(EXIT_SUCCESS);
+}
+
+static void take_option(struct options *o, int option, const char *summary)
+{
+    switch (option) {
+    case 'a':
+        o->addr = optarg;
+        break;
+    case 'p':
+        o->port = number('p', optarg, 0, 65535);
+        break;
+    case 'b':
+        o->backlog = number('b', optarg, 1, INT_MAX);
+        break;
+    case 'w':
+        o->workers = number('w', optarg, 1, 1000000);
+        break;
+    case 't':
+        o->timeout = number('t', optarg, 1, 86400);
+        break;
+    case 'v':
+        o->verbose = true;
+        break;
+    case 'h':
+        print_usage(summary);
+    case ':':
+        die(EXIT_USAGE, "-%c needs a value; -h lists the options", optopt);
+    default:
+        die(EXIT_USAGE, "unknown option -%c; -h lists the options", optopt);
+    }
+}
+
+void options_parse(struct options *o, int argc, char **argv, const char *summary)
+{
+    int option;
+
+    set_program_name(argv[0]);
+    *o = (struct options){
+        .addr = "127.0.0.1", .port = 8080, .backlog = 1024, .timeout = 23, .docroot = "."};
+    opterr = 0;
+    while ((option = getopt(argc, argv, ":a:p:b:w:t:vh")) != -1)
+        take_option(o, option, summary);
+    if (argc - optind > 1)
+        die(EXIT_USAGE, "one DOCROOT expected, found a second: %s", argv[optind + 1]);
+    if (optind < argc)
+        o->docroot = argv[optind];
+    o->docroot_fd = open(o->docroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (o->docroot_fd < 0)
+        die_errno("open %s", o->docroot);
+}

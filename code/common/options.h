@@ -1,0 +1,29 @@
+/*
+ * options.h: the command line all servers share.
+ *
+ *     NN-slug [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v] [DOCROOT]
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+
+struct options {
+    const char *addr; /* -a: address to listen on, a number: 127.0.0.1 or ::1 */
+    int port;         /* -p: 0 asks the system for a free one */
+    int backlog;      /* -b: length of the queue of connections not yet accepted */
+    int workers;      /* -w: processes, threads or children; 0 means the server's own default */
+    int timeout;      /* -t: seconds a client may be silent */
+    bool verbose;     /* -v: a line on stderr for every request */
+    const char *docroot;
+    int docroot_fd; /* DOCROOT, opened: every file is opened below it */
+};
+
+/*
+ * Fills *o from the command line and opens DOCROOT. Sets program_name.
+ * -h prints usage with `summary` (one sentence) on stdout and exits 0; a wrong command line exits
+ * with EXIT_USAGE, a DOCROOT that cannot be opened with EXIT_FAILURE, each with one line on stderr.
+ */
+void options_parse(struct options *o, int argc, char **argv, const char *summary);
+
+#endif

@@ -1,0 +1,64 @@
+#include "stop.h"
+#include "die.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+volatile sig_atomic_t stopping;
+
+static volatile sig_atomic_t listening = -1;
+static volatile sig_atomic_t client = -1;
+
+/* region: stop */
+static void shut_for_reading(void)
+{
+    if (listening >= 0)
+        shutdown(listening, SHUT_RD);
+    if (client >= 0)
+        shutdown(client, SHUT_RD);
+}
+
+static void on_stop(int signum)
+{
+    int saved = errno;
+
+    (void)signum;
+    stopping = 1;
+    shut_for_reading();
+    alarm(STOP_GRACE);
+    errno = saved;
+}
+/* endregion: stop */
+
+static void end_now(int signum)
+{
+    (void)signum;
+    _exit(0);
+}
+
+/* region: wakes */
+void stop_wakes(int listen_fd, int client_fd)
+{
+    listening = listen_fd;
+    client = client_fd;
+    if (stopping) /* the signal came before it could know of these */
+        shut_for_reading();
+}
+/* endregion: wakes */
+
+void stop_handle(int signum, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+
+    sigfillset(&action.sa_mask);
+    if (sigaction(signum, &action, NULL) < 0)
+        die_errno("sigaction %d", signum);
+}
+
+void stop_on_signals(void)
+{
+    stop_handle(SIGALRM, end_now);
+    stop_handle(SIGTERM, on_stop);
+    stop_handle(SIGINT, on_stop);
+}

@@ -1,0 +1,33 @@
+/*
+ * stop.h: ending a server on SIGTERM or SIGINT without losing the reply in flight.
+ *
+ * The usual recipe, a handler that sets a flag, has a hole: the signal may come after the flag was
+ * looked at and before accept() or recv() sleeps, and then nobody wakes it. So the handler also
+ * shuts the descriptors the process may sleep on for reading. From then on accept() fails and
+ * recv() returns 0 at once, however late they are called; what is still to be sent is sent.
+ */
+#ifndef STOP_H
+#define STOP_H
+
+#include <signal.h>
+
+#define STOP_GRACE 5 /* seconds a reply in flight may take after the signal */
+
+extern volatile sig_atomic_t stopping;
+
+/*
+ * Installs the handler for SIGTERM and SIGINT. After the signal the process has STOP_GRACE seconds;
+ * then SIGALRM ends it with status 0, unless the caller puts another handler in that one's place.
+ */
+void stop_on_signals(void);
+
+/*
+ * sigaction(2) as every handler here wants it: no SA_RESTART, because a call that sleeps shall
+ * return and look at what happened, and no other handler in between. A failure ends the program.
+ */
+void stop_handle(int signum, void (*handler)(int));
+
+/* Says what this process may sleep on: the listening socket and the client's; -1 for none. */
+void stop_wakes(int listen_fd, int client_fd);
+
+#endif

@@ -1,0 +1,246 @@
+#include "http_parse.h"
+
+#include <string.h>
+#include <strings.h>
+
+/*
+ * Why so strict: what one party takes for a field and the next for a request is how requests are
+ * smuggled past a proxy. So everything the grammar does not allow is refused: white space before a
+ * colon, folded lines, a lone CR, two Hosts, two lengths. The two liberties taken (LF alone, empty
+ * lines first) are the ones RFC 9112 grants.
+ */
+
+/* What is found while the fields are read, and judged when all are there. */
+struct framing {
+    int hosts;
+    bool length, coding;    /* Content-Length, Transfer-Encoding */
+    bool close, keep_alive; /* tokens of Connection */
+};
+
+bool slice_is(struct slice s, const char *text)
+{
+    return strlen(text) == s.len && strncasecmp(s.at, text, s.len) == 0;
+}
+
+static bool is_token_char(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static bool is_token(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!is_token_char((unsigned char)s.at[i]))
+            return false;
+    return s.len > 0;
+}
+
+/* No control characters but HTAB: a lone CR or a NUL means something else to the next program. */
+static bool is_text(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static struct slice trimmed(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    while (at < end && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (struct slice){at, (size_t)(end - at)};
+}
+
+/* The line at `at` without its CR LF or LF; returns where the next one starts, NULL if this one has
+ * no end yet. */
+static const char *next_line(const char *at, const char *end, struct slice *line)
+{
+    const char *lf = memchr(at, '\n', (size_t)(end - at));
+
+    if (lf == NULL)
+        return NULL;
+    line->at = at;
+    line->len = (size_t)(lf - at);
+    if (line->len > 0 && lf[-1] == '\r')
+        line->len--;
+    return lf + 1;
+}
+
+static enum http_method find_method(struct slice s)
+{
+    static const char *const others[] = {"POST",  "PUT",     "DELETE", "CONNECT",
+                                         "TRACE", "OPTIONS", "PATCH"};
+
+    if (s.len == 3 && memcmp(s.at, "GET", 3) == 0) /* methods are case-sensitive */
+        return HTTP_GET;
+    if (s.len == 4 && memcmp(s.at, "HEAD", 4) == 0)
+        return HTTP_HEAD;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strlen(others[i]) == s.len && memcmp(s.at, others[i], s.len) == 0)
+            return HTTP_NOT_ALLOWED;
+    return HTTP_UNKNOWN;
+}
+
+/* "HTTP/1.1": returns 0, or the status that refuses it. */
+static int parse_version(struct slice s, int *minor)
+{
+    if (s.len != 8 || memcmp(s.at, "HTTP/", 5) != 0 || s.at[6] != '.')
+        return 400;
+    if (s.at[5] < '0' || s.at[5] > '9' || s.at[7] < '0' || s.at[7] > '9')
+        return 400;
+    if (s.at[5] != '1')
+        return 505;
+    *minor = s.at[7] == '0' ? 0 : 1;
+    return 0;
+}
+
+/* method SP target SP version, with exactly one space each. Returns 0 or the status that refuses
+ * it. */
+static int parse_request_line(struct slice line, struct request *req)
+{
+    const char *end = line.at + line.len;
+    const char *space = memchr(line.at, ' ', line.len);
+
+    if (space == NULL || !is_text(line))
+        return 400;
+    struct slice method = {line.at, (size_t)(space - line.at)};
+    const char *target = space + 1;
+    space = memchr(target, ' ', (size_t)(end - target));
+    if (space == NULL || space == target || !is_token(method))
+        return 400;
+    req->line = line;
+    req->method = find_method(method);
+    req->target = (struct slice){target, (size_t)(space - target)};
+    if (memchr(target, '\t', req->target.len) != NULL)
+        return 400;
+    return parse_version((struct slice){space + 1, (size_t)(end - space - 1)}, &req->minor);
+}
+
+static void parse_connection(struct slice value, struct framing *f)
+{
+    const char *at = value.at, *end = value.at + value.len;
+
+    while (at < end) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        struct slice option = trimmed(at, comma != NULL ? comma : end);
+        f->close = f->close || slice_is(option, "close");
+        f->keep_alive = f->keep_alive || slice_is(option, "keep-alive");
+        at = comma != NULL ? comma + 1 : end;
+    }
+}
+
+/* Returns 0, or 400 if it is no single number or not the first of its kind. */
+static int parse_content_length(struct slice value, struct request *req, struct framing *f)
+{
+    bool zero = true;
+
+    if (f->length || value.len == 0 || value.len > 18) /* 18 digits fit into 63 bits */
+        return 400;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return 400;
+        zero = zero && value.at[i] == '0';
+    }
+    f->length = true;
+    req->has_body = req->has_body || !zero;
+    return 0;
+}
+
+/* A host is looked at by nobody here; what could not be one is refused all the same (RFC 9112
+ * section 3.2). */
+static int parse_host(struct slice value, struct framing *f)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if (strchr(" \t/\\?#@,<>\"", value.at[i]) != NULL)
+            return 400;
+    return ++f->hosts == 1 ? 0 : 400;
+}
+
+static int parse_field(struct slice line, struct request *req, struct framing *f)
+{
+    const char *end = line.at + line.len;
+    const char *colon = memchr(line.at, ':', line.len);
+
+    if (colon == NULL || !is_text(line))
+        return 400;
+    struct slice name = {line.at, (size_t)(colon - line.at)};
+    struct slice value = trimmed(colon + 1, end);
+    if (!is_token(name)) /* also a space before the colon, and a folded line */
+        return 400;
+    if (slice_is(name, "Host"))
+        return parse_host(value, f);
+    if (slice_is(name, "Content-Length"))
+        return parse_content_length(value, req, f);
+    if (slice_is(name, "Connection"))
+        parse_connection(value, f);
+    else if (slice_is(name, "Transfer-Encoding"))
+        req->has_body = f->coding = true;
+    else if (slice_is(name, "If-Modified-Since"))
+        req->if_modified_since = value;
+    else if (slice_is(name, "If-Range"))
+        req->if_range = value;
+    else if (slice_is(name, "Range"))
+        req->range = value;
+    return 0;
+}
+
+/* The rules that need all fields. Returns 0 or 400. */
+static int judge(struct request *req, const struct framing *f)
+{
+    if (req->minor >= 1 && f->hosts == 0)
+        return 400;
+    if (f->length && f->coding) /* two lengths: the classic way to smuggle a request */
+        return 400;
+    /* A body is never read here, so nothing after it can be found. */
+    req->keep_alive = !f->close && !req->has_body && (req->minor >= 1 || f->keep_alive);
+    return 0;
+}
+
+/*
+ * The request line has no end yet. What cannot become one is refused at once: a client that speaks
+ * TLS to this port is told so and need not wait for its time-out.
+ */
+static int incomplete_line(const char *at, const char *end, size_t len)
+{
+    if (at < end && !is_token_char((unsigned char)*at))
+        return -400;
+    return len >= HTTP_HEAD_MAX ? -414 : 0;
+}
+
+int http_parse(const char *buf, size_t len, struct request *req)
+{
+    const char *at = buf, *end = buf + len, *next;
+    struct framing framing = {0};
+    struct slice line;
+    int status;
+
+    memset(req, 0, sizeof *req);
+    while (at < end && (*at == '\r' || *at == '\n'))
+        at++;
+    next = next_line(at, end, &line);
+    if (next == NULL)
+        return incomplete_line(at, end, len);
+    status = parse_request_line(line, req);
+    if (status != 0)
+        return -status;
+    for (;;) {
+        at = next;
+        next = next_line(at, end, &line);
+        if (next == NULL)
+            return len >= HTTP_HEAD_MAX ? -431 : 0;
+        if (line.len == 0)
+            break;
+        status = parse_field(line, req, &framing);
+        if (status != 0)
+            return -status;
+    }
+    if (next - buf > HTTP_HEAD_MAX)
+        return -431;
+    status = judge(req, &framing);
+    return status != 0 ? -status : (int)(next - buf);
+}

@@ -1,0 +1,460 @@
+#include "reply.h"
+#include "die.h"
+#include "http_date.h"
+#include "open_below.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct {
+    int status;
+    const char *text;
+    const char *fields; /* what goes with it */
+} statuses[] = {
+    {200, "OK", ""},
+    {206, "Partial Content", ""},
+    {301, "Moved Permanently", ""},
+    {304, "Not Modified", ""},
+    {400, "Bad Request", ""},
+    {403, "Forbidden", ""},
+    {404, "Not Found", ""},
+    {405, "Method Not Allowed", "Allow: GET, HEAD\r\n"},
+    {414, "URI Too Long", ""},
+    {416, "Range Not Satisfiable", ""},
+    {431, "Request Header Fields Too Large", ""},
+    {500, "Internal Server Error", ""},
+    {501, "Not Implemented", ""},
+    {503, "Service Unavailable", "Retry-After: 1\r\n"},
+    {505, "HTTP Version Not Supported", ""},
+};
+
+static const struct {
+    const char *suffix, *type;
+} types[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".txt", "text/plain; charset=utf-8"},
+    {".css", "text/css"},
+    {".js", "text/javascript"},
+    {".json", "application/json"},
+    {".xml", "application/xml"},
+    {".pdf", "application/pdf"},
+    {".png", "image/png"},
+    {".jpg", "image/jpeg"},
+    {".jpeg", "image/jpeg"},
+    {".gif", "image/gif"},
+    {".svg", "image/svg+xml"},
+    {".ico", "image/x-icon"},
+    {".webp", "image/webp"},
+    {".woff2", "font/woff2"},
+    {".wasm", "application/wasm"},
+    {".mp4", "video/mp4"},
+    {".gz", "application/gzip"},
+    {".zip", "application/zip"},
+    {".epub", "application/epub+zip"},
+};
+
+/* ---- writing the head; what does not fit cannot happen: all but Location is of bounded length,
+ * and that is checked */
+
+static void put_bytes(struct reply *r, const char *bytes, size_t len)
+{
+    if (len <= sizeof r->head - r->head_len) {
+        memcpy(r->head + r->head_len, bytes, len);
+        r->head_len += len;
+    }
+}
+
+static void put(struct reply *r, const char *text)
+{
+    put_bytes(r, text, strlen(text));
+}
+
+static void put_number(struct reply *r, long long n)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    put_bytes(r, digits + at, sizeof digits - at);
+}
+
+static void put_date(struct reply *r, const char *name, time_t t)
+{
+    char date[HTTP_DATE_SIZE];
+
+    http_date_format(t, date);
+    put(r, name);
+    put_bytes(r, date, HTTP_DATE_SIZE - 1);
+    put(r, "\r\n");
+}
+
+static size_t find_status(int status)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].status == status)
+            return i;
+    return find_status(500);
+}
+
+/* Status line and the fields every reply has. */
+static void begin(struct reply *r, const struct request *req, int status)
+{
+    size_t i = find_status(status);
+
+    r->status = status;
+    r->keep_alive = req != NULL && req->keep_alive;
+    r->fd = -1;
+    r->offset = r->end = 0;
+    r->head_len = 0;
+    put(r, "HTTP/1.1 ");
+    put_number(r, status);
+    put(r, " ");
+    put(r, statuses[i].text);
+    put(r, "\r\n");
+    put_date(r, "Date: ", time(NULL));
+    put(r, statuses[i].fields);
+}
+
+/* The end of the head. HTTP/1.1 stays open unless told otherwise, HTTP/1.0 closes unless told
+ * otherwise. */
+static void finish(struct reply *r, const struct request *req)
+{
+    if (!r->keep_alive)
+        put(r, "Connection: close\r\n");
+    else if (req->minor == 0)
+        put(r, "Connection: keep-alive\r\n");
+    put(r, "\r\n");
+}
+
+/* The end of the head of an error, and its text. */
+static void finish_error(struct reply *r, const struct request *req)
+{
+    const char *text = statuses[find_status(r->status)].text;
+
+    put(r, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: ");
+    put_number(r, 5 + (long long)strlen(text)); /* "404 ", text, newline */
+    put(r, "\r\n");
+    finish(r, req);
+    if (req != NULL && req->method == HTTP_HEAD)
+        return;
+    put_number(r, r->status);
+    put(r, " ");
+    put(r, text);
+    put(r, "\n");
+}
+
+void reply_error(struct reply *r, const struct request *req, int status)
+{
+    begin(r, req, status);
+    finish_error(r, req);
+}
+
+void reply_errno(struct reply *r, const struct request *req, int error)
+{
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        reply_error(r, req, 503); /* will pass */
+        break;
+    case EACCES:
+    case EPERM:
+    case EXDEV: /* out of the docroot */
+    case ELOOP: /* over a link that is not followed */
+    case ENXIO: /* a socket, or a device without a driver */
+        reply_error(r, req, 403);
+        break;
+    default: /* ENOENT, ENOTDIR, ENAMETOOLONG */
+        reply_error(r, req, 404);
+    }
+}
+
+/* ---- from the target to a path */
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The path of an absolute-form target ("http://host/path") begins after the host: RFC 9112
+ * section 3.2.2. */
+static struct slice target_path(struct slice target)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    static const char root[] = "/";
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(schemes[i]);
+        if (target.len <= n || strncasecmp(target.at, schemes[i], n) != 0)
+            continue;
+        const char *end = target.at + target.len;
+        const char *at = target.at + n + strcspn(target.at + n, "/? ");
+        if (at == target.at + n)
+            break; /* no host */
+        return *at == '/' ? (struct slice){at, (size_t)(end - at)} : (struct slice){root, 1};
+    }
+    return target;
+}
+
+/* Copies `from` up to its query into path with %XX resolved. Returns the length, or minus the
+ * status. */
+static int decode(struct slice from, char path[REPLY_PATH_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < from.len && from.at[i] != '?'; i++) {
+        char c = from.at[i];
+        if (c == '%') {
+            if (i + 2 >= from.len || hex(from.at[i + 1]) < 0 || hex(from.at[i + 2]) < 0)
+                return -400;
+            c = (char)(hex(from.at[i + 1]) * 16 + hex(from.at[i + 2]));
+            i += 2;
+        }
+        if (c == '\0')
+            return -400;
+        if (n + sizeof "index.html" >= REPLY_PATH_MAX)
+            return -414;
+        path[n++] = c;
+    }
+    path[n] = '\0';
+    return (int)n;
+}
+
+static bool has_dot_dot(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+        if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+            return true;
+    return false;
+}
+
+int reply_path(const struct request *req, char path[REPLY_PATH_MAX])
+{
+    if (req->method == HTTP_UNKNOWN)
+        return 501;
+    if (req->method == HTTP_NOT_ALLOWED)
+        return 405;
+    int n = decode(target_path(req->target), path);
+    if (n < 0)
+        return -n;
+    if (path[0] != '/')
+        return 400;
+    if (has_dot_dot(path)) /* open_below() would refuse what leads out; this refuses the rest alike
+                              everywhere */
+        return 403;
+    size_t slashes = strspn(path, "/");
+    memmove(path, path + slashes, (size_t)n - slashes + 1);
+    n -= (int)slashes;
+    if (n == 0 || path[n - 1] == '/')
+        memcpy(path + n, "index.html", sizeof "index.html");
+    return 0;
+}
+
+/* ---- from a file to its reply */
+
+static const char *content_type(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot != NULL && i < sizeof types / sizeof *types; i++)
+        if (strcasecmp(dot, types[i].suffix) == 0)
+            return types[i].type;
+    return "application/octet-stream";
+}
+
+/* Digits at *at, as far as they go; returns -1 if there are none. Too large a number is as good as
+ * the largest. */
+static off_t parse_position(const char **at, const char *end)
+{
+    off_t n = -1;
+
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at) {
+        if (n < 0)
+            n = 0;
+        n = n > (LLONG_MAX - 9) / 10 ? LLONG_MAX - 9 : n * 10 + (**at - '0');
+    }
+    return n;
+}
+
+/*
+ * "bytes=first-last", "bytes=first-" or "bytes=-length" of a file of `size` bytes. Returns 206 with
+ * first <= last, 416, or 200: a list of ranges and what is malformed are ignored (RFC 9110
+ * section 14.2).
+ */
+static int parse_range(struct slice s, off_t size, off_t *first, off_t *last)
+{
+    const char *at = s.at + 6, *end = s.at + s.len;
+
+    if (s.len < 8 || strncasecmp(s.at, "bytes=", 6) != 0)
+        return 200;
+    off_t from = parse_position(&at, end);
+    if (at == end || *at++ != '-')
+        return 200;
+    off_t to = parse_position(&at, end);
+    if (at != end || (from < 0 && to < 0) || (from >= 0 && to >= 0 && to < from))
+        return 200;
+    if (from < 0) { /* the last so many bytes */
+        if (to == 0)
+            return 416;
+        from = to < size ? size - to : 0;
+        to = size - 1;
+    }
+    if (from >= size)
+        return 416;
+    *first = from;
+    *last = to >= 0 && to < size ? to : size - 1;
+    return 206;
+}
+
+static bool not_modified(const struct request *req, time_t modified)
+{
+    struct slice date = req->if_modified_since;
+    time_t since;
+
+    return date.at != NULL && http_date_parse(date.at, date.len, &since) && modified <= since;
+}
+
+/* A range counts only if the file is still the one the client has a part of: the date must be the
+ * same. */
+static bool range_applies(const struct request *req, time_t modified)
+{
+    struct slice date = req->if_range;
+    time_t known;
+
+    if (req->method != HTTP_GET || req->range.at == NULL)
+        return false;
+    return date.at == NULL || (http_date_parse(date.at, date.len, &known) && known == modified);
+}
+
+static void put_content_range(struct reply *r, off_t first, off_t last, off_t size)
+{
+    put(r, "Content-Range: bytes ");
+    if (r->status == 206) {
+        put_number(r, first);
+        put(r, "-");
+        put_number(r, last);
+    } else {
+        put(r, "*");
+    }
+    put(r, "/");
+    put_number(r, size);
+    put(r, "\r\n");
+}
+
+static void regular_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                         const char *path)
+{
+    off_t first = 0, last = st->st_size - 1;
+    int status = 200;
+
+    if (not_modified(req, st->st_mtime))
+        status = 304;
+    else if (range_applies(req, st->st_mtime))
+        status = parse_range(req->range, st->st_size, &first, &last);
+    begin(r, req, status);
+    if (status == 206 || status == 416)
+        put_content_range(r, first, last, st->st_size);
+    if (status == 416) {
+        finish_error(r, req);
+        close(fd);
+        return;
+    }
+    put_date(r, "Last-Modified: ", st->st_mtime);
+    if (status != 304) {
+        put(r, "Content-Type: ");
+        put(r, content_type(path));
+        put(r, "\r\nContent-Length: ");
+        put_number(r, last - first + 1);
+        put(r, "\r\nAccept-Ranges: bytes\r\n");
+    }
+    finish(r, req);
+    if (status == 304 || req->method == HTTP_HEAD || first > last) {
+        close(fd);
+        return;
+    }
+    r->fd = fd;
+    r->offset = first;
+    r->end = last + 1;
+}
+
+/*
+ * "/folder" without its slash: relative links in its page would lead astray, so the client is sent
+ * to "/folder/". Only one slash in front: "//name/" would be another host's address.
+ */
+static void folder(struct reply *r, const struct request *req)
+{
+    struct slice path = target_path(req->target);
+    const char *query = memchr(path.at, '?', path.len);
+
+    if (query != NULL)
+        path.len = (size_t)(query - path.at);
+    while (path.len > 1 && path.at[1] == '/') {
+        path.at++;
+        path.len--;
+    }
+    if (path.len > REPLY_HEAD_MAX / 2) {
+        reply_error(r, req, 404);
+        return;
+    }
+    begin(r, req, 301);
+    put(r, "Location: ");
+    put_bytes(r, path.at, path.len);
+    put(r, "/\r\n");
+    finish_error(r, req);
+}
+
+void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                const char *path)
+{
+    if (S_ISREG(st->st_mode)) {
+        regular_file(r, req, fd, st, path);
+        return;
+    }
+    close(fd);
+    if (S_ISDIR(st->st_mode))
+        folder(r, req);
+    else
+        reply_error(r, req,
+                    403); /* a FIFO or a device: reading could wait for ever, or do something */
+}
+
+void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
+{
+    char path[REPLY_PATH_MAX];
+    struct stat st;
+    int status = reply_path(req, path);
+
+    if (status != 0) {
+        reply_error(r, req, status);
+        return;
+    }
+    int fd = open_below(docroot_fd, path);
+    if (fd < 0) {
+        reply_errno(r, req, errno);
+    } else if (fstat(fd, &st) < 0) {
+        reply_errno(r, req, errno);
+        close(fd);
+    } else {
+        reply_file(r, req, fd, &st, path);
+    }
+}
+
+void reply_log(const struct reply *r, const struct request *req)
+{
+    struct slice line = req->line.at != NULL ? req->line : (struct slice){"", 0};
+    long long length = r->fd >= 0 ? (long long)(r->end - r->offset) : 0;
+
+    /* The parser let no control character through, so the line is safe to print. */
+    fprintf(stderr, "%s: \"%.*s\" %d %lld\n", program_name, (int)line.len, line.at, r->status,
+            length);
+}

@@ -1,0 +1,51 @@
+/*
+ * reply.h: request in, plan of the reply out. What every server here answers, so that they differ
+ * only in how they serve. Nothing is sent from here. Status codes and fields: RFC 9110; 206 and
+ * 416: its section 14.
+ */
+#ifndef REPLY_H
+#define REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "http_parse.h"
+
+#define REPLY_HEAD_MAX 1024
+#define REPLY_PATH_MAX 4096
+
+/*
+ * Send head[0..head_len), then the bytes offset..end of fd. fd is -1 where no file is sent: an
+ * error, HEAD, 304; the text of an error is part of head. Whoever holds the reply closes fd.
+ */
+struct reply {
+    int status;
+    bool keep_alive; /* false: end the connection after this reply */
+    int fd;
+    off_t offset, end;
+    size_t head_len;
+    char head[REPLY_HEAD_MAX];
+};
+
+/* The whole way from request to reply: path, open, stat, head. What goes wrong becomes an error. */
+void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
+
+/*
+ * Its steps, for servers that open and stat by other means:
+ * reply_path   0, and the path below the docroot in path; or the status that refuses the request
+ * reply_file   the reply for an open file; takes fd over
+ * reply_errno  the reply for an open or stat that failed with `error`
+ * reply_error  the reply for a status; req is NULL when there is no request to speak of
+ */
+int reply_path(const struct request *req, char path[REPLY_PATH_MAX]);
+void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                const char *path);
+void reply_errno(struct reply *r, const struct request *req, int error);
+void reply_error(struct reply *r, const struct request *req, int status);
+
+/* The line of -v on stderr: "GET /index.html HTTP/1.1" 200 1234 */
+void reply_log(const struct reply *r, const struct request *req);
+
+#endif

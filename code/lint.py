@@ -1,0 +1,100 @@
+"""Checks what no compiler does: servers stay small, and neighbours differ by their lesson only.
+
+    python3 code/lint.py          prints one line for each fault; status 1 if there is one
+
+The limits are the design's: a server.c of at most 250 lines (15-slashdot 350), no function above 60
+lines unless its name ends in _loop, about 1000 lines in code/common, and between neighbours half
+the changed lines of `diff` at most 40 % of the smaller file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+CODE = Path("code")
+SERVER_LINES, SLASHDOT_LINES, FUNCTION_LINES, COMMON_LINES, COLUMNS = 250, 350, 60, 1100, 100
+DIFF_SHARE = 0.40
+# Where the model changes, the diff is not the lesson.
+MODEL_CHANGES = frozenset(
+    {"01-iterative", "06-select", "12-aio", "13-uring", "14-owfat", "15-slashdot"}
+)
+REGION = re.compile(r"^\s*/\* (end)?region: ")
+FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
+
+
+def source_lines(path: Path) -> list[str]:
+    """The file without region markers, which are the book's and not the program's."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not REGION.match(line)]
+
+
+def changed_share(old: list[str], new: list[str]) -> float:
+    """Half the lines that `diff` would mark, as a share of the smaller file."""
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    return (len(old) + len(new) - 2 * same) / 2 / min(len(old), len(new))
+
+
+def functions(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    """(name, first line, length) of each function: head and closing brace stand in column 0."""
+    name, start = "", 0
+    for number, line in enumerate(lines, 1):
+        if head := FUNCTION.match(line):
+            name, start = head.group(1), number
+        elif line == "}" and name:
+            yield name, start, number - start + 1
+            name = ""
+
+
+def check_servers(servers: list[Path]) -> Iterator[str]:
+    for path in servers:
+        limit = SLASHDOT_LINES if path.parent.name == "15-slashdot" else SERVER_LINES
+        count = len(source_lines(path))
+        if count > limit:
+            yield f"{path}: {count} lines, {limit} are allowed"
+    for old, new in itertools.pairwise(servers):
+        if new.parent.name in MODEL_CHANGES:
+            continue
+        share = changed_share(source_lines(old), source_lines(new))
+        if share > DIFF_SHARE:
+            yield f"{new}: differs from {old} by {share:.0%}, {DIFF_SHARE:.0%} are allowed"
+
+
+def check_files(files: list[Path]) -> Iterator[str]:
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            if len(line) > COLUMNS:
+                yield f"{path}:{number}: {len(line)} columns, {COLUMNS} are allowed"
+        for name, start, length in functions(lines):
+            if length > FUNCTION_LINES and not name.endswith("_loop"):
+                yield f"{path}:{start}: {name}() has {length} lines, {FUNCTION_LINES} are allowed"
+
+
+def check_common() -> Iterator[str]:
+    count = sum(len(source_lines(path)) for path in (CODE / "common").rglob("*.[ch]"))
+    if count > COMMON_LINES:
+        yield f"code/common: {count} lines, {COMMON_LINES} are allowed: is a lesson in there?"
+
+
+def main() -> int:
+    # The chain of neighbours is the numbered servers; a variant (02-inetd) hangs beside.
+    numbered: dict[str, Path] = {}
+    for path in sorted(CODE.glob("[0-9][0-9]*-*/server.c")):
+        if not path.parent.name.endswith("-inetd"):
+            numbered.setdefault(path.parent.name, path)
+    servers = list(numbered.values())
+    files = sorted([*CODE.rglob("*.[ch]"), *Path("benchmarks").rglob("*.[ch]")])
+    faults = [*check_servers(servers), *check_files(files), *check_common()]
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,24 @@
+# The servers. A chapter links the common parts and, by name, the file of an earlier chapter that taught what it needs.
+
+CPPFLAGS += -Icode -Icode/http
+
+COMMON_SRC := $(addprefix code/common/,die.c options.c net.c stop.c open_below_walk.c) \
+              $(addprefix code/http/,http_parse.c http_date.c reply.c)
+
+# How a file is kept below the docroot: by openat2(2) on Linux, by walking where a libc or a system has no way to call it.
+OPEN_BELOW_any  := code/common/open_below_$(if $(filter Linux,$(shell uname -s)),openat2,portable).c
+OPEN_BELOW_diet := code/common/open_below_portable.c
+
+BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
+
+SERVERS := 01-iterative 02-fork 02-inetd
+
+00-client_SRC    := code/00-client/client.c code/common/die.c
+constant_SRC     := code/01-iterative/constant.c code/common/die.c
+01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)
+02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)
+02-inetd_SRC     := code/02-inetd/server.c $(BLOCKING_SRC)
+
+$(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
+
+PROGRAMS += 00-client constant $(SERVERS)

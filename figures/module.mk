@@ -1,0 +1,63 @@
+# Figures: one gnuplot script each, called as its experiment is, or as what it shows of it; one
+# script for all timelines; a Graphviz file each for diagrams. How to add one: figures/README.md.
+
+GNUPLOT := $(shell command -v gnuplot)
+DOT     := $(shell command -v dot)
+
+FIGURES_DIR   := $(BUILD)/figures
+FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp labels.gp draw.sh) \
+                 $(wildcard figures/history/*.tsv)
+FIGURE_NAMES  := $(patsubst figures/%.gp,%,$(filter-out $(FIGURE_PARTS),$(wildcard figures/*.gp)))
+PLOTS         := $(filter-out timeline,$(FIGURE_NAMES))
+TIMELINES     := $(patsubst %.toml,%,$(notdir $(wildcard benchmarks/experiments/timeline-*.toml)))
+DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
+figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
+
+# Words "script:experiment", from the line `experiment = "..."` of each script.
+EXPERIMENT_OF := $(shell for p in $(PLOTS); do \
+	sed -n "s/^experiment = \"\(.*\)\"/$$p:\1/p" figures/$$p.gp; done)
+experiment_of  = $(patsubst $(1):%,%,$(filter $(1):%,$(EXPERIMENT_OF)))
+
+.PHONY: figures export figures-without-gnuplot figures-without-dot
+
+# The exporter leaves this file alone unless a table has changed: nothing is drawn twice.
+$(BUILD)/data/%/meta.gp: export ; @:
+
+# $(call plot_rule,slug,script,experiment)
+define plot_rule
+$(call figure_svg,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS)
+	@mkdir -p $$(@D)
+	$$(call say,PLOT,$$@)
+	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $$@
+endef
+
+ifneq ($(GNUPLOT),)
+$(foreach p,$(PLOTS),$(eval $(call plot_rule,$(p),$(p),$(call experiment_of,$(p)))))
+$(foreach t,$(TIMELINES),$(eval $(call plot_rule,$(t),timeline,$(t))))
+figures: $(call figure_svg,$(PLOTS) $(TIMELINES))
+else
+figures: figures-without-gnuplot
+endif
+
+ifneq ($(DOT),)
+$(call figure_svg,$(DIAGRAMS)): $(FIGURES_DIR)/%.svg: figures/%.dot
+	@mkdir -p $(@D)
+	$(call say,DOT,$@)
+	$(Q)dot -Tsvg -o $@.part $< && rm -f $(@:.svg=.skipped) && mv -f $@.part $@
+figures: $(call figure_svg,$(DIAGRAMS))
+else ifneq ($(DIAGRAMS),)
+figures: figures-without-dot
+endif
+
+figures: ## draw all figures: build/figures
+
+# What cannot be drawn leaves its reason where book and deck look for the figure.
+figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)
+figures-without-gnuplot: names = $(PLOTS) $(TIMELINES)
+figures-without-dot: reason = dot is not installed (apt-get install graphviz)
+figures-without-dot: names = $(DIAGRAMS)
+figures-without-gnuplot figures-without-dot:
+	@mkdir -p $(FIGURES_DIR)
+	@echo "SKIP figures ($(names)): $(reason)"
+	$(Q)for name in $(names); do [ -e $(FIGURES_DIR)/$$name.svg ] || \
+		echo '$(reason)' > $(FIGURES_DIR)/$$name.skipped; done

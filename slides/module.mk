@@ -1,0 +1,50 @@
+# The deck: one HTML file with everything in it. reveal.js is pinned (make deps puts it into build/node): 6.x moved its
+# plug-ins, and a deck that does not find one is a blank page. TRACK=talk45 keeps the slides of that track (slides/tracks.toml).
+
+REVEAL_VERSION := 5.2.1
+REVEAL       := $(BUILD)/node/node_modules/reveal.js
+REVEAL_FILES := $(addprefix $(REVEAL)/,dist/reset.css dist/reveal.css dist/reveal.js plugin/notes/notes.js \
+                plugin/search/search.js plugin/zoom/zoom.js)
+
+SLIDES       := $(BUILD)/slides
+SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
+SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
+DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
+SLIDE_STYLE  := $(addprefix slides/,template.html theme.css deck.js) $(PANDOC_DIR)/code.css
+
+.PHONY: slides schedule
+
+ifeq ($(PANDOC),)
+SLIDES_SKIP := pandoc is not installed (apt-get install pandoc)
+else ifeq ($(SLIDE_PARTS),)
+SLIDES_SKIP := slides/ holds no slide yet
+else
+SLIDES_ALL  := $(DECK)
+endif
+
+slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45|lecture90|course
+	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
+
+schedule: ## minutes of every section and track of the deck; fails above the track's limit
+	$(Q)$(PYTHON) slides/schedule.py
+
+$(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
+	@mkdir -p $(@D)
+	$(call say,WEAVE,$<)
+	$(Q)$(call pandoc_output,$(call pandoc_weave,slides))
+
+# Without reveal.js there is a reason and no deck; the book does not need it. With a part of it there is no deck either, and
+# an error: the page would be blank.
+reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"version": "$(REVEAL_VERSION)"' $(REVEAL)/package.json
+
+$(DECK): $(SLIDE_WOVEN) $(LUA_FORM) $(SLIDE_STYLE) $(PANDOC_DIR)/book.yaml slides/module.mk
+	@mkdir -p $(@D)
+	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
+	for file in $(REVEAL_FILES); do \
+	  [ -s $$file ] || { echo "slides: reveal.js lacks $$file (rm -r $(BUILD)/node, then make deps)" >&2; exit 1; }; \
+	done; \
+	$(if $(Q),printf '  %-8s %s\n' DECK $@;) \
+	$(call pandoc_output,$(call pandoc_form,deck) -M track="$(TRACK)" -t revealjs --slide-level=2 --template=slides/template.html \
+	  -V revealjs=$(REVEAL) --mathml --wrap=preserve $(PANDOC_EMBED) --resource-path=.:$(BUILD) /dev/null)
+
+-include $(wildcard $(SLIDE_WOVEN:.json=.d))

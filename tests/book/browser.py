@@ -1,0 +1,116 @@
+"""One headless Chromium for all pages and slides, and what is looked for on them.
+
+page_problems() and deck_problems() return one line for each fault; the tests compare with an empty
+list.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+FLAGS = [
+    "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+WIDTHS = (1280, 390)
+
+HERE = Path(__file__).resolve().parent
+CHECK_PAGE = (HERE / "check_page.js").read_text(encoding="utf-8")
+CHECK_SLIDE = (HERE / "check_slide.js").read_text(encoding="utf-8")
+
+
+def missing() -> str:
+    """Why there can be no browser here, or nothing."""
+    for program in ("chromium", "chromedriver"):
+        if not shutil.which(program):
+            return f"{program} is not installed (apt-get install chromium chromium-driver)"
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "selenium is not installed (apt-get install python3-selenium)"
+    return ""
+
+
+def start(
+    profile: Path,
+) -> Any:  # a selenium WebDriver; selenium may be missing when this module is read
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options: Any = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in [*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,720"]:
+        options.add_argument(flag)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver") or ""))
+    driver.set_page_load_timeout(30)
+    driver.set_script_timeout(30)
+    return driver
+
+
+def resize(driver: Any, width: int, height: int) -> None:
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def console_errors(driver: Any) -> list[str]:
+    """What the page complained of since the last call."""
+    return [
+        f"console: {entry['message']}"
+        for entry in driver.get_log("browser")
+        if entry["level"] == "SEVERE"
+    ]
+
+
+def page_problems(driver: Any, page: Path) -> list[str]:
+    problems = []
+    for width in WIDTHS:
+        resize(driver, width, 900)
+        driver.get(page.as_uri())
+        found = driver.execute_script(CHECK_PAGE) + console_errors(driver)
+        problems += [f"{page.name} at {width}: {problem}" for problem in found]
+    return problems
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 20) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def started(driver: Any) -> bool:
+    """Waits until reveal.js is ready; at once False where there is none."""
+    if driver.execute_script("return typeof Reveal === 'undefined';"):
+        return False
+    return wait_until(lambda: driver.execute_script("return Reveal.isReady();"))
+
+
+def deck_problems(driver: Any, deck: Path) -> list[str]:
+    """Every slide of a deck, with all its fragments shown."""
+    resize(driver, 1280, 720)
+    driver.get(deck.as_uri())
+    errors = console_errors(driver)
+    if not started(driver):
+        return [f"{deck.name}: reveal.js did not start", *errors]
+    count = driver.execute_script("return Reveal.getTotalSlides();")
+    problems = [] if count else [f"{deck.name}: no slide"]
+    for index in range(count):
+        driver.execute_script(
+            "const all = Reveal.getSlides(), at = Reveal.getIndices(all[arguments[0]]);"
+            "Reveal.slide(at.h, at.v, 99);",
+            index,
+        )
+        name = driver.execute_script("return Reveal.getCurrentSlide().id;")
+        found = driver.execute_script(CHECK_SLIDE) + console_errors(driver)
+        problems += [f"{deck.name}#/{name}: {problem}" for problem in found]
+    return problems + errors

@@ -1,0 +1,34 @@
+// Runs in a page of the book; returns a line for each fault.
+const problems = [];
+const root = document.documentElement;
+const ids = new Set();
+let level = 0;
+
+if (root.scrollWidth > window.innerWidth + 1) {
+  const wide = [...document.querySelectorAll("body *")].filter((element) =>
+    element.getBoundingClientRect().right > window.innerWidth + 1 && !element.closest("pre, table"));
+  const culprit = wide.length ? wide[wide.length - 1].outerHTML.slice(0, 80) : "?";
+  problems.push("is wider than the window: " + culprit);
+}
+for (const image of document.images) {
+  const name = image.src.slice(-40);
+  if (!image.complete || image.naturalWidth === 0) problems.push("missing figure " + name);
+  if (!image.alt.trim()) problems.push("no alternative text: " + name);
+}
+if (!root.lang) problems.push("no language");
+if (document.querySelectorAll("h1").length < 1) problems.push("no h1");
+for (const heading of document.querySelectorAll("main h1, main h2, main h3, main h4")) {
+  const next = Number(heading.tagName[1]);
+  if (next > level + 1) problems.push("heading out of order: " + heading.textContent.slice(0, 40));
+  level = next;
+}
+for (const element of document.querySelectorAll("[id]")) {
+  if (ids.has(element.id)) problems.push("doubled id " + element.id);
+  ids.add(element.id);
+}
+for (const link of document.querySelectorAll('a[href^="#"]')) {
+  const id = decodeURIComponent(link.getAttribute("href").slice(1));
+  if (id && !ids.has(id)) problems.push("link to nowhere: #" + id);
+}
+if (document.querySelector("main").textContent.trim().length < 80) problems.push("is empty");
+return problems;

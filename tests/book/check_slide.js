@@ -1,0 +1,37 @@
+// Runs in the deck, on the slide that is shown; returns a line for each fault. A slide is 1280 x 720 in
+// its own units, whatever the window; the foot lies in the lowest 40.
+const slide = Reveal.getCurrentSlide();
+const problems = [];
+const box = slide.getBoundingClientRect();
+const scale = box.width / 1280;
+const hidden = "aside.notes, figure.figure:not(.captioned) > figcaption, .step, math, svg";
+const content = [...slide.querySelectorAll("*")].filter((element) =>
+  !element.closest(hidden) && element.getClientRects().length);
+
+// The text may run out of its box, or be cut off inside it.
+function isWide(element) {
+  const rect = element.getBoundingClientRect();
+  return rect.right > box.right + 1 || rect.left < box.left - 1
+    || element.matches("pre, p, li, h1, h2, h3, td, th, div") && element.scrollWidth > element.clientWidth + 1
+    || element.matches("pre") && element.scrollHeight > element.clientHeight + 1;
+}
+
+function isContent(element) {
+  return !element.matches("h1, h2") && (element.matches("img, pre") || element.textContent.trim());
+}
+
+const bottom = box.bottom - 40 * scale + 1;
+const high = content.find((element) => element.getBoundingClientRect().bottom > bottom);
+const wide = content.find(isWide);
+if (high) problems.push("is too high: " + high.outerHTML.slice(0, 60));
+if (wide) problems.push("is too wide: " + wide.outerHTML.slice(0, 60));
+for (const image of slide.querySelectorAll("img")) {
+  const height = image.getBoundingClientRect().height;
+  if (!image.complete || image.naturalWidth === 0) problems.push("missing figure " + image.alt);
+  else if (height < 120 * scale) problems.push("figure squeezed: " + image.alt);
+}
+// A section's first slide and a statement may be a title and nothing else.
+if (!slide.matches(".level1, .statement") && !content.some(isContent)) problems.push("is empty");
+if (!slide.textContent.trim()) problems.push("is empty");
+if (!slide.querySelector("aside.notes")) problems.push("has no notes");
+return problems;

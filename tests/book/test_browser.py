@@ -1,0 +1,237 @@
+"""Every page and slide in Chromium: the demonstration's, and the real book's where it is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from book import browser
+from book.tree import ROOT, Tree
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    reason = browser.missing()
+    if reason:
+        pytest.skip(reason)
+    running = browser.start(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.quit()
+
+
+@pytest.fixture(params=["demonstration", "tree"])
+def site(request: pytest.FixtureRequest) -> Path:
+    """The build folder whose pages are opened."""
+    if request.param == "demonstration":
+        return Path(request.getfixturevalue("built").path) / "build"
+    if not (ROOT / "build/book/index.html").exists():
+        pytest.skip("the book is not built (make book)")
+    return ROOT / "build"
+
+
+def decks_of(site: Path) -> list[Path]:
+    decks = sorted((site / "slides").glob("*.html"))
+    if not decks:
+        pytest.skip("the deck is not built (make slides)")
+    return decks
+
+
+def test_pages(driver: Any, site: Path) -> None:
+    pages = sorted((site / "book").glob("*.html"))
+    assert len(pages) >= 4
+    assert [problem for page in pages for problem in browser.page_problems(driver, page)] == []
+
+
+def test_slides(driver: Any, site: Path) -> None:
+    assert [
+        problem for deck in decks_of(site) for problem in browser.deck_problems(driver, deck)
+    ] == []
+
+
+def colours(driver: Any) -> tuple[str, str]:
+    style = "const style = getComputedStyle(document.body);"
+    background, text = driver.execute_script(style + "return [style.backgroundColor, style.color];")
+    return background, text
+
+
+def brightness(colour: str) -> float:
+    return sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3])
+
+
+def test_dark_and_light(driver: Any, site: Path) -> None:
+    """The button turns the page over and back, and the next page remembers."""
+    pages = [(site / "book" / name).as_uri() for name in ("index.html", "answers.html")]
+    driver.get(pages[0])
+    driver.execute_script("localStorage.clear();")
+    driver.get(pages[0])
+    before = colours(driver)
+    driver.find_element("css selector", ".theme").click()
+    after = colours(driver)
+    assert (brightness(before[0]) > brightness(before[1])) != (
+        brightness(after[0]) > brightness(after[1])
+    )
+    driver.get(pages[1])
+    assert colours(driver) == after
+    driver.find_element("css selector", ".theme").click()
+    assert colours(driver) == before
+
+
+def test_dark_by_the_systems_wish(driver: Any, site: Path) -> None:
+    driver.get((site / "book/index.html").as_uri())
+    driver.execute_script("localStorage.clear();")
+    for scheme, dark in (("dark", True), ("light", False)):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        driver.get((site / "book/index.html").as_uri())
+        background, text = colours(driver)
+        assert (brightness(background) < brightness(text)) is dark
+
+
+def search(driver: Any, text: str) -> list[str]:
+    """Addresses of what the search finds."""
+    field = driver.find_element("css selector", "#query")
+    field.clear()
+    field.send_keys(text)
+    return [
+        link.get_attribute("href") for link in driver.find_elements("css selector", "#found .hit")
+    ]
+
+
+def test_search(driver: Any, site: Path) -> None:
+    browser.resize(driver, 1280, 900)
+    page = sorted((site / "book").glob("0*.html"))[-1]
+    driver.get(page.as_uri())
+    heading = driver.find_element("css selector", "h1").text
+    word = max(re.findall(r"\w+", heading), key=len)
+    driver.get((site / "book/index.html").as_uri())
+    found = search(driver, word)
+    assert any(page.name in link for link in found)
+    assert search(driver, "qqzzxx") == []
+    assert "Not found" in driver.find_element("css selector", "#found").text
+    driver.get(found[0])
+    assert browser.console_errors(driver) == []
+
+
+def test_contents_open_on_a_phone(driver: Any, site: Path) -> None:
+    browser.resize(driver, 390, 800)
+    driver.get((site / "book/index.html").as_uri())
+    sidebar = driver.find_element("css selector", ".sidebar")
+    assert not sidebar.is_displayed()
+    driver.find_element("css selector", ".menu summary").click()
+    assert sidebar.is_displayed()
+
+
+# ---- the deck of the demonstration
+
+
+@pytest.fixture
+def deck(driver: Any, built: Tree, request: pytest.FixtureRequest) -> Any:
+    request.getfixturevalue("reveal")
+    driver.get("about:blank")
+    browser.resize(driver, 1280, 720)
+    driver.get((built.path / "build/slides/deck.html").as_uri())
+    assert browser.started(driver)
+    return driver
+
+
+def lit(driver: Any) -> list[str]:
+    return [
+        line.text.strip() for line in driver.find_elements("css selector", ".present .listing .lit")
+    ]
+
+
+def test_steps_light_up_lines(deck: Any) -> None:
+    deck.execute_script("Reveal.slide(0, 1);")
+    assert lit(deck) == []
+    deck.execute_script("Reveal.next();")
+    assert lit(deck) == ["if (greet(STDOUT_FILENO) < 0)", 'perror("greet");']
+    deck.execute_script("Reveal.next();")
+    assert lit(deck) == ["_exit(0);"]
+    deck.execute_script("Reveal.prev(); Reveal.prev();")
+    assert lit(deck) == []
+
+
+def test_speaker_view_shows_notes(deck: Any) -> None:
+    """Read through the slides' own window: chromedriver hangs on a window a script has written."""
+    keep = "const open = window.open; window.open = (...rest) => window.speaker = open(...rest);"
+    deck.execute_script("Reveal.slide(0, 0);" + keep)
+    deck.find_element("css selector", "body").send_keys("s")
+
+    def text(selector: str) -> str:
+        script = "return window.speaker?.document.querySelector(arguments[0])?.textContent;"
+        return deck.execute_script(script, selector) or ""
+
+    try:
+        expected = "Say what the evening is about"
+        assert browser.wait_until(lambda: expected in text(".speaker-controls-notes .value"))
+        assert "Pacing" in text(".pacing-title")
+    finally:
+        deck.execute_script("window.speaker?.close();")
+
+
+# ---- the checks themselves: each fault is found
+
+
+BAD_PAGE = """<!DOCTYPE html><html><head><link rel="icon" href="data:,"></head><body><main>
+<h1>Bad</h1><h3 id="x">Jump</h3>
+<p id="x">Text that is long enough not to be taken for an empty page; some eighty characters do.</p>
+<img src="none.svg" alt="gone"><div style="width:2000px">wide</div><a href="#none">dead</a>
+<script>console.error("oh no"); undefinedFunction();</script></main></body></html>"""
+
+
+def test_bad_page_is_found(driver: Any, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(BAD_PAGE, encoding="utf-8")
+    problems = "\n".join(browser.page_problems(driver, page))
+    for expected in (
+        "missing figure", "is wider", "heading out of order", "doubled id x", "no language",
+        "link to nowhere: #none",
+        "undefinedFunction", "oh no",
+    ):  # fmt: skip
+        assert expected in problems
+
+
+BAD_SLIDES = {
+    "high": "<ul>" + "<li>A line</li>" * 30 + "</ul>",
+    "wide": '<p style="white-space:nowrap">' + "word " * 80 + "</p>",
+    "cut": "<pre><code>" + "x" * 300 + "</code></pre>",
+    "gone": '<p><img src="none.svg" alt="gone"></p>',
+    "void": "",
+    "fine": "<p>Text.</p>",
+}
+EXPECTED = {
+    "high": "too high",
+    "wide": "too wide",
+    "cut": "too wide",
+    "gone": "missing figure",
+    "void": "is empty",
+}
+
+
+def test_bad_slides_are_found(deck: Any, built: Tree, tmp_path: Path) -> None:
+    html = built.read("build/slides/deck.html")
+    head, rest = html.split('<div class="slides">', 1)
+    tail = rest[rest.index('<div class="foot">') :]
+    slides = "".join(
+        f'<section id="{name}" class="slide level2"><h2>Title</h2>{body}'
+        '<aside class="notes">n</aside></section>'
+        for name, body in BAD_SLIDES.items()
+    )
+    bad = tmp_path / "deck.html"
+    bad.write_text(f'{head}<div class="slides">{slides}</div>{tail}', encoding="utf-8")
+    problems = browser.deck_problems(deck, bad)
+    for name, expected in EXPECTED.items():
+        assert any(f"#/{name}: " in problem and expected in problem for problem in problems), (
+            problems
+        )
+    assert not [problem for problem in problems if "#/fine" in problem]
+
+
+def test_deck_without_reveal_is_found(driver: Any, tmp_path: Path) -> None:
+    bad = tmp_path / "deck.html"
+    bad.write_text("<!DOCTYPE html><html><body>blank</body></html>", encoding="utf-8")
+    assert "reveal.js did not start" in browser.deck_problems(driver, bad)[0]

@@ -1,0 +1,127 @@
+"""Bound numbers, units and verdicts, both ways."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from book.helpers import accepted, refused, when, words
+from book.tree import Tree
+
+# ---- numbers
+
+
+KEY = "fork-latency.static.fork_us"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("", "41 µs"),
+        (" form=interval", "40–43 µs"),
+        (" form=both", "41 µs (40–43 µs)"),
+        (" form=value", "41"),
+    ],
+)
+def test_number_forms(tree: Tree, form: str, text: str) -> None:
+    html = accepted(tree.weave(f"It took [{KEY}]{{.num{form}}}.", results="reference"))
+    assert f"It took {text}." in words(html)
+
+
+def test_reference_value_is_labelled(tree: Tree) -> None:
+    html = accepted(tree.weave(f"It took [{KEY}]{{.num}} here."))
+    assert "reference run" in words(html)
+    assert re.search(r'class="ref-label"[^>]*>ref<', html)
+    assert "reference machine" in html
+
+
+def test_own_value_is_not_labelled_as_reference(tree: Tree) -> None:
+    html = accepted(tree.weave("It took [fork-latency.dynamic.fork_us]{.num} here."))
+    assert "ref-label" not in html
+    assert "your machine" in words(html)
+
+
+def test_reference_book_labels_no_single_number(tree: Tree) -> None:
+    html = accepted(tree.weave(f"It took [{KEY}]{{.num}} here.", results="reference"))
+    assert "ref-label" not in html
+    assert "run-label" not in html
+
+
+def test_unknown_number_names_file_line_and_key(tree: Tree) -> None:
+    done = tree.weave("one\n\n[fork-latency.none]{.num}\n")
+    refused(done, "chapters/03-third.md:7: ", 'unknown number "fork-latency.none"', "numbers.json")
+
+
+def test_all_mistakes_are_told_at_once(tree: Tree) -> None:
+    done = tree.weave("[a.b]{.num} [c.d]{.num} @fig:none\n")
+    assert len(done.stderr.splitlines()) == 3
+
+
+def test_bad_number_form_is_refused(tree: Tree) -> None:
+    refused(tree.weave(f"[{KEY}]{{.num form=loud}}"), 'has no form "loud"')
+    refused(tree.weave("[env.kernel]{.num form=interval}"), 'has no form "interval"')
+
+
+def test_broken_and_missing_numbers_are_refused(tree: Tree) -> None:
+    tree.write("build/data/numbers.json", '{"a": 1,\n"b" 2}')
+    refused(tree.weave("[a]{.num}"), "build/data/numbers.json:2: ", "not JSON")
+    (tree.path / "build/data/numbers.json").unlink()
+    refused(tree.weave("[a]{.num}"), "build/data/numbers.json: not there")
+
+
+def test_json_text_is_read_as_written(tree: Tree) -> None:
+    entry = r'{"text": "\u00b5 \"q\" \\ \ud83d\ude00 \n", "source": "here", "run": null}'
+    tree.write(
+        "build/data/numbers.json", f'{{"odd": {entry}, "list": [1, -2.5e3, true, null, [], {{}}]}}'
+    )
+    assert 'µ "q" \\ 😀' in words(accepted(tree.weave("[odd]{.num}")))
+
+
+def test_units_stay_with_their_numbers(tree: Tree) -> None:
+    html = accepted(
+        tree.weave("It took 290 µs, (4 KiB) and 23\ns; 7 of 10 servers, 5 starts, 2 s.\n")
+    )
+    assert "290\u00a0µs, (4\u00a0KiB) and 23\u00a0s; 7 of 10 servers, 5 starts, 2\u00a0s." in html
+
+
+# ---- verdicts
+
+
+def test_verdict_word(tree: Tree) -> None:
+    html = accepted(tree.weave("Claim 9 [9]{.verdict}; claim 10 [10]{.verdict}."))
+    assert "Claim 9 holds; claim 10 no difference seenref." in words(html)
+
+
+def test_when_shows_its_verdict_only(tree: Tree) -> None:
+    text = (
+        when(9, "holds", "YES") + when(9, "changed, reversed", "NO") + when(9, "otherwise", "ELSE")
+    )
+    assert words(accepted(tree.weave(text))) == "YES"
+
+
+def test_otherwise_shows_when_no_other_block_names_the_verdict(tree: Tree) -> None:
+    text = when(10, "holds", "YES") + when(10, "otherwise", "ELSE")
+    assert words(accepted(tree.weave(text))) == "ELSE"
+
+
+def test_when_inline_and_of_several_verdicts(tree: Tree) -> None:
+    yes = '[yes]{.when claim=10 verdict="holds, no difference seen"}'
+    text = f'It {yes}[no]{{.when claim=10 verdict="changed"}}.'
+    assert words(accepted(tree.weave(text))) == "It yes."
+
+
+def test_hidden_text_binds_nothing(tree: Tree) -> None:
+    accepted(tree.weave(when(9, "changed", "[unknown.key]{.num}")))
+
+
+def test_unknown_claims_and_verdicts_are_refused(tree: Tree) -> None:
+    refused(tree.weave("[99]{.verdict}"), "chapters/03-third.md:5: ", "unknown claim 99")
+    refused(tree.weave(when(99, "holds", "x")), "unknown claim 99")
+    refused(tree.weave(when(9, "perhaps", "x")), 'unknown verdict "perhaps"')
+    refused(tree.weave("::: {.when claim=9}\nx\n:::\n"), ".when without verdict=")
+
+
+def test_unknown_verdict_in_the_ledger_is_refused(tree: Tree) -> None:
+    tree.replace("build/data/claims.json", '"verdict": "holds"', '"verdict": "maybe"')
+    refused(tree.weave("[9]{.verdict}"), 'unknown verdict "maybe"')

@@ -1,0 +1,214 @@
+"""Figures, cross-references, blocks with a role and slides, both ways."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from book.helpers import accepted, fence, refused, when, words
+from book.tree import Tree
+
+DIFF = '.diff from="01-first" to="02-second"'
+
+
+# ---- figures
+
+
+FIGURE = "![Forks, [fork-latency.dynamic.fork_us]{.num}.](fork-latency.svg){#fig:forks}"
+
+
+def test_figure_has_number_caption_and_alternative_text(tree: Tree) -> None:
+    html = accepted(tree.weave(FIGURE))
+    assert '<figure class="figure" id="fig-forks">' in html
+    assert "Figure 3.1. Forks, 93 µs." in words(html)
+    assert 'alt="Forks, 93 µs."' in html.replace("\u00a0", " ").replace("\n", " ")
+    assert "your machine" in words(html)
+
+
+def test_figure_of_another_experiment_says_whose_run_it_shows(tree: Tree) -> None:
+    tree.write("build/figures/fork-other.svg", tree.read("build/figures/fork-latency.svg"))
+    figure = "![Forks.](fork-other.svg){#fig:forks}"
+    assert "run-label" not in accepted(tree.weave(figure))
+    tree.write("figures/fork-other.gp", 'experiment = "fork-latency"\nplot x\n')
+    assert "your machine" in words(accepted(tree.weave(figure)))
+    tree.replace("build/data/fork-latency/meta.gp", '"here"', '"reference"')
+    assert "reference run" in words(accepted(tree.weave(figure)))
+    assert "run-label" not in accepted(tree.weave(figure, results="reference"))
+
+
+def test_alternative_text_of_its_own(tree: Tree) -> None:
+    html = accepted(tree.weave('![Short.](fork-latency.svg){#fig:forks alt="Two rising lines"}'))
+    assert 'alt="Two rising lines"' in html.replace("\n", " ")
+    assert "Figure 3.1. Short." in words(html)
+
+
+def test_unknown_figure_is_refused(tree: Tree) -> None:
+    done = tree.weave("![None.](none.svg){#fig:none}")
+    refused(done, "chapters/03-third.md:5: ", "unknown figure none.svg")
+
+
+def test_figure_in_a_folder_is_refused(tree: Tree) -> None:
+    refused(tree.weave("![None.](../x.svg){#fig:none}"), "named without a folder")
+
+
+def test_figure_without_label_is_refused(tree: Tree) -> None:
+    refused(tree.weave("![None.](fork-latency.svg)"), "a figure without label")
+
+
+def test_figure_that_could_not_be_drawn_says_why(tree: Tree) -> None:
+    tree.write("figures/later.gp", "plot x\n")
+    later = "![Later.](later.svg){#fig:later}"
+    html = accepted(tree.weave(later, missing="gnuplot"))
+    assert "gnuplot is not installed (apt-get install gnuplot)" in words(html)
+    refused(tree.weave(later), "unknown figure later.svg")
+    tree.write("build/figures/later.skipped", "no trace: strace may not attach here\nmore\n")
+    assert "Not drawn here: no trace: strace may not attach here" in words(
+        accepted(tree.weave(later))
+    )
+
+
+# ---- references
+
+
+def test_references_by_number_and_name(tree: Tree) -> None:
+    text = (
+        "See @fig:forks, @lst:x, @diff:y, @lst:greet, @ch:01-first and @sec:here.\n\n"
+        + FIGURE
+        + "\n\n## A section {#sec:here}\n\n"
+        + fence('.c #lst:x caption="One"', "int a;")
+        + "\n"
+        + fence(DIFF + " #diff:y")
+    )
+    html = accepted(tree.weave(text))
+    expected = "See Figure 3.1, Listing 3.1, Listing 3.2, Listing 1.1, Chapter 1 and A section."
+    assert expected in words(html)
+    targets = re.findall(r'href="([^"]*)"\s+class="ref"', html)
+    assert targets == [
+        "#fig-forks",
+        "#lst-x",
+        "#diff-y",
+        "01-first.html#lst-greet",
+        "01-first.html",
+        "#sec-here",
+    ]
+    for target in targets:
+        assert not target.startswith("#") or f'id="{target[1:]}"' in html
+
+
+@pytest.mark.parametrize("name", ["fig:none", "lst:none", "ch:99-none", "sec:none", "nobody2003"])
+def test_unknown_reference_is_refused(tree: Tree, name: str) -> None:
+    refused(tree.weave(f"See @{name}."), "chapters/03-third.md:5: ", f"unknown reference @{name}")
+
+
+def test_doubled_label_is_refused(tree: Tree) -> None:
+    done = tree.weave(fence(".c #lst:greet", "int a;"))
+    refused(
+        done, "chapters/03-third.md", "label lst:greet is doubled, first in chapters/01-first.md"
+    )
+    done = tree.weave(fence(".c #lst:x", "int a;") + "\n" + fence(".c #lst:x", "int b;"))
+    refused(done, "label lst:x is doubled")
+
+
+def test_label_of_the_wrong_kind_is_refused(tree: Tree) -> None:
+    refused(tree.weave(fence(".c #fig:x", "int a;")), "label fig:x on a listing")
+
+
+def test_label_that_may_be_hidden_is_refused(tree: Tree) -> None:
+    refused(tree.weave(when(9, "holds", FIGURE)), "label fig:forks inside a .when block")
+    refused(
+        tree.weave("::: exercise\nx\n:::\n\n::: answer\n" + FIGURE + "\n:::\n"), "inside an answer"
+    )
+
+
+def test_links_inside_the_tree(tree: Tree) -> None:
+    text = "[a](01-first.md#the-code) [b](../code/01-first/server.c) [c](#here)\n"
+    text += "[d](https://example.org/)\n\n## Here\n"
+    targets = re.findall(r'href="([^"]*)"', accepted(tree.weave(text)))
+    assert targets == [
+        "01-first.html#the-code",
+        "../../code/01-first/server.c",
+        "#here",
+        "https://example.org/",
+    ]
+
+
+@pytest.mark.parametrize(
+    "link", ["#nowhere", "09-none.md", "01-first.md#nowhere", "../code/none.c", "x.txt"]
+)
+def test_dead_links_are_refused(tree: Tree, link: str) -> None:
+    done = tree.weave(f"[a]({link})")
+    refused(done, "chapters/03-third.md:5: ", f"a link that leads nowhere: {link}")
+
+
+# ---- blocks
+
+
+def test_exercises_are_numbered_and_named(tree: Tree) -> None:
+    text = "::: exercise\nA\n:::\n::: answer\nB\n:::\n"
+    text += '::: {.exercise title="more"}\nC\n:::\n::: answer\nD\n:::\n'
+    html = accepted(tree.weave(text))
+    assert words(html) == "Exercise 3.1 A Answer 3.1 B Exercise 3.2: more C Answer 3.2 D"
+    assert 'id="exercise-3-2"' in html
+    assert 'id="answer-3-2"' in html
+
+
+def test_answer_without_exercise_is_refused(tree: Tree) -> None:
+    refused(tree.weave("::: answer\nB\n:::\n"), "an answer that follows no exercise")
+
+
+def test_boxes_have_titles(tree: Tree) -> None:
+    html = accepted(tree.weave('::: expect\nA\n:::\n\n::: {.box title="Why `x`"}\nB\n:::\n'))
+    assert words(html) == "You should see A Why x B"
+    assert "<code>x</code>" in html
+
+
+def test_heading_of_level_one_is_refused(tree: Tree) -> None:
+    refused(tree.weave("# Big\n"), 'a heading "#" in a chapter')
+
+
+def test_chapter_without_title_is_refused(tree: Tree) -> None:
+    tree.write("chapters/04-none.md", "text\n")
+    refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
+
+
+# ---- slides
+
+
+SLIDE = '## A slide {#a minutes=1.5 track="course"}\n\n'
+NOTES = "\n::: notes\nSay it.\n:::\n"
+
+
+def test_slide_has_pacing_and_notes(tree: Tree) -> None:
+    html = accepted(tree.weave(SLIDE + NOTES, "slides"))
+    assert 'data-timing="90"' in html
+    assert '<aside class="notes">' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("## A slide {#a track=course}\n" + NOTES, "has no minutes"),
+        ("## A slide {#a minutes=x track=course}\n" + NOTES, "has no minutes"),
+        ("## A slide {#a minutes=1}\n" + NOTES, "has no track"),
+        (SLIDE + "text\n", "has no notes"),
+        (SLIDE + NOTES + "\n## B {#b minutes=1 track=course}\n\ntext\n", 'slide "B" has no notes'),
+        ("text\n", "no slide in it"),
+    ],
+)
+def test_incomplete_slides_are_refused(tree: Tree, text: str, message: str) -> None:
+    refused(tree.weave(text, "slides"), "slides/03-third.md", message)
+
+
+def test_listing_has_to_fit_a_slide(tree: Tree) -> None:
+    accepted(tree.weave(SLIDE + fence(".c", "\n".join(["a;"] * 12)) + NOTES, "slides"))
+    refused(tree.weave(SLIDE + fence(".c", "\n".join(["a;"] * 13)) + NOTES, "slides"), "13 lines")
+    accepted(tree.weave(SLIDE + fence(".c", "x" * 64) + NOTES, "slides"))
+    refused(tree.weave(SLIDE + fence(".c", "x" * 65) + NOTES, "slides"), "65 columns wide")
+
+
+def test_references_on_slides_point_to_the_book(tree: Tree) -> None:
+    accepted(tree.weave("text"))  # writes the labels of the book
+    html = accepted(tree.weave(SLIDE + "See @lst:greet in @ch:01-first.\n" + NOTES, "slides"))
+    assert "See Listing 1.1 in Chapter 1." in words(html)
+    assert "href" not in html

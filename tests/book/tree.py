@@ -1,0 +1,108 @@
+"""A small tree with a book and a deck of its own, made by the real modules and filters."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DATA = Path(__file__).resolve().parent / "data"
+FILTERS = ROOT / "chapters" / "pandoc"
+PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
+REVEAL = ROOT / "build" / "node"
+REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
+SHARED_SLIDES = ["module.mk", "template.html", "theme.css", "deck.js", "tracks.toml"]
+# Pass 1 of the same text gives the same rows.
+COLLECTED: dict[tuple[str, str], subprocess.CompletedProcess[str]] = {}
+Done = subprocess.CompletedProcess[str]
+
+
+class Tree:
+    """A copy of data/ with links to what is under test; commands run in it as in the real root."""
+
+    def __init__(self, path: Path, copied: Tree | None = None) -> None:
+        self.path = path
+        if copied:
+            shutil.copytree(copied.path, path, symlinks=True)
+            return
+        shutil.copytree(DATA, path)
+        (path / "chapters/pandoc").symlink_to(FILTERS)
+        (path / "chapters/module.mk").symlink_to(ROOT / "chapters/module.mk")
+        for name in SHARED_SLIDES:
+            (path / "slides" / name).symlink_to(ROOT / "slides" / name)
+        if REVEAL_JS.exists():
+            (path / "build/node").symlink_to(REVEAL)
+
+    def write(self, name: str, text: str) -> Path:
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        return target
+
+    def read(self, name: str) -> str:
+        return (self.path / name).read_text(encoding="utf-8")
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = self.read(name)
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def run(self, *command: str, **environment: str) -> Done:
+        # The outer make must not hand its flags and job server to the one under test.
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+        return subprocess.run(
+            command,
+            cwd=self.path,
+            env={**inherited, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def make(self, *arguments: str, **environment: str) -> Done:
+        return self.run(
+            "make", f"PANDOC={PANDOC}", f"PYTHON={sys.executable}", *arguments, **environment
+        )
+
+    def filter(self, name: str, source: str, to: str, **settings: str) -> Done:
+        options = [f"-M{key}={value}" for key, value in {"build": "build", **settings}.items()]
+        return self.run(
+            PANDOC,
+            "-f",
+            "markdown",
+            "-t",
+            to,
+            *options,
+            f"--lua-filter=chapters/pandoc/{name}.lua",
+            source,
+        )
+
+    def label(self, *sources: str) -> Done:
+        """Passes 1 for these chapters; what fails first is returned."""
+        rows = []
+        for source in sources:
+            text = self.read(source)
+            done = COLLECTED.get((source, text)) or self.filter("collect", source, "html")
+            if done.returncode:
+                return done
+            COLLECTED[source, text] = done
+            rows.append(str(self.write(f"build/{Path(source).stem}.labels", done.stdout)))
+        return self.run(sys.executable, "chapters/pandoc/labels.py", "build/labels.tsv", *rows)
+
+    def weave(self, text: str, form: str = "chapter", **settings: str) -> Done:
+        """Passes 1 and 2 for one text, as HTML. Chapters are number 3 of the book."""
+        folder, title = (
+            ("slides", "") if form == "slides" else ("chapters", "---\ntitle: Third\n---\n\n")
+        )
+        source = f"{folder}/03-third.md"
+        self.write(source, title + text)
+        if form != "slides":
+            done = self.label("chapters/01-first.md", source)
+            if done.returncode:
+                return done
+        to = "revealjs" if form == "slides" else "html"
+        return self.filter("weave", source, to, form=form, labels="build/labels.tsv", **settings)

@@ -1,0 +1,126 @@
+"""What /proc says about a process: children, descriptors, memory, signals. Linux only.
+
+A process may end while it is looked at. Then there is nothing to see: "", [], 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+TCP_LISTEN = "0A"
+STATE, PARENT, SESSION, UTIME, START = 0, 1, 3, 11, 19  # in stat_fields()
+
+
+def text(pid: int | str, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def stat_fields(pid: int) -> list[str]:
+    """/proc/PID/stat from the state on: what stands before it, the name, may hold anything."""
+    _, _, rest = text(pid, "stat").rpartition(") ")
+    return rest.split()
+
+
+def alive(pid: int) -> bool:
+    """True while it runs; a zombie does not."""
+    fields = stat_fields(pid)
+    return bool(fields) and fields[STATE] not in "ZX"
+
+
+def stopped(pid: int) -> bool:
+    """True once SIGSTOP has reached it."""
+    return stat_fields(pid)[STATE:1] == ["T"]
+
+
+def start_time(pid: int) -> str:
+    """Tells a process from a later one with its number."""
+    fields = stat_fields(pid)
+    return fields[START] if fields else ""
+
+
+def pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _find(field: int, value: int) -> dict[int, list[str]]:
+    """All processes with this value in a field of their stat."""
+    found = {pid: stat_fields(pid) for pid in pids()}
+    return {pid: fields for pid, fields in found.items() if fields and fields[field] == str(value)}
+
+
+def children(pid: int) -> list[int]:
+    """The children of a process, zombies too."""
+    if not has_children_file():
+        return list(_find(PARENT, pid))
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            found += [int(word) for word in text(pid, f"task/{task}/children").split()]
+    return found
+
+
+def has_children_file() -> bool:
+    """A kernel may be built without it (CONFIG_PROC_CHILDREN); to look at all is slower."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
+
+
+def session(leader: int) -> list[int]:
+    """The running processes of a session, orphans too. Not zombies: nobody may be there to reap
+    them.
+    """
+    found = _find(SESSION, leader)
+    return [pid for pid, fields in found.items() if fields[STATE] not in "ZX"]
+
+
+def descriptors(pid: int) -> dict[int, str]:
+    """Descriptor -> what it is ("socket:[123]", a path)."""
+    found = {}
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+    return found
+
+
+def sockets(pid: int) -> set[str]:
+    return {what for what in descriptors(pid).values() if what.startswith("socket:")}
+
+
+def listening_sockets(pid: int) -> set[str]:
+    """Those of its sockets that listen for TCP."""
+    listening = set()
+    for table in ("net/tcp", "net/tcp6"):
+        for line in text(pid, table).splitlines()[1:]:
+            words = line.split()
+            if words[3] == TCP_LISTEN:
+                listening.add(f"socket:[{words[9]}]")
+    return sockets(pid) & listening
+
+
+def _value(pid: int, file: str, name: str) -> list[str]:
+    for line in text(pid, file).splitlines():
+        if line.startswith(name):
+            return line.split()[1:]
+    return []
+
+
+def memory_kib(pid: int) -> int:
+    """The proportional share of memory (PSS), or the resident size if the kernel does not tell."""
+    share = _value(pid, "smaps_rollup", "Pss:") or _value(pid, "status", "VmRSS:")
+    return int(share[0]) if share else 0
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and of its children that have been waited for."""
+    ticks = stat_fields(pid)[UTIME : UTIME + 4]
+    return sum(int(n) for n in ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def signal_is_ignored(pid: int, signum: int) -> bool:
+    mask = _value(pid, "status", "SigIgn:")
+    return bool(mask) and bool(int(mask[0], 16) >> (signum - 1) & 1)

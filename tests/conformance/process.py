@@ -1,0 +1,394 @@
+"""Starting a server, looking at it while it runs, and ending it: nothing survives a test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from conformance import proc
+from conformance.servers import Model
+from conformance.wire import Connection, ContractBroken, Reply, request
+
+EXIT_UNSUPPORTED = 77
+STOP_GRACE = 5.0  #: seconds the contract leaves to replies in flight
+SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
+INETD = Path(__file__).with_name("inetd.py")
+
+
+class Unsupported(Exception):
+    """The server says that this system cannot run it (exit status 77), and what is missing."""
+
+
+class Misbehaved(Exception):
+    """Found after the test proper: a leak, a crash, a sanitizer's report. Never an expected
+    failure.
+    """
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait, in multiples of what this machine takes for a process and a connection."""
+
+    factor: float  #: 1 on an idle machine of our days
+
+    @property
+    def limit(self) -> float:
+        """For what must happen: reached only by a test that fails."""
+        return 10.0 * self.factor
+
+    @property
+    def silence(self) -> float:
+        """For what must not happen: waited for in full by tests that pass, so short."""
+        return 0.3 * self.factor
+
+
+def calibrate() -> Patience:
+    """Measures fork, exec, exit and a connection, the work of a test, against a machine with
+    nothing else to do.
+    """
+    trips = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for _ in range(7):
+            before = time.monotonic()
+            subprocess.run(["true"], check=True, stdin=subprocess.DEVNULL)
+            with socket.create_connection(listener.getsockname()), listener.accept()[0]:
+                pass
+            trips.append(time.monotonic() - before)
+    median = sorted(trips)[len(trips) // 2]
+    return Patience(min(20.0, max(1.0, median / 0.006)))
+
+
+def wait_until(true: Callable[[], bool], limit: float) -> bool:
+    """Looks again, first soon and then less often, until it is true or the time is up."""
+    deadline = time.monotonic() + limit
+    pause = 0.001
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(0.05, pause * 1.5)
+    return True
+
+
+@dataclass(frozen=True)
+class Target:
+    """One program in one build variant."""
+
+    model: Model
+    variant: str
+    binary: Path
+
+    def __str__(self) -> str:
+        return f"{self.model.slug}-{self.variant}"
+
+    @property
+    def name(self) -> str:
+        return self.model.slug
+
+
+@dataclass
+class Launch:
+    """How to start a server."""
+
+    docroot: Path | None
+    options: Sequence[str] = ()
+    cwd: Path | None = None
+    address: str = "127.0.0.1"
+    port: int = 0
+    backlog: int | None = None
+    wrapper: Sequence[str] = ()  #: put before everything: strace, a shell that sets a limit
+    as_user: Sequence[str] = ()  #: put before the program: setpriv
+    env: dict[str, str] = field(default_factory=dict)
+
+    def command(self, target: Target) -> list[str]:
+        program = [*self.as_user, str(target.binary), *self.options]
+        docroot = [] if self.docroot is None else [str(self.docroot)]
+        if target.model.under_inetd:
+            backlog = str(self.backlog or 1024)
+            inetd = [sys.executable, "-I", "-S", str(INETD), self.address, str(self.port), backlog]
+            return [*self.wrapper, *inetd, *program, *docroot]
+        program += ["-a", self.address, "-p", str(self.port)]
+        if self.backlog is not None:
+            program += ["-b", str(self.backlog)]
+        return [*self.wrapper, *program, *docroot]
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What a server owns between two requests; equal before and after a test."""
+
+    descriptors: int
+    children: int
+
+
+def die_with_parent() -> list[str]:
+    """If the test run is killed, so are its servers. Without util-linux's setpriv there is the
+    reaper alone.
+    """
+    path = "/usr/bin/setpriv"
+    return [path, "--pdeathsig", "KILL"] if os.access(path, os.X_OK) else []
+
+
+def environment(**more: str) -> dict[str, str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
+    env.update(
+        ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=99",
+        UBSAN_OPTIONS="print_stacktrace=1",
+        TSAN_OPTIONS="exitcode=99",
+        LC_ALL="C",
+    )
+    return env | more
+
+
+class Server:
+    """A running server. The address is where it listens, the pid that of its first process."""
+
+    def __init__(self, target: Target, launch: Launch, patience: Patience, reaper: Reaper) -> None:
+        self.target = target
+        self.launch = launch
+        self.patience = patience
+        self.connections: list[Connection] = []
+        self.stopped: int | None = None
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._stderr_text: str | None = None  #: once the file is closed
+        self.process = subprocess.Popen(
+            die_with_parent() + launch.command(target),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            env=environment(**launch.env),
+            cwd=launch.cwd,
+            start_new_session=True,
+        )
+        reaper.watch(self.process.pid)
+        self.pid = self.process.pid
+        self.line = self._first_line()
+        self.address = self._address()
+        self.base = self.holdings()
+
+    def _first_line(self) -> str:
+        assert self.process.stdout is not None
+        out = self.process.stdout
+        line = b""
+        deadline = time.monotonic() + self.patience.limit
+        while not line.endswith(b"\n"):
+            readable, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))
+            data = os.read(out.fileno(), 1) if readable else b""
+            if not data:
+                self.process.kill()
+                if self.process.wait() == EXIT_UNSUPPORTED:
+                    raise Unsupported(self.stderr().strip())
+                raise Misbehaved(f"{self.target}: no listening line: {line!r}\n{self.stderr()}")
+            line += data
+        return line.decode()
+
+    def _address(self) -> tuple[str, int]:
+        name = "inetd" if self.target.model.under_inetd else self.target.name
+        match = re.fullmatch(
+            rf"{re.escape(name)}: listening on http://(\[[^]]+\]|[^:/]+):([0-9]+)/\n", self.line
+        )
+        if match is None:
+            self.process.kill()
+            self.process.wait()
+            raise ContractBroken(f"not the listening line of {name}: {self.line!r}")
+        return match[1].strip("[]"), int(match[2])
+
+    # ---- talking to it
+
+    def connect(self, *, receive_buffer: int | None = None, limit: float = 0.0) -> Connection:
+        connection = Connection(
+            self.address, limit or self.patience.limit, receive_buffer=receive_buffer
+        )
+        self.connections.append(connection)
+        return connection
+
+    def ask(self, data: bytes, method: str = "GET") -> Reply:
+        """One request on a connection of its own, and its reply."""
+        with self.connect() as c:
+            c.send(data)
+            return c.read_reply(method)
+
+    def get(self, target: str | bytes, *fields: str, method: str = "GET") -> Reply:
+        return self.ask(request(target, *fields, "Connection: close", method=method), method)
+
+    def serves(self) -> bool:
+        """True if it answers as it should: the question after every attack."""
+        return self.get("/hello.txt").status == 200
+
+    # ---- looking at it
+
+    def children(self) -> list[int]:
+        return proc.children(self.pid)
+
+    def processes(self) -> list[int]:
+        return [self.pid, *self.children()]
+
+    def holdings(self) -> Holdings:
+        return Holdings(len(proc.descriptors(self.pid)), len(self.children()))
+
+    def memory_kib(self) -> int:
+        return sum(proc.memory_kib(pid) for pid in self.processes())
+
+    def stderr(self) -> str:
+        if self._stderr_text is not None:
+            return self._stderr_text
+        size = os.fstat(self._stderr.fileno()).st_size
+        # not seek() and read(): the server writes with the same offset
+        return os.pread(self._stderr.fileno(), size, 0).decode(errors="replace")
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def settles(self) -> bool:
+        """True once it owns no more than when it was started."""
+
+        def back_at_base() -> bool:
+            now = self.holdings()
+            spare = self.target.model.kept_descriptors
+            return now.children <= self.base.children and (
+                now.descriptors <= self.base.descriptors + spare
+            )
+
+        return wait_until(lambda: not self.alive() or back_at_base(), self.patience.limit)
+
+    # ---- ending it
+
+    def signal(self, signum: int) -> None:
+        os.kill(self.pid, signum)
+
+    def wait(self, limit: float | None = None) -> int:
+        """Its exit status, or a broken contract if it goes on."""
+        limit = STOP_GRACE + self.patience.limit if limit is None else limit
+        try:
+            self.stopped = self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise ContractBroken(f"{self.target} still runs {limit:.1f} s later") from None
+        return self.stopped
+
+    def hang_up(self) -> None:
+        for connection in self.connections:
+            connection.close()
+
+    def rest_of_stdout(self) -> str:
+        """What it wrote after its line; waits until no process holds its standard output."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + self.patience.limit
+        text = b""
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                raise Misbehaved(f"{self.target}: a process with its standard output is left")
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                return text.decode(errors="replace")
+            text += data
+
+    def finish(self) -> None:
+        """After every test: still there, nothing leaked, ends when told to, leaves nobody."""
+        self.hang_up()
+        if self.stopped is None:
+            if self.process.poll() is not None:
+                raise Misbehaved(f"{self.target} ended with {self.process.returncode}")
+            if not self.settles():
+                names = proc.descriptors(self.pid)
+                raise Misbehaved(f"{self.target} had {self.base}, has {self.holdings()}: {names}")
+            self.signal(signal.SIGTERM)
+            try:
+                self.wait()
+            except ContractBroken as error:
+                raise Misbehaved(str(error)) from None
+        if self.stopped != 0:
+            raise Misbehaved(f"{self.target} ended with {self.stopped}\n{self.stderr()}")
+        if SANITIZER_REPORT.search(self.stderr()):
+            raise Misbehaved(f"{self.target}: a sanitizer's report\n{self.stderr()}")
+        if text := self.rest_of_stdout():
+            raise Misbehaved(f"{self.target}: more than its line on stdout: {text!r}")
+        if left := proc.session(self.pid):
+            raise Misbehaved(f"{self.target} left processes behind: {left}")
+
+    def release(self) -> None:
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._stderr_text = self.stderr()
+        self._stderr.close()
+
+
+class Unprivileged:
+    """How to run a program as a user whom file modes and process limits bind, which they do not for
+    root.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def prefix(self) -> list[str]:
+        if os.geteuid() != 0:
+            return []
+        ids = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        return ["/usr/bin/setpriv", *ids, "--pdeathsig", "KILL"]
+
+    def unavailable(self) -> str | None:
+        probe = [*self.prefix, "test", "-x", str(self._folder)]
+        try:
+            done = subprocess.run(probe, capture_output=True, text=True, check=False)
+        except OSError as error:
+            return f"root cannot become another user here: {error}"
+        if done.returncode != 0:
+            return f"root cannot become another user who reaches {self._folder}: {done.stderr}"
+        return None
+
+    def reachable(self, binary: Path) -> Path:
+        """The program where that user can start it: the tree may lie below a folder that is closed
+        to others.
+        """
+        if os.geteuid() != 0:
+            return binary
+        copy = self._folder / binary.parent.name / binary.name
+        if not copy.exists():
+            copy.parent.mkdir(mode=0o755, exist_ok=True)
+            shutil.copyfile(binary, copy)
+            copy.chmod(0o755)
+        return copy
+
+    def command(self, binary: Path) -> list[str]:
+        return [*self.prefix, str(self.reachable(binary))]
+
+
+class Reaper:
+    """Ends what a failed or interrupted test left running: by number, and only what was started
+    here.
+    """
+
+    def __init__(self) -> None:
+        self._watched: dict[int, str] = {}
+
+    def watch(self, pid: int) -> None:
+        self._watched[pid] = proc.start_time(pid)
+
+    def end(self, pid: int) -> list[int]:
+        """Kills what runs in the session that the process leads; returns what it found."""
+        started = self._watched.pop(pid, "")
+        if proc.start_time(pid) not in ("", started):  # the number is another's by now
+            return []
+        found = proc.session(pid)
+        for member in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(member, signal.SIGKILL)
+        return found
+
+    def end_all(self) -> list[int]:
+        return [pid for leader in list(self._watched) for pid in self.end(leader)]

@@ -1,0 +1,53 @@
+"""The servers of the series as the tests see them: what each one's model promises beyond the common
+contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Model:
+    """Adding a server is adding its line here, and what it is exempt from in exemptions.toml."""
+
+    slug: str
+    #: connections it serves at the same time, in the sizes that the tests try; 1: one after the
+    #: other
+    capacity: int
+    #: started by inetd, with the connection as standard input and output
+    under_inetd: bool = False
+    #: children a connection; their number is what the tests count
+    processes_per_connection: int = 0
+    #: forks a connection, as a system-call trace shows them (under inetd the forking is inetd's)
+    forks_per_connection: int = 0
+    #: descriptors that it may keep open after a connection (caches); all others are leaks
+    kept_descriptors: int = 0
+
+
+MODELS = {
+    model.slug: model
+    for model in (
+        Model("01-iterative", capacity=1),
+        Model("02-fork", capacity=500, processes_per_connection=1, forks_per_connection=1),
+        Model("02-inetd", capacity=500, under_inetd=True, processes_per_connection=1),
+    )
+}
+
+#: Those that accept the connections themselves.
+LISTENING = [model.slug for model in MODELS.values() if not model.under_inetd]
+
+#: Those that make a process or a thread for a connection, and so have to live without one.
+FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]
+
+#: Variant -> its folder in build/.
+FOLDERS = {
+    "glibc": "bin",
+    "static": "static",
+    "static-pie": "static-pie",
+    "diet": "diet",
+    "musl": "musl",
+    "asan": "asan",
+    "tsan": "tsan",
+}
+SANITIZED = ("asan", "tsan")

@@ -1,0 +1,297 @@
+"""What the system refuses: descriptors, processes, connections; and signals in every call."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance import proc, tracing
+from conformance.contract import contract
+from conformance.process import Server, Unprivileged, wait_until
+from conformance.programs import Start
+from conformance.servers import FORKING
+from conformance.site import HELLO, Site
+from conformance.wire import ContractBroken, request
+
+ASK = request("/hello.txt", "Connection: close")
+
+
+@contextmanager
+def limited(server: Server, what: str, soft: int) -> Iterator[None]:
+    """A soft limit ("nofile") of the running server, put back afterwards. As its user: root without
+    all of its
+    capabilities may not change the limits of others."""
+    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(server.pid)]
+    show = [*prlimit, f"--{what}", "--noheadings", "--raw", "--output", "SOFT"]
+    old = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run([*prlimit, f"--{what}={soft}:"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*prlimit, f"--{what}={old}:"], check=True)
+
+
+def busy_share(server: Server, seconds: float) -> float:
+    """The processor time that the server takes, in multiples of what a loop that never sleeps is
+    given at the same time: about 1 if it is one itself, whatever else runs on the machine.
+    """
+    with subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) as loop:
+        try:
+            before = proc.cpu_seconds(server.pid), proc.cpu_seconds(loop.pid)
+            time.sleep(seconds)
+            after = proc.cpu_seconds(server.pid), proc.cpu_seconds(loop.pid)
+        finally:
+            loop.kill()
+    return (after[0] - before[0]) / max(0.01, after[1] - before[1])
+
+
+# ---- descriptors
+
+
+@contract("emfile", "leaks", "survives")
+def test_no_descriptor_for_the_connection(server: Server) -> None:
+    """accept() fails with EMFILE and the connection stays in the queue: at once again would be a
+    busy loop.
+    """
+    used = max(proc.descriptors(server.pid)) + 1
+    with limited(server, "nofile", used):
+        c = server.connect()
+        c.send(ASK)
+        share = busy_share(server, 0.6)
+        assert share < 0.3, f"takes {share:.0%} of a busy loop's time while it can do nothing"
+        assert server.alive()
+    # once there are descriptors again, the client is served, or was told meanwhile
+    try:
+        assert c.read_reply().status in (200, 503)
+    except ContractBroken:
+        pass
+    assert wait_until(server.serves, server.patience.limit)
+
+
+@contract("emfile", "leaks", "survives")
+@pytest.mark.parametrize("spare", [1, 2])
+def test_no_descriptor_for_the_file(server: Server, spare: int) -> None:
+    used = max(proc.descriptors(server.pid)) + 1
+    with limited(server, "nofile", used + spare), server.connect() as c:
+        c.send(ASK)
+        reply = c.read_reply()
+        assert reply.status in (200, 500, 503)
+        assert reply.status != 200 or reply.body == HELLO
+    assert server.serves()
+
+
+@contract("emfile", "leaks", "survives")
+def test_a_limit_of_20_descriptors(start: Start) -> None:
+    """Twice as many clients as descriptors, all silent; when they have gone, all is as before."""
+    limit = ["/bin/sh", "-c", 'ulimit -n 20 && exec "$@"', "sh"]
+    server = start(wrapper=limit)
+    assert resource.prlimit(server.pid, resource.RLIMIT_NOFILE) == (20, 20)
+    for _ in range(2):
+        clients = [server.connect() for _ in range(40)]
+        time.sleep(server.patience.silence)
+        assert server.alive()
+        for c in clients:
+            c.close()
+        assert wait_until(server.serves, server.patience.limit)
+        assert server.settles()
+
+
+@contract("emfile", "leaks", "survives")
+def test_a_limit_of_20_descriptors_and_real_requests(start: Start) -> None:
+    limit = ["/bin/sh", "-c", 'ulimit -n 20 && exec "$@"', "sh"]
+    server = start(wrapper=limit)
+    clients = [server.connect() for _ in range(40)]
+    for c in clients:
+        c.send(ASK)
+    for c in clients:
+        reply = c.read_reply()
+        assert reply.status in (200, 503)
+        assert reply.status == 503 or reply.body == HELLO
+    assert server.serves()
+
+
+# ---- processes
+
+
+@pytest.mark.servers(*FORKING)
+@contract("no-process", "survives")
+def test_no_process(start: Start, unprivileged: Unprivileged) -> None:
+    """fork() fails with EAGAIN: that client is told or dropped, soon, and the next one served when
+    it can be.
+    """
+    server = start(user=unprivileged)
+    assert server.serves()
+    assert server.settles()
+    with limited(server, "nproc", 1):
+        for _ in range(3):
+            with server.connect() as c:
+                c.send(ASK)
+                data = c.read_all()
+                assert data == b"" or data.startswith(b"HTTP/1.1 503 "), c.transcript()
+        assert server.settles()
+    assert server.serves()
+
+
+@pytest.mark.servers(*FORKING)
+@contract("no-process", "survives", "leaks")
+def test_no_process_now_and_then(start: Start, tmp_path: Path) -> None:
+    """Every third fork fails, beginning with the second."""
+    inject = f"{tracing.FORKS}:error=EAGAIN:when=2+3"
+    trace = tracing.Trace(tmp_path / "trace", tracing.FORKS, inject=inject)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    served = []
+    for _ in range(7):
+        with server.connect() as c:
+            c.send(ASK)
+            data = c.read_all()
+            served.append(data.startswith(b"HTTP/1.1 200 ") and data.endswith(HELLO))
+            assert served[-1] or data == b"" or data.startswith(b"HTTP/1.1 503 "), c.transcript()
+    assert served == [True, False, True, True, False, True, True]
+
+
+@pytest.mark.servers(*FORKING)
+@contract("no-process", "concurrency")
+def test_no_process_for_one_while_another_is_served(
+    start: Start, unprivileged: Unprivileged
+) -> None:
+    server = start(user=unprivileged)
+    with server.connect() as first:
+        first.send(ASK[:10])
+        assert wait_until(lambda: len(server.children()) == 1, server.patience.limit)
+        with limited(server, "nproc", 1), server.connect() as second:
+            second.send(ASK)
+            second.expect_gone()
+        first.send(ASK[10:])
+        assert first.read_reply().body == HELLO
+
+
+# ---- accept
+
+
+@contract("accept-errors", "survives")
+@pytest.mark.parametrize(
+    "error",
+    ["ECONNABORTED", "EINTR", "EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "EPROTO", "EPERM", "EAGAIN"],
+)
+def test_errors_of_accept(start: Start, tmp_path: Path, error: str) -> None:
+    """accept(2) gives the new connection's errors too; none of them is the server's end."""
+    inject = f"accept,accept4:error={error}:when=1..2"
+    trace = tracing.Trace(tmp_path / "trace", "accept,accept4", inject=inject)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    assert server.serves()
+    assert server.serves()
+
+    def was_injected(calls: list[tuple[int, str, str]]) -> bool:
+        return any(result == error for _, _, result in calls)
+
+    assert trace.has(was_injected, server.patience.limit), "the error was never given"
+
+
+@contract("signals", "survives")
+@pytest.mark.parametrize(
+    ("calls", "when"),
+    [("recvfrom,recvmsg", "1+2"), ("recvfrom,recvmsg", "2+2"), ("sendto,sendmsg", "1+2")],
+)
+def test_calls_that_are_interrupted(start: Start, tmp_path: Path, calls: str, when: str) -> None:
+    """Every second call on a socket fails with EINTR."""
+    trace = tracing.Trace(tmp_path / "trace", calls, inject=f"{calls}:error=EINTR:when={when}")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    for _ in range(3):
+        with server.connect() as c:
+            c.send(ASK)
+            assert c.read_reply().body == HELLO
+        assert len(server.get("/medium.bin").body) == 300_007
+
+
+@contract("signals", "file-changes", "survives")
+@pytest.mark.parametrize("error", ["EINTR", "EIO"])
+def test_reading_a_file_fails(start: Start, docroot: Site, tmp_path: Path, error: str) -> None:
+    """An interrupted call is made again; a disk that fails ends that connection only."""
+    calls = "read,pread64,readv,preadv,sendfile,splice"
+    trace = tracing.Trace(
+        tmp_path / "trace",
+        calls,
+        inject=f"{calls}:error={error}:when=2+2",
+        path=docroot.root / "medium.bin",
+    )
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    content = (docroot.root / "medium.bin").read_bytes()
+    for _ in range(2):
+        with server.connect() as c:
+            c.send(request("/medium.bin", "Connection: close"))
+            assert c.read_head().status == 200
+            body = c.read_all()
+            assert content.startswith(body)
+            assert (body == content) == (error == "EINTR"), f"{len(body)} of {len(content)} bytes"
+        assert server.serves()
+
+
+# ---- signals
+
+
+@contract("signals", "any-length")
+@pytest.mark.parametrize(
+    "signals",
+    [
+        [signal.SIGCHLD],
+        [signal.SIGWINCH, signal.SIGCHLD],
+        [signal.SIGSTOP, signal.SIGCONT],
+        [signal.SIGCONT, signal.SIGURG, signal.SIGCHLD],
+    ],
+    ids=lambda signals: " ".join(s.name for s in signals),
+)
+def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Signals]) -> None:
+    """Calls that sleep return early, with EINTR or fewer bytes than asked for; nothing may be lost
+    by it.
+    """
+    server = start(env=tracing.ENV)
+    content = (docroot.root / "big.bin").read_bytes()[: 6 << 20]
+    done = threading.Event()
+
+    def storm() -> None:
+        while not done.is_set():
+            for pid in server.processes():
+                if pid == server.pid and server.target.model.under_inetd:
+                    continue
+                for signum in signals:
+                    try:
+                        os.kill(pid, signum)
+                    except ProcessLookupError:
+                        pass
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=storm, daemon=True)
+    thread.start()
+    try:
+        with server.connect(receive_buffer=65536) as c:
+            head = request("/big.bin", f"Range: bytes=0-{len(content) - 1}", "Connection: close")
+            for at in range(0, len(head), 5):
+                c.send(head[at : at + 5])
+                time.sleep(0.002)
+            assert c.read_head().status == 206
+            digest = hashlib.sha256()
+            for _ in range(0, len(content), 1 << 16):
+                digest.update(c.read_exactly(1 << 16))
+            assert digest.digest() == hashlib.sha256(content).digest()
+            c.expect_end()
+        for _ in range(20):
+            assert server.serves()
+    finally:
+        done.set()
+        thread.join()
+        for pid in server.processes():
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except OSError as error:
+                assert error.errno == errno.ESRCH

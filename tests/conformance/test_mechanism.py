@@ -1,0 +1,85 @@
+"""Each server works by the mechanism its chapter is about: seen in /proc, and in a system-call
+trace.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance import proc, tracing
+from conformance.contract import contract
+from conformance.process import Server, wait_until
+from conformance.programs import Start
+from conformance.servers import LISTENING
+
+
+@contract("sigpipe")
+def test_sigpipe_is_ignored(server: Server) -> None:
+    """In the children too: sendfile() has no flag that says so call by call."""
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\n")
+        if server.target.model.processes_per_connection:
+            assert wait_until(lambda: bool(server.children()), server.patience.limit)
+        pids = server.children() if server.target.model.under_inetd else server.processes()
+        # between exec and the call that ignores it there is a moment under inetd
+        ignored = wait_until(
+            lambda: all(proc.signal_is_ignored(pid, signal.SIGPIPE) for pid in pids),
+            server.patience.limit,
+        )
+        assert ignored
+
+
+@contract("mechanism")
+def test_processes_per_connection(server: Server) -> None:
+    expected = server.target.model.processes_per_connection
+    clients = [server.connect() for _ in range(3 if server.target.model.capacity > 1 else 1)]
+    for c in clients:
+        c.send(b"GET / HTTP/1.1\r\n")
+    total = len(clients) * expected
+    assert wait_until(lambda: len(server.children()) >= total, server.patience.limit)
+    time.sleep(server.patience.silence)  # for those that would be too many
+    assert len(server.children()) == total
+
+
+@contract("mechanism", "leaks")
+@pytest.mark.servers("02-fork")
+def test_descriptors_of_parent_and_child(server: Server) -> None:
+    """A listening socket left open in a child keeps the port; a client's left open in the parent is
+    a leak.
+    """
+    listening = proc.listening_sockets(server.pid)
+    assert len(listening) == 1
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\n")
+        assert wait_until(
+            lambda: len(server.children()) == 1 and len(proc.sockets(server.pid)) == 1,
+            server.patience.limit,
+        ), f"sockets of the parent: {proc.sockets(server.pid)}, children: {server.children()}"
+        (child,) = server.children()
+        assert wait_until(
+            lambda: not proc.sockets(child) & listening and len(proc.sockets(child)) == 1,
+            server.patience.limit,
+        ), f"sockets of the child: {proc.descriptors(child)}"
+        assert proc.sockets(server.pid) == listening
+
+
+@contract("mechanism")
+@pytest.mark.servers(*LISTENING)
+@pytest.mark.parametrize("requests", [1, 5])
+def test_forks_per_connection(start: Start, tmp_path: Path, requests: int) -> None:
+    trace = tracing.Trace(tmp_path / "trace", f"{tracing.FORKS},accept,accept4")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    for _ in range(requests):
+        assert server.serves()
+
+    def count(calls: list[tuple[int, str, str]], names: tuple[str, ...]) -> int:
+        return sum(1 for pid, name, result in calls if name in names and result.isdigit())
+
+    accepts = ("accept", "accept4")
+    assert trace.has(lambda calls: count(calls, accepts) == requests, server.patience.limit)
+    forks = count(trace.calls(), tuple(tracing.FORKS.split(",")))
+    assert forks == requests * server.target.model.forks_per_connection

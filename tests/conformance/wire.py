@@ -1,0 +1,357 @@
+"""One TCP connection to a server under test, byte for byte.
+
+Not http.client: it would mend what a server gets wrong, and it cannot send what a hostile client
+sends. Everything that goes over the wire is taped, so that a failing test can show the bytes both
+ways.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import re
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+#: Stands in every file outside the docroot; no byte string a server sends may hold it.
+SECRET = b"outside-of-the-docroot-7f3a"
+
+STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)")
+FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
+TAPE_EDGE = 3000
+
+
+class ContractBroken(AssertionError):
+    """The server did what its contract forbids, or did not do what it demands."""
+
+
+class NotServed(ContractBroken):
+    """Nothing, or not enough, came within the time allowed."""
+
+
+class ConnectionLost(ContractBroken):
+    """The server ended the connection before the reply was complete."""
+
+
+class Tape:
+    """The start and the end of a byte stream of any length."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = TAPE_EDGE - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:][-TAPE_EDGE:]
+        del self._tail[:-TAPE_EDGE]
+
+    def __str__(self) -> str:
+        left_out = self.total - len(self._head) - len(self._tail)
+        text = repr(bytes(self._head)) if self.total else "nothing"
+        if left_out > 0:
+            text += f"\n    ... {left_out} bytes ...\n"
+        if self._tail:
+            text += repr(bytes(self._tail))
+        return f"{self.total} bytes: {text}"
+
+
+@dataclass
+class Reply:
+    """A complete reply."""
+
+    status: int
+    reason: str
+    fields: list[tuple[str, str]]
+    head: bytes
+    body: bytes = b""
+    closed: bool = False  #: the end of the body was the end of the connection
+    tape: str = field(default="", repr=False)
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self.fields if key.lower() == name.lower()]
+
+    def get(self, name: str) -> str | None:
+        """The one value of a field; None without it. A field sent twice fails any test."""
+        values = self.all(name)
+        if len(values) > 1:
+            raise ContractBroken(f"{name} is sent {len(values)} times: {values}")
+        return values[0] if values else None
+
+    def need(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            raise ContractBroken(f"the reply has no {name}: {self.head!r}")
+        return value
+
+    def date(self, name: str) -> float:
+        """A date field, which has to be in the one format a server may send."""
+        value = self.need(name)
+        shape = r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"
+        if re.fullmatch(shape, value) is None:
+            raise ContractBroken(f"{name} is not an IMF-fixdate: {value!r}")
+        moment = email.utils.parsedate_to_datetime(value)
+        if value != email.utils.format_datetime(moment, usegmt=True):
+            raise ContractBroken(f"{name} has the wrong day of the week: {value!r}")
+        return moment.timestamp()
+
+    @property
+    def keeps_alive(self) -> bool:
+        return "close" not in (self.get("Connection") or "").lower()
+
+    def demand_keep_alive(self) -> None:
+        if not self.keeps_alive:
+            raise ContractBroken(f"the connection is closed after this reply\n{self.tape}")
+
+
+def request(
+    target: str | bytes = "/",
+    *fields: str,
+    method: str = "GET",
+    version: str = "1.1",
+    host: str | None = "localhost",
+) -> bytes:
+    """A request head. Fields are whole lines ("Range: bytes=0-1")."""
+    path = target.encode() if isinstance(target, str) else target
+    lines = [f"{method} ".encode() + path + f" HTTP/{version}".encode()]
+    if host is not None:
+        lines.append(f"Host: {host}".encode())
+    lines += [line.encode("latin-1") for line in fields]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def parse_head(head: bytes) -> Reply:
+    """Strict: what is let through here is let through in every test."""
+    lines = head[: -len(b"\r\n\r\n")].split(b"\r\n")
+    status_line = STATUS_LINE.fullmatch(lines[0])
+    if status_line is None:
+        raise ContractBroken(f"not a status line: {lines[0]!r}")
+    reply = Reply(int(status_line[1]), status_line[2].decode("latin-1"), [], head)
+    for line in lines[1:]:
+        parts = FIELD_LINE.fullmatch(line)
+        if parts is None:
+            raise ContractBroken(f"not a header field: {line!r}")
+        reply.fields.append((parts[1].decode(), parts[2].decode("latin-1").strip(" \t")))
+    for name in ("Date", "Content-Length", "Content-Type", "Last-Modified", "Connection", "Allow"):
+        reply.get(name)
+    return reply
+
+
+def body_length(reply: Reply, method: str) -> int | None:
+    """How many bytes of body follow the head; None if the end of the connection ends them."""
+    if method == "HEAD" or reply.status in (204, 304) or reply.status < 200:
+        return 0
+    length = reply.get("Content-Length")
+    if length is None:
+        return None
+    if re.fullmatch("[0-9]+", length) is None:
+        raise ContractBroken(f"not a Content-Length: {length!r}")
+    return int(length)
+
+
+class Connection:
+    """A connection with a limit, in seconds, on how long anything that must happen may take."""
+
+    def __init__(
+        self, address: tuple[str, int], limit: float, *, receive_buffer: int | None = None
+    ) -> None:
+        self.limit = limit
+        self.sent = Tape()
+        self.received = Tape()
+        self.ended: str | None = None  #: how the server ended it: "closed" or "reset"
+        self._pending = bytearray()
+        self._edge = b""
+        self.socket = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        if receive_buffer is not None:  # before connect, or the window is agreed without it
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.settimeout(limit)
+        try:
+            self.socket.connect(address)
+        except TimeoutError:
+            self.socket.close()
+            raise NotServed(f"no connection within {limit:.1f} s") from None
+        except OSError:
+            self.socket.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def transcript(self) -> str:
+        end = f"; {self.ended} by the server" if self.ended else ""
+        return f"sent {self.sent}\nreceived {self.received}{end}"
+
+    # ---- sending
+
+    def send(self, data: bytes) -> None:
+        """Sends all of it; a server that has gone away meanwhile breaks the test."""
+        if not self.try_send(data):
+            raise ConnectionLost(f"the server went away while it was sent to\n{self.transcript()}")
+
+    def try_send(self, data: bytes, limit: float | None = None) -> bool:
+        """Sends what the server lets us; True if that was everything."""
+        view = memoryview(data)
+        deadline = time.monotonic() + (self.limit if limit is None else limit)
+        while view:
+            self.socket.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                n = self.socket.send(view)
+            except TimeoutError:
+                return False
+            except OSError as error:
+                if self.ended is None:
+                    self.ended = f"reset ({error.strerror})"
+                return False
+            self.sent.add(bytes(view[:n]))
+            view = view[n:]
+        return True
+
+    def finish_sending(self) -> None:
+        """Half-close: the server reads the end, and can still send."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Go away the rude way: the server's next call on the connection fails."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def close(self) -> None:
+        self.socket.close()
+
+    # ---- receiving
+
+    def _take(self, data: bytes) -> None:
+        self.received.add(data)
+        window = self._edge + data
+        if SECRET in window:
+            raise ContractBroken(f"a file from outside the docroot was sent\n{self.transcript()}")
+        self._edge = window[-len(SECRET) :]
+        self._pending += data
+
+    def _receive(self, deadline: float) -> bool:
+        """Appends what comes; False once the server has ended the connection."""
+        if self.ended is not None:
+            return False
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise NotServed(f"not enough within {self.limit:.1f} s\n{self.transcript()}")
+        self.socket.settimeout(left)
+        try:
+            data = self.socket.recv(1 << 18)
+        except TimeoutError:
+            raise NotServed(f"not enough within {self.limit:.1f} s\n{self.transcript()}") from None
+        except OSError as error:
+            self.ended = f"reset ({error.strerror})"
+            return False
+        if not data:
+            self.ended = "closed"
+            return False
+        self._take(data)
+        return True
+
+    def _pull(self, n: int) -> bytes:
+        data = bytes(self._pending[:n])
+        del self._pending[:n]
+        return data
+
+    def read_head(self) -> Reply:
+        deadline = time.monotonic() + self.limit
+        while (end := self._pending.find(b"\r\n\r\n")) < 0:
+            if not self._receive(deadline):
+                raise ConnectionLost(f"no complete reply head\n{self.transcript()}")
+        try:
+            return parse_head(self._pull(end + 4))
+        except ContractBroken as error:
+            raise ContractBroken(f"{error}\n{self.transcript()}") from None
+
+    def read_exactly(self, n: int) -> bytes:
+        deadline = time.monotonic() + self.limit
+        while len(self._pending) < n:
+            if not self._receive(deadline):
+                have = len(self._pending)
+                raise ConnectionLost(f"{have} of {n} bytes of body\n{self.transcript()}")
+        return self._pull(n)
+
+    def read_reply(self, method: str = "GET") -> Reply:
+        """The next reply, complete; interim replies (1xx) are passed over."""
+        reply = self.read_head()
+        while reply.status < 200:
+            reply = self.read_head()
+        length = body_length(reply, method)
+        if length is None:
+            reply.body = self.read_all()
+            reply.closed = True
+        else:
+            reply.body = self.read_exactly(length)
+        reply.tape = self.transcript()
+        return reply
+
+    def read_all(self) -> bytes:
+        """Everything until the server ends the connection."""
+        deadline = time.monotonic() + self.limit
+        while self._receive(deadline):
+            pass
+        return self._pull(len(self._pending))
+
+    def expect_end(self) -> None:
+        """The server has to close in good order, without another byte."""
+        rest = self.read_all()
+        if rest or self.ended != "closed":
+            raise ContractBroken(f"expected an orderly end of the connection\n{self.transcript()}")
+
+    def expect_gone(self) -> None:
+        """The server has to end the connection, in whatever way and after whatever it sends."""
+        self.read_all()
+
+    def hears_nothing(self, seconds: float) -> bool:
+        """True if neither a byte nor the end of the connection comes for so long."""
+        if self._pending:
+            return False
+        readable, _, _ = select.select([self.socket], [], [], seconds)
+        return not readable
+
+    def exchange(self, data: bytes, n: int) -> bytes:
+        """Sends `data` and receives `n` bytes, both at the same time: neither side's buffers hold
+        it all.
+        """
+        view = memoryview(data)
+        deadline = time.monotonic() + self.limit
+        while view or len(self._pending) < n:
+            left = max(0.0, deadline - time.monotonic())
+            senders = [self.socket] if view else []
+            readable, writable, _ = select.select([self.socket], senders, [], left)
+            if not readable and not writable:
+                have = len(self._pending)
+                raise NotServed(
+                    f"{have} of {n} bytes within {self.limit:.1f} s\n{self.transcript()}"
+                )
+            if readable and not self._receive(deadline):
+                have = len(self._pending)
+                raise ConnectionLost(f"{have} of {n} bytes of replies\n{self.transcript()}")
+            if writable:
+                self.socket.settimeout(left)
+                try:
+                    count = self.socket.send(view)
+                except OSError as error:
+                    raise ConnectionLost(f"send: {error}\n{self.transcript()}") from None
+                self.sent.add(bytes(view[:count]))
+                view = view[count:]
+        return self._pull(n)
+
+
+def transcripts(connections: Iterable[Connection]) -> str:
+    """What went over the wire, for the report of a failure: the last few connections."""
+    chosen = list(connections)[-4:]
+    return "\n".join(f"[connection {i}] {c.transcript()}" for i, c in enumerate(chosen, 1))

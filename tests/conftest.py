@@ -1,0 +1,251 @@
+"""What all tests share: where the programs are, how patient to be, and a server per test that is
+ended with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import exemptions, site
+from conformance.contract import COLLECTED
+from conformance.process import (
+    Launch,
+    Misbehaved,
+    Patience,
+    Reaper,
+    Server,
+    Target,
+    Unprivileged,
+    Unsupported,
+    calibrate,
+    environment,
+)
+from conformance.programs import Run, Start, targets, variants
+from conformance.servers import FOLDERS, MODELS
+from conformance.wire import ContractBroken, transcripts
+
+SERVERS = pytest.StashKey[list[Server]]()
+
+
+# ---- options
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("servers under test")
+    group.addoption("--build", default="build", help="folder of the built programs")
+    group.addoption("--variants", default="glibc", help=f"which of {','.join(FOLDERS)}")
+    group.addoption("--servers", default=",".join(MODELS), help="which of the servers")
+    group.addoption(
+        "--patience",
+        type=float,
+        default=0.0,
+        help="scale all time-outs by this, not by calibration",
+    )
+
+
+# ---- which tests run against which server
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    only = metafunc.definition.get_closest_marker("servers")
+    if "target" in metafunc.fixturenames:
+        chosen = [t for t in targets(metafunc.config) if only is None or t.name in only.args]
+        metafunc.parametrize("target", chosen, ids=str, indirect=True)
+    elif "variant" in metafunc.fixturenames:
+        metafunc.parametrize("variant", variants(metafunc.config))
+
+
+def _exempt(item: pytest.Item, table: dict[tuple[str, str], exemptions.Exemption]) -> None:
+    """Skips the test, or demands that it fails, if its server is exempt from one of its lines."""
+    marker = item.get_closest_marker("contract")
+    callspec = getattr(item, "callspec", None)
+    target = callspec.params.get("target") if callspec is not None else None
+    if marker is None or not isinstance(target, Target):
+        return
+    found = [table[key] for line in marker.args if (key := (target.name, line)) in table]
+    for exemption in found:
+        reason = f"{exemption.line}: {exemption.reason}"
+        if exemption.must_fail:
+            item.add_marker(pytest.mark.xfail(strict=True, reason=reason, raises=ContractBroken))
+        else:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+# A conftest's hooks run before pytest's own, so before -k and -m take items away.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[COLLECTED] = list(items)
+    table = exemptions.load()
+    for item in items:
+        _exempt(item, table)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+# ---- what a failure shows
+
+
+def _show_exchange(item: pytest.Item) -> Generator[None, Any, None]:
+    """Adds the bytes both ways and the server's stderr to the report of a failure."""
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    if report.failed:
+        for server in item.stash.get(SERVERS, []):
+            text = transcripts(server.connections)
+            report.sections.append((f"{server.target}: last connections", text))
+            report.sections.append((f"{server.target}: stderr", server.stderr()))
+
+
+pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_show_exchange)
+
+
+# ---- fixtures
+
+
+@pytest.fixture(scope="session")
+def patience(pytestconfig: pytest.Config) -> Patience:
+    factor = float(pytestconfig.getoption("--patience"))
+    return Patience(factor) if factor > 0 else calibrate()
+
+
+@pytest.fixture(scope="session")
+def reaper() -> Iterator[Reaper]:
+    """Ends at the latest with the session what any test started."""
+    keeper = Reaper()
+    yield keeper
+    keeper.end_all()
+
+
+@pytest.fixture(scope="session")
+def top() -> Iterator[Path]:
+    """A folder that other users can search too: some servers run as one. pytest's own is for one
+    user.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="conformance-"))
+    folder.chmod(0o755)
+    yield folder
+    for path, names, _ in os.walk(folder):
+        for name in names:  # some folders are made unreadable; links are left alone
+            if not os.path.islink(os.path.join(path, name)):
+                os.chmod(os.path.join(path, name), 0o700)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def docroot(top: Path) -> site.Site:
+    """The docroot that no test changes."""
+    folder = top / "shared"
+    folder.mkdir()
+    return site.build(folder)
+
+
+@pytest.fixture
+def unprivileged(top: Path) -> Unprivileged:
+    user = Unprivileged(top)
+    if (reason := user.unavailable()) is not None:
+        pytest.skip(reason)
+    return user
+
+
+@pytest.fixture
+def own_site(top: Path) -> Iterator[site.Site]:
+    """A small docroot of the test's own, to be changed at will."""
+    folder = Path(tempfile.mkdtemp(dir=top))
+    yield site.Site(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def target(request: pytest.FixtureRequest) -> Target:
+    """The server under test, in one variant. It has to be there: a suite that skips what was not
+    built passes.
+    """
+    chosen: Target = request.param
+    if not os.access(chosen.binary, os.X_OK):
+        pytest.fail(
+            f"{chosen.binary} is not there: make it, or leave it out with --variants", False
+        )
+    return chosen
+
+
+@pytest.fixture
+def start(
+    target: Target,
+    docroot: site.Site,
+    patience: Patience,
+    reaper: Reaper,
+    request: pytest.FixtureRequest,
+) -> Iterator[Start]:
+    """start(*options, ...) -> a server that is ended and judged with the test.
+
+    root: another docroot. here: another working folder, without DOCROOT unless named. user: run it
+    unprivileged. The rest goes to Launch.
+    """
+    servers: list[Server] = []
+    request.node.stash[SERVERS] = servers
+
+    def start_one(
+        *options: str,
+        root: Path | None = None,
+        user: Unprivileged | None = None,
+        here: Path | None = None,
+        **more: object,
+    ) -> Server:
+        program = target
+        folder = root or (None if here is not None else docroot.root)
+        if user is not None:
+            program = dataclasses.replace(target, binary=user.reachable(target.binary))
+            more["as_user"] = user.prefix
+        launch = Launch(folder, options, cwd=here, **more)  # type: ignore[arg-type]
+        try:
+            servers.append(Server(program, launch, patience, reaper))
+        except Unsupported as error:
+            pytest.skip(str(error))
+        return servers[-1]
+
+    yield start_one
+    complaints = []
+    for server in servers:
+        try:
+            server.finish()
+        except Misbehaved as error:
+            complaints.append(str(error))
+        finally:
+            server.release()
+            reaper.end(server.pid)
+    if complaints:
+        raise Misbehaved("\n".join(complaints))
+
+
+@pytest.fixture
+def server(start: Start) -> Server:
+    return start()
+
+
+@pytest.fixture
+def run(patience: Patience) -> Run:
+    """run(program, *args, ...) -> the completed process of a program that ends by itself."""
+
+    def run_one(
+        *command: str | Path, cwd: Path | None = None, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(word) for word in command],
+            cwd=cwd,
+            stdin=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment(),
+            timeout=patience.limit,
+            check=False,
+        )
+
+    return run_one

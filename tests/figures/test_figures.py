@@ -1,0 +1,379 @@
+"""Figures: each script draws what the exporter writes, the same bytes each time, and says its run.
+
+Run: python3 -m pytest tests/figures   (needs gnuplot)
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXPERIMENTS = ROOT / "benchmarks" / "experiments"
+PARTS = {"style", "curves", "labels"}  # loaded by the others
+SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
+FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
+XS = [1, 2, 4, 8, 16]
+
+pytestmark = pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
+
+
+# ---- tables as the exporter writes them ------------------------------------------------------
+
+
+def write_table(path: Path, lines: Sequence[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+
+
+def write_meta(
+    folder: Path, titles: dict[str, str], source: str = "here", missing: str = ""
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    quoted = " ".join(f"'{title}'" for title in titles.values())
+    (folder / "meta.gp").write_text(
+        f'footer = "{FOOTER}"\nsource = "{source}"\nvariants = "{" ".join(titles)}"\n'
+        f'titles = "{quoted}"\nmissing = "{missing}"\nmarks = ""\n'
+    )
+
+
+def write_series(folder: Path, variant: str, levels: dict[str, float]) -> None:
+    """A curve that rises a little, and three repetitions around it."""
+    parts = ["", "_low", "_high", "_min", "_p99"]
+    table: list[list[object]] = [["x", *(m + part for m in levels for part in parts), "n", "bound"]]
+    points: list[list[object]] = [["x", *levels]]
+    for step, x in enumerate(XS):
+        values = [level * (1 + step / 50) for level in levels.values()]
+        table.append([x, *(v * f for v in values for f in (1, 0.9, 1.1, 0.8, 1.5)), 3, step % 2])
+        points.extend([x, *(v * f for v in values)] for f in (0.9, 1, 1.1))
+    write_table(folder / f"{variant}.tsv", table)
+    write_table(folder / f"points-{variant}.tsv", points)
+    write_table(folder / f"samples-{variant}.tsv", points)
+
+
+LINKED = {
+    "dynamic": "glibc, dynamic",
+    "static": "glibc, static",
+    "static-pie": "glibc, static-pie",
+    "diet": "dietlibc, static",
+    "musl": "musl, static",
+}
+
+
+def write_fork(data: Path, experiment: str, metric: str, linked: dict[str, str] = LINKED) -> None:
+    folder = data / experiment
+    gains: list[list[object]] = [["key", "value", "low", "high", "unit"]]
+    for place, name in enumerate(linked):
+        write_series(folder, name, {metric: 100 - 10 * place})
+        key = "aa" if name == "dynamic" else name
+        gains.append([f"{key}-gain", 1 + place / 5, 0.95 + place / 5, 1.05 + place / 5, "-"])
+    write_table(folder / "numbers.tsv", gains)
+    write_meta(folder, linked, missing="" if linked == LINKED else "dietlibc, static: no diet")
+
+
+def write_throughput(data: Path) -> None:
+    titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
+    for place, name in enumerate(titles, start=1):
+        levels = {"requests_per_s": 1e4 * place, "requests_per_cpu_s": 2e4 * place}
+        write_series(data / "throughput", name, levels)
+    write_meta(data / "throughput", titles)
+
+
+def write_crosscheck(data: Path, tools: Sequence[str] = ("wrk", "h2load")) -> None:
+    folder = data / "hammer-crosscheck"
+    titles = {f"{mode}-{tool}": tool for mode in ("close", "keep") for tool in ("hammer", *tools)}
+    ratios: list[list[object]] = [
+        [f"{m}-hammer-{tool}", 1.1, 1.05, 1.15, "-"] for m in ("close", "keep") for tool in tools
+    ]
+    rates: list[list[object]] = [
+        [name, title, 1234.5, int("keep" in name)] for name, title in titles.items()
+    ]
+    write_table(folder / "numbers.tsv", [["key", "value", "low", "high", "unit"], *ratios])
+    write_table(
+        folder / "summary.tsv", [["variant", "title", "requests_per_s", "client_bound"], *rates]
+    )
+    write_meta(folder, titles, missing="" if tools else "wrk: not installed; h2load: not installed")
+
+
+def write_slow_client(data: Path) -> None:
+    titles = {f"{server}{end}": server for server in ("01-a", "02-b") for end in ("", "-slow")}
+    for place, name in enumerate(titles):
+        steps = [[0.1 * 2**i * (1 + 9 * place), i / 10] for i in range(11)]
+        write_table(data / "slow-client" / f"distribution-{name}.tsv", [["ms", "within"], *steps])
+    write_meta(data / "slow-client", titles)
+
+
+BARS = """\
+y	start_ms	end_ms	kind	state	call	letter	client
+4.0	0.0	0.1	client	connecting	-	A	1
+4.0	0.1	1.0	client	waiting	-	A	1
+4.0	1.0	1.1	client	receiving	-	A	1
+3.0	20.0	250.0	client	pausing	-	B	2
+2.0	40.0	250.0	client	waiting	-	C	3
+1.0	-15.0	20.0	task	waiting	accept	-	0
+1.0	20.0	21.0	task	running	-	B	2
+1.0	21.0	250.0	task	waiting	recv	B	2
+1.0	250.0	250.0	task	ended	-	-	0
+"""
+
+
+def write_timeline(data: Path) -> None:
+    folder = data / "timeline-01-iterative"
+    write_meta(folder, {})
+    rows: list[list[object]] = [
+        [4, "client", "A"],
+        [3, "client", "B"],
+        [2, "client", "C"],
+        [1, "task", "main"],
+    ]
+    write_table(folder / "rows.tsv", [["y", "kind", "name"], *rows])
+    (folder / "bars.tsv").write_text(BARS)
+    arrows: list[list[object]] = [
+        ["ms", "from_y", "to_y", "kind", "client"],
+        [0.1, 1.0, 1.0, "accept", 1],
+    ]
+    write_table(folder / "arrows.tsv", arrows)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    write_fork(folder, "fork-latency", "fork_us")
+    write_fork(folder, "fork-reap", "reap_us")
+    write_throughput(folder)
+    write_slow_client(folder)
+    write_crosscheck(folder)
+    write_timeline(folder)
+    return folder
+
+
+# ---- drawing ---------------------------------------------------------------------------------
+
+
+def slug_of(script: str) -> str:
+    return "timeline-01-iterative" if script == "timeline" else script
+
+
+def draw(script: str, data: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "figures/draw.sh", slug_of(script), f"figures/{script}.gp", str(data), str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def words(svg: Path) -> str:
+    """All text of a figure; that it can be read at all shows that it is well-formed."""
+    texts = ET.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}text")
+    return "\n".join("".join(text.itertext()) for text in texts)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_figure_is_drawn_without_a_word_and_says_its_run(
+    script: str, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "figure.svg"
+    done = draw(script, data, out)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    text = words(out)
+    assert f"measured here, {FOOTER}" in text
+    assert "nan" not in text.lower()
+    assert not re.search(r"\bnan\b", out.read_text(), re.IGNORECASE)
+    assert f"<title>{slug_of(script)}</title>" in out.read_text()
+    assert [path.name for path in tmp_path.iterdir() if path.name != "data"] == ["figure.svg"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_same_data_give_the_same_bytes(script: str, data: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.svg", tmp_path / "second.svg"
+    draw(script, data, first)
+    draw(script, data, second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_other_data_give_another_figure(script: str, data: Path, tmp_path: Path) -> None:
+    """Else a script could draw constants and pass everything above."""
+    first, second = tmp_path / "first.svg", tmp_path / "second.svg"
+    draw(script, data, first)
+    for table in data.glob("*/*.tsv"):
+        header, _, rest = table.read_text().partition("\n")
+        table.write_text(header + "\n" + re.sub(r"\b(\d+)\.\d+", r"\1.77", rest))
+    draw(script, data, second)
+    assert first.read_bytes() != second.read_bytes()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_data_that_are_missing_are_named_in_one_line(
+    script: str, data: Path, tmp_path: Path
+) -> None:
+    for meta in data.glob("*/meta.gp"):
+        meta.unlink()
+    done = draw(script, data, tmp_path / "figure.svg")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"figures: {slug_of(script)}: no data of the experiment ")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("figure*"))
+
+
+def test_what_could_not_be_measured_leaves_its_reason(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.svg"
+    out.write_text("of an earlier run")
+    write_meta(data / "fork-reap", {}, source="none", missing="all: no fork here")
+    done = draw("fork-reap", data, out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "SKIP fork-reap.svg: all: no fork here\n"
+    assert (tmp_path / "figure.skipped").read_text() == "all: no fork here\n"
+    assert not out.exists()
+    write_fork(data, "fork-reap", "reap_us")
+    draw("fork-reap", data, out)
+    assert out.exists()
+    assert not (tmp_path / "figure.skipped").exists()
+
+
+@pytest.mark.parametrize("script", ["fork-latency", "fork-static", "fork-2003"])
+def test_a_missing_variant_is_left_out_and_named(script: str, data: Path, tmp_path: Path) -> None:
+    shutil.rmtree(data / "fork-latency")
+    few = {name: title for name, title in LINKED.items() if name != "diet"}
+    write_fork(data, "fork-latency", "fork_us", few)
+    done = draw(script, data, tmp_path / "figure.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = words(tmp_path / "figure.svg")
+    assert "not measured: dietlibc, static: no diet" in text
+    assert "musl, static" in text
+
+
+def without_intervals(data: Path, every: int, instead: Literal["-", "value"]) -> None:
+    """Takes the ends of the intervals from each `every`-th row; "-" or the value stands there."""
+    for table in data.glob("*/*.tsv"):
+        head, *lines = [line.split("\t") for line in table.read_text().splitlines()]
+        ends = [i for i, name in enumerate(head) if re.search(r"(^|_)(low|high|p99)$", name)]
+        for line in lines[::every]:
+            for end in ends:
+                value = re.sub(r"(^|_)(low|high|p99)$", "", head[end]) or "value"
+                line[end] = line[head.index(value)] if instead == "value" else instead
+        write_table(table, [head, *lines])
+
+
+@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_too_few_repetitions_for_an_interval(
+    script: str, every: int, data: Path, tmp_path: Path
+) -> None:
+    """What the profile "smoke" gives: the ends of intervals are missing, the value is drawn."""
+    missing, equal = tmp_path / "missing.svg", tmp_path / "equal.svg"
+    without_intervals(data, every, "-")
+    done = draw(script, data, missing)
+    assert (done.returncode, done.stderr) == (0, "")
+    without_intervals(data, every, "value")
+    draw(script, data, equal)
+    # Only words may differ: an interval that is not there is not written.
+    written = re.sub(r" \((\d+\.\d\d)–\1\)", "", equal.read_text())
+    assert missing.read_text() == written
+
+
+@pytest.mark.parametrize("x", [XS[2], XS[-1]])
+@pytest.mark.parametrize("script", ["fork-latency", "fork-reap", "throughput"])
+def test_one_place_without_a_value(script: str, x: int, data: Path, tmp_path: Path) -> None:
+    """The curve has a gap there, or ends before; its name stays beside it."""
+    for table in [*data.glob("*/*static.tsv"), *data.glob("*/*keep.tsv")]:
+        head, *lines = [line.split("\t") for line in table.read_text().splitlines()]
+        for line in lines:
+            if line[0] == str(x):
+                for i, name in enumerate(head):
+                    line[i] = line[i] if name in ("x", "n", "bound") else "-"
+        write_table(table, [head, *lines])
+    done = draw(script, data, tmp_path / "figure.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not re.search(r"\bnan\b", (tmp_path / "figure.svg").read_text(), re.IGNORECASE)
+    name = "02-fork, keep-alive" if script == "throughput" else "glibc, static"
+    assert name in words(tmp_path / "figure.svg").splitlines()
+
+
+def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.svg"
+    write_crosscheck(data, ["wrk"])
+    assert draw("hammer-crosscheck", data, out).stderr == ""
+    assert words(out).count("not measured here") == 2
+    assert words(out).count("1.2k and 1.2k") == 1
+    assert words(out).count("1.2k* and 1.2k*") == 1
+    write_crosscheck(data, [])
+    assert draw("hammer-crosscheck", data, out).returncode == 0
+    assert "wrk: not installed" in (tmp_path / "figure.skipped").read_text()
+
+
+def test_a_reference_run_is_labelled(data: Path, tmp_path: Path) -> None:
+    write_meta(data / "fork-reap", LINKED, source="reference")
+    draw("fork-reap", data, tmp_path / "figure.svg")
+    assert f"reference machine, {FOOTER}" in words(tmp_path / "figure.svg")
+
+
+def test_what_lies_outside_is_marked_and_counted(data: Path, tmp_path: Path) -> None:
+    with (data / "fork-reap" / "points-musl.tsv").open("a") as points:
+        points.write("4\t5000\n")
+    draw("fork-reap", data, tmp_path / "figure.svg")
+    text = words(tmp_path / "figure.svg")
+    assert "1 of the dots, marked at the upper edge, lie higher: up to 5000" in text
+
+
+def test_names_stay_in_the_order_of_their_curves(data: Path, tmp_path: Path) -> None:
+    for place, name in enumerate(LINKED):
+        write_series(data / "fork-reap", name, {"reap_us": 100 + (place % 2) / 10 - place / 100})
+    draw("fork-reap", data, tmp_path / "figure.svg")
+    found = re.findall(
+        r"translate\([\d.]+,([\d.]+)\)[^<]*<text>(?:<[^>]*>)*([^<]*)",
+        (tmp_path / "figure.svg").read_text(),
+    )
+    heights = {name: float(y) for y, name in found if name in LINKED.values()}
+    assert sorted(heights, key=heights.__getitem__) == [
+        LINKED[name] for name in ("static", "diet", "dynamic", "static-pie", "musl")
+    ]
+    gaps = [
+        b - a for a, b in zip(sorted(heights.values()), sorted(heights.values())[1:], strict=False)
+    ]
+    assert len(heights) == 5
+    assert min(gaps) > 12
+
+
+def test_a_timeline_says_who_waits_in_what(data: Path, tmp_path: Path) -> None:
+    draw("timeline", data, tmp_path / "figure.svg")
+    text = words(tmp_path / "figure.svg").splitlines()
+    for name in (
+        "A",
+        "B",
+        "C",
+        "main",
+        "waits in recv() for B",
+        "pauses in the middle of its request",
+    ):
+        assert name in text
+    assert "waits in accept()" not in text  # 35 ms are too short for it
+    assert "accept()" in text
+
+
+# ---- scripts and experiments -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_each_figure_belongs_to_an_experiment_and_shows_its_metrics(script: str) -> None:
+    text = (ROOT / "figures" / f"{script}.gp").read_text()
+    if script == "timeline":
+        files = sorted(EXPERIMENTS.glob("timeline-*.toml"))
+        assert files
+    else:
+        [name] = re.findall(r'^experiment = "(.*)"$', text, re.MULTILINE)
+        files = [EXPERIMENTS / f"{name}.toml"]
+    for file in files:
+        metrics = {metric["name"] for metric in tomllib.loads(file.read_text()).get("metric", [])}
+        assert set(re.findall(r'^metric = "(\w+)"$', text, re.MULTILINE)) <= metrics

@@ -1,0 +1,224 @@
+"""What the tests of hammer share: the binary, scripted servers, and reading what it printed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Never reached in a good run; only ends one that hangs.
+HANG_S = 60
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+OK_CLOSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+
+
+def binary() -> Path:
+    """The hammer under test: in $BIN, a folder, relative to the root of the tree."""
+    return ROOT / os.environ.get("BIN", "build/bin") / "hammer"
+
+
+@dataclass
+class Result:
+    """How a run of hammer ended."""
+
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> dict[str, Any]:
+        parsed = json.loads(self.out)
+        assert isinstance(parsed, dict)
+        return parsed
+
+
+def run(*args: str, environment: dict[str, str] | None = None) -> Result:
+    """Runs hammer to its end."""
+    done = subprocess.run(
+        [str(binary()), *args],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def measure(*args: str) -> dict[str, Any]:
+    """Runs hammer with --json; whatever it fetched, it must not complain or crash."""
+    result = run("--json", *args)
+    assert result.err == ""
+    assert result.status in (0, 1)
+    return result.json()
+
+
+def measure_until(server: Server, enough: Callable[[], bool], *args: str) -> dict[str, Any]:
+    """Runs hammer with --json until `enough` is true, then interrupts it.
+
+    So a test waits for what it is about, however slow the machine is, and no longer.
+    """
+    command = [str(binary()), "--json", "-s", "600", *args, server.url()]
+    deadline = time.monotonic() + HANG_S
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while not enough() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=HANG_S)
+    assert enough()
+    result = json.loads(out)
+    assert isinstance(result, dict)
+    assert result["interrupted"] is True
+    return result
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The lines of a --samples file by column name."""
+    head, *lines = path.read_text().splitlines()
+    names = head.split("\t")
+    return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+
+
+class Peer:
+    """One accepted connection, as a scripted server sees it."""
+
+    def __init__(self, server: Server, connection: socket.socket, number: int) -> None:
+        self.server = server
+        self.socket = connection
+        self.number = number
+        self._buffer = b""
+
+    def request(self) -> bytes | None:
+        """The next request head, or None when the client has gone."""
+        while b"\r\n\r\n" not in self._buffer:
+            try:
+                data = self.socket.recv(65536)
+            except OSError:
+                return None
+            if not data:
+                return None
+            self._buffer += data
+        head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
+        self.server.note(head)
+        return head
+
+    def send(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # the client may leave at any time, as at its end
+            self.socket.sendall(data)
+
+    def reset(self) -> None:
+        """Ends the connection with RST instead of FIN."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def wait_for_end(self) -> None:
+        """Blocks until the client (or the end of the test) closes."""
+        with contextlib.suppress(OSError):
+            while self.socket.recv(65536):
+                pass
+
+
+Script = Callable[[Peer], None]
+
+
+@dataclass
+class Server:
+    """Runs `script` in a thread for every connection, on a port chosen by the kernel."""
+
+    script: Script
+    backlog: int = 512
+    heads: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _sockets: list[socket.socket] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __enter__(self) -> Server:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=self.backlog)
+        self.port: int = self._listener.getsockname()[1]
+        self._acceptor = threading.Thread(target=self._accept)
+        self._acceptor.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # close alone would not wake accept
+        self._acceptor.join()
+        self._listener.close()
+        for connection in self._sockets:
+            with contextlib.suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+
+    def note(self, head: bytes) -> None:
+        with self._lock:
+            self.heads.append(head)
+
+    def url(self, path: str = "/") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets.append(connection)
+            peer = Peer(self, connection, self.connections)
+            thread = threading.Thread(target=self._serve, args=(peer,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, peer: Peer) -> None:
+        with peer.socket:
+            self.script(peer)
+
+
+def keep_alive(peer: Peer) -> None:
+    """Answers every request and closes when the client does."""
+    while peer.request() is not None:
+        peer.send(OK)
+
+
+def one_reply(reply: bytes) -> Script:
+    """Answers the first request of a connection with these bytes, then closes."""
+
+    def script(peer: Peer) -> None:
+        if peer.request() is not None:
+            peer.send(reply)
+
+    return script
+
+
+def replies(sequence: Sequence[bytes]) -> Script:
+    """Connection i gets reply i, the last one from then on; each is closed after it."""
+
+    def script(peer: Peer) -> None:
+        if peer.request() is not None:
+            peer.send(sequence[min(peer.number, len(sequence)) - 1])
+
+    return script
+
+
+def errors_of(result: dict[str, Any]) -> dict[str, int]:
+    """Only the kinds of errors that occurred."""
+    return {kind: n for kind, n in result["errors"].items() if n}

@@ -1,0 +1,213 @@
+"""Experiments, result sets and a whole tree, made up for the tests of the harness."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness import experiment
+from harness.model import Experiment
+from harness.record import Record, ResultSet
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def definition(**changes: Any) -> dict[str, Any]:
+    """A small experiment as its TOML would be read."""
+    profile = {"rounds": 2, "set": {"n": 3}}
+    whole: dict[str, Any] = {
+        "id": "sample",
+        "title": "A sample",
+        "question": "Is a faster than b?",
+        "kind": "micro",
+        "profile": {name: dict(profile) for name in ("smoke", "quick", "full")},
+        "variant": [
+            {"name": "a", "command": ["{bin}/fake", "-n", "{n}"], "aa": True},
+            {"name": "b", "command": ["{bin}/fake", "-n", "{n}"]},
+        ],
+        "metric": [{"name": "us", "column": "ns", "scale": 1e-3, "unit": "µs", "better": "lower"}],
+    }
+    whole.update(changes)
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def parsed(**changes: Any) -> Experiment:
+    data = definition(**changes)
+    return experiment.parse(data, f"{data['id']}.toml", data["id"])
+
+
+def run_record(definition: Experiment, **changes: Any) -> Record:
+    return {
+        "type": "run",
+        "schema": 1,
+        "experiment": definition.id,
+        "profile": "quick",
+        "rounds": 8,
+        "seed": 1,
+        "plan": "0" * 64,
+        "started": "2026-11-21T12:00:00Z",
+        "environment": {"cpu": "Example CPU", "cores": 2, "kernel": "Linux 6.18.44"},
+        **changes,
+    }
+
+
+def repetition(variant: str, number: int, order: int = 0, **changes: Any) -> Record:
+    return {
+        "type": "repetition",
+        "variant": variant,
+        "params": {"n": 3},
+        "round": number,
+        "order": order,
+        "wall_s": 0.1,
+        "samples": {},
+        "scalars": {},
+        "marks": [],
+        **changes,
+    }
+
+
+def end_record(count: int) -> Record:
+    finished = "2026-11-21T12:05:00Z"
+    return {"type": "end", "finished": finished, "repetitions": count, "failures": 0}
+
+
+def result_set(definition: Experiment, values: Mapping[str, list[float]]) -> ResultSet:
+    """Variant -> a value in nanoseconds for each round, in a column of one sample."""
+    found = ResultSet(Path("made-up.jsonl"), run_record(definition))
+    for variant, column in values.items():
+        for number, value in enumerate(column):
+            found.add(repetition(variant, number, samples={"ns": [value]}))
+    found.add(end_record(len(found.repetitions)))
+    return found
+
+
+def lines(result: ResultSet) -> list[Record]:
+    end = [result.end] if result.end else []
+    return [result.run, *result.skips, *result.repetitions, *result.failures, *end]
+
+
+def write(result: ResultSet, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(record) + "\n" for record in lines(result))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ---- a tree with programs -----------------------------------------------------------------------
+
+FAKE = """\
+import sys, time
+n = int(sys.argv[sys.argv.index("-n") + 1])
+{extra}
+print("live\\tns")
+for i in range(n):
+    print(f"{{i}}\\t{{1000 + i}}")
+"""
+
+EXPERIMENT = """\
+id = "{id}"
+title = "A sample"
+question = "Is a faster than b?"
+kind = "micro"
+[profile.smoke]
+rounds = 2
+set = {{ n = 3 }}
+[profile.quick]
+rounds = {rounds}
+set = {{ n = 4 }}
+[profile.full]
+rounds = 9
+set = {{ n = 4 }}
+{extra}
+[[variant]]
+name = "a"
+command = ["{{bin}}/fake", "-n", "{{n}}"]
+aa = true
+[[variant]]
+name = "b"
+command = ["{{bin}}/fake", "-n", "{{n}}"]
+[[metric]]
+name = "us"
+column = "ns"
+scale = 1e-3
+unit = "µs"
+better = "lower"
+"""
+
+
+class Tree:
+    """A folder in which `python3 -m harness` runs, with programs that do what a test needs."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.experiments = root / "benchmarks" / "experiments"
+        self.results = root / "build" / "results"
+        self.experiments.mkdir(parents=True)
+
+    def experiment(
+        self, name: str = "sample", rounds: int = 3, extra: str = "", text: str = ""
+    ) -> None:
+        whole = text or EXPERIMENT.format(id=name, rounds=rounds, extra=extra)
+        (self.experiments / f"{name}.toml").write_text(whole, encoding="utf-8")
+
+    def program(self, name: str = "fake", source: str = "", extra: str = "") -> Path:
+        path = self.root / "build" / "bin" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = source or FAKE.format(extra=extra)
+        path.write_text(f"#!{sys.executable}\n{text}", encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.pop("RESULTS", None)
+        return subprocess.Popen(
+            [sys.executable, "-m", "harness", *arguments],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def processes(self, marker: str) -> list[int]:
+        """What runs in this tree, or has been started in it, with the marker in its command."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and _runs(entry, marker, self.root):
+                found.append(int(entry.name))
+        return found
+
+    def records(self, name: str = "sample") -> list[Record]:
+        text = (self.results / f"{name}.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def of_type(self, kind: str, name: str = "sample") -> list[Record]:
+        return [record for record in self.records(name) if record["type"] == kind]
+
+
+def _runs(entry: Path, marker: str, root: Path) -> bool:
+    try:
+        command = (entry / "cmdline").read_bytes()
+        return marker.encode() in command and os.readlink(entry / "cwd") == str(root)
+    except OSError:
+        return False
+
+
+def identities(records: list[Record], keep: Callable[[Record], bool] = lambda _: True) -> list[Any]:
+    """What was measured, in which order; without what was found."""
+    return [
+        (r["order"], r["round"], r["variant"], json.dumps(r["params"], sort_keys=True))
+        for r in records
+        if r["type"] == "repetition" and keep(r)
+    ]

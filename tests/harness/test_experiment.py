@@ -1,0 +1,159 @@
+"""Experiment files: what is read, and that every mistake ends in one exact line."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up import Tree, definition, parsed
+
+from harness import experiment
+from harness.errors import InputError
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"id": None}, '"id" is missing'),
+    ({"id": "Sample"}, '"id" must be lower-case words joined by "-", not "Sample"'),
+    ({"id": "other"}, '"id" is "other", but the file is called sample.toml'),
+    ({"title": 3}, '"title" must be text'),
+    ({"kind": "macro"}, '"kind" must be one of micro, load, trace, not "macro"'),
+    ({"headline": "yes"}, '"headline" must be true or false'),
+    ({"source": ["a", 1]}, '"source" must be a list of texts'),
+    ({"colour": "red"}, 'unknown key "colour"'),
+    ({"pin": "left"}, '"pin" must be one of one, apart, none, not "left"'),
+    ({"variant": []}, "no [[variant]]"),
+    ({"variant": [{"title": "x"}]}, 'variant 1: "name" is missing'),
+    ({"variant": [{"name": "a b", "command": ["x"]}]},
+     'variant "a b": "name" may hold letters, digits, "-" and "_"'),
+    ({"variant": [{"name": "diet", "comand": ["x"], "command": ["x"]}]},
+     'variant "diet": unknown key "comand"'),
+    ({"variant": [{"name": "a"}]}, 'variant "a": "command" is missing'),
+    ({"variant": [{"name": "a", "command": "x"}]},
+     'variant "a": "command" must be a list of texts'),
+    ({"variant": [{"name": "a", "command": ["x"], "title": "the 'a'"}]},
+     'variant "a": "title" must not hold quotes'),
+    ({"variant": [{"name": "a", "command": ["x"]}, {"name": "a", "command": ["x"]}]},
+     'variant "a" is there twice'),
+    ({"variant": [{"name": "a", "command": ["x"], "build": "uclibc"}]},
+     'variant "a": "build" must be one of glibc, static, static-pie, diet, musl, asan, tsan, '
+     'not "uclibc"'),
+    ({"variant": [{"name": "a", "command": ["x", "{childen}"]}]},
+     'variant "a": unknown placeholder {childen} in profile "smoke"'),
+    ({"variant": [{"name": "a", "command": ["x"], "aa": 1}]},
+     'variant "a": "aa" must be true, false, or a table of parameters'),
+    ({"profile": {"smoke": {"rounds": 1}, "quick": {"rounds": 1}}}, 'profile "full" is missing'),
+    ({"profile": {"slow": {"rounds": 1}}},
+     'unknown profile "slow" (known: smoke, headline, quick, full)'),
+    ({"profile": {"smoke": {"rounds": 0}}}, 'profile "smoke": "rounds" must be at least 1, not 0'),
+    ({"profile": {"smoke": {"rounds": True}}}, 'profile "smoke": "rounds" must be a whole number'),
+    ({"profile": {"smoke": {}}}, 'profile "smoke": "rounds" is missing'),
+    ({"profile": {"smoke": {"rounds": 1, "set": {"n": [1]}}}},
+     'profile "smoke": "set": "n" must be a number or a text'),
+    ({"sweep": {"n": []}}, '"sweep": "n" must be a list of values'),
+    ({"sweep": {"n": [1, 1]}}, '"sweep": "n" names a value twice'),
+    ({"sweep": {"n": [[1]]}}, '"sweep": "n" must hold numbers or texts'),
+    ({"x": {"title": "x"}}, '"x": one of "column" and "parameter" is needed'),
+    ({"x": {"title": "x", "parameter": "size"}}, '"x": no value or sweep is called "size"'),
+    ({"x": {"title": "x", "parameter": "n", "bins": 3}},
+     '"x": "bins" and "bin_width" go with "column"'),
+    ({"metric": []}, "no [[metric]]"),
+    ({"metric": [{"name": "us"}]}, 'metric "us": one of "column" and "scalar" is needed'),
+    ({"metric": [{"name": "us", "column": "ns", "reduce": "mean"}]},
+     'metric "us": "reduce" must be one of median, min, max, p90, p99, p999, sum, count, '
+     'not "mean"'),
+    ({"metric": [{"name": "us", "column": "ns", "better": "faster"}]},
+     'metric "us": "better" must be one of , lower, higher, not "faster"'),
+    ({"number": [{"key": "gain", "ratio": ["a.us", "c.us"]}]},
+     'number "gain": unknown variant "c" in "c.us"'),
+    ({"number": [{"key": "gain", "ratio": ["a.us", "b.ms"]}]},
+     'number "gain": unknown metric "ms" in "b.ms"'),
+    ({"number": [{"key": "gain", "ratio": ["a.us", "b+aa.us"]}]},
+     'number "gain": variant "b" has no aa = true, so no "b+aa"'),
+    ({"number": [{"key": "gain", "ratio": ["a.us"]}]}, 'number "gain": "ratio" needs 2 operands'),
+    ({"number": [{"key": "gain", "inverse": "us"}]},
+     'number "gain": "us" is not of the form variant.metric'),
+    ({"number": [{"key": "gain"}]},
+     'number "gain": exactly one of ratio, difference, percent, inverse, value is needed'),
+    ({"caps": {"n": "memory"}}, '"caps": "n" must be among processes, descriptors'),
+    ({"caps": {"size": "processes"}}, '"caps": no value or sweep is called "size"'),
+    ({"docroot": {"files": {"../x": 1}}}, '"docroot": "files": "../x" must lie below the docroot'),
+    ({"helper": [{"name": "disk"}]}, 'helper "disk": "command" is missing'),
+    ({"helper": [{"name": "disk", "command": ["x"], "phases": ["later"]}]},
+     'helper "disk": unknown phase "later"'),
+    ({"kind": "load", "variant": [{"name": "a"}]},
+     'variant "a": one of "server" and "peer" is needed'),
+    ({"kind": "load", "variant": [{"name": "a", "server": "01-iterative"}]},
+     'variant "a": no [hammer] table'),
+    ({"kind": "load", "variant": [{"name": "a", "server": "x", "command": ["y"]}]},
+     'variant "a": "command" belongs to kind = "micro", not "load"'),
+    ({"kind": "trace", "variant": [{"name": "a"}]}, 'variant "a": "server" is missing'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), BROKEN, ids=[text for _, text in BROKEN])
+def test_a_mistake_is_one_exact_line(changes: dict[str, Any], message: str) -> None:
+    data = definition(**changes)
+    shown = "benchmarks/experiments/sample.toml"
+    with pytest.raises(InputError) as error:
+        experiment.parse(data, shown, "sample")
+    separator = ": "
+    assert str(error.value) == f"{shown}{separator}{message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"id = ", "x.toml: not TOML: Invalid value (at end of document)"),
+        (b"\xff", "x.toml: not TOML: not UTF-8"),
+    ],
+)
+def test_what_is_not_toml_is_one_line(
+    tmp_path: Path, content: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.toml").write_bytes(content)
+    with pytest.raises(InputError) as error:
+        experiment.load(Path("x.toml"))
+    assert str(error.value) == message
+
+
+def test_the_command_line_says_the_same(tree: Tree) -> None:
+    tree.experiment(text='id = "sample"\nkind = "micro"\n')
+    done = tree.run("bench", "--profile", "smoke")
+    assert done.returncode == 2
+    assert done.stderr == 'benchmarks/experiments/sample.toml: "title" is missing\n'
+
+
+def test_a_folder_without_experiments_is_the_wrong_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder; run from the root of the tree"):
+        experiment.load_all(tmp_path / "nowhere")
+
+
+def test_defaults() -> None:
+    found = parsed()
+    assert found.pin == "one"
+    assert found.variant("a+aa").name == "a"
+    assert found.variant("b").title == "b"
+    assert found.metric("us").reduce == "median"
+    assert found.profiles["quick"].values == {"n": 3}
+    load = parsed(
+        kind="load", hammer={"args": ["-c", "1"]}, variant=[{"name": "a", "server": "01-iterative"}]
+    )
+    assert load.pin == "apart"
+
+
+def test_a_headline_run_is_short_only_in_place_of_quick() -> None:
+    profiles = {**definition()["profile"], "headline": {"rounds": 1, "set": {"n": 1}}}
+    found = parsed(headline=True, profile=profiles)
+    chosen = [found.headline_profile(name) for name in ("smoke", "quick", "full")]
+    assert chosen == ["smoke", "headline", "full"]
+    assert parsed().headline_profile("quick") == "quick"
+
+
+def test_the_trees_own_experiments_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
+    found = experiment.load_all()
+    assert {"fork-latency", "fork-reap", "clock-cost", "throughput"} <= {e.id for e in found}
+    for one in found:
+        copy.deepcopy(one)

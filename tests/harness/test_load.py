@@ -1,0 +1,294 @@
+"""Load experiments: a made-up server under a made-up hammer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+from made_up import Tree
+from test_bench import await_process, bench
+from test_tools import WRK
+
+SERVER = """\
+import os, signal, socket, sys, time
+{before}
+sock = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("-p") + 1])))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+end = time.process_time() + 0.05
+while time.process_time() < end:
+    pass
+print(f"fake-server: listening on http://127.0.0.1:{{sock.getsockname()[1]}}/", flush=True)
+while True:
+    client, _ = sock.accept()
+    client.recv(1000)
+    client.sendall(sys.argv[-1].encode())
+    client.close()
+"""
+
+HAMMER = """\
+import json, socket, sys
+address, port = sys.argv[-1].split("/")[2].split(":")
+client = socket.create_connection((address, int(port)))
+client.sendall(b"x")
+docroot = client.recv(1000).decode()
+{extra}
+print(json.dumps({{
+    "schema": 1, "requests": 100, "failed": {failed}, "errors": {{}}, "requests_per_s": 500.0,
+    "seconds": 0.2, "client_bound": False, "bytes": {{"total": 100000}},
+    "warm_up": {{"requests": 25}}, "little": {{"ratio": {little}}},
+    "total": {{"median": 5000, "histogram": [[4096, 100]]}}, "total_from_intended": None,
+}}))
+"""
+
+EXPERIMENT = """\
+id = "sample"
+title = "A sample"
+question = "How fast?"
+kind = "load"
+[profile.smoke]
+rounds = 1
+[profile.quick]
+rounds = 1
+[profile.full]
+rounds = 1
+[sweep]
+connections = [1, 4]
+[docroot.files]
+"a.html" = 100
+"pool/{{0..2}}.html" = 50
+[hammer]
+args = ["-c", "{{connections}}", "{{url}}/a.html"]
+[x]
+parameter = "connections"
+title = "connections"
+[[variant]]
+name = "server"
+{variant}
+[[metric]]
+name = "rate"
+scalar = "requests_per_s"
+unit = "requests/s"
+better = "higher"
+{extra}
+"""
+
+
+def make(
+    tree: Tree,
+    variant: str = 'server = "fake-server"',
+    extra: str = "",
+    before: str = "",
+    **hammer: Any,
+) -> None:
+    tree.experiment(text=EXPERIMENT.format(variant=variant, extra=extra))
+    tree.program("fake-server", SERVER.format(before=before))
+    settings = {"extra": "", "failed": 0, "little": 1.0, **hammer}
+    tree.program("hammer", HAMMER.format(**settings))
+
+
+def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> None:
+    make(tree)
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = tree.of_type("repetition")
+    assert {first["params"]["connections"], second["params"]["connections"]} == {1, 4}
+    scalars = first["scalars"]
+    assert scalars["requests_per_s"] == 500
+    assert scalars["requests_served"] == 125
+    assert scalars["server_cpu_s"] >= 0.05
+    assert scalars["requests_per_cpu_s"] == pytest.approx(125 / scalars["server_cpu_s"])
+    each = scalars["bytes_per_cpu_s"] / scalars["requests_per_cpu_s"]
+    assert each == pytest.approx(1000)
+    for key in ("softirq_s", "server_voluntary_switches", "server_pss_kib", "client_cpu_s"):
+        assert key in scalars
+    assert first["histograms"] == {"total": [[4096, 100]]}
+    assert tree.processes("fake-server") == []
+
+
+def test_server_and_load_are_on_different_cores_or_marked(tree: Tree) -> None:
+    make(tree)
+    bench(tree)
+    run = tree.records()[0]
+    pin = run["environment"]["pin"]
+    if run["environment"]["cores"] >= 2:
+        assert pin["measured"] != pin["load"]
+    else:
+        assert "shared-core" in tree.of_type("repetition")[0]["marks"]
+
+
+def test_a_namespace_with_reno_or_a_mark(tree: Tree) -> None:
+    make(tree)
+    bench(tree)
+    network = tree.records()[0]["environment"]["network"]
+    marked = "no-namespace" in tree.of_type("repetition")[0]["marks"]
+    assert network["namespace"] != marked
+    if network["namespace"]:
+        assert network["congestion_control"] == "reno"
+
+
+def test_the_docroot_has_the_files_in_their_sizes(tree: Tree) -> None:
+    make(tree)
+    bench(tree)
+    (folder,) = (tree.root / "build" / "docroot").iterdir()
+    sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*.html")}
+    assert sizes == {"a.html": 100, "pool/0.html": 50, "pool/1.html": 50, "pool/2.html": 50}
+
+
+def test_doubtful_results_are_marked_and_kept(tree: Tree) -> None:
+    make(tree, failed=3, little=0.7)
+    assert bench(tree).returncode == 0
+    assert {"errors", "little"} <= set(tree.of_type("repetition")[0]["marks"])
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("sys.exit('fake-server: bind 127.0.0.1:80: Permission denied')",
+         "fake-server ended with status 1: fake-server: bind 127.0.0.1:80: Permission denied"),
+        ("print('hello', flush=True)", 'fake-server: no listening line, but "hello"'),
+    ],
+)  # fmt: skip
+def test_a_server_that_does_not_start_is_a_failure(tree: Tree, before: str, why: str) -> None:
+    make(tree, before=before)
+    done = bench(tree)
+    assert done.returncode == 1
+    assert f"failed: sample server: {why}" in done.stderr
+
+
+def test_a_server_that_cannot_run_here_is_a_skip(tree: Tree) -> None:
+    make(tree, before="sys.stderr.write('13-uring: io_uring is switched off\\n'); sys.exit(77)")
+    done = bench(tree)
+    assert done.returncode == 0
+    assert "skipped: sample server: 13-uring: io_uring is switched off" in done.stdout
+
+
+def test_a_server_that_dies_under_load_is_a_failure(tree: Tree) -> None:
+    make(tree, extra="", before="")
+    source = SERVER.format(before="").replace("client.close()", "os.kill(os.getpid(), 11)")
+    tree.program("fake-server", source)
+    assert "fake-server was ended by SIGSEGV" in bench(tree).stderr
+
+
+def test_a_hammer_that_fails_takes_no_server_with_it(tree: Tree) -> None:
+    make(tree)
+    tree.program("hammer", "import sys; sys.exit('hammer: nothing fetched')")
+    done = bench(tree)
+    assert "hammer ended with status 1: hammer: nothing fetched" in done.stderr
+    assert tree.processes("fake-server") == []
+
+
+def test_ctrl_c_ends_server_and_load(tree: Tree) -> None:
+    make(tree, extra="")
+    tree.program("hammer", "import time; time.sleep(60)")
+    process = tree.start("bench", "--profile", "smoke")
+    await_process(tree, "bin/hammer")
+    assert tree.processes("fake-server")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert tree.processes("bin/hammer") == []
+    assert tree.processes("fake-server") == []
+
+
+def test_a_killed_harness_takes_server_and_load_with_it(tree: Tree) -> None:
+    make(tree)
+    tree.program("hammer", "import time; time.sleep(60)")
+    process = tree.start("bench", "--profile", "smoke")
+    await_process(tree, "bin/hammer")
+    process.kill()
+    process.communicate(timeout=20)
+    deadline = time.monotonic() + 5
+    while tree.processes("build/bin") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert tree.processes("build/bin") == []
+
+
+PEER = """\
+title = "A peer"
+program = "build/bin/peer"
+command = ["build/bin/peer", "{scratch}/peer.conf"]
+stop = "QUIT"
+[files]
+"peer.conf" = "port @port@ root @docroot@ workers @workers@"
+"""
+PEER_PROGRAM = """\
+import signal, socket, sys
+words = open(sys.argv[1]).read().split()
+signal.signal(signal.SIGQUIT, lambda *_: sys.exit(0))
+sock = socket.create_server(("127.0.0.1", int(words[1])))
+while True:
+    client, _ = sock.accept()
+    client.sendall(words[5].encode())
+    client.close()
+"""
+
+
+def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
+    make(tree, variant='peer = "peer"\nset = { workers = 4 }', extra="")
+    peers = tree.root / "benchmarks" / "peers"
+    peers.mkdir()
+    (peers / "peer.toml").write_text(PEER, encoding="utf-8")
+    tree.program("peer", PEER_PROGRAM)
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(tree.of_type("repetition")) == 2
+
+
+def test_a_peer_without_a_file_is_one_line(tree: Tree) -> None:
+    make(tree, variant='peer = "nobody"')
+    done = bench(tree)
+    assert done.returncode == 1
+    assert done.stderr == "benchmarks/peers/nobody.toml: No such file or directory\n"
+
+
+HELPERS = """
+[[helper]]
+name = "disk"
+command = ["{bin}/helper", "disk"]
+[[helper]]
+name = "attack"
+command = ["{bin}/helper", "{url}"]
+after_server = true
+phases = ["during"]
+[[phase]]
+name = "before"
+[[phase]]
+name = "during"
+"""
+HELPER = """\
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+with open("helpers", "a") as file:
+    file.write(sys.argv[1].split(":")[0] + "\\n")
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> None:
+    make(tree, extra=HELPERS)
+    tree.program("helper", HELPER)
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    scalars = tree.of_type("repetition")[0]["scalars"]
+    assert scalars["before.requests_per_s"] == scalars["during.requests_per_s"] == 500
+    assert scalars["requests_served"] == 250
+    text = (tree.root / "helpers").read_text(encoding="utf-8")
+    assert text == "disk\nhttp\n" * 2
+    assert tree.processes("helper") == []
+
+
+def test_other_load_tools_fill_the_same_scalars(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tree, variant='server = "fake-server"\nload = "wrk"', extra='[wrk]\nargs = ["{url}"]')
+    wrk = tree.program("wrk", f"print({WRK!r})")
+    monkeypatch.setenv("PATH", f"{wrk.parent}{os.pathsep}{os.environ['PATH']}")
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    repetition = tree.of_type("repetition")[0]
+    assert repetition["scalars"]["requests_per_s"] == 4000
+    assert "errors" in repetition["marks"]

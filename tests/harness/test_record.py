@@ -1,0 +1,170 @@
+"""Result files: killed writers, damage, and the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up import end_record, parsed, repetition, result_set, run_record, write
+
+from harness import record
+from harness.errors import InputError
+from harness.record import ResultSet, Writer, first_and_last, read, schema_problems, step_key
+
+DEFINITION = parsed()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write(result_set(DEFINITION, {"a": [1.0, 2.0], "b": [3.0]}), tmp_path / "sample.jsonl")
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    found = read(path)
+    assert [r["samples"]["ns"] for r in found.repetitions] == [[1.0], [2.0], [3.0]]
+    assert found.end
+
+
+def test_a_file_cut_at_any_byte_of_its_last_line_goes_on(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    last = data.rfind(b"\n", 0, -1) + 1
+    for cut in range(last, len(data)):
+        cut_file = tmp_path / "cut.jsonl"
+        cut_file.write_bytes(data[:cut])
+        found = read(cut_file)
+        assert len(found.repetitions) == 3
+        assert found.end is None
+        with Writer(cut_file) as writer:
+            writer.append(end_record(3))
+        assert read(cut_file).end
+        assert cut_file.read_bytes().count(b"\n") == data.count(b"\n")
+
+
+def test_a_cut_in_the_line_before_loses_that_line_only(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    end = data.rfind(b"\n", 0, -1) + 1
+    before = data.rfind(b"\n", 0, end - 1) + 1
+    for cut in range(before, end - 1):
+        cut_file = tmp_path / "cut.jsonl"
+        cut_file.write_bytes(data[:cut])
+        assert len(read(cut_file).repetitions) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{broken", "not JSON"),
+        ("[]", "no known type"),
+        ('{"type":"surprise"}', "no known type"),
+        ('{"type":"skip","reason":"x"}', '"remedy" is missing'),
+        ('{"type":"skip","reason":"x","remedy":3}', '"remedy" has the wrong type'),
+        (json.dumps(run_record(DEFINITION)), 'a second line of type "run"'),
+        (json.dumps(repetition("a", 0, samples={"x": [1], "y": [1, 2]})),
+         "sample columns differ in length"),
+        (json.dumps(repetition("a", 0, samples={"x": [None]})),
+         'sample column "x" holds something else than numbers and texts'),
+        (json.dumps(repetition("a", 0, samples={"x": 5})), 'sample column "x" is no list'),
+    ],
+)  # fmt: skip
+def test_damage_in_the_middle_names_file_and_line(path: Path, line: str, why: str) -> None:
+    lines = path.read_text().splitlines()
+    lines[2] = line
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert str(error.value) == f"{path}:3: damaged: {why}; move the file away to measure again"
+
+
+def test_a_file_of_another_schema_is_refused(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    lines[0] = json.dumps(run_record(DEFINITION, schema=2))
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=r":1: damaged: schema 2, this harness reads 1;"):
+        read(path)
+
+
+def test_a_file_that_does_not_begin_with_run_is_refused(path: Path) -> None:
+    path.write_text("\n".join(path.read_text().splitlines()[1:]) + "\n")
+    with pytest.raises(InputError, match=r':1: damaged: the first line is not of type "run"'):
+        read(path)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_bytes(b'{"type":"ru')
+    with pytest.raises(InputError, match="empty; delete it to measure again"):
+        read(empty)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl: No such file or directory"):
+        read(tmp_path / "none.jsonl")
+
+
+def test_first_and_last_agree_with_the_whole_and_give_up_on_doubt(path: Path) -> None:
+    found = first_and_last(path)
+    assert found is not None
+    assert (found[0]["type"], found[1]["type"]) == ("run", "end")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert first_and_last(path) is None
+    assert first_and_last(path.with_name("none")) is None
+
+
+def test_a_failure_that_went_well_later_is_none_any_more() -> None:
+    found = ResultSet(Path("x"), run_record(DEFINITION))
+    failure = {"type": "failure", "variant": "a", "params": {"n": 3}, "round": 0, "order": 0,
+               "error": "no"}  # fmt: skip
+    found.add(failure)
+    found.add({**failure, "error": "still not"})
+    assert [f["error"] for f in found.failures] == ["still not"]
+    found.add(repetition("a", 0))
+    assert found.failures == []
+
+
+def test_the_key_of_a_step_does_not_depend_on_the_order_of_params() -> None:
+    one, other = repetition("a", 0, params={"x": 1, "y": 2}), repetition("a", 0)
+    other["params"] = {"y": 2, "x": 1}
+    assert step_key(one) == step_key(other)
+
+
+def test_a_record_of_our_own_that_is_wrong_is_never_written(tmp_path: Path) -> None:
+    with Writer(tmp_path / "x.jsonl") as writer, pytest.raises(AssertionError):
+        writer.append({"type": "end"})
+    with Writer(tmp_path / "x.jsonl") as writer, pytest.raises(ValueError, match="JSON"):
+        writer.append(repetition("a", 0, scalars={"x": float("nan")}))
+    assert (tmp_path / "x.jsonl").read_bytes() == b""
+
+
+def test_older_results_are_moved_never_overwritten(path: Path) -> None:
+    text = path.read_text()
+    names = []
+    for _ in range(3):
+        path.write_text(text)
+        names.append(record.set_aside(path).name)
+    assert names == ["sample-1.jsonl", "sample-2.jsonl", "sample-3.jsonl"]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"scalars": {"x": "fast"}}, "scalars/x"),
+        ({"marks": [""]}, "marks/0"),
+        ({"params": {"n": [1]}}, "params/n"),
+        ({"round": -1}, "round"),
+        ({"host": "example"}, "repetition"),
+        ({"histograms": {"total": [[1]]}}, "histograms/total/0"),
+    ],
+)
+def test_the_schema_refuses_what_does_not_belong(
+    path: Path, change: dict[str, Any], place: str
+) -> None:
+    pytest.importorskip("jsonschema")
+    assert list(schema_problems(path)) == []
+    with path.open("a") as file:
+        file.write(json.dumps(repetition("a", 5, **change)) + "\n")
+    problems = list(schema_problems(path))
+    assert len(problems) == 1
+    assert problems[0].startswith(f"{path}:6: {place}: ")

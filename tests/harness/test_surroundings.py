@@ -1,0 +1,223 @@
+"""Limits, processors, names that must not be recorded, programs, progress."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import cpus, docroot, environment, limits, needs, programs
+from harness.model import Docroot
+from harness.plan import Step
+from harness.progress import Estimate, Progress, duration
+
+# ---- limits -------------------------------------------------------------------------------------
+
+
+def proc(root: Path, cgroup: str, processes: int = 100) -> Path:
+    for number in range(1, processes + 1):
+        (root / str(number)).mkdir(parents=True)
+    (root / "self").mkdir()
+    (root / "self" / "cgroup").write_text(cgroup)
+    (root / "sys" / "kernel").mkdir(parents=True)
+    (root / "sys" / "kernel" / "pid_max").write_text("32768\n")
+    return root
+
+
+def test_a_quarter_of_what_is_free_is_the_most(tmp_path: Path) -> None:
+    found = list(limits.process_caps(proc(tmp_path, ""), tmp_path / "cg", soft=900))
+    assert [(cap.most, cap.why) for cap in found] == [
+        (200, "ulimit -u 900"),
+        (8167, "kernel.pid_max 32768"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "folder"), [("0::/a/b\n", "a/b"), ("8:cpu,pids:/a/b\n", "pids/a/b")]
+)
+def test_the_cgroup_of_either_version_counts(tmp_path: Path, line: str, folder: str) -> None:
+    cgroups = tmp_path / "cg"
+    inner = cgroups / folder
+    inner.mkdir(parents=True)
+    (inner / "pids.max").write_text("max\n")
+    (inner.parent / "pids.max").write_text("512\n")  # a limit further up counts too
+    (inner.parent / "pids.current").write_text("12\n")
+    found = list(limits.process_caps(proc(tmp_path / "proc", line), cgroups, soft=100_000))
+    assert (125, "pids.max 512 of our cgroup") in [(cap.most, cap.why) for cap in found]
+
+
+def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "process_caps", lambda: [limits.Cap(50, "p"), limits.Cap(70, "q")])
+    monkeypatch.setattr(limits, "descriptor_caps", lambda: [limits.Cap(60, "d")])
+    assert limits.caps_for({"n": ("processes", "descriptors"), "m": ("descriptors",)}) == {
+        "n": limits.Cap(50, "p"),
+        "m": limits.Cap(60, "d"),
+    }
+    monkeypatch.setattr(limits, "process_caps", lambda: [limits.Cap(-5, "full")])
+    assert limits.caps_for({"n": ("processes",)})["n"].most == 1
+
+
+# ---- processors ---------------------------------------------------------------------------------
+
+
+def topology(root: Path, pairs: list[str]) -> Path:
+    for cpu, text in enumerate(pairs):
+        folder = root / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(text + "\n")
+    return root
+
+
+def test_two_threads_of_one_core_are_one_core(tmp_path: Path) -> None:
+    root = topology(tmp_path, ["0,2", "1,3", "0,2", "1,3"])
+    assert cpus.cores([0, 1, 2, 3], root) == [0, 1]
+    assert cpus.cores([0, 2], root) == [0]
+    assert cpus.cores([3, 2], root) == [2, 3]
+
+
+def test_placement() -> None:
+    assert cpus.place("apart", [0, 4]) == cpus.Placement(frozenset({4}), frozenset({0}))
+    assert cpus.place("apart", [4]).marks == ("shared-core",)
+    assert cpus.place("one", [0, 4]).measured == {4}
+    assert cpus.place("none", [0, 4]).measured == frozenset()
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def test_no_path_host_or_user_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER", "someone")
+    monkeypatch.setattr("socket.gethostname", lambda: "secret-host")
+    text = f"{Path.cwd()}/build/x on secret-host by someone in /home/someone/a: /proc/self/fd"
+    kept = environment.anonymous(text)
+    assert "secret" not in kept
+    assert "someone" not in kept
+    assert str(Path.cwd()) not in kept
+    assert kept.startswith("build/x on ")
+    assert kept.endswith("/proc/self/fd")
+    assert environment.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
+
+
+@pytest.mark.parametrize(
+    ("long", "short"),
+    [
+        ("Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz", "Intel Core i7-8550U"),
+        ("AMD EPYC 7763 64-Core Processor", "AMD EPYC 7763"),
+        ("AMD EPYC", "AMD EPYC"),
+    ],
+)
+def test_short_processor_names(long: str, short: str) -> None:
+    assert environment.short_cpu(long) == short
+
+
+def test_what_makes_two_environments_differ() -> None:
+    one = {"kernel": "Linux 6.1", "cpu": "x", "cores": 2, "load": [0.1]}
+    assert environment.differs(one, {**one, "load": [3.0]}) == ""
+    assert environment.differs(one, {**one, "kernel": "Linux 6.2"}) == "kernel"
+
+
+# ---- programs and files -------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler")
+def test_a_comment_does_not_change_a_program_but_code_does(tmp_path: Path) -> None:
+    def build(source: str) -> str:
+        (tmp_path / "x.c").write_text(source)
+        command = ["cc", "-O2", "-g", "-Wl,--build-id", "-o", "x", "x.c"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        return programs.fingerprint(tmp_path / "x")
+
+    first = build("int main(void) { return 0; }\n")
+    assert build("/* moved down */\n\nint main(void) { return 0; }\n") == first
+    assert build("int main(void) { return 1; }\n") != first
+    assert build("char room[77];\nint main(void) { return 0; }\n") != first
+
+
+def test_a_script_is_hashed_as_it_is(tmp_path: Path) -> None:
+    script = tmp_path / "x"
+    script.write_bytes(b"#!/bin/sh\n")
+    first = programs.fingerprint(script)
+    script.write_bytes(b"\x7fELF\x02\x01 not really")
+    assert programs.fingerprint(script) != first
+
+
+def test_names_of_files_are_expanded() -> None:
+    files = {"a/{08..10}/{0..1}.html": 5, "x.html": 1}
+    assert docroot.names(Docroot(files)) == [
+        "a/08/0.html", "a/08/1.html", "a/09/0.html", "a/09/1.html", "a/10/0.html",
+        "a/10/1.html", "x.html",
+    ]  # fmt: skip
+    assert len(docroot.content("a", 12345)) == 12345
+    assert docroot.content("a", 100) != docroot.content("b", 100)
+
+
+def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
+    assert needs.program("sh").ok
+    answer = needs.program("no-such-program")
+    assert answer == (False, "no-such-program is not installed", "apt-get install no-such-program")
+    assert needs.PACKAGES["h2load"] == "nghttp2-client"
+
+
+def test_every_probe_answers_with_a_reason() -> None:
+    for name in needs.PROBES:
+        answer = needs.probe(name)
+        assert answer.ok or answer.reason
+
+
+# ---- progress -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7.4, "7 s"), (60, "1:00"), (75, "1:15"), (3725, "1:02:05"), (-1, "0 s")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_estimate_learns() -> None:
+    steps = [Step(variant, {}, number, 0) for number in range(3) for variant in "ab"]
+    estimate = Estimate(2.0)
+    assert estimate.of(steps) == 12
+    estimate.learn(steps[0], 1.0)
+    assert estimate.of(steps) == 6
+    estimate.learn(steps[1], 3.0)
+    assert estimate.of(steps) == 12
+
+
+class Screen(io.StringIO):
+    def __init__(self, tty: bool) -> None:
+        super().__init__()
+        self.tty = tty
+
+    def isatty(self) -> bool:
+        return self.tty
+
+
+def test_elsewhere_than_on_a_terminal_a_line_every_ten_seconds() -> None:
+    now = [0.0]
+    out = Screen(False)
+    shown = Progress(out, clock=lambda: now[0])
+    shown.experiment(1, 2, "fork-latency", 30)
+    for second in range(25):
+        now[0] = float(second)
+        shown.step(second, 25, "round 1, static", 25.0 - second)
+    lines = out.getvalue().splitlines()
+    assert lines == [
+        "[1/2] fork-latency: about 30 s",
+        "[1/2] fork-latency  10/25  round 1, static  15 s left",
+        "[1/2] fork-latency  20/25  round 1, static  5 s left",
+    ]
+
+
+def test_on_a_terminal_one_line_is_rewritten() -> None:
+    out = Screen(True)
+    shown = Progress(out, clock=lambda: 0.0)
+    shown.experiment(1, 1, "x", 3)
+    shown.step(0, 2, "round 1, a", 4.0)
+    shown.step(1, 2, "round 1, b", 2.0)
+    shown.finish()
+    assert "\n" not in out.getvalue()
+    assert out.getvalue().count("\r") == 3

@@ -1,0 +1,356 @@
+"""Timelines: what strace writes, what is made of it, and a whole recording of a small server."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import strace, timeline, trace
+from harness.strace import Call, End, Signal
+from harness.timeline import Visit
+
+TO_A = "4<TCP:[127.0.0.1:80->127.0.0.1:1001]>"
+TO_B = "5<TCP:[127.0.0.1:80->127.0.0.1:1002]>"
+LISTENING = "3<TCP:[127.0.0.1:80]>"
+
+
+# ---- strace.py -------------------------------------------------------------------------------
+
+
+def parse_one(line: str) -> strace.Event:
+    [event] = strace.parse([line])
+    return event
+
+
+def test_a_whole_call() -> None:
+    call = parse_one(f"12 100.500000 close({TO_A}) = 0 <0.250000>")
+    assert call == Call(12, "close", TO_A, "0", 100.5, 100.75)
+    assert isinstance(call, Call)
+    assert call.value() == 0
+
+
+def test_a_result_with_words_and_a_string_that_looks_like_a_result() -> None:
+    call = parse_one('7 1.0 sendto(4, ") = 9 <1.0>"..., 60, 0) = -1 EAGAIN (Try) <0.500000>')
+    assert isinstance(call, Call)
+    assert (call.result, call.value(), call.end) == ("-1 EAGAIN (Try)", -1, 1.5)
+
+
+def test_calls_split_by_other_tasks() -> None:
+    events = strace.parse(
+        [
+            f"1 10.0 accept4({LISTENING},  <unfinished ...>",
+            "2 11.0 close(3 <unfinished ...>",
+            "2 11.1 <... close resumed>) = 0 <0.062500>",
+            f"1 12.0 <... accept4 resumed>NULL, NULL, 0) = {TO_A} <1.937500>",
+        ]
+    )
+    assert events == [
+        Call(1, "accept4", f"{LISTENING},NULL, NULL, 0", TO_A, 10.0, 11.9375),
+        Call(2, "close", "3", "0", 11.0, 11.0625),
+    ]
+
+
+def test_an_interrupted_call_has_no_value() -> None:
+    line = "1 5.0 accept4(3, NULL, NULL, 0) = ? ERESTARTSYS (To be restarted) <0.250000>"
+    call = parse_one(line)
+    assert isinstance(call, Call)
+    assert (call.value(), call.end) == (None, 5.25)
+
+
+def test_signals_and_ends() -> None:
+    events = strace.parse(
+        [
+            "1 1.0 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2} ---",
+            "1 2.0 exit_group(0) = ?",
+            "1 2.1 +++ exited with 0 +++",
+            "3 3.0 +++ killed by SIGABRT (core dumped) +++",
+        ]
+    )
+    assert events == [
+        Signal(1, "SIGCHLD", 1.0),
+        Call(1, "exit_group", "0", "?", 2.0, None),
+        End(1, "exited with 0", 2.1),
+        End(3, "killed by SIGABRT (core dumped)", 3.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["1 1.0 read(4,  <unfinished ...>", "1 2.0 +++ killed by SIGKILL +++"],
+        ["1 1.0 read(4, <unfinished ...>) = ?", "1 2.0 +++ killed by SIGKILL +++"],
+        ["1 1.0 read(4,  <unfinished ...>"],
+    ],
+)
+def test_a_call_that_never_returns(lines: list[str]) -> None:
+    call = strace.parse(lines)[0]
+    assert isinstance(call, Call)
+    assert (call.name, call.end, call.value()) == ("read", None, None)
+
+
+def test_a_task_killed_in_a_resumed_call() -> None:
+    call = strace.parse(
+        [
+            "1 1.0 read(4,  <unfinished ...>",
+            "2 1.5 close(1) = 0 <0.1>",
+            "1 2.0 <... read resumed> <unfinished ...>) = ?",
+            "1 2.1 +++ killed by SIGKILL +++",
+        ]
+    )[0]
+    assert isinstance(call, Call)
+    assert (call.name, call.value()) == ("read", None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["nonsense", "12 abc close(3) = 0", "12 1.0 ???", "12 1.0 <... read resumed>) = 0 <0.1>"],
+)
+def test_what_is_not_understood_is_refused_with_its_line(line: str) -> None:
+    with pytest.raises(strace.SyntaxErrorInTrace, match="trace line 2: "):
+        strace.parse(["1 1.0 close(3) = 0 <0.1>", line])
+
+
+# ---- timeline.py -----------------------------------------------------------------------------
+
+
+def visits() -> list[Visit]:
+    return [
+        Visit("A", 1001, 100.000, 100.000, 100.000, 100.000, 100.004, 100.005),
+        Visit("B", 1002, 100.020, 100.021, 100.022, 100.200, 100.300, 100.310),
+    ]
+
+
+FORKING = f"""\
+1 99.9 accept4({LISTENING}, NULL, NULL, 0) = {TO_A} <0.100000>
+1 100.001 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD) = 2 <0.000300>
+1 100.002 close({TO_A}) = 0 <0.000010>
+2 100.0025 sendto({TO_A}, ""..., 60, 0, NULL, 0) = 60 <0.000020>
+1 100.003 accept4({LISTENING}, NULL, NULL, 0 <unfinished ...>
+2 100.004 exit_group(0) = ?
+2 100.005 +++ exited with 0 +++
+1 100.006 <... accept4 resumed>) = ? ERESTARTSYS (To be restarted) <0.003000>
+1 100.006 --- SIGCHLD {{si_signo=SIGCHLD}} ---
+1 100.007 wait4(-1, NULL, WNOHANG, NULL) = 2 <0.000040>
+1 100.008 accept4({LISTENING}, NULL, NULL, 0) = {TO_B} <0.012500>
+1 100.021 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD) = 3 <0.000300>
+1 100.022 close({TO_B}) = 0 <0.000010>
+3 100.023 recvfrom({TO_B}, ""..., 100, 0, NULL, NULL) = 10 <0.176000>
+3 100.200 +++ exited with 0 +++
+1 100.201 accept4({LISTENING}, NULL, NULL, 0 <unfinished ...>
+"""
+
+
+def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
+    found = timeline.rows(strace.parse(text.splitlines()), visits())
+    return [
+        (r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4))
+        for r in found
+    ]
+
+
+def test_every_task_is_running_or_waiting_without_gaps() -> None:
+    rows = [row for row in rows_of(FORKING) if row[0] == "task"]
+    main = [row[2:] for row in rows if row[1] == "main"]
+    assert main == [
+        ("waiting", "accept", "", -0.015, 0.0),
+        ("running", "", "A", 0.0, 0.002),
+        ("running", "", "", 0.002, 0.003),
+        ("waiting", "accept", "", 0.003, 0.006),
+        ("running", "", "", 0.006, 0.008),
+        ("waiting", "accept", "", 0.008, 0.0205),
+        ("running", "", "B", 0.0205, 0.022),
+        ("running", "", "", 0.022, 0.201),
+        ("waiting", "accept", "", 0.201, 0.34),
+    ]
+    assert [row[2:] for row in rows if row[1] == "child 2"] == [
+        ("running", "", "B", 0.0213, 0.023),
+        ("waiting", "recv", "B", 0.023, 0.199),
+        ("running", "", "B", 0.199, 0.2),
+        ("ended", "", "", 0.2, 0.2),
+    ]
+
+
+def test_a_child_is_a_zombie_until_it_is_waited_for() -> None:
+    assert ("task", "child 1", "ended", "", "", 0.005, 0.007) in rows_of(FORKING)
+
+
+def test_who_was_accepted_and_who_made_whom() -> None:
+    rows = rows_of(FORKING)
+    assert [(r[1], r[4], r[5]) for r in rows if r[0] == "accept"] == [
+        ("main", "A", 0.0),
+        ("main", "B", 0.0205),
+    ]
+    assert [(r[1], r[2], r[3], r[4]) for r in rows if r[0] == "spawn"] == [
+        ("child 1", "main", "fork", "A"),
+        ("child 2", "main", "fork", "B"),
+    ]
+
+
+def test_children_are_numbered_in_the_order_in_which_they_were_made() -> None:
+    """Not in that in which they first ran, which is the scheduler's."""
+    lines = FORKING.splitlines()
+    late = [line for line in lines if line.startswith("2 ")]
+    later = [line.replace("2 100.00", "2 100.25") for line in late]
+    rows = rows_of("\n".join([*(line for line in lines if line not in late), *later]))
+    assert [(r[1], r[4]) for r in rows if r[0] == "spawn"] == [("child 1", "A"), ("child 2", "B")]
+
+
+def test_nobody_is_accepted_before_he_connects() -> None:
+    """Where strace was kept waiting between the time and the duration it prints."""
+    late = FORKING.replace("1 99.9 accept4", "1 99.898 accept4")
+    assert [row[5] for row in rows_of(late) if row[0] == "accept"] == [0.0, 0.0205]
+
+
+def test_a_thread_is_called_one() -> None:
+    text = (
+        "1 100.0 clone3({flags=CLONE_VM|CLONE_THREAD} => {parent_tid=[2]}, 88) = 2 <0.0001>\n"
+        "2 100.001 futex(0x1, FUTEX_WAIT, 0, NULL) = 0 <0.050000>\n"
+    )
+    rows = rows_of(text)
+    assert ("spawn", "thread 1", "main", "pthread_create", "") in [row[:5] for row in rows]
+    assert ("task", "thread 1", "waiting", "futex", "") in [row[:5] for row in rows]
+
+
+def test_a_short_call_is_not_waiting() -> None:
+    short = f'1 100.0 recvfrom({TO_A}, ""..., 9, 0, NULL, NULL) = 9 <0.000100>\n'
+    long = short.replace("0.000100", "0.010000")
+    assert "waiting" not in [row[2] for row in rows_of(short) if row[0] == "task"]
+    assert "waiting" in [row[2] for row in rows_of(long) if row[0] == "task"]
+
+
+def test_one_task_that_turns_from_client_to_client() -> None:
+    """What an event loop does: served in one go, told apart all the same."""
+    text = (
+        "1 99.0 epoll_wait(6, [], 64, -1) = 2 <1.010000>\n"
+        f'1 100.011 recvfrom({TO_A}, ""..., 9, 0, NULL, NULL) = 9 <0.00001>\n'
+        f'1 100.012 sendto({TO_A}, ""..., 9, 0, NULL, 0) = 9 <0.00001>\n'
+        f'1 100.013 recvfrom({TO_B}, ""..., 9, 0, NULL, NULL) = 9 <0.00001>\n'
+        "1 100.014 epoll_wait(6, [], 64, -1 <unfinished ...>\n"
+    )
+    assert [row[2:] for row in rows_of(text) if row[0] == "task"] == [
+        ("waiting", "epoll_wait", "", -0.015, 0.01),
+        ("running", "", "", 0.01, 0.011),
+        ("running", "", "A", 0.011, 0.013),
+        ("running", "", "B", 0.013, 0.014),
+        ("waiting", "epoll_wait", "", 0.014, 0.34),
+    ]
+
+
+def test_what_the_clients_did() -> None:
+    clients = [row[1:3] + row[5:] for row in rows_of(FORKING) if row[0] == "client"]
+    assert clients == [
+        ("A", "waiting", 0.0, 0.004),
+        ("A", "receiving", 0.004, 0.005),
+        ("B", "connecting", 0.02, 0.021),
+        ("B", "pausing", 0.022, 0.2),
+        ("B", "waiting", 0.2, 0.3),
+        ("B", "receiving", 0.3, 0.31),
+    ]
+
+
+# ---- trace.py --------------------------------------------------------------------------------
+
+SERVER = """\
+import os, signal, socket, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+listener = socket.create_server(("127.0.0.1", 0))
+print(f"toy: listening on http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+while True:
+    client, _ = listener.accept()
+    if sys.argv[1] == "fork" and os.fork() != 0:
+        client.close()
+        continue
+    text = b""
+    while b"\\r\\n\\r\\n" not in text:
+        text += client.recv(4096)
+    client.sendall(b"HTTP/1.1 %s OK\\r\\nConnection: close\\r\\n\\r\\nhi" % sys.argv[2].encode())
+    client.close()
+    if sys.argv[1] == "fork":
+        os._exit(0)
+"""
+
+
+def record(*arguments: str, program: str = SERVER) -> trace.Recording:
+    missing = trace.unavailable()
+    if missing:
+        pytest.skip(f"{missing[0]}: {missing[1]}")
+    return trace.record([sys.executable, "-c", program, *arguments], timeout_s=20)
+
+
+def c_waits_for_b(recording: trace.Recording) -> bool:
+    """Whether client C waited at least half as long as B, which pauses for 250 ms."""
+    return recording.scalars["client_c_ms"] > recording.scalars["client_b_ms"] / 2
+
+
+def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one(tmp_path: Path) -> None:
+    iterative = record("iterative", "200")
+    assert c_waits_for_b(iterative)
+    assert iterative.scalars["tasks"] == 1
+    for _ in range(5):  # a machine with other work may hold up C all by itself
+        forking = record("fork", "200")
+        if not c_waits_for_b(forking):
+            break
+    assert not c_waits_for_b(forking)
+    assert forking.scalars["tasks"] == 5
+    columns = (forking.samples[name] for name in ("name", "state", "call", "client"))
+    waiting = [row for row in zip(*columns, strict=True) if row[1] == "waiting"]
+    assert [row for row in waiting if row[2:] == ("recv", "B") and str(row[0]).startswith("child")]
+    assert len({len(column) for column in forking.samples.values()}) == 1
+
+    trace.export(forking.samples, tmp_path)
+    rows = [line.split("\t") for line in (tmp_path / "rows.tsv").read_text().splitlines()]
+    assert rows[0] == ["y", "kind", "name"]
+    names = ["A", "B", "C", "D", "main", "child 1", "child 2", "child 3", "child 4"]
+    assert [row[2] for row in rows[1:]] == names
+    assert [float(row[0]) for row in rows[1:]] == [10, 9, 8, 7, 5, 4, 3, 2, 1]
+    for table in ("bars.tsv", "arrows.tsv"):
+        lines = (tmp_path / table).read_text().splitlines()
+        assert len(lines) > 4
+        assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
+
+
+def test_an_export_without_change_keeps_the_date(tmp_path: Path) -> None:
+    samples = {column: ["x"] for column in trace.COLUMNS} | {"kind": ["task"], "client": [""]}
+    trace.export(samples, tmp_path)
+    before = (tmp_path / "bars.tsv").stat().st_mtime_ns
+    trace.export(samples, tmp_path)
+    assert (tmp_path / "bars.tsv").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "said"),
+    [
+        (SERVER, ["iterative", "503"], "client A: expected a page, got b'HTTP/1.1 503"),
+        ("import sys; sys.exit('toy: bind: no')", [], "^toy: bind: no$"),
+        ("import sys; sys.exit(3)", [], "^the server ended with status 3$"),
+        ("print('hello there', flush=True); input()", [], "no address in the server's line"),
+    ],
+)
+def test_no_trace_has_a_reason_of_one_line(program: str, arguments: list[str], said: str) -> None:
+    with pytest.raises(trace.TraceError, match=said) as caught:
+        record(*arguments, program=program)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_this_system_cannot_run_is_no_failure() -> None:
+    with pytest.raises(trace.Unsupported, match="needs epoll"):
+        record(program="import sys; print('needs epoll', file=sys.stderr); sys.exit(77)")
+
+
+def test_a_missing_strace_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert trace.unavailable() == ("strace is not installed", "apt-get install strace")
+
+
+def test_forbidden_tracing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = tmp_path / "strace"
+    fake.write_text("#!/bin/sh\necho 'strace: ptrace: Operation not permitted' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    reason, remedy = trace.unavailable() or ("", "")
+    assert reason == "tracing is not allowed: strace: ptrace: Operation not permitted"
+    assert remedy

@@ -1,0 +1,225 @@
+"""The micro-benchmarks: what they print, that no process stays, that a failure is no sample.
+
+Run: python3 -m pytest tests/micro --variants=glibc,diet   (after `make variants`)
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.servers import FOLDERS
+
+TREE = Path(__file__).resolve().parents[2]
+COLUMNS = {
+    "fork-latency": ["live", "fork_ns"],
+    "fork-reap": ["remaining", "reap_ns"],
+    "clock-cost": ["cost_ns", "step_ns"],
+}
+FORKING = ["fork-latency", "fork-reap"]
+# An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
+SPARE_USER = 50000 + os.getpid() % 10000
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def folder(variant: str, pytestconfig: pytest.Config) -> Path:
+    """Where the programs of a variant are (--build, --variants)."""
+    found = TREE / str(pytestconfig.getoption("--build")) / FOLDERS[variant]
+    if not (found / "fork-latency").exists():
+        pytest.fail(f"{found / 'fork-latency'} is missing: make variants builds it", False)
+    return found
+
+
+def run(
+    command: list[str | Path],
+    before: Callable[[], None] | None = None,
+    user: int | None = None,
+) -> tuple[int, str, str]:
+    """Runs a program in a session of its own, so that what it leaves behind can be found."""
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=before,
+        user=user,
+    )
+    out, err = child.communicate(timeout=PATIENCE_S)
+    assert members(child.pid) == []
+    return child.returncode, out, err
+
+
+def members(session: int) -> list[int]:
+    """The living processes of a session; a zombie no longer lives."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended while we looked
+        if int(after_name[3]) == session and after_name[0] not in "ZX":
+            found.append(int(entry.parent.name))
+    return found
+
+
+def rows(text: str) -> list[list[float]]:
+    return [[float(cell) for cell in line.split("\t")] for line in text.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_prints_a_header_and_one_row_a_sample(folder: Path, program: str) -> None:
+    status, out, err = run([folder / program, "-n", "50"])
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0].split("\t") == COLUMNS[program]
+    samples = rows(out)
+    assert len(samples) == 50
+    assert all(len(row) == 2 and row[1] > 0 for row in samples)
+
+
+def test_live_counts_up_and_remaining_counts_down(folder: Path) -> None:
+    assert [row[0] for row in rows(run([folder / "fork-latency", "-n", "20"])[1])] == [*range(20)]
+    assert [row[0] for row in rows(run([folder / "fork-reap", "-n", "20"])[1])] == [
+        *range(19, -1, -1)
+    ]
+
+
+def test_clock_costs_less_than_a_fork(folder: Path) -> None:
+    """A wide ratio within one run: catches a wrong unit, not a slow machine."""
+    cost = min(row[0] for row in rows(run([folder / "clock-cost", "-n", "20"])[1]))
+    fork = min(row[1] for row in rows(run([folder / "fork-latency", "-n", "20"])[1]))
+    assert 1 <= cost < fork
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+@pytest.mark.parametrize(
+    "arguments",
+    [*(["-n", text] for text in ("0", "-5", "12x", "", "9" * 30, " 5")), ["-n"], ["-x"], ["5"]],
+)
+def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
+    status, out, err = run([folder / program, *arguments])
+    assert (status, out) == (2, "")
+    assert f"usage: {program} [-n " in err
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_help(folder: Path, program: str) -> None:
+    status, out, err = run([folder / program, "-h"])
+    assert (status, err) == (0, "")
+    assert out.startswith(f"usage: {program} [-n ")
+    assert out.count("\n") == 1
+
+
+@pytest.mark.parametrize("program", COLUMNS)
+def test_lost_output_is_an_error(folder: Path, program: str) -> None:
+    with open("/dev/full", "w") as full:
+        child = subprocess.run(
+            [folder / program, "-n", "5"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert child.returncode == 1
+    assert child.stderr == f"{program}: write to stdout: No space left on device\n"
+
+
+@pytest.mark.parametrize("program", FORKING)
+def test_inherited_signal_settings_do_not_matter(folder: Path, program: str) -> None:
+    """With SIGCHLD ignored, as some init programs leave it, no child could be waited for."""
+
+    def ignore() -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    status, out, err = run([folder / program, "-n", "10"], before=ignore)
+    assert (status, err, len(rows(out))) == (0, "", 10)
+
+
+def is_mapped(user: int) -> bool:
+    """Whether that id exists in this user namespace: a rootless container has few."""
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(int(first) <= user < int(first) + int(count) for first, _, count in ranges)
+
+
+@pytest.fixture
+def for_everyone(folder: Path) -> Iterator[Path]:
+    """A copy of the programs where a user without any rights can run them."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        for program in FORKING:
+            shutil.copy(folder / program, name)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("program", FORKING)
+def test_a_failed_fork_is_an_error_and_no_sample(
+    for_everyone: Path, folder: Path, program: str
+) -> None:
+    """With room for 20 processes, itself one of them, the 20th fork fails.
+
+    The limit does not bind root, and an ordinary user has other processes: the one becomes somebody
+    else, the other gets room for none.
+    """
+    if folder.name in ("asan", "tsan"):
+        pytest.skip("the sanitizers start processes and threads of their own")
+    root = os.geteuid() == 0 and is_mapped(SPARE_USER)
+    limit = 20 if root else 0
+    status, out, err = run(
+        [for_everyone / program, "-n", "40"],
+        before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
+        user=SPARE_USER if root else None,
+    )
+    made = limit - 1 if root else 0
+    assert status == 1
+    reason = "Try again" if folder.name == "diet" else "Resource temporarily unavailable"
+    assert err == f"{program}: fork: {reason} after {made} children\n"
+    assert len(rows(out)) == (made if program == "fork-latency" else 0)
+
+
+@pytest.mark.parametrize("program", FORKING)
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGALRM])
+def test_children_end_with_their_parent(folder: Path, program: str, ending: signal.Signals) -> None:
+    child = start_and_stop_with_children(folder / program)
+    child.send_signal(ending)
+    child.send_signal(signal.SIGCONT)
+    _, err = child.communicate(timeout=PATIENCE_S)
+    if ending == signal.SIGALRM:
+        assert (child.returncode, err) == (1, f"{program}: not finished after 300 s\n")
+    else:
+        assert child.returncode == -ending
+    deadline = time.monotonic() + PATIENCE_S
+    while members(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert members(child.pid) == []
+
+
+def start_and_stop_with_children(program: Path) -> subprocess.Popen[str]:
+    """Starts it until, at a stop, it has children; a fast machine may need several starts."""
+    for _ in range(20):
+        child = subprocess.Popen(
+            [program, "-n", "2000"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(0.02)
+        while child.poll() is None:
+            child.send_signal(signal.SIGSTOP)
+            if len(members(child.pid)) > 5:
+                return child
+            child.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
+        child.communicate(timeout=PATIENCE_S)
+    pytest.fail(f"{program.name} was never seen with children")

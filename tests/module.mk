@@ -1,0 +1,67 @@
+# The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
+
+UNIT_TESTS := http_date_test http_parse_test open_below_test reply_test
+
+http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
+http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
+open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
+reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/open_below_walk.c \
+                       $(addprefix code/http/,http_date.c http_parse.c reply.c)
+
+$(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
+$(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
+
+PROGRAMS += $(UNIT_TESTS)
+
+# ASan finds what it can find in the servers as they are; TSan is for those with threads.
+CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HERE))
+
+empty :=
+comma := ,
+joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
+
+# Many tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
+# pytest-xdist the same tests run one after the other.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
+PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
+
+.PHONY: test check fuzz tests-of-all tests-of-variants test-book
+
+# make's own clock starts anew once the tools are there, as in `all`.
+test: ## the conformance and unit tests
+	$(Q)sh benchmarks/harness/deps.sh build test
+	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book slides
+	$(Q)$(MAKE) --no-print-directory tests-of-all
+
+check: ## the tests of the servers in every build variant
+	$(Q)sh benchmarks/harness/deps.sh build test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v)))
+	$(Q)$(MAKE) --no-print-directory tests-of-variants
+
+tests-of-all:
+	$(Q)$(PYTEST) tests
+
+tests-of-variants:
+	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro
+	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer
+
+test-book: ## the browser test of every page and slide that is built
+	$(Q)$(PYTEST) tests/book
+
+# The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
+FUZZ_SECONDS ?= 30
+FUZZ_SRC := tests/fuzz/http_parse_fuzz.c $(addprefix code/http/,http_parse.c reply.c http_date.c) \
+            $(addprefix code/common/,die.c open_below_walk.c open_below_portable.c)
+
+fuzz: $(BUILD)/fuzz/http_parse_fuzz ## the request parser against libFuzzer: FUZZ_SECONDS=30
+	$(Q)mkdir -p $(BUILD)/fuzz/corpus
+	$(Q)cd $(BUILD)/fuzz && ./http_parse_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=9000 -timeout=5 -verbosity=0 -print_final_stats=1 corpus
+
+$(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/*.h)
+	@mkdir -p $(@D)
+	$(Q)command -v clang > /dev/null || { echo "make fuzz needs clang and its libFuzzer (Debian: clang, libclang-rt-dev)" >&2; exit 1; }
+	$(call say,FUZZ,$@)
+	$(Q)clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(CPPFLAGS) -o $@ $(FUZZ_SRC)

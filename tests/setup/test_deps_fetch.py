@@ -1,0 +1,140 @@
+"""deps.sh: reveal.js, which no Debian package brings, and peers, which must never be started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from setup.made_up_machine import FAKES, Machine, Result
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+# ---- reveal.js
+
+
+def reveal(machine: Machine) -> Path:
+    return machine.tree / "build/node/node_modules/reveal.js/dist/reveal.js"
+
+
+def test_reveal_by_pip_needs_no_right(machine: Machine) -> None:
+    machine.have_all_but("reveal.js@5.2.1")
+    machine.user("student")
+    machine.expect_the_made_up_reveal()
+    (machine.fake / "network").touch()
+    (machine.tree / "build/node/new.99999").mkdir(parents=True)  # left by a run that was killed
+    assert machine.run(DEPS="yes").status == 0
+    assert reveal(machine).exists()
+    assert (machine.tree / "build/node/reveal-5.2.1").exists()
+    assert list((machine.tree / "build/node").glob("new.*")) == []
+    assert machine.calls() == []
+
+
+def test_reveal_by_npm_where_there_is_no_pip(machine: Machine) -> None:
+    machine.have_all_but("reveal.js@5.2.1", "python3-pip")
+    machine.script(machine.bin / "npm", FAKES["npm"])
+    machine.expect_the_made_up_reveal()
+    (machine.fake / "network").touch()
+    assert machine.run(DEPS="yes").status == 0
+    assert reveal(machine).exists()
+    assert machine.installed() == []
+
+
+def test_something_else_than_reveal_is_not_used(machine: Machine) -> None:
+    machine.have_all_but("reveal.js@5.2.1")
+    (machine.fake / "network").touch()
+    result = machine.run(DEPS="yes")
+    assert result.status == 0
+    assert "wrong checksum" in result.said
+    assert not reveal(machine).exists()
+    assert not (machine.tree / "build/node/reveal-5.2.1").exists()
+
+
+def test_reveal_without_network(machine: Machine) -> None:
+    machine.have_all_but("reveal.js@5.2.1")
+    result = machine.run(DEPS="yes")
+    assert result.status == 0
+    assert "not fetched: ERROR: no route" in result.said
+    assert "going on" in result.said
+
+
+def test_reveal_put_there_by_hand_with_npm(machine: Machine) -> None:
+    machine.have_all_but()
+    (machine.tree / "build/node/reveal-5.2.1").unlink()
+    place = machine.tree / "build/node/node_modules/reveal.js/package.json"
+    place.write_text('{\n  "version": "5.2.1"\n}\n', encoding="ascii")
+    assert machine.run() == Result(0, "")
+    place.write_text('{\n  "version": "6.0.2"\n}\n', encoding="ascii")
+    assert "reveal.js@5.2.1" in machine.run(DEPS="skip").said
+
+
+# ---- peers
+
+PEERS = ("nginx", "lighttpd", "apache2", "h2o", "perlbal", "ucspi-tcp", "ipsvd")
+
+
+def test_no_peer_is_started_and_none_at_boot(machine: Machine) -> None:
+    machine.have_all_but(*PEERS)
+    (machine.fake / "policy").touch()  # the fake apt-get shows the policy it finds
+    (machine.root / "etc/init.d").mkdir(parents=True)
+    (machine.root / "etc/init.d/nginx").touch()
+    assert machine.run("peers", DEPS="yes").status == 0
+    assert machine.installed() == [" ".join(PEERS)]
+    assert "exit 101" in machine.calls()
+    assert not (machine.root / "usr/sbin/policy-rc.d").exists()
+    assert "update-rc.d nginx disable" in machine.calls()
+
+
+def test_peer_that_was_there_keeps_its_service(machine: Machine) -> None:
+    machine.have_all_but("lighttpd")
+    (machine.root / "etc/init.d").mkdir(parents=True)
+    (machine.root / "etc/init.d/nginx").touch()
+    (machine.root / "etc/init.d/lighttpd").touch()
+    machine.run("peers", DEPS="yes")
+    disabled = [c for c in machine.calls() if c.startswith("update-rc.d")]
+    assert disabled == ["update-rc.d lighttpd disable"]
+
+
+@pytest.mark.parametrize(("status", "installs"), [(0, False), (101, True)])
+def test_a_policy_of_the_users_own_is_kept(machine: Machine, status: int, installs: bool) -> None:
+    machine.have_all_but("nginx")
+    policy = machine.root / "usr/sbin/policy-rc.d"
+    machine.script(policy, f"exit {status}")
+    before = policy.read_text()
+    result = machine.run("peers", DEPS="yes")
+    assert result.status == 0
+    assert policy.read_text() == before
+    assert machine.installed() == (["nginx"] if installs else [])
+    assert ("move it away" in result.said) != installs
+
+
+def test_policy_left_by_a_killed_run_is_removed(machine: Machine) -> None:
+    machine.have_all_but("nginx")
+    policy = machine.root / "usr/sbin/policy-rc.d"
+    machine.script(policy, "# deps.sh of the web server book: left over\nexit 101")
+    machine.run("peers", DEPS="yes")
+    assert not policy.exists()
+
+
+def test_policy_is_removed_when_stopped(machine: Machine) -> None:
+    machine.have_all_but("nginx")
+    (machine.fake / "slow").touch()
+    child = subprocess.Popen(
+        machine.command("peers"), env=machine.environment(DEPS="yes"), start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not (machine.fake / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    policy = machine.root / "usr/sbin/policy-rc.d"
+    assert policy.exists()
+    os.killpg(child.pid, signal.SIGTERM)
+    assert child.wait(timeout=30) != 0
+    assert not policy.exists()

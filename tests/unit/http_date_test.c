@@ -1,0 +1,129 @@
+/*
+ * http_date_test: dates written and read, against the C library's own calendar.
+ *
+ * Run: build/asan/http_date_test
+ */
+#include "http_date.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tap.h"
+
+#define ROUNDS 20000
+#define DAY    86400
+
+static const char *const formats[] = {
+    "%a, %d %b %Y %H:%M:%S GMT", /* RFC 9110 */
+    "%A, %d-%b-%y %H:%M:%S GMT", /* RFC 850 */
+    "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
+};
+
+static bool means(const char *text, time_t t)
+{
+    time_t parsed;
+
+    return http_date_parse(text, strlen(text), &parsed) && parsed == t;
+}
+
+static bool is_date(const char *text, size_t len)
+{
+    time_t parsed;
+
+    return http_date_parse(text, len, &parsed);
+}
+
+/* http_date_format() is strftime() of the first format, http_date_parse() inverts all. */
+static bool agrees(time_t t)
+{
+    struct tm tm;
+    char expected[64], got[HTTP_DATE_SIZE];
+    bool ok = true;
+
+    gmtime_r(&t, &tm);
+    for (int i = 0; i < 3; i++) {
+        if (i == 1 && (tm.tm_year < 70 || tm.tm_year >= 170)) /* two digits say 1970 to 2069 */
+            continue;
+        strftime(expected, sizeof expected, formats[i], &tm);
+        ok = ok && means(expected, t);
+        if (i == 0) {
+            http_date_format(t, got);
+            ok = ok && strcmp(got, expected) == 0;
+        }
+    }
+    return ok;
+}
+
+static void check_calendar(void)
+{
+    int wrong = 0;
+    uint64_t state = 2003;
+
+    for (time_t day = -100L * 365; day < 150L * 366; day++)
+        wrong += !agrees(day * DAY + 45296);
+    tap_ok(wrong == 0, "every day from 1870 for 250 years: %d wrong", wrong);
+    wrong = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        wrong += !agrees((time_t)(state >> 33) * 100 % 250000000000);
+    }
+    tap_ok(wrong == 0, "%d moments up to the year 9892: %d wrong", ROUNDS, wrong);
+}
+
+/* A date that is cut off, or followed by more, is none. */
+static void check_cut(time_t t, const char *format)
+{
+    struct tm tm;
+    char text[64];
+    int taken = 0;
+
+    gmtime_r(&t, &tm);
+    size_t len = strftime(text, sizeof text, format, &tm);
+    for (size_t n = 0; n < len; n++)
+        taken += is_date(text, n);
+    tap_ok(taken <= (format == formats[2] ? 3 : 0), "\"%s\": %d of its beginnings are dates", text,
+           taken); /* asctime ends in the year, and 199 is a year too */
+    text[len] = 'x';
+    tap_ok(!is_date(text, len + 1), "\"%.*s\" is no date", (int)len + 1, text);
+}
+
+int main(void)
+{
+    static const char *const none[] = {
+        "",
+        " ",
+        "0",
+        "now",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 PST",
+        "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Foo 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 1994 -8:49:37 GMT",
+        "Sun, 06 Nov 19994 08:49:37 GMT",
+        "06 Nov 1994 08:49:37 GMT",
+        "1994-11-06T08:49:37Z",
+        "%s%n%d",
+    };
+    char date[HTTP_DATE_SIZE];
+
+    check_calendar();
+    for (int i = 0; i < 3; i++)
+        check_cut(784111777, formats[i]);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        tap_ok(!is_date(none[i], strlen(none[i])), "\"%s\" is no date", none[i]);
+    tap_ok(means("Sunday, 06-Nov-94 08:49:37 GMT", 784111777), "RFC 850, 1994");
+    tap_ok(means("Monday, 06-Nov-23 08:49:37 GMT", 1699260577), "RFC 850, 2023");
+    http_date_format(0, date);
+    tap_ok(strcmp(date, "Thu, 01 Jan 1970 00:00:00 GMT") == 0, "the epoch: %s", date);
+    http_date_format((time_t)1 << 56, date);
+    tap_ok(strlen(date) == HTTP_DATE_SIZE - 1, "a time beyond the year 9999: %s", date);
+    http_date_format(-62167219201, date);
+    tap_ok(strlen(date) == HTTP_DATE_SIZE - 1, "a time before the year 0: %s", date);
+    return tap_done();
+}

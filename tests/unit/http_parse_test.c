@@ -1,0 +1,226 @@
+/*
+ * http_parse_test: the parser alone, with inputs no server sees whole. Every input is a heap block
+ * of exactly its size, so that the sanitized build finds a read beyond its end.
+ *
+ * Run: build/asan/http_parse_test
+ */
+#include "http_parse.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+#define ROUNDS 20000
+
+static const struct {
+    const char *text;
+    int expected; /* minus a status, 0 for incomplete, 1 for a request that takes all of the text */
+} cases[] = {
+    {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1},
+    {"GET / HTTP/1.0\r\n\r\n", 1},
+    {"GET / HTTP/1.1\nHost: x\n\n", 1},
+    {"\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", 1},
+    {"GET / HTTP/1.9\r\nHost: x\r\n\r\n", 1},
+    {"GET / HTTP/1.1\r\nHost:\r\n\r\n", 1},
+    {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", 1},
+    {"", 0},
+    {"\r\n", 0},
+    {"GET / HTTP/1.1\r\nHost: x\r\n", 0},
+    {"GET / HTTP/1.1\r\nHost: x\r\n\r", 0},
+    {"G(T", 0},
+    {"GET\r\n\r\n", -400},
+    {"GET /\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost : x\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", -400},
+    {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", -505},
+    {"GET / HTTP/0.9\r\nHost: x\r\n\r\n", -505},
+};
+
+/* Parses a heap copy that ends where the text ends. */
+static int parse_exact(const char *text, size_t len, struct request *req)
+{
+    static char *copy;
+
+    free(copy); /* the request of the last call pointed into it */
+    copy = malloc(len > 0 ? len : 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, text, len);
+    return http_parse(len > 0 ? copy : copy + 1, len, req);
+}
+
+static void check_cases(void)
+{
+    struct request req;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t len = strlen(cases[i].text);
+        int expected = cases[i].expected == 1 ? (int)len : cases[i].expected;
+        int got = parse_exact(cases[i].text, len, &req);
+        tap_ok(got == expected, "\"%s\": %d, expected %d", tap_quote(cases[i].text, len), got,
+               expected);
+    }
+}
+
+/* A request that is not complete is neither taken for one nor refused; what follows one does not
+ * matter. */
+static void check_prefixes(const char *text)
+{
+    struct request req;
+    size_t len = strlen(text);
+    char longer[512];
+    int bad = 0;
+
+    for (size_t n = 0; n < len; n++)
+        bad += parse_exact(text, n, &req) != 0;
+    tap_ok(bad == 0, "\"%s\": %d of its beginnings are not 0", tap_quote(text, len), bad);
+    snprintf(longer, sizeof longer, "%sGET", text);
+    int got = parse_exact(longer, strlen(longer), &req);
+    tap_ok(got == (int)len, "\"%s\" with more behind it: %d, expected %zu", tap_quote(text, len),
+           got, len);
+}
+
+static bool same(struct slice s, const char *text)
+{
+    return text == NULL ? s.at == NULL : s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
+}
+
+static void check_fields(void)
+{
+    static const char text[] = "HEAD /a?b HTTP/1.0\r\n"
+                               "Connection: foo , Keep-Alive\r\n"
+                               "RANGE:\t bytes=0-1 \t\r\n"
+                               "if-range: r\r\n"
+                               "If-Modified-Since: m\r\n\r\n";
+    struct request req;
+    int got = parse_exact(text, sizeof text - 1, &req);
+
+    tap_ok(got == (int)sizeof text - 1, "a request with all fields: %d", got);
+    tap_ok(req.method == HTTP_HEAD, "method %d", req.method);
+    tap_ok(req.minor == 0 && req.keep_alive && !req.has_body, "minor %d, keep-alive %d, body %d",
+           req.minor, req.keep_alive, req.has_body);
+    tap_ok(same(req.line, "HEAD /a?b HTTP/1.0"), "line \"%s\"",
+           tap_quote(req.line.at, req.line.len));
+    tap_ok(same(req.target, "/a?b"), "target \"%s\"", tap_quote(req.target.at, req.target.len));
+    tap_ok(same(req.range, "bytes=0-1"), "range \"%s\"", tap_quote(req.range.at, req.range.len));
+    tap_ok(same(req.if_range, "r") && same(req.if_modified_since, "m"),
+           "If-Range, If-Modified-Since");
+}
+
+static void check_connection(const char *version, const char *fields, bool keep_alive, bool body)
+{
+    struct request req;
+    char text[512];
+
+    snprintf(text, sizeof text, "GET / HTTP/%s\r\nHost: x\r\n%s\r\n", version, fields);
+    int got = parse_exact(text, strlen(text), &req);
+    tap_ok(got > 0 && req.keep_alive == keep_alive && req.has_body == body,
+           "%s \"%s\": %d, keep-alive %d, body %d", version, tap_quote(fields, strlen(fields)), got,
+           req.keep_alive, req.has_body);
+}
+
+/* Heads of every length around the limit are served or refused as too long: never "send more". */
+static void check_limit(void)
+{
+    static char text[2 * HTTP_HEAD_MAX];
+    int wrong = 0, stuck = 0;
+
+    for (size_t total = HTTP_HEAD_MAX - 40; total < HTTP_HEAD_MAX + 40; total++) {
+        struct request req;
+        int n = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
+        memset(text + n, 'v', total - (size_t)n - 4);
+        memcpy(text + total - 4, "\r\n\r\n", 4);
+        int got = parse_exact(text, total, &req);
+        wrong += got != (total <= HTTP_HEAD_MAX ? (int)total : -431);
+        stuck += total > HTTP_HEAD_MAX && parse_exact(text, HTTP_HEAD_MAX, &req) == 0;
+    }
+    tap_ok(wrong == 0, "heads around HTTP_HEAD_MAX: %d wrong", wrong);
+    tap_ok(stuck == 0, "a full buffer without the end of a head: %d times \"send me more\"", stuck);
+}
+
+static uint32_t random_state = 2003;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return (random_state >> 8) % n;
+}
+
+static bool within(struct slice s, const char *buf, size_t len)
+{
+    return s.at == NULL || (s.at >= buf && s.at + s.len <= buf + len);
+}
+
+static bool known(int got, size_t len)
+{
+    return got == 0 || got == -400 || got == -414 || got == -431 || got == -505 ||
+           (got > 0 && (size_t)got <= len);
+}
+
+/*
+ * Cut and changed requests: the result is one of those the header names, the slices lie in the
+ * buffer, and an answer, once given, does not change with the bytes that follow.
+ */
+static void check_mutants(void)
+{
+    static const char seed[] = "GET /path?q HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+                               "Connection: close\r\nRange: bytes=0-1\r\n\r\n";
+    static const char bytes[] = "\r\n\r\n \t:,/%?HTTP1.0\0\x7f\xff";
+    int unknown = 0, outside = 0, changed = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t len = sizeof seed - 1;
+        char *text = malloc(len);
+        struct request req;
+        if (text == NULL)
+            abort();
+        memcpy(text, seed, len);
+        for (uint32_t n = 1 + random_below(4); n > 0; n--)
+            text[random_below((uint32_t)len)] = bytes[random_below(sizeof bytes - 1)];
+        int whole = http_parse(text, len, &req);
+        unknown += !known(whole, len);
+        outside += !within(req.line, text, len) || !within(req.target, text, len) ||
+                   !within(req.range, text, len) || !within(req.if_range, text, len) ||
+                   !within(req.if_modified_since, text, len);
+        int part = parse_exact(text, random_below((uint32_t)len + 1), &req);
+        changed += part != 0 && part != whole;
+        free(text);
+    }
+    tap_ok(unknown == 0, "%d of %d mutants gave a result that the header does not name", unknown,
+           ROUNDS);
+    tap_ok(outside == 0, "%d of %d mutants gave a slice outside the buffer", outside, ROUNDS);
+    tap_ok(changed == 0, "%d of %d mutants got another answer with more bytes", changed, ROUNDS);
+}
+
+int main(void)
+{
+    check_cases();
+    check_prefixes("GET /hello HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\n");
+    check_prefixes("HEAD / HTTP/1.0\r\n\r\n");
+    check_prefixes("\r\nGET / HTTP/1.1\nHost: x\n\n");
+    check_fields();
+    check_connection("1.1", "", true, false);
+    check_connection("1.1", "Connection: close\r\n", false, false);
+    check_connection("1.1", "Connection: keep-alive, CLOSE\r\n", false, false);
+    check_connection("1.1", "Connection: closed\r\n", true, false);
+    check_connection("1.0", "", false, false);
+    check_connection("1.0", "Connection: keep-alive\r\n", true, false);
+    check_connection("1.0", "Connection: keep-alive\r\nConnection: close\r\n", false, false);
+    check_connection("1.1", "Content-Length: 0\r\n", true, false);
+    check_connection("1.1", "Content-Length: 5\r\n", false, true);
+    check_connection("1.1", "Transfer-Encoding: chunked\r\n", false, true);
+    check_limit();
+    check_mutants();
+    parse_exact(
+        "", 0,
+        &(struct request){0}); /* frees the last copy but one byte, which the leak check allows */
+    return tap_done();
+}
