@@ -33,7 +33,9 @@ any_file() { for file in "$@"; do test -e "$file" && return 0; done; return 1; }
 
 # ---- what is here --------------------------------------------------------------------------------
 
-# The Makefile's rule: the first python3 that has scipy, else the first. Sets $python, $modules.
+# The Makefile's rule: the first python3 that has scipy. While none has, it is Debian's own, the last,
+# that has to be looked at: it will have scipy, and what another one has beside it is then no use.
+# Sets $python, $modules.
 find_python() {
     python='' modules=''
     for candidate in ${PYTHON:+"$PYTHON"} python3 "$root/usr/bin/python3"; do
@@ -41,8 +43,8 @@ find_python() {
         found=$("$candidate" -c 'import sys, importlib.util as u
 print("", *(m for m in sys.argv[1:] if u.find_spec(m)), "")' \
             tomllib scipy jsonschema pytest xdist mypy selenium pip ensurepip 2>/dev/null) || continue
-        if [ -z "$python" ]; then python=$candidate modules=$found; fi
-        case $found in *' scipy '*) python=$candidate modules=$found; return ;; esac
+        if [ -z "$python" ] || [ "$have_apt" = yes ]; then python=$candidate modules=$found; fi
+        case $found in *' scipy '*) return ;; esac
     done
 }
 
@@ -215,8 +217,8 @@ for class in "$@"; do
 done
 classes=$*
 
-if [ "$mode" = status ]; then status; exit 0; fi
 if command -v apt-get >/dev/null; then have_apt=yes; else have_apt=no; fi
+if [ "$mode" = status ]; then status; exit 0; fi
 look
 [ -n "$missing" ] || exit 0
 print_missing "missing here"

@@ -35,6 +35,8 @@ def export(results: Path, reference: Path, data: Path) -> int:
             continue
         if found.shown:
             shown[definition.id] = found.shown
+        else:
+            bound[definition.id] = _not_measured(definition)
     bound.update(_environment_numbers(shown))
     _write(data / "numbers.json", _json(bound))
     _export_claims(results, reference, data, errors)
@@ -155,7 +157,19 @@ def _remove_stale(folder: Path, written: Iterable[str]) -> None:
             path.unlink()
 
 
-# ---- env.* --------------------------------------------------------------------------------------
+# ---- without a number ---------------------------------------------------------------------------
+
+
+def _not_measured(definition: Experiment) -> dict[str, Any]:
+    """Stands under the bare name of an experiment for all its keys."""
+    return _words("not measured", "none", f"make bench ONLY={definition.id}")
+
+
+def _words(text: str, source: str, run: str) -> dict[str, Any]:
+    return {
+        "value": None, "low": None, "high": None, "unit": "", "text": text, "interval": "",
+        "source": source, "run": run,
+    }  # fmt: skip
 
 
 def _environment_numbers(shown: Mapping[str, Source]) -> dict[str, Any]:
@@ -164,7 +178,7 @@ def _environment_numbers(shown: Mapping[str, Source]) -> dict[str, Any]:
     others = [source for source in shown.values() if source.origin == REFERENCE]
     chosen = max(own or others, key=lambda s: str(s.results.run["started"]), default=None)
     if chosen is None:
-        return {}
+        return {"env": _words("not measured", "none", "make")}
     found = chosen.results.run["environment"]
     texts = {
         "cpu": environment.short_cpu(found.get("cpu", "")),
@@ -181,9 +195,6 @@ def _environment_numbers(shown: Mapping[str, Source]) -> dict[str, Any]:
         "profile": chosen.results.run["profile"],
     }
     return {
-        f"env.{name}": {
-            "value": None, "low": None, "high": None, "unit": "", "text": text or "unknown",
-            "interval": "", "source": chosen.origin, "run": chosen.footer,
-        }
+        f"env.{name}": _words(text or "unknown", chosen.origin, chosen.footer)
         for name, text in texts.items()
-    }  # fmt: skip
+    }

@@ -47,6 +47,8 @@ def _floors(definition: Experiment, analysis: Analysis | None) -> list[str]:
 
 
 def _missing(definition: Experiment, found: Sources) -> list[str]:
+    if found.shown is None and not found.skips:
+        return [f"not measured yet: make bench ONLY={definition.id}"]
     if found.here is None and not found.skips:
         skips = [(s.get("variant", ""), s["reason"]) for s in _skips(found.reference)]
     else:

@@ -1,6 +1,7 @@
 -- Bound numbers: [fork-latency.dynamic.fork_us]{.num} becomes "41 µs" out of
 -- build/data/numbers.json. The title of the number says key, interval and run; a reference value
--- among the reader's own carries a visible "ref".
+-- among the reader's own carries a visible "ref". Where nobody has measured the experiment yet, all
+-- its numbers become "(not measured)".
 
 local common = require 'common'
 local json = require 'json'
@@ -78,7 +79,11 @@ local function bind(span)
   local key = pandoc.utils.stringify(span.content)
   local known, path = load()
   local entry = known and known[key]
-  if not entry then
+  local experiment = known and not entry and known[key:match('^[^.]+')]
+  if experiment then
+    local title = key .. '; ' .. experiment.run
+    return pandoc.Span('(' .. experiment.text .. ')', pandoc.Attr('', { 'num', experiment.source }, { title = title }))
+  elseif not entry then
     if known then
       common.fail(('unknown number "%s" (not in %s)'):format(key, path), '[' .. key .. ']')
     end

@@ -53,6 +53,14 @@ def test_unknown_number_names_file_line_and_key(tree: Tree) -> None:
     refused(done, "chapters/03-third.md:7: ", 'unknown number "fork-latency.none"', "numbers.json")
 
 
+def test_number_nobody_has_measured_yet(tree: Tree) -> None:
+    entry = '{"text": "not measured", "source": "none", "run": "make bench ONLY=fork-reap"}'
+    tree.write("build/data/numbers.json", f'{{"fork-reap": {entry}}}')
+    html = accepted(tree.weave("It took [fork-reap.dynamic.reap_us]{.num}."))
+    assert "It took (not measured)." in words(html)
+    assert "make bench ONLY=fork-reap" in html
+
+
 def test_all_mistakes_are_told_at_once(tree: Tree) -> None:
     done = tree.weave("[a.b]{.num} [c.d]{.num} @fig:none\n")
     assert len(done.stderr.splitlines()) == 3

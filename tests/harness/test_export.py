@@ -255,8 +255,12 @@ def test_results_reference_shows_the_reference(
 
 
 def test_without_any_results_there_is_a_meta_that_says_so(inside: Tree) -> None:
-    assert exported() == {}
-    assert 'source = "none"' in (DATA / "sample" / "meta.gp").read_text(encoding="utf-8")
+    found = exported()
+    assert list(found) == ["sample", "env"]
+    assert (found["sample"]["text"], found["sample"]["source"]) == ("not measured", "none")
+    meta = (DATA / "sample" / "meta.gp").read_text(encoding="utf-8")
+    assert 'source = "none"' in meta
+    assert 'missing = "not measured yet: make bench ONLY=sample"' in meta
     assert verdicts()[9]["verdict"] == "not measured here"
 
 

@@ -140,7 +140,8 @@ class Machine:
                 "command": f'cp "$FAKE/{item}" "{self.bin}/" 2>/dev/null || '
                 f'ln -sf /bin/true "{self.bin}/{item}"',
                 "daemon": f'ln -sf /bin/true "$DEPS_ROOT/usr/sbin/{item}"',
-                "python": f'cp "$FAKE/python3" "{self.bin}/" && echo {item} >>"$FAKE/modules"',
+                "python": '[ -e "$DEPS_ROOT/usr/bin/python3" ] || '
+                f'cp "$FAKE/python3" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
                 "header": 'touch "$FAKE/headers"',
                 "file": f'mkdir -p "$DEPS_ROOT{Path(item).parent}" && touch "$DEPS_ROOT{item}"',
                 "font": 'mkdir -p "$DEPS_ROOT/usr/share/fonts/truetype/dejavu" && '

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from setup.made_up_machine import Machine, Result
+from setup.made_up_machine import FAKES, Machine, Result
 
 
 @pytest.fixture
@@ -270,6 +270,18 @@ def test_a_bare_machine_gets_everything(machine: Machine) -> None:
     result = machine.run(DEPS="yes")
     assert result.status == 0, result.said
     assert "still missing" not in result.said
+    assert machine.run() == Result(0, "")
+
+
+def test_modules_of_a_python_that_will_not_be_used_do_not_count(machine: Machine) -> None:
+    machine.have_all_but("python3-scipy", "python3-jsonschema", "python3-xdist")
+    machine.script(machine.bin / "python3", "echo ' tomllib jsonschema xdist '")
+    debian = machine.root / "usr/bin/python3"
+    debian.parent.mkdir()
+    machine.script(debian, FAKES["python3"])
+    result = machine.run(DEPS="yes")
+    assert "python3-scipy" in result.said
+    assert "python3-jsonschema" in result.said
     assert machine.run() == Result(0, "")
 
 
