@@ -198,10 +198,13 @@ static struct slice target_path(struct slice target)
         if (target.len <= n || strncasecmp(target.at, schemes[i], n) != 0)
             continue;
         const char *end = target.at + target.len;
-        const char *at = target.at + n + strcspn(target.at + n, "/? ");
+        const char *at = target.at + n;
+        while (at < end && *at != '/' && *at != '?')
+            at++;
         if (at == target.at + n)
             break; /* no host */
-        return *at == '/' ? (struct slice){at, (size_t)(end - at)} : (struct slice){root, 1};
+        return at < end && *at == '/' ? (struct slice){at, (size_t)(end - at)}
+                                      : (struct slice){root, 1};
     }
     return target;
 }

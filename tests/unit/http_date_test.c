@@ -20,6 +20,24 @@ static const char *const formats[] = {
     "%a %b %e %H:%M:%S %Y",      /* asctime(3) */
 };
 
+static const struct {
+    long long time;
+    const char *date;
+} known[] = {
+    {-62167219200LL, "Sat, 01 Jan 0000 00:00:00 GMT"},
+    {-11670915599LL, "Tue, 29 Feb 1600 23:00:01 GMT"},
+    {-3155644800LL, "Sat, 01 Jan 1870 08:00:00 GMT"},
+    {-2203934400LL, "Wed, 28 Feb 1900 12:00:00 GMT"},
+    {-2203891200LL, "Thu, 01 Mar 1900 00:00:00 GMT"},
+    {-1LL, "Wed, 31 Dec 1969 23:59:59 GMT"},
+    {0LL, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {951782400LL, "Tue, 29 Feb 2000 00:00:00 GMT"},
+    {253402300799LL, "Fri, 31 Dec 9999 23:59:59 GMT"},
+    {253402300800LL, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {-62167219201LL, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    {1LL << 56, "Thu, 01 Jan 1970 00:00:00 GMT"},
+};
+
 static bool means(const char *text, time_t t)
 {
     time_t parsed;
@@ -55,14 +73,24 @@ static bool agrees(time_t t)
     return ok;
 }
 
+/* dietlibc's is not before 1970. */
+static bool calendar_is_right(time_t before_1970)
+{
+    struct tm tm;
+
+    return gmtime_r(&before_1970, &tm) != NULL && tm.tm_year == 69 && tm.tm_mon == 11 &&
+           tm.tm_mday == 31;
+}
+
 static void check_calendar(void)
 {
     int wrong = 0;
     uint64_t state = 2003;
 
-    for (time_t day = -100L * 365; day < 150L * 366; day++)
+    for (time_t day = calendar_is_right(-1) ? -100L * 365 : 0; day < 150L * 366; day++)
         wrong += !agrees(day * DAY + 45296);
-    tap_ok(wrong == 0, "every day from 1870 for 250 years: %d wrong", wrong);
+    tap_ok(wrong == 0, "every day of 250 years (of 150 where the library knows no more): %d wrong",
+           wrong);
     wrong = 0;
     for (int i = 0; i < ROUNDS; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -119,11 +147,10 @@ int main(void)
         tap_ok(!is_date(none[i], strlen(none[i])), "\"%s\" is no date", none[i]);
     tap_ok(means("Sunday, 06-Nov-94 08:49:37 GMT", 784111777), "RFC 850, 1994");
     tap_ok(means("Monday, 06-Nov-23 08:49:37 GMT", 1699260577), "RFC 850, 2023");
-    http_date_format(0, date);
-    tap_ok(strcmp(date, "Thu, 01 Jan 1970 00:00:00 GMT") == 0, "the epoch: %s", date);
-    http_date_format((time_t)1 << 56, date);
-    tap_ok(strlen(date) == HTTP_DATE_SIZE - 1, "a time beyond the year 9999: %s", date);
-    http_date_format(-62167219201, date);
-    tap_ok(strlen(date) == HTTP_DATE_SIZE - 1, "a time before the year 0: %s", date);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        http_date_format((time_t)known[i].time, date);
+        tap_ok(strcmp(date, known[i].date) == 0, "%lld is %s: %s", known[i].time, known[i].date,
+               date);
+    }
     return tap_done();
 }
