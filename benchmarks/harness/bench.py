@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from harness.progress import Progress
 from harness.record import ResultSet, failure_texts
 
 DESCRIPTORS = 65536
+LOCK_PATIENCE = 5.0  # one that was killed a moment ago may still be ending what it has started
 LOCK = Path("build/measuring.lock")
 
 
@@ -65,6 +67,8 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
         sweep_scratch()
         progress = Progress()
         previous = {number: signal.signal(number, _stop) for number in _STOPPING}
+        if "MAKELEVEL" in os.environ:
+            processes.end_with_parent()
         try:
             for number, job in enumerate(jobs, 1):
                 later = sum(j.profile.seconds for j in jobs[number:])
@@ -106,15 +110,23 @@ class _exclusive:
     def __enter__(self) -> None:
         LOCK.parent.mkdir(parents=True, exist_ok=True)
         self._file = LOCK.open("a+", encoding="ascii")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.seek(0)
-            owner = self._file.read().strip()
-            raise InputError(f"another measurement runs here (process {owner})") from None
+        deadline = time.monotonic() + LOCK_PATIENCE
+        while not self._locked():
+            if time.monotonic() > deadline:
+                self._file.seek(0)
+                owner = self._file.read().strip()
+                raise InputError(f"another measurement runs here (process {owner})")
+            time.sleep(0.1)
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
+
+    def _locked(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def __exit__(self, *_: object) -> None:
         self._file.close()

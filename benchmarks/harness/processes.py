@@ -49,6 +49,13 @@ def become_subreaper() -> None:
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def end_with_parent() -> None:
+    """SIGTERM comes when the parent dies: make passes its SIGTERM on to its shell, and that to nobody."""
+    libc = _libc()
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class Usage:
     """What a program and its reaped children have used."""

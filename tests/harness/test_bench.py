@@ -248,7 +248,7 @@ def test_damaged_results_are_one_line_and_do_not_stop_the_others(tree: Tree) -> 
 
 def test_two_measurements_at_once_are_refused(tree: Tree) -> None:
     tree.experiment()
-    tree.program(extra="time.sleep(0.5)")
+    tree.program(extra="time.sleep(3)")
     first = tree.start("bench", "--profile", "smoke")
     await_records(tree, first, 1)
     second = bench(tree, "--results", "build/others")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from typing import Any
 
 import pytest
-from made_up import Tree
+from made_up import BENCHMARKS, Tree
 from test_bench import await_process, bench
 from test_tools import WRK
 
@@ -204,6 +206,30 @@ def test_a_killed_harness_takes_server_and_load_with_it(tree: Tree) -> None:
     while tree.processes("build/bin") and time.monotonic() < deadline:
         time.sleep(0.02)
     assert tree.processes("build/bin") == []
+
+
+def test_a_make_that_is_killed_takes_the_harness_with_it(tree: Tree) -> None:
+    make(tree)
+    tree.program("hammer", "import time; time.sleep(60)")
+    command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
+    (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
+    process = subprocess.Popen(
+        ["make"],
+        cwd=tree.root,
+        env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    await_process(tree, "bin/hammer")
+    process.terminate()  # make tells its shells, and a shell tells nobody
+    process.wait(timeout=20)
+    deadline = time.monotonic() + 20
+    while tree.processes("harness") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    left = tree.processes("harness") + tree.processes("build/bin")
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 PEER = """\
