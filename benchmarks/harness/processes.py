@@ -50,7 +50,7 @@ def become_subreaper() -> None:
 
 
 def end_with_parent() -> None:
-    """SIGTERM comes when the parent dies: make passes its SIGTERM on to its shell, and that to nobody."""
+    """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
     libc = _libc()
     if hasattr(libc, "prctl"):
         libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
