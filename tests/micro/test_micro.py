@@ -63,13 +63,13 @@ def run(
 def members(session: int) -> list[int]:
     """The living processes of a session; a zombie no longer lives."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            after_name = entry.read_text().rpartition(")")[2].split()
+            after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it ended while we looked
         if int(after_name[3]) == session and after_name[0] not in "ZX":
-            found.append(int(entry.parent.name))
+            found.append(int(pid))
     return found
 
 
