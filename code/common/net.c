@@ -55,15 +55,13 @@ int tcp_listen(const struct options *o)
     socklen_t len = parse_address(&a, o->addr, o->port);
     int on = 1;
 
-    /* A client that has gone away is an error of its connection (EPIPE), not the end of the server.
-     */
+    /* A client that has gone away is an error of its connection (EPIPE), not our end. */
     if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
         die_errno("signal SIGPIPE");
     int fd = socket(a.any.sa_family, SOCK_STREAM, 0);
     if (fd < 0)
         die_errno("socket");
-    /* Else a restarted server cannot have its port until connections of the old one are forgotten.
-     */
+    /* Else a restarted server cannot have its port until the old connections are forgotten. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
         die_errno("setsockopt SO_REUSEADDR");
     if (bind(fd, &a.any, len) < 0)

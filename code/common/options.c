@@ -12,7 +12,7 @@ static const char usage_text[] =
     "  -a ADDR     address to listen on, default 127.0.0.1\n"
     "  -p PORT     port, default 8080; 0 takes any free one\n"
     "  -b BACKLOG  listen backlog, default 1024\n"
-    "  -w N        workers, threads or children, where the server has them\n"
+    "  -w N        processes or threads, where the server has them\n"
     "  -t SECONDS  end a connection that is silent for so long, default 23\n"
     "  -v          print a line on stderr for every request\n"
     "  DOCROOT     folder to serve, default .\n";

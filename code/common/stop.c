@@ -2,10 +2,13 @@
 #include "die.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-volatile sig_atomic_t stopping;
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler must not wait for a lock");
+atomic_bool stopping;
 
 static volatile sig_atomic_t listening = -1;
 static volatile sig_atomic_t client = -1;
@@ -24,7 +27,7 @@ static void on_stop(int signum)
     int saved = errno;
 
     (void)signum;
-    stopping = 1;
+    stopping = true;
     shut_for_reading();
     alarm(STOP_GRACE);
     errno = saved;

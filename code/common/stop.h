@@ -9,11 +9,13 @@
 #ifndef STOP_H
 #define STOP_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #define STOP_GRACE 5 /* seconds a reply in flight may take after the signal */
 
-extern volatile sig_atomic_t stopping;
+/* Atomic, and not volatile sig_atomic_t, because in some servers other threads read it. Lock-free,
+ * so a signal handler may write it. */
+extern atomic_bool stopping;
 
 /*
  * Installs the handler for SIGTERM and SIGINT. After the signal the process has STOP_GRACE seconds;

@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HTTP_HEAD_MAX                                                                              \
-    8192 /* request line and fields together; a head that needs more is refused  \
-                            */
+#define HTTP_HEAD_MAX 8192 /* request line and fields together; a longer head is refused */
 
 /* A piece of the caller's buffer; at == NULL where the request does not have it. */
 struct slice {
