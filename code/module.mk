@@ -11,13 +11,24 @@ OPEN_BELOW_diet := code/common/open_below_portable.c
 
 BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 
-SERVERS := 01-iterative 02-fork 02-inetd
+THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
+CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c send_reply.c)
+
+SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking
 
 00-client_SRC    := code/00-client/client.c code/common/die.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c
 01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)
 02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)
 02-inetd_SRC     := code/02-inetd/server.c $(BLOCKING_SRC)
+03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC)
+04-threads_SRC   := code/04-threads/server.c $(THREADS_SRC)
+05-pool_SRC      := code/05-pool/server.c code/05-pool/queue.c $(THREADS_SRC)
+
+05b-nonblocking_SRC := code/05b-nonblocking/one.c $(CONN_SRC)
+
+04-threads_LIBS := -pthread
+05-pool_LIBS    := -pthread
 
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 TCP_LISTEN = "0A"
-STATE, PARENT, SESSION, UTIME, START = 0, 1, 3, 11, 19  # in stat_fields()
+STATE, PARENT, SESSION, UTIME, THREADS, START = 0, 1, 3, 11, 17, 19  # in stat_fields()
 
 
 def text(pid: int | str, name: str) -> str:
@@ -107,6 +107,11 @@ def _value(pid: int, file: str, name: str) -> list[str]:
         if line.startswith(name):
             return line.split()[1:]
     return []
+
+
+def threads(pid: int) -> int:
+    fields = stat_fields(pid)
+    return int(fields[THREADS]) if fields else 0
 
 
 def memory_kib(pid: int) -> int:

@@ -130,8 +130,9 @@ class Launch:
 class Holdings:
     """What a server owns between two requests; equal before and after a test."""
 
-    descriptors: int
+    descriptors: int  #: of all its processes
     children: int
+    threads: int  #: of its first process
 
 
 def die_with_parent() -> list[str]:
@@ -177,7 +178,18 @@ class Server:
         self.pid = self.process.pid
         self.line = self._first_line()
         self.address = self._address()
+        self._await_workers()
         self.base = self.holdings()
+
+    def _await_workers(self) -> None:
+        """Those that are there before any connection; or as many as a limit lets be there."""
+        model, options = self.target.model, list(self.launch.options)
+        workers = int(options[options.index("-w") + 1]) if "-w" in options else model.workers
+        if model.threaded:  # main, the thread that waits for signals, and the workers
+            expected = 2 + (workers if model.workers else 0)
+            wait_until(lambda: proc.threads(self.pid) >= expected, self.patience.limit)
+        elif model.workers:
+            wait_until(lambda: len(self.children()) >= workers, self.patience.limit)
 
     def _first_line(self) -> str:
         assert self.process.stdout is not None
@@ -237,7 +249,9 @@ class Server:
         return [self.pid, *self.children()]
 
     def holdings(self) -> Holdings:
-        return Holdings(len(proc.descriptors(self.pid)), len(self.children()))
+        children = self.children()
+        descriptors = sum(len(proc.descriptors(pid)) for pid in (self.pid, *children))
+        return Holdings(descriptors, len(children), proc.threads(self.pid))
 
     def memory_kib(self) -> int:
         return sum(proc.memory_kib(pid) for pid in self.processes())
@@ -258,8 +272,10 @@ class Server:
         def back_at_base() -> bool:
             now = self.holdings()
             spare = self.target.model.kept_descriptors
-            return now.children <= self.base.children and (
-                now.descriptors <= self.base.descriptors + spare
+            return (
+                now.children <= self.base.children
+                and now.threads <= self.base.threads
+                and now.descriptors <= self.base.descriptors + spare
             )
 
         return wait_until(lambda: not self.alive() or back_at_base(), self.patience.limit)

@@ -21,6 +21,12 @@ class Model:
     processes_per_connection: int = 0
     #: forks a connection, as a system-call trace shows them (under inetd the forking is inetd's)
     forks_per_connection: int = 0
+    #: processes, or threads beside the main one, that are there before any connection
+    workers: int = 0
+    #: threads a connection
+    threads_per_connection: int = 0
+    #: the work is done by threads of one process
+    threaded: bool = False
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
@@ -31,6 +37,10 @@ MODELS = {
         Model("01-iterative", capacity=1),
         Model("02-fork", capacity=500, processes_per_connection=1, forks_per_connection=1),
         Model("02-inetd", capacity=500, under_inetd=True, processes_per_connection=1),
+        Model("03-prefork", capacity=16, workers=16),
+        Model("04-threads", capacity=500, threads_per_connection=1, threaded=True),
+        Model("05-pool", capacity=16, workers=16, threaded=True),
+        Model("05b-nonblocking", capacity=1),
     )
 }
 

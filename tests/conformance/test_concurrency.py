@@ -9,6 +9,7 @@ tests of the line "concurrency"; the table of exemptions says so, and pytest rep
 from __future__ import annotations
 
 import hashlib
+import os
 import select
 import signal
 import socket
@@ -71,7 +72,9 @@ def test_a_few_silent_clients(server: Server, first: bytes) -> None:
 @pytest.mark.parametrize("first", [b"", ASK[:30]], ids=["silent", "begun"])
 def test_more_silent_clients_than_the_backlog_holds(start: Start, first: bytes) -> None:
     server = start(backlog=BACKLOG)
-    clients = open_clients(server, 5 * BACKLOG, first)
+    model = server.target.model
+    n = min(5 * BACKLOG, model.capacity) if model.workers else 5 * BACKLOG
+    clients = open_clients(server, n, first)
     serve_in_reverse(server, clients, ASK[len(first) :])
 
 
@@ -121,7 +124,7 @@ def test_downloads_side_by_side(server: Server, docroot: Site) -> None:
     assert {d.digest() for d in digests} == {hashlib.sha256(content).digest()}
 
 
-@contract("keep-alive")
+@contract("keep-alive", "concurrency")
 def test_an_idle_connection_is_served_again_after_others(server: Server) -> None:
     with server.connect(limit=limit_for(server)) as idle:
         idle.send(request("/hello.txt"))
@@ -132,7 +135,7 @@ def test_an_idle_connection_is_served_again_after_others(server: Server) -> None
 
 
 @contract("survives")
-@pytest.mark.servers("01-iterative")
+@pytest.mark.servers("01-iterative", "05b-nonblocking")
 def test_one_silent_client_stops_everybody(server: Server) -> None:
     """The negative control in full: the second waits while the first is silent, and is served once
     it is gone.
@@ -148,19 +151,23 @@ def test_one_silent_client_stops_everybody(server: Server) -> None:
 
 
 @contract("mechanism")
-@pytest.mark.servers("02-fork")
-def test_workers_bound_the_children(start: Start) -> None:
-    """-w: so many children at most; client w+1 waits, and is served when one of the others has
-    gone.
-    """
+@pytest.mark.servers("02-fork", "03-prefork", "04-threads", "05-pool")
+def test_workers_bound_the_clients_in_service(start: Start) -> None:
+    """-w: so many at most; client w+1 waits, and is served when one of the others has gone."""
     server = start("-w", "2")
+    model, base = server.target.model, server.base
     clients = [server.connect() for _ in range(2)]
-    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
+    for c in clients:
+        c.send(ASK[:-1])
+    children = base.children + 2 * model.processes_per_connection
+    assert wait_until(lambda: len(server.children()) == children, server.patience.limit)
     waiting = server.connect(limit=SHORT * server.patience.factor)
     waiting.send(ASK)
     with pytest.raises(NotServed):
         waiting.read_reply()
-    assert len(server.children()) == 2
+    found = server.holdings()
+    assert found.children == children
+    assert found.threads == base.threads + 2 * model.threads_per_connection
     clients[0].close()
     waiting.limit = server.patience.limit
     assert waiting.read_reply().body == HELLO
@@ -173,8 +180,10 @@ def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
     """While the server does not accept, the system does it for it: as many as -b, and one."""
     server = start(backlog=backlog)
     clients = [socket.socket() for _ in range(24)]
-    server.signal(signal.SIGSTOP)
-    assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
+    pids = server.processes()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    assert wait_until(lambda: all(proc.stopped(pid) for pid in pids), server.patience.limit)
     try:
         for client in clients:
             client.setblocking(False)
@@ -186,5 +195,6 @@ def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
     finally:
         for client in clients:
             client.close()
-        server.signal(signal.SIGCONT)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
     assert server.serves()

@@ -123,10 +123,10 @@ def test_what_comes_after_close_is_not_answered(server: Server) -> None:
 @contract("pipelining")
 def test_ten_requests_in_one_write(server: Server) -> None:
     paths = ["/hello.txt", "/one.bin", "/nothing", "/empty.txt", "/sub/"] * 2
+    replies = [server.get(path) for path in paths]
     with server.connect() as c:
         c.send(b"".join(request(path) for path in paths))
-        for path in paths:
-            alone = server.get(path)
+        for alone in replies:
             reply = c.read_reply()
             assert (reply.status, reply.body) == (alone.status, alone.body)
         again(c)

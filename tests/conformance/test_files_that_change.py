@@ -63,6 +63,7 @@ def test_a_file_that_vanishes(file_server: Server, own_site: Site) -> None:
     c = begin(file_server)
     (own_site.root / "file.bin").unlink()
     assert c.read_exactly(SIZE) == noise(SIZE)
+    c.close()
     assert file_server.get("/file.bin").status == 404
 
 
@@ -85,4 +86,5 @@ def test_a_file_that_is_replaced(file_server: Server, own_site: Site) -> None:
     new = own_site.write("new.bin", b"new")
     os.replace(new, own_site.root / "file.bin")
     assert c.read_exactly(SIZE) == noise(SIZE)
+    c.close()
     assert file_server.get("/file.bin").body == b"new"

@@ -34,15 +34,26 @@ def test_sigpipe_is_ignored(server: Server) -> None:
 
 
 @contract("mechanism")
-def test_processes_per_connection(server: Server) -> None:
-    expected = server.target.model.processes_per_connection
-    clients = [server.connect() for _ in range(3 if server.target.model.capacity > 1 else 1)]
+def test_processes_and_threads_per_connection(server: Server) -> None:
+    """Workers are there from the start, and do not become more."""
+    model, base = server.target.model, server.base
+    clients = [server.connect() for _ in range(3 if model.capacity > 1 else 1)]
     for c in clients:
         c.send(b"GET / HTTP/1.1\r\n")
-    total = len(clients) * expected
-    assert wait_until(lambda: len(server.children()) >= total, server.patience.limit)
+    children = base.children + len(clients) * model.processes_per_connection
+    threads = base.threads + len(clients) * model.threads_per_connection
+
+    def enough() -> bool:
+        found = server.holdings()
+        return found.children >= children and found.threads >= threads
+
+    assert wait_until(enough, server.patience.limit)
     time.sleep(server.patience.silence)  # for those that would be too many
-    assert len(server.children()) == total
+    found = server.holdings()
+    assert (found.children, found.threads) == (children, threads)
+    if model.workers:
+        workers = found.threads - 2 if model.threaded else found.children
+        assert workers == model.workers
 
 
 @contract("mechanism", "leaks")
@@ -70,16 +81,19 @@ def test_descriptors_of_parent_and_child(server: Server) -> None:
 @contract("mechanism")
 @pytest.mark.servers(*LISTENING)
 @pytest.mark.parametrize("requests", [1, 5])
-def test_forks_per_connection(start: Start, tmp_path: Path, requests: int) -> None:
+def test_what_is_started_in_all(start: Start, tmp_path: Path, requests: int) -> None:
+    """fork and pthread_create are the same call to the kernel; the trace counts both."""
     trace = tracing.Trace(tmp_path / "trace", f"{tracing.FORKS},accept,accept4")
     server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    model = server.target.model
     for _ in range(requests):
         assert server.serves()
 
     def count(calls: list[tuple[int, str, str]], names: tuple[str, ...]) -> int:
         return sum(1 for pid, name, result in calls if name in names and result.isdigit())
 
-    accepts = ("accept", "accept4")
+    accepts, forks = ("accept", "accept4"), tuple(tracing.FORKS.split(","))
     assert trace.has(lambda calls: count(calls, accepts) == requests, server.patience.limit)
-    forks = count(trace.calls(), tuple(tracing.FORKS.split(",")))
-    assert forks == requests * server.target.model.forks_per_connection
+    before = model.workers + (1 if model.threaded else 0)  # the thread that waits for signals
+    each = model.forks_per_connection + model.threads_per_connection
+    assert count(trace.calls(), forks) == before + requests * each

@@ -1,0 +1,90 @@
+/*
+ * 03-prefork: the processes are there first. All sleep in accept(), and for each connection the
+ * kernel wakes one of them; when all are busy, the next client waits in the listen backlog.
+ *
+ * Run:  build/bin/03-prefork -p 8080 -w 2 /usr/share/doc
+ * Poke: for i in 1 2; do sleep 9 > /dev/tcp/127.0.0.1/8080 & done    (bash: two silent clients)
+ *       build/bin/00-client http://127.0.0.1:8080/
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "01-iterative/serve_client.h"
+#include "02-fork/children.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define DEFAULT_WORKERS 16
+
+static void accept_loop(int listen_fd, const struct options *o);
+
+static _Noreturn void child(int listen_fd, const struct options *o)
+{
+    stop_wakes(-1, -1);
+    children_forget();
+    accept_loop(listen_fd, o);
+    _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
+}
+
+static void start_child(int listen_fd, const struct options *o)
+{
+    children_hold();
+    pid_t pid = fork();
+    if (pid == 0)
+        child(listen_fd, o);
+    if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
+        warn_errno("fork");
+    children_add(pid);
+    children_wait_for_room();
+    children_release();
+}
+
+static void accept_loop(int listen_fd, const struct options *o)
+{
+    const struct serve how = {.options = o, .keep_alive = true};
+
+    while (!stopping) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd < 0) {
+            if (errno == EINVAL) /* the parent was told to stop, and has shut the socket for all */
+                return;
+            if (!stopping && !accept_may_continue(errno))
+                die_errno("accept");
+            continue;
+        }
+        stop_wakes(-1, fd);
+        if (serve_set_timeouts(fd, o->timeout) == 0)
+            serve_client(fd, &how);
+        stop_wakes(-1, -1);
+        close(fd);
+    }
+}
+
+/* A child that dies is replaced, but not at once: some die as soon as they live. */
+static void keep_children(int listen_fd, const struct options *o)
+{
+    for (int started = 0; !stopping; started++) {
+        if (started >= o->workers)
+            sleep(1);
+        start_child(listen_fd, o);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv, "a web server whose processes wait for the clients");
+    o.workers = o.workers > 0 ? o.workers : DEFAULT_WORKERS;
+    stop_on_signals();
+    children_init(o.workers);
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    keep_children(listen_fd, &o);
+    children_end();
+    return EXIT_SUCCESS;
+}

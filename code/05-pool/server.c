@@ -1,0 +1,82 @@
+/*
+ * 05-pool: as many threads as there is work for, and no more. They are there first, and take their
+ * connections from a queue; when all are busy a client waits there, and when the queue is full, in
+ * the listen backlog.
+ *
+ * Run:  build/bin/05-pool -p 8080 -w 2 /usr/share/doc
+ * Poke: for i in 1 2; do sleep 9 > /dev/tcp/127.0.0.1/8080 & done    (bash: two silent clients)
+ *       build/bin/00-client http://127.0.0.1:8080/
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "01-iterative/serve_client.h"
+#include "04-threads/connections.h"
+#include "05-pool/queue.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define DEFAULT_THREADS 16
+
+static void *serve(void *arg)
+{
+    struct connection *conn;
+
+    (void)arg;
+    while ((conn = queue_take()) != NULL) {
+        const struct serve how = {.options = conn->options, .keep_alive = true};
+
+        if (serve_set_timeouts(conn->fd, conn->options->timeout) == 0)
+            serve_client(conn->fd, &how);
+        connections_remove(conn);
+    }
+    return NULL;
+}
+
+static void start_threads(int count)
+{
+    pthread_t thread;
+
+    for (int i = 1; i <= count; i++) {
+        errno = pthread_create(&thread, &detached, serve, NULL);
+        if (errno != 0) /* nobody is being served yet: whoever asked for so many has to know */
+            die_errno("pthread_create, thread %d of %d", i, count);
+    }
+}
+
+static void accept_loop(int listen_fd, const struct options *o)
+{
+    while (!stopping) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd < 0) {
+            if (!stopping && !accept_may_continue(errno))
+                die_errno("accept");
+            continue;
+        }
+        struct connection *conn = connections_add(fd, o);
+        if (conn != NULL)
+            queue_put(conn);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv, "a web server with a fixed number of threads");
+    o.workers = o.workers > 0 ? o.workers : DEFAULT_THREADS;
+    connections_init(2 * o.workers); /* one for each thread, and as many in the queue */
+    queue_init(o.workers);
+    int listen_fd = tcp_listen(&o);
+    connections_stop_on_signals(listen_fd);
+    start_threads(o.workers);
+    accept_loop(listen_fd, &o);
+    connections_end();
+    queue_close();
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,207 @@
+/*
+ * conn.c: a connection as a state machine.
+ *
+ *             +-- more requests --+
+ *             v                   |
+ *     reading a request -> sending its reply -> draining -> closed
+ *
+ * A blocking server keeps the state of a connection where it sleeps: in the stack and the program
+ * counter of its process or thread. Here nobody sleeps, so what was in local variables is in struct
+ * conn, and "where was I" is answered by which of its pointers is not NULL. An idle connection owns
+ * no buffer: most connections are idle most of the time.
+ */
+#include "05b-nonblocking/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "05b-nonblocking/send_reply.h"
+#include "http_parse.h"
+#include "reply.h"
+#include "stop.h"
+
+/* What a connection may do before the others have their turn. */
+#define BUDGET_REQUESTS 16
+#define BUDGET_BYTES    (256 * 1024)
+#define BUDGET_DRAINS   64 /* reads */
+
+#define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
+#define DRAIN_MS   1000
+
+/* The request that is being read, of whichever connection is being handled. */
+static struct {
+    size_t have;
+    char bytes[HTTP_HEAD_MAX];
+} in;
+
+long long conn_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail: the clock exists, t is ours */
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static void begin_step(struct conn *c)
+{
+    c->deadline = conn_now() + c->options->timeout * 1000LL;
+}
+
+int conn_init(struct conn *c, int fd, const struct options *o)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    *c = (struct conn){.fd = fd, .options = o};
+    begin_step(c);
+    return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+/* From the connection to the common buffer, and back. */
+static void take_input(struct conn *c)
+{
+    in.have = c->have;
+    if (c->in != NULL)
+        memcpy(in.bytes, c->in, c->have);
+    free(c->in);
+    c->in = NULL;
+    c->have = 0;
+}
+
+static int keep_input(struct conn *c)
+{
+    if (in.have == 0)
+        return 0;
+    c->in = malloc(in.have);
+    if (c->in == NULL)
+        return -1;
+    memcpy(c->in, in.bytes, in.have);
+    c->have = (unsigned short)in.have;
+    return 0;
+}
+
+/* `used` is what http_parse() returned, not 0. Returns -1 without memory. */
+static int begin_reply(struct conn *c, struct request *req, int used)
+{
+    struct sending *out = malloc(sizeof *out);
+
+    if (out == NULL)
+        return -1;
+    out->head_sent = out->step = 0;
+    out->has_body = used > 0 && req->has_body;
+    req->keep_alive = req->keep_alive && !stopping;
+    if (used < 0)
+        reply_error(&out->reply, NULL, -used);
+    else
+        reply_plan(&out->reply, req, c->options->docroot_fd);
+    if (c->options->verbose)
+        reply_log(&out->reply, req);
+    if (used > 0) { /* what follows is the next request, if the client sends several at once */
+        in.have -= (size_t)used;
+        memmove(in.bytes, in.bytes + used, in.have);
+    }
+    c->out = out;
+    begin_step(c);
+    return 0;
+}
+
+static void end_reply(struct conn *c)
+{
+    if (c->out != NULL && c->out->reply.fd >= 0)
+        close(c->out->reply.fd);
+    free(c->out);
+    c->out = NULL;
+}
+
+/*
+ * To close a socket that has bytes unread is to reset the connection, and a reset overtakes the
+ * reply on its way. So what still comes is read and thrown away, until the deadline at the latest.
+ */
+static enum want drain(struct conn *c)
+{
+    for (int i = 0; i < BUDGET_DRAINS && conn_now() < c->deadline; i++) {
+        ssize_t n = recv(c->fd, in.bytes, sizeof in.bytes, 0);
+        if (n < 0 && errno == EAGAIN)
+            return WANT_READ;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return WANT_CLOSE;
+    }
+    return conn_now() < c->deadline ? WANT_AGAIN : WANT_CLOSE;
+}
+
+/* Sends on. WANT_READ here means that the reply is out, and that it was not the last. */
+static enum want send_on(struct conn *c, long *budget)
+{
+    long before = *budget;
+    enum sent sent = send_reply(c->fd, c->out, budget);
+
+    c->out->step += before - *budget;
+    if (c->out->step >= STEP_BYTES) {
+        c->out->step = 0;
+        begin_step(c);
+    }
+    if (sent != SENT_ALL)
+        return sent == SENT_BLOCKED ? WANT_WRITE : sent == SENT_BUDGET ? WANT_AGAIN : WANT_CLOSE;
+
+    bool last = !c->out->reply.keep_alive, unread = in.have > 0 || c->out->has_body;
+    end_reply(c);
+    begin_step(c);
+    if (!last)
+        return WANT_READ;
+    if (!unread || shutdown(c->fd, SHUT_WR) < 0)
+        return WANT_CLOSE;
+    c->draining = true;
+    c->deadline = conn_now() + DRAIN_MS;
+    in.have = 0;
+    return WANT_AGAIN;
+}
+
+static enum want go_on(struct conn *c)
+{
+    long budget = BUDGET_BYTES;
+
+    for (int requests = 0; requests < BUDGET_REQUESTS;) {
+        struct request req;
+        int used;
+
+        if (c->out != NULL) {
+            enum want want = send_on(c, &budget);
+            if (want != WANT_READ)
+                return want;
+        } else if ((used = http_parse(in.bytes, in.have, &req)) != 0) {
+            if (begin_reply(c, &req, used) < 0)
+                return WANT_CLOSE;
+            requests++;
+        } else {
+            ssize_t n = recv(c->fd, in.bytes + in.have, sizeof in.bytes - in.have, 0);
+            if (n < 0 && errno == EAGAIN)
+                return WANT_READ;
+            if (n == 0 || (n < 0 && errno != EINTR))
+                return WANT_CLOSE;
+            in.have += n > 0 ? (size_t)n : 0;
+        }
+    }
+    return WANT_AGAIN;
+}
+
+enum want conn_handle(struct conn *c)
+{
+    if (c->draining)
+        return drain(c);
+    take_input(c);
+    enum want want = go_on(c);
+    if (want != WANT_CLOSE && keep_input(c) < 0)
+        return WANT_CLOSE;
+    return want;
+}
+
+void conn_end(struct conn *c)
+{
+    end_reply(c);
+    free(c->in);
+    close(c->fd);
+}

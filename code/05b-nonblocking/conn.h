@@ -1,0 +1,45 @@
+/*
+ * conn.h: a connection that never waits. conn_handle() goes on with whatever there is to do until
+ * the socket would block, and returns what to wait for. Who waits, and by which system call, is the
+ * server's affair: the servers from here on differ in that and in little else.
+ *
+ * What the answers promise makes level and edge triggering interchangeable:
+ * WANT_READ   recv() has just given EAGAIN: nothing that has come is left in the socket
+ * WANT_WRITE  send() has just given EAGAIN; that it took less than it was given is no proof yet
+ * WANT_AGAIN  there is more to do, but others shall have their turn: call again without waiting for
+ *             the socket, which may have nothing new to tell
+ * WANT_CLOSE  it is over: conn_end(), but not before the end of the batch of events at hand, in
+ *             which the connection may be named once more
+ * A call with nothing to do does no harm. All calls come from one thread: the buffers are shared.
+ */
+#ifndef CONN_H
+#define CONN_H
+
+#include <stdbool.h>
+
+#include "options.h"
+
+enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_CLOSE };
+
+struct conn {
+    int fd;
+    bool draining;       /* the last reply is out; what still comes is thrown away */
+    unsigned short have; /* bytes in `in` */
+    char *in;            /* what has come of a request that is not complete; else NULL */
+    struct sending *out; /* the reply on its way; else NULL */
+    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end */
+    const struct options *options;
+};
+
+/* Milliseconds, of a clock that is never set. */
+long long conn_now(void);
+
+/* Makes fd, just accepted, a connection that does not block. Returns 0, or -1 with errno. */
+int conn_init(struct conn *c, int fd, const struct options *o);
+
+enum want conn_handle(struct conn *c);
+
+/* Closes fd and frees what the connection owns. */
+void conn_end(struct conn *c);
+
+#endif

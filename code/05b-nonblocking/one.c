@@ -1,0 +1,75 @@
+/*
+ * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for one
+ * descriptor: for what the connection said it wants. What is missing to a server for thousands is
+ * to wait for all of them in the same call, and that is the next chapter.
+ *
+ * Run:  build/bin/05b-nonblocking -p 8080 /usr/share/doc
+ * Poke: strace -e trace=recvfrom,sendto,poll build/bin/05b-nonblocking ...
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "05b-nonblocking/conn.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+/* Returns whether to go on; false if the client has kept us waiting for too long. */
+static bool wait_for(const struct conn *conn, enum want want)
+{
+    struct pollfd p = {.fd = conn->fd, .events = want == WANT_WRITE ? POLLOUT : POLLIN};
+
+    for (;;) {
+        long long left = conn->deadline - conn_now();
+        if (left <= 0)
+            return false;
+        if (want == WANT_AGAIN)
+            return true;
+        int nready = poll(&p, 1, (int)left);
+        if (nready > 0)
+            return true;
+        if (nready < 0 && errno != EINTR)
+            die_errno("poll");
+    }
+}
+
+static void serve(int listen_fd, int fd, const struct options *o)
+{
+    struct conn conn;
+    enum want want = conn_init(&conn, fd, o) == 0 ? WANT_AGAIN : WANT_CLOSE;
+
+    stop_wakes(listen_fd, fd);
+    while (want != WANT_CLOSE && wait_for(&conn, want))
+        want = conn_handle(&conn);
+    stop_wakes(listen_fd, -1);
+    conn_end(&conn);
+}
+
+static void accept_loop(int listen_fd, const struct options *o)
+{
+    while (!stopping) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd < 0) {
+            if (!stopping && !accept_may_continue(errno))
+                die_errno("accept");
+            continue;
+        }
+        serve(listen_fd, fd, o);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv, "a web server for one client at a time that never blocks");
+    stop_on_signals();
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    accept_loop(listen_fd, &o);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,27 @@
+/* send_reply.h: a reply on its way into a socket that does not block. */
+#ifndef SEND_REPLY_H
+#define SEND_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "reply.h"
+
+struct sending {
+    struct reply reply; /* its offset moves on with what is sent of the file */
+    size_t head_sent;
+    long step;     /* bytes sent in the step in hand: conn.c */
+    bool has_body; /* the request may be followed by bytes that nobody will read */
+};
+
+enum sent {
+    SENT_ALL,
+    SENT_BLOCKED, /* send() gave EAGAIN */
+    SENT_BUDGET,  /* as much as was allowed */
+    SENT_FAILED,  /* the client is gone, or the file is shorter than promised */
+};
+
+/* Sends what the socket takes, and stops soon after *budget bytes, which it counts down. */
+enum sent send_reply(int fd, struct sending *s, long *budget);
+
+#endif
