@@ -33,7 +33,7 @@ KINDS = ("micro", "load", "trace")
 BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
 PINS = ("one", "apart", "none")
 REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count")
-RESOURCES = ("processes", "descriptors")
+RESOURCES = ("processes", "descriptors", "memory", "mappings")
 OPERATIONS = {"ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1}
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -1,15 +1,20 @@
-"""How many processes and descriptors an experiment may take: well below what the user may have.
+"""How much an experiment may take of processes, descriptors, memory (in MiB) and mappings: well
+below what the user may have.
 
-On a shared host nobody else must notice, so a quarter of what is free now is the most.
+On a shared host nobody else must notice, so a quarter of what is free now is the most. What belongs
+to one process alone, its descriptors and its mappings, it may use nearly all.
 """
 
 import resource
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 SHARE = 4
 RESERVE_DESCRIPTORS = 64
+RESERVE_MAPPINGS = 1000  # of the program itself; the sanitizers have hundreds
+KIB_PER_MIB = 1 << 10
+BYTES_PER_MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,18 @@ def _number(path: Path) -> int | None:
         return None  # absent, or "max"
 
 
-def cgroup_folders(proc: Path, cgroups: Path) -> list[Path]:
-    """Our folders in the pids controller, version 2 and 1, from the innermost outwards."""
+def _field(path: Path, name: str) -> int | None:
+    """The number behind a name at the start of a line: `MemAvailable: 123 kB`, `cache 123`."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = (words for line in lines if (words := line.split())[:1] == [name])
+    return next((int(words[1]) for words in found), None)
+
+
+def cgroup_folders(controller: str, proc: Path, cgroups: Path) -> list[Path]:
+    """Our folders in a controller, version 2 and 1, from the innermost outwards."""
     try:
         lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -36,9 +51,9 @@ def cgroup_folders(proc: Path, cgroups: Path) -> list[Path]:
     folders = []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers and "pids" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
-        top = cgroups / "pids" if controllers else cgroups
+        top = cgroups / controller if controllers else cgroups
         folder = top / path.lstrip("/")
         while folder != top.parent:
             folders.append(folder)
@@ -58,7 +73,7 @@ def process_caps(
         value = _number(proc / "sys" / "kernel" / name)
         if value is not None:
             yield Cap((value - running) // SHARE, f"kernel.{name} {value}")
-    for folder in cgroup_folders(proc, cgroups):
+    for folder in cgroup_folders("pids", proc, cgroups):
         most = _number(folder / "pids.max")
         if most is not None:
             current = _number(folder / "pids.current") or 0
@@ -76,10 +91,46 @@ def descriptor_caps(soft: int | None = None, proc: Path = Path("/proc")) -> Iter
         yield Cap(most // SHARE, f"fs.file-max {most}")
 
 
+def memory_caps(
+    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
+) -> Iterable[Cap]:
+    available = _field(proc / "meminfo", "MemAvailable:")
+    if available is not None:
+        yield Cap(available // KIB_PER_MIB // SHARE, f"{available // KIB_PER_MIB} MiB available")
+    if soft is None:
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if soft != resource.RLIM_INFINITY:
+        yield Cap(soft // BYTES_PER_MIB // SHARE, f"ulimit -v {soft // 1024}")
+    for folder in cgroup_folders("memory", proc, cgroups):
+        for limit, usage in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
+            most = _number(folder / limit)
+            if most is not None:
+                # Files that nobody has mapped count as used, but make room for who needs it.
+                idle = _field(folder / "memory.stat", "inactive_file") or 0
+                free = most - (_number(folder / usage) or 0) + idle
+                why = f"{limit} {most // BYTES_PER_MIB} MiB of our cgroup"
+                yield Cap(free // BYTES_PER_MIB // SHARE, why)
+
+
+def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
+    most = _number(proc / "sys" / "vm" / "max_map_count")
+    if most is not None:
+        yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
+
+
+RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
+    "processes": lambda: process_caps(),
+    "descriptors": lambda: descriptor_caps(),
+    "memory": lambda: memory_caps(),
+    "mappings": lambda: mapping_caps(),
+}
+
+
 def smallest(resources: Iterable[str]) -> Cap:
-    caps: list[Cap] = []
-    for name in resources:
-        caps += process_caps() if name == "processes" else descriptor_caps()
+    caps = [cap for name in resources for cap in RESOURCES[name]()]
     least = min(caps, key=lambda cap: cap.most, default=Cap(1 << 30, "no limit"))
     return Cap(max(least.most, 1), least.why)
 

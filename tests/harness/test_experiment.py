@@ -75,7 +75,10 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      'number "gain": "us" is not of the form variant.metric'),
     ({"number": [{"key": "gain"}]},
      'number "gain": exactly one of ratio, difference, percent, inverse, value is needed'),
-    ({"caps": {"n": "memory"}}, '"caps": "n" must be among processes, descriptors'),
+    (
+        {"caps": {"n": "time"}},
+        '"caps": "n" must be among processes, descriptors, memory, mappings',
+    ),
     ({"caps": {"size": "processes"}}, '"caps": no value or sweep is called "size"'),
     ({"docroot": {"files": {"../x": 1}}}, '"docroot": "files": "../x" must lie below the docroot'),
     ({"helper": [{"name": "disk"}]}, 'helper "disk": "command" is missing'),

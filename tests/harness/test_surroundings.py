@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import cpus, docroot, environment, limits, needs, programs
+from harness import cpus, docroot, environment, experiment, limits, needs, programs
 from harness.model import Docroot
 from harness.plan import Step
 from harness.progress import Estimate, Progress, duration
@@ -47,6 +47,46 @@ def test_the_cgroup_of_either_version_counts(tmp_path: Path, line: str, folder: 
     (inner.parent / "pids.current").write_text("12\n")
     found = list(limits.process_caps(proc(tmp_path / "proc", line), cgroups, soft=100_000))
     assert (125, "pids.max 512 of our cgroup") in [(cap.most, cap.why) for cap in found]
+
+
+def test_memory_is_a_quarter_of_what_is_available(tmp_path: Path) -> None:
+    (proc(tmp_path, "") / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:  8192000 kB\n")
+    found = list(limits.memory_caps(tmp_path, tmp_path / "cg", soft=4 << 30))
+    assert [(cap.most, cap.why) for cap in found] == [
+        (2000, "8000 MiB available"),
+        (1024, "ulimit -v 4194304"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "limit", "usage"),
+    [
+        ("0::/a/b\n", "a", "memory.max", "memory.current"),
+        ("4:memory:/a/b\n", "memory/a", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ],
+)
+def test_memory_of_the_cgroup_counts_and_idle_file_pages_do_not(
+    tmp_path: Path, line: str, folder: str, limit: str, usage: str
+) -> None:
+    cgroup = tmp_path / "cg" / folder
+    cgroup.mkdir(parents=True)
+    (cgroup / limit).write_text(f"{1000 << 20}\n")
+    (cgroup / usage).write_text(f"{900 << 20}\n")
+    (cgroup / "memory.stat").write_text(f"cache 1\ninactive_file {300 << 20}\n")
+    found = limits.memory_caps(proc(tmp_path / "proc", line), tmp_path / "cg", soft=-1)
+    assert list(found) == [limits.Cap(100, f"{limit} 1000 MiB of our cgroup")]
+
+
+def test_mappings_are_those_of_one_process(tmp_path: Path) -> None:
+    assert list(limits.mapping_caps(tmp_path)) == []
+    (tmp_path / "sys" / "vm").mkdir(parents=True)
+    (tmp_path / "sys" / "vm" / "max_map_count").write_text("65530\n")
+    assert list(limits.mapping_caps(tmp_path)) == [limits.Cap(64530, "vm.max_map_count 65530")]
+
+
+def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
+    assert tuple(limits.RESOURCES) == experiment.RESOURCES
+    assert all(limits.smallest([name]).most >= 1 for name in experiment.RESOURCES)
 
 
 def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
