@@ -1,6 +1,7 @@
 #include "micro.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include "die.h"
+
+#define MAX_OPTIONS 8
 
 uint64_t now_ns(void)
 {
@@ -17,47 +20,82 @@ uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-static void usage(FILE *out, const char *what, size_t fallback, size_t max)
+static void usage(FILE *out, const struct command_line *line)
 {
-    fprintf(out, "usage: %s [-n %s]   (1 to %lu, default %lu)\n", program_name, what,
-            (unsigned long)max, (unsigned long)fallback);
+    fprintf(out, "usage: %s", program_name);
+    for (size_t i = 0; i < line->count; i++)
+        fprintf(out, " [-%c %s]", line->options[i].letter, line->options[i].what);
+    fprintf(out, "%s%s", *line->arguments != '\0' ? " " : "", line->arguments);
+    for (size_t i = 0; i < line->count; i++) {
+        const struct number_option *option = &line->options[i];
+        fprintf(out, "%s%s %lu to %lu, default %lu", i == 0 ? "   (" : "; ", option->what,
+                (unsigned long)option->least, (unsigned long)option->most,
+                (unsigned long)option->fallback);
+    }
+    fputs(line->count > 0 ? ")\n" : "\n", out);
 }
 
-/* 0 stands for "not a number from 1 to max": strtoul takes signs and blanks, we do not. */
-static size_t parse_count(const char *text, size_t max)
+void refuse(const struct command_line *line)
+{
+    usage(stderr, line);
+    exit(EXIT_USAGE);
+}
+
+/* Whether text is such a number: strtoul takes signs and blanks, we do not. */
+static bool parse_number(const char *text, struct number_option *option)
 {
     char *end;
     if (*text < '0' || *text > '9')
-        return 0;
+        return false;
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value > max)
-        return 0;
-    return value;
+    if (errno != 0 || *end != '\0' || value < option->least || value > option->most)
+        return false;
+    option->value = value;
+    return true;
+}
+
+static struct number_option *find(const struct command_line *line, int letter)
+{
+    for (size_t i = 0; i < line->count; i++)
+        if (line->options[i].letter == letter)
+            return &line->options[i];
+    return NULL;
+}
+
+char **read_command_line(int argc, char *argv[], const struct command_line *line)
+{
+    char letters[2 * MAX_OPTIONS + 2] = "h";
+    int letter;
+    set_program_name(argv[0]);
+    if (line->count > MAX_OPTIONS)
+        die(EXIT_FAILURE, "more than %d options", MAX_OPTIONS);
+    for (size_t i = 0; i < line->count; i++) {
+        line->options[i].value = line->options[i].fallback;
+        letters[1 + 2 * i] = line->options[i].letter;
+        letters[2 + 2 * i] = ':';
+    }
+    opterr = 0; /* our usage line says it all */
+    while ((letter = getopt(argc, argv, letters)) != -1) {
+        struct number_option *option = find(line, letter);
+        if (letter == 'h') {
+            usage(stdout, line);
+            exit(EXIT_SUCCESS);
+        }
+        if (option == NULL || !parse_number(optarg, option))
+            refuse(line);
+    }
+    if (argc - optind < line->least || argc - optind > line->most)
+        refuse(line);
+    return &argv[optind];
 }
 
 size_t count_option(int argc, char *argv[], const char *what, size_t fallback, size_t max)
 {
-    size_t count = fallback;
-    int option;
-    set_program_name(argv[0]);
-    while ((option = getopt(argc, argv, "n:h")) != -1) {
-        if (option == 'h') {
-            usage(stdout, what, fallback, max);
-            exit(EXIT_SUCCESS);
-        }
-        if (option == 'n')
-            count = parse_count(optarg, max);
-        if (option != 'n' || count == 0) {
-            usage(stderr, what, fallback, max);
-            exit(EXIT_USAGE);
-        }
-    }
-    if (optind != argc) {
-        usage(stderr, what, fallback, max);
-        exit(EXIT_USAGE);
-    }
-    return count;
+    struct number_option count = {'n', what, 1, max, fallback, 0};
+    read_command_line(argc, argv,
+                      &(struct command_line){.options = &count, .count = 1, .arguments = ""});
+    return count.value;
 }
 
 void *samples_new(size_t count, size_t element_size)

@@ -109,7 +109,8 @@ def test_clock_costs_less_than_a_fork(folder: Path) -> None:
 def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
     status, out, err = run([folder / program, *arguments])
     assert (status, out) == (2, "")
-    assert f"usage: {program} [-n " in err
+    assert err.startswith(f"usage: {program} [-n ")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("program", COLUMNS)
