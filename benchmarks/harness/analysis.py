@@ -56,13 +56,13 @@ class Analysis:
         return variant.title + again + (f", {params.replace(',', ', ')}" if params else "")
 
     def point(self, operand: str, at: Value | None = None) -> Point | None:
-        """`variant.metric` or `variant.metric@x`; None if there are no data for it."""
+        """`variant.metric`, `variant.metric@x`, `@first` or `@last`; None if it has no data."""
         label, metric, x = split_operand(operand)
         if label not in self.repetitions or metric not in self._metric_names:
             return None
         series = self.series(label, metric)
         wanted = at if at is not None else (_x_value(x) if x else None)
-        found = series.overall if wanted is None else series.at(wanted)
+        found = series.overall if wanted is None else _at(series, wanted)
         return found if found and found.values else None
 
     @cached_property
@@ -103,6 +103,15 @@ class Analysis:
 
 def variant_of(label: str) -> str:
     return label.partition(",")[0]
+
+
+def _at(series: Series, x: Value) -> Point | None:
+    """An x of its own may be called "first"; else that is the first there is."""
+    ends = {"first": 0, "last": -1}
+    found = series.at(x)
+    if found or x not in ends or not series.points:
+        return found
+    return series.points[ends[str(x)]]
 
 
 def _x_value(text: str) -> Value:

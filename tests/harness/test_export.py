@@ -85,6 +85,29 @@ def test_first_and_last_are_keys_that_do_not_depend_on_the_profile() -> None:
     assert found["a.us@last-x"].value == 25
 
 
+def test_first_and_last_are_operands_too() -> None:
+    done = curves()
+    assert (done.point("a.us@first"), done.point("a.us@last")) == (
+        done.point("a.us@5"),
+        done.point("a.us@25"),
+    )
+    assert done.point("a.us@middle") is None
+    assert done.point("b.us@last") is None
+
+
+def test_an_x_that_is_called_last_is_that_x() -> None:
+    found = parsed(
+        sweep={"way": ["last", "other"]}, x={"title": "way", "parameter": "way"},
+        metric=[{"name": "us", "scalar": "us"}],
+    )  # fmt: skip
+    result = ResultSet(Path("x"), run_record(found))
+    for us, way in enumerate(("last", "other"), 1):
+        result.add(repetition("a", 0, params={"way": way}, scalars={"us": us}))
+    point = Analysis(found, result).point("a.us@last")
+    assert point is not None
+    assert point.values == {0: 1}
+
+
 def test_an_error_is_never_a_fast_sample() -> None:
     found = parsed()
     result = ResultSet(Path("x"), run_record(found))
