@@ -40,6 +40,6 @@ do for [turn=1:100] {
     }
 }
 do for [i=1:label_count] {
-    set label 100+i title_of(label_name[i]) at graph 1, first from_axis(label_y[i]) \
+    set label 100+i noenhanced title_of(label_name[i]) at graph 1, first from_axis(label_y[i]) \
         left offset character 1, 0 textcolor rgb inks[style_of(label_name[i])] font label_font
 }

@@ -29,11 +29,15 @@ static void handle(int signal_number, void (*handler)(int))
         die_errno("sigaction");
 }
 
-void children_open(struct children *children, unsigned patience)
+void children_signals(void)
 {
-    /* What our parent ignores we ignore too; with SIGCHLD ignored no child can be waited for. */
     handle(SIGCHLD, SIG_DFL);
     handle(SIGTERM, SIG_DFL);
+}
+
+void children_open(struct children *children, unsigned patience)
+{
+    children_signals();
     handle(SIGALRM, on_alarm);
     if (pipe(children->report) == -1 || pipe(children->life) == -1)
         die_errno("pipe");

@@ -18,6 +18,12 @@ struct children {
 };
 
 /*
+ * What our parent ignores we ignore too; with SIGCHLD ignored no child can be waited for. This ends
+ * that; children_open() does it too.
+ */
+void children_signals(void);
+
+/*
  * Opens the pipes; dies if it cannot. From here on the process has `patience` seconds: a child that
  * dies before it reports (the kernel was out of memory, say) must end the run with a message, not
  * leave it waiting.

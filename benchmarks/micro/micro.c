@@ -65,15 +65,15 @@ static struct number_option *find(const struct command_line *line, int letter)
 
 char **read_command_line(int argc, char *argv[], const struct command_line *line)
 {
-    char letters[2 * MAX_OPTIONS + 2] = "h";
+    char letters[2 * MAX_OPTIONS + 3] = "+h"; /* "+": glibc too ends at the first argument */
     int letter;
     set_program_name(argv[0]);
     if (line->count > MAX_OPTIONS)
         die(EXIT_FAILURE, "more than %d options", MAX_OPTIONS);
     for (size_t i = 0; i < line->count; i++) {
         line->options[i].value = line->options[i].fallback;
-        letters[1 + 2 * i] = line->options[i].letter;
-        letters[2 + 2 * i] = ':';
+        letters[2 + 2 * i] = line->options[i].letter;
+        letters[3 + 2 * i] = ':';
     }
     opterr = 0; /* our usage line says it all */
     while ((letter = getopt(argc, argv, letters)) != -1) {
@@ -106,6 +106,29 @@ void *samples_new(size_t count, size_t element_size)
     /* calloc may hand out pages that exist only once they are written to. */
     memset(samples, 0, count * element_size);
     return samples;
+}
+
+const char *error_name(int error)
+{
+    static char text[32];
+    switch (error) {
+    case 0:
+        return "-";
+    case EAGAIN:
+        return "EAGAIN";
+    case ENOMEM:
+        return "ENOMEM";
+    case EPERM:
+        return "EPERM";
+    case ENOSYS:
+        return "ENOSYS";
+    case EMFILE:
+        return "EMFILE";
+    case ENFILE:
+        return "ENFILE";
+    }
+    snprintf(text, sizeof text, "errno-%d", error);
+    return text;
 }
 
 void samples_finish(void)

@@ -43,6 +43,12 @@ size_t count_option(int argc, char *argv[], const char *what, size_t fallback, s
 /* A zeroed array whose pages are there already: no page fault of it falls into a sample. */
 void *samples_new(size_t count, size_t element_size);
 
+/*
+ * For a column `error`: "-" for 0, the name of an errno that a lack of something gives (EAGAIN,
+ * ENOMEM, ...), else its number as "errno-5". The text lasts until the next call.
+ */
+const char *error_name(int error);
+
 /* Flushes stdout; dies if a line was lost (disk full, reader gone). */
 void samples_finish(void);
 

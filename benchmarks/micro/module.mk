@@ -3,7 +3,15 @@
 
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
-PROGRAMS += fork-latency fork-reap clock-cost
+PROGRAMS += fork-latency fork-reap clock-cost spawn nothing
 fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c $(MICRO_COMMON)
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
+nothing_SRC      := benchmarks/micro/nothing.c
+
+# clone3() needs a few instructions for each processor; dietlibc has no posix_spawn().
+spawn_SRC      := $(addprefix benchmarks/micro/,spawn.c spawn_ways.c resident.c children.c) \
+                  benchmarks/micro/spawn_clone3_$(if $(filter x86_64,$(shell uname -m)),x86_64,none).c \
+                  $(MICRO_COMMON)
+spawn_SRC_any  := benchmarks/micro/spawn_posix.c
+spawn_SRC_diet := benchmarks/micro/spawn_posix_none.c

@@ -79,6 +79,13 @@ def write_fork(data: Path, experiment: str, metric: str, linked: dict[str, str] 
     write_meta(folder, linked, missing="" if linked == LINKED else "dietlibc, static: no diet")
 
 
+def write_spawn(data: Path) -> None:
+    titles = {"fork-exec": "fork, exec", "vfork-exec": "vfork, exec", "fork": "fork, dynamic"}
+    for place, name in enumerate(titles, start=1):
+        write_series(data / "spawn", name, {"total_us": 1e4 / 10**place, "return_us": 1.0})
+    write_meta(data / "spawn", titles, missing="posix_spawn: none here")
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -148,6 +155,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     write_fork(folder, "fork-latency", "fork_us")
     write_fork(folder, "fork-reap", "reap_us")
+    write_spawn(folder)
     write_throughput(folder)
     write_slow_client(folder)
     write_crosscheck(folder)

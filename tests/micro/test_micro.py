@@ -12,79 +12,29 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from micro_support import PATIENCE_S, PROGRAMS, cells, members, rows, run
 
-from conformance.servers import FOLDERS
-
-TREE = Path(__file__).resolve().parents[2]
-COLUMNS = {
-    "fork-latency": ["live", "fork_ns"],
-    "fork-reap": ["remaining", "reap_ns"],
-    "clock-cost": ["cost_ns", "step_ns"],
-}
 FORKING = ["fork-latency", "fork-reap"]
 # An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
 SPARE_USER = 50000 + os.getpid() % 10000
-PATIENCE_S = 60.0
 
 
-@pytest.fixture
-def folder(variant: str, pytestconfig: pytest.Config) -> Path:
-    """Where the programs of a variant are (--build, --variants)."""
-    found = TREE / str(pytestconfig.getoption("--build")) / FOLDERS[variant]
-    if not (found / "fork-latency").exists():
-        pytest.fail(f"{found / 'fork-latency'} is missing: make variants builds it", False)
-    return found
-
-
-def run(
-    command: list[str | Path],
-    before: Callable[[], None] | None = None,
-    user: int | None = None,
-) -> tuple[int, str, str]:
-    """Runs a program in a session of its own, so that what it leaves behind can be found."""
-    child = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=before,
-        user=user,
-    )
-    out, err = child.communicate(timeout=PATIENCE_S)
-    assert members(child.pid) == []
-    return child.returncode, out, err
-
-
-def members(session: int) -> list[int]:
-    """The living processes of a session; a zombie no longer lives."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        if int(after_name[3]) == session and after_name[0] not in "ZX":
-            found.append(int(pid))
-    return found
-
-
-def rows(text: str) -> list[list[float]]:
-    return [[float(cell) for cell in line.split("\t")] for line in text.splitlines()[1:]]
-
-
-@pytest.mark.parametrize("program", COLUMNS)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_prints_a_header_and_one_row_a_sample(folder: Path, program: str) -> None:
-    status, out, err = run([folder / program, "-n", "50"])
+    columns, arguments, count = PROGRAMS[program]
+    status, out, err = run([folder / program, "-n", "50", *arguments])
     assert (status, err) == (0, "")
-    assert out.splitlines()[0].split("\t") == COLUMNS[program]
-    samples = rows(out)
-    assert len(samples) == 50
-    assert all(len(row) == 2 and row[1] > 0 for row in samples)
+    assert out.splitlines()[0].split("\t") == columns
+    samples = cells(out)
+    assert len(samples) == count
+    for row in samples:
+        assert len(row) == len(columns)
+        times = [float(cell) for name, cell in zip(columns, row, strict=True) if "_ns" in name]
+        assert min(times, default=1.0) > 0
 
 
 def test_live_counts_up_and_remaining_counts_down(folder: Path) -> None:
@@ -101,19 +51,26 @@ def test_clock_costs_less_than_a_fork(folder: Path) -> None:
     assert 1 <= cost < fork
 
 
-@pytest.mark.parametrize("program", COLUMNS)
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize(
     "arguments",
-    [*(["-n", text] for text in ("0", "-5", "12x", "", "9" * 30, " 5")), ["-n"], ["-x"], ["5"]],
+    [*(["-n", text] for text in ("0", "-5", "12x", "", "9" * 30, " 5")), ["-x"], ["5", "6"]],
 )
 def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
-    status, out, err = run([folder / program, *arguments])
+    status, out, err = run([folder / program, *arguments, *PROGRAMS[program].arguments])
     assert (status, out) == (2, "")
     assert err.startswith(f"usage: {program} [-n ")
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("program", COLUMNS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_option_without_its_number_is_bad_usage(folder: Path, program: str) -> None:
+    status, out, err = run([folder / program, "-n"])
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"usage: {program} [-n ")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_help(folder: Path, program: str) -> None:
     status, out, err = run([folder / program, "-h"])
     assert (status, err) == (0, "")
@@ -121,11 +78,11 @@ def test_help(folder: Path, program: str) -> None:
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize("program", COLUMNS)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_lost_output_is_an_error(folder: Path, program: str) -> None:
     with open("/dev/full", "w") as full:
         child = subprocess.run(
-            [folder / program, "-n", "5"],
+            [folder / program, "-n", "5", *PROGRAMS[program].arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

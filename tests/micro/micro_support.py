@@ -1,0 +1,70 @@
+"""Runs a micro-benchmark and reads what it prints; what all of them have in common."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+PATIENCE_S = 60.0
+
+
+class Program(NamedTuple):
+    """How a program is called beside -n, the columns it prints, and its rows for -n 50."""
+
+    columns: list[str]
+    arguments: tuple[str, ...] = ()
+    rows: int = 50
+
+
+PROGRAMS = {
+    "fork-latency": Program(["live", "fork_ns"]),
+    "fork-reap": Program(["remaining", "reap_ns"]),
+    "clock-cost": Program(["cost_ns", "step_ns"]),
+    "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
+}
+
+
+def run(
+    command: list[str | Path],
+    before: Callable[[], None] | None = None,
+    user: int | None = None,
+) -> tuple[int, str, str]:
+    """Runs a program in a session of its own, so that what it leaves behind can be found."""
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=before,
+        user=user,
+    )
+    out, err = child.communicate(timeout=PATIENCE_S)
+    assert members(child.pid) == []
+    return child.returncode, out, err
+
+
+def members(session: int) -> list[int]:
+    """The living processes of a session; a zombie no longer lives."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended while we looked
+        if int(after_name[3]) == session and after_name[0] not in "ZX":
+            found.append(int(pid))
+    return found
+
+
+def cells(text: str) -> list[list[str]]:
+    """What stands below the header line."""
+    return [line.split("\t") for line in text.splitlines()[1:]]
+
+
+def rows(text: str) -> list[list[float]]:
+    """The same where all are numbers."""
+    return [[float(cell) for cell in line] for line in cells(text)]
