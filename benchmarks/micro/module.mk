@@ -3,7 +3,7 @@
 
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
-PROGRAMS += fork-latency fork-reap clock-cost spawn nothing
+PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create
 fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c $(MICRO_COMMON)
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
@@ -15,3 +15,6 @@ spawn_SRC      := $(addprefix benchmarks/micro/,spawn.c spawn_ways.c resident.c 
                   $(MICRO_COMMON)
 spawn_SRC_any  := benchmarks/micro/spawn_posix.c
 spawn_SRC_diet := benchmarks/micro/spawn_posix_none.c
+
+thread-create_SRC  := $(addprefix benchmarks/micro/,thread-create.c children.c) $(MICRO_COMMON)
+thread-create_LIBS := -pthread

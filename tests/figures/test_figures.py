@@ -156,6 +156,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-latency", "fork_us")
     write_fork(folder, "fork-reap", "reap_us")
     write_spawn(folder)
+    write_fork(folder, "thread-create", "create_us")
     write_throughput(folder)
     write_slow_client(folder)
     write_crosscheck(folder)

@@ -23,6 +23,7 @@ PROGRAMS = {
     "fork-latency": Program(["live", "fork_ns"]),
     "fork-reap": Program(["remaining", "reap_ns"]),
     "clock-cost": Program(["cost_ns", "step_ns"]),
+    "thread-create": Program(["live", "create_ns"]),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
