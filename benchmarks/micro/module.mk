@@ -3,7 +3,7 @@
 
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
-PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create
+PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings
 fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c $(MICRO_COMMON)
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
@@ -18,3 +18,7 @@ spawn_SRC_diet := benchmarks/micro/spawn_posix_none.c
 
 thread-create_SRC  := $(addprefix benchmarks/micro/,thread-create.c children.c) $(MICRO_COMMON)
 thread-create_LIBS := -pthread
+
+FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c children.c) $(MICRO_COMMON)
+fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK_ONCE_SRC)
+fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)

@@ -157,6 +157,8 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-reap", "reap_us")
     write_spawn(folder)
     write_fork(folder, "thread-create", "create_us")
+    write_fork(folder, "fork-memory", "fork_us")
+    write_fork(folder, "fork-mappings", "fork_ms")
     write_throughput(folder)
     write_slow_client(folder)
     write_crosscheck(folder)

@@ -24,6 +24,10 @@ PROGRAMS = {
     "fork-reap": Program(["remaining", "reap_ns"]),
     "clock-cost": Program(["cost_ns", "step_ns"]),
     "thread-create": Program(["live", "create_ns"]),
+    "fork-memory": Program(["mib", "fork_ns", "total_ns", "error"], ("-r", "2", "small"), 100),
+    "fork-mappings": Program(
+        ["mappings", "fork_ns", "total_ns", "error"], ("-m", "20", "touched"), 550
+    ),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
