@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -22,25 +23,8 @@ static struct connection all = {.next = &all, .previous = &all}; /* the list's h
 static int live;
 
 /* Written before there are threads, and only read from then on. */
-static sigset_t stop_signals;
-static int max_live, listening;
-
-/* A signal goes to any thread that does not block it, and interrupts that one alone. So all block
- * it, and this one asks for it: no handler, and all that a handler must not do is allowed here. */
-static void *wait_for_stop(void *arg)
-{
-    int signum;
-
-    (void)arg;
-    sigwait(&stop_signals, &signum);
-    pthread_mutex_lock(&lock);
-    stopping = true;
-    shutdown(listening, SHUT_RD);
-    for (struct connection *conn = all.next; conn != &all; conn = conn->next)
-        shutdown(conn->fd, SHUT_RD);
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
+static sigset_t handled; /* the signals with handlers */
+static int max_live;
 
 /* Detached: nobody will ask how it ended, so nothing of it stays behind. */
 static int set_attributes(void)
@@ -53,49 +37,69 @@ static int set_attributes(void)
     return errno == 0 ? 0 : -1;
 }
 
+/* connections_end() knows when to end, and the end of main is that of the other threads. */
+static void on_grace_over(int signum)
+{
+    (void)signum;
+}
+
 void connections_init(int most)
 {
     max_live = most > 0 ? most : DEFAULT_MOST;
     if (set_attributes() < 0)
         die_errno("attributes of threads");
-    sigemptyset(&stop_signals);
-    sigaddset(&stop_signals, SIGTERM);
-    sigaddset(&stop_signals, SIGINT);
-    errno = pthread_sigmask(SIG_BLOCK, &stop_signals, NULL); /* threads inherit it */
-    if (errno != 0)
-        die_errno("pthread_sigmask");
+    stop_handle(SIGALRM, on_grace_over);
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGALRM);
+    sigaddset(&handled, SIGTERM);
+    sigaddset(&handled, SIGINT);
 }
 
-void connections_stop_on_signals(int listen_fd)
+void connections_hold(void)
 {
-    pthread_t thread;
+    pthread_sigmask(SIG_BLOCK, &handled, NULL);
+}
 
-    listening = listen_fd;
-    errno = pthread_create(&thread, &detached, wait_for_stop, NULL);
-    if (errno != 0)
-        die_errno("pthread_create");
+void connections_release(void)
+{
+    pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
+}
+
+/* Returns whether there is room for one more; if not, the server is to stop. */
+static bool wait_for_room(void)
+{
+    struct timespec end;
+
+    /* The handler of a signal must not touch a condition variable, so it cannot wake us: we look
+     * once a second whether it was there. */
+    while (live >= max_live && !stopping) {
+        clock_gettime(CLOCK_REALTIME, &end); /* the clock it goes by; it cannot fail here */
+        end.tv_sec++;
+        pthread_cond_timedwait(&removed, &lock, &end);
+    }
+    return live < max_live;
 }
 
 struct connection *connections_add(int fd, const struct options *o)
 {
     struct connection *conn = malloc(sizeof *conn);
 
-    if (conn == NULL) {
+    if (conn == NULL)
         warn_errno("malloc");
-        serve_refusal(fd);
-        close(fd);
-        return NULL;
-    }
     pthread_mutex_lock(&lock);
-    while (live >= max_live)
-        pthread_cond_wait(&removed, &lock);
-    *conn = (struct connection){fd, o, all.next, &all};
-    conn->next->previous = conn->previous->next = conn;
-    live++;
-    if (stopping) /* the list was gone through before this one was in it */
-        shutdown(fd, SHUT_RD);
+    bool taken = conn != NULL && wait_for_room();
+    if (taken) {
+        *conn = (struct connection){fd, o, all.next, &all};
+        conn->next->previous = conn->previous->next = conn;
+        live++;
+    }
     pthread_mutex_unlock(&lock);
-    return conn;
+    if (taken)
+        return conn;
+    serve_refusal(fd);
+    close(fd);
+    free(conn);
+    return NULL;
 }
 
 void connections_remove(struct connection *conn)
@@ -110,14 +114,20 @@ void connections_remove(struct connection *conn)
     free(conn);
 }
 
+/* Looks a hundred times a second: it is done once, so nobody has to wake us. (And a thread of
+ * dietlibc that wakes us while we end can make its exit() crash.) */
 void connections_end(void)
 {
-    struct timespec end;
+    const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+    int left = 1;
 
-    clock_gettime(CLOCK_REALTIME, &end); /* the clock that pthread_cond_timedwait() goes by */
-    end.tv_sec += STOP_GRACE;
-    pthread_mutex_lock(&lock);
-    while (live > 0 && pthread_cond_timedwait(&removed, &lock, &end) == 0)
-        continue;
-    pthread_mutex_unlock(&lock);
+    for (int moments = 0; left > 0 && moments < STOP_GRACE * 100; moments++) {
+        pthread_mutex_lock(&lock);
+        for (struct connection *conn = all.next; conn != &all; conn = conn->next)
+            shutdown(conn->fd, SHUT_RD);
+        left = live;
+        pthread_mutex_unlock(&lock);
+        if (left > 0)
+            nanosleep(&moment, NULL);
+    }
 }

@@ -1,6 +1,6 @@
 /*
- * connections.h: what the threads of a server share: the list of its connections. With it one
- * thread can wake all others when the server is told to stop, and main can wait for them.
+ * connections.h: what the threads of a server share: the list of its connections. With it the
+ * main thread can wake all others when the server is told to stop, and wait for them.
  */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
@@ -18,27 +18,24 @@ struct connection {
 /* For threads that nobody will join, with a stack that serve_client() fits into. */
 extern pthread_attr_t detached;
 
-/*
- * Before the first thread and before the socket listens: at most `most` connections from here on (0
- * means a default), and SIGTERM and SIGINT are blocked in all threads. A failure ends the program.
- */
+/* After stop_on_signals() and before the first thread: at most `most` connections from here on; 0
+ * means a default. A failure ends the program. */
 void connections_init(int most);
 
-/*
- * Starts the thread that waits for these signals. Then it sets `stopping` and shuts the listening
- * socket and all connections for reading: accept() fails, recv() returns 0, and what is still to be
- * sent is sent. A failure ends the program.
- */
-void connections_stop_on_signals(int listen_fd);
+/* Around pthread_create(): a thread inherits what is blocked, so signals come to main alone
+ * and interrupt nobody else. */
+void connections_hold(void);
+void connections_release(void);
 
 /* Takes fd over and returns its connection, after waiting while there are too many of them. Without
- * memory it tells the client, closes fd and returns NULL. */
+ * memory, or if the signal to stop ends the wait, it tells the client, closes fd, returns NULL. */
 struct connection *connections_add(int fd, const struct options *o);
 
 /* Closes the connection and frees it. */
 void connections_remove(struct connection *conn);
 
-/* Waits until the last connection is gone, or STOP_GRACE seconds are over. */
+/* After the signal to stop: shuts all connections for reading, so that a recv() that sleeps returns
+ * 0, and waits until the last is gone, at most STOP_GRACE seconds. */
 void connections_end(void);
 
 #endif

@@ -37,8 +37,11 @@ static void start_thread(int fd, const struct options *o)
 
     if (conn == NULL)
         return;
-    errno = pthread_create(&thread, &detached, serve, conn);
-    if (errno != 0) { /* EAGAIN: this client is told, the server goes on */
+    connections_hold();
+    int error = pthread_create(&thread, &detached, serve, conn);
+    connections_release();
+    if (error != 0) { /* EAGAIN: this client is told, the server goes on */
+        errno = error;
         warn_errno("pthread_create");
         serve_refusal(fd);
         connections_remove(conn);
@@ -63,9 +66,10 @@ int main(int argc, char **argv)
     struct options o;
 
     options_parse(&o, argc, argv, "a web server with a thread for each connection");
+    stop_on_signals();
     connections_init(o.workers);
     int listen_fd = tcp_listen(&o);
-    connections_stop_on_signals(listen_fd);
+    stop_wakes(listen_fd, -1);
     accept_loop(listen_fd, &o);
     connections_end();
     return EXIT_SUCCESS;

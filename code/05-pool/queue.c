@@ -8,7 +8,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t not_full = PTHREAD_COND_INITIALIZER;
 static struct connection **ring;
 static int size, first, waiting; /* ring[first], and waiting - 1 after it, round the end */
 static bool closed;
@@ -21,13 +20,9 @@ void queue_init(int most)
         die_errno("calloc");
 }
 
-/* while and not if: between the signal and the lock another thread may have been faster, and a wait
- * may end without any signal. */
 void queue_put(struct connection *conn)
 {
     pthread_mutex_lock(&lock);
-    while (waiting == size)
-        pthread_cond_wait(&not_full, &lock);
     ring[(first + waiting) % size] = conn;
     waiting++;
     pthread_cond_signal(&not_empty);
@@ -39,13 +34,14 @@ struct connection *queue_take(void)
     struct connection *conn = NULL;
 
     pthread_mutex_lock(&lock);
+    /* while and not if: between the signal and the lock another thread may have been faster, and a
+     * wait may end without any signal. */
     while (waiting == 0 && !closed)
         pthread_cond_wait(&not_empty, &lock);
     if (waiting > 0) {
         conn = ring[first];
         first = (first + 1) % size;
         waiting--;
-        pthread_cond_signal(&not_full);
     }
     pthread_mutex_unlock(&lock);
     return conn;

@@ -1,16 +1,16 @@
 /*
- * queue.h: connections that are accepted and not yet served: a bounded queue between the thread
- * that accepts and those that serve.
+ * queue.h: connections that are accepted and not yet served: a queue between the thread that
+ * accepts and those that serve. connections_add() is what bounds it.
  */
 #ifndef QUEUE_H
 #define QUEUE_H
 
 #include "04-threads/connections.h"
 
-/* For `most` connections. A failure ends the program. */
+/* Room for `most` connections, as many as there can be. A failure ends the program. */
 void queue_init(int most);
 
-/* Appends conn, after waiting while the queue is full. */
+/* Appends conn. */
 void queue_put(struct connection *conn);
 
 /* Returns the oldest, after waiting while there is none; NULL when it is closed and empty. */

@@ -42,11 +42,13 @@ static void start_threads(int count)
 {
     pthread_t thread;
 
+    connections_hold();
     for (int i = 1; i <= count; i++) {
         errno = pthread_create(&thread, &detached, serve, NULL);
         if (errno != 0) /* nobody is being served yet: whoever asked for so many has to know */
             die_errno("pthread_create, thread %d of %d", i, count);
     }
+    connections_release();
 }
 
 static void accept_loop(int listen_fd, const struct options *o)
@@ -70,10 +72,11 @@ int main(int argc, char **argv)
 
     options_parse(&o, argc, argv, "a web server with a fixed number of threads");
     o.workers = o.workers > 0 ? o.workers : DEFAULT_THREADS;
+    stop_on_signals();
     connections_init(2 * o.workers); /* one for each thread, and as many in the queue */
-    queue_init(o.workers);
+    queue_init(2 * o.workers);
     int listen_fd = tcp_listen(&o);
-    connections_stop_on_signals(listen_fd);
+    stop_wakes(listen_fd, -1);
     start_threads(o.workers);
     accept_loop(listen_fd, &o);
     connections_end();

@@ -98,6 +98,11 @@ class Target:
     def name(self) -> str:
         return self.model.slug
 
+    @property
+    def spare_threads(self) -> int:
+        """ThreadSanitizer and dietlibc start one of their own, with the first of the program."""
+        return int(self.model.threaded and self.variant in ("tsan", "diet"))
+
 
 @dataclass
 class Launch:
@@ -132,7 +137,7 @@ class Holdings:
 
     descriptors: int  #: of all its processes
     children: int
-    threads: int  #: of its first process
+    threads: int  #: of its first process, or of all if they are its threads
 
 
 def die_with_parent() -> list[str]:
@@ -185,11 +190,15 @@ class Server:
         """Those that are there before any connection; or as many as a limit lets be there."""
         model, options = self.target.model, list(self.launch.options)
         workers = int(options[options.index("-w") + 1]) if "-w" in options else model.workers
-        if model.threaded:  # main, the thread that waits for signals, and the workers
-            expected = 2 + (workers if model.workers else 0)
-            wait_until(lambda: proc.threads(self.pid) >= expected, self.patience.limit)
-        elif model.workers:
-            wait_until(lambda: len(self.children()) >= workers, self.patience.limit)
+        if not model.workers:
+            return
+        wanted = Holdings(0, 0, workers + 1) if model.threaded else Holdings(0, workers, 0)
+
+        def there() -> bool:
+            found = self.holdings()
+            return found.children >= wanted.children and found.threads >= wanted.threads
+
+        wait_until(there, self.patience.limit)
 
     def _first_line(self) -> str:
         assert self.process.stdout is not None
@@ -249,6 +258,10 @@ class Server:
         return [self.pid, *self.children()]
 
     def holdings(self) -> Holdings:
+        if self.target.model.threaded:
+            # dietlibc's threads are processes with memory and descriptors in common
+            threads = sum(proc.threads(pid) for pid in proc.session(self.pid))
+            return Holdings(len(proc.descriptors(self.pid)), 0, threads)
         children = self.children()
         descriptors = sum(len(proc.descriptors(pid)) for pid in (self.pid, *children))
         return Holdings(descriptors, len(children), proc.threads(self.pid))
@@ -274,7 +287,7 @@ class Server:
             spare = self.target.model.kept_descriptors
             return (
                 now.children <= self.base.children
-                and now.threads <= self.base.threads
+                and now.threads <= self.base.threads + self.target.spare_threads
                 and now.descriptors <= self.base.descriptors + spare
             )
 
