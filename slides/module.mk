@@ -25,8 +25,8 @@ endif
 slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45|lecture90|course
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
-schedule: ## minutes of every section and track of the deck; fails above the track's limit
-	$(Q)$(PYTHON) slides/schedule.py
+schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
+	$(Q)$(PYTHON) slides/schedule.py . $(TRACK)
 
 $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
 	@mkdir -p $(@D)

@@ -64,8 +64,8 @@ class Small:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
-    def run(self, program: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(ROOT / program), str(self.root)]
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(ROOT / program), str(self.root), *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     def lint(self) -> str:
@@ -239,6 +239,32 @@ def test_schedule_adds_up(small: Small) -> None:
     assert ["Title", "1", "min", "(1)", "3.5", "min", "(2)"] in rows
     assert ["Sum", "1", "min", "(1)", "3.5", "min", "(2)"] in rows
     assert ["Limit", "45", "min", "90", "min"] in rows
+
+
+MORE = (
+    '\n## More {#more minutes=2.5 track="course"}\n'
+    '\n## Both {#both minutes=3 track="talk45 course"}\n'
+)
+
+
+def test_schedule_of_a_track_says_when_a_slide_begins(small: Small) -> None:
+    small.write("slides/01-one.md", SLIDE + MORE)
+    orders = {
+        track: [
+            line.split() for line in small.run("slides/schedule.py", track).stdout.splitlines()[2:]
+        ]
+        for track in ("talk45", "course")
+    }
+    assert orders["talk45"] == [["0", "1", "Title"], ["1", "3", "Both"], ["4", "end"]]
+    assert orders["course"] == [
+        ["0", "1", "Title"], ["1", "2.5", "More"], ["3.5", "3", "Both"], ["6.5", "end"],
+    ]  # fmt: skip
+
+
+def test_schedule_of_an_unknown_track_names_the_known(small: Small) -> None:
+    done = small.run("slides/schedule.py", "talk4")
+    assert done.returncode == 1
+    assert done.stderr == 'schedule: there is no track "talk4"; known: talk45, course\n'
 
 
 @pytest.mark.parametrize(("minutes", "status"), [("44", 0), ("44.5", 1)])
