@@ -34,7 +34,14 @@ pandoc_form = $(PANDOC) -f markdown --lua-filter=$(PANDOC_DIR)/form.lua -M form=
 pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=preserve \
             -V booktitle="The Quest for a Good Web Server"
 
-.PHONY: book lint-book export figures weave-always
+# On paper: headless Chromium prints the one-file pages (print.py). Nothing of it is taken from the network.
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+PDF      := $(BUILD)/pdf
+PRINT    := $(addprefix $(PANDOC_DIR)/,print.py chromium.py)
+# $(call print_page,page?query): prints it as the target.
+print_page = mkdir -p $(@D) && $(PYTHON) $(PANDOC_DIR)/print.py $(CHROMIUM) '$(1)' $@
+
+.PHONY: book pdf lint-book export figures weave-always
 weave-always:
 
 ifeq ($(PANDOC),)
@@ -43,6 +50,7 @@ else ifeq ($(BOOK_PAGES),)
 BOOK_SKIP := chapters/ holds no chapter yet
 else
 BOOK_ALL  := $(BOOK_HTML) $(addprefix $(BOOK)/,search-index.js book.html book.epub)
+PDF_ALL   := $(PDF)/book.pdf
 endif
 
 book: $(BOOK_ALL) ## the book: build/book/index.html, book.html (one file), book.epub
@@ -94,6 +102,7 @@ $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.part && mv -f $@.part $@
 
 $(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,page.html book.css code.css book.js book.yaml) $(WEAVE)/labels.tsv
+	$(Q)mkdir -p $(@D)
 	$(call say,BOOK,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_page) $(PANDOC_EMBED) --resource-path=$(BUILD):$(PANDOC_DIR) /dev/null)
 
@@ -101,6 +110,10 @@ $(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css
 	$(call say,EPUB,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
 	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --resource-path=$(BUILD) /dev/null)
+
+$(PDF)/book.pdf: $(BOOK)/book.html $(PRINT)
+	$(call say,PDF,$@)
+	$(Q)$(call print_page,$<)
 
 -include $(wildcard $(BOOK_WOVEN:.json=.d))
 

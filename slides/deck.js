@@ -1,6 +1,14 @@
 // Starts reveal.js, and lights up listings step by step: a listing with data-steps is followed by
 // one invisible fragment for each step, and shows the step of the last visible one.
+//
+//   deck.html?view=print           a page for each slide
+//   deck.html?view=print&handout   the same, each slide with its minutes and notes, on A4
 "use strict";
+
+const query = new URLSearchParams(location.search);
+const printing = query.get("view") === "print" || query.has("print-pdf");
+// Whoever prints by a program (chapters/pandoc/print.py) has to wait: the pages come after the load event.
+if (printing) document.documentElement.dataset.printing = "wait";
 
 function showStep(listing) {
   let step = 0;
@@ -18,6 +26,38 @@ function showSteps() {
   for (const listing of document.querySelectorAll(".listing[data-steps]")) showStep(listing);
 }
 
+// Stands after the page size that reveal.js puts into the document, and wins; a named page would not.
+const PAPER = "@page { size: A4; margin: 16mm 18mm 14mm; }";
+
+// A sheet for each page that reveal.js has made: when the slide comes, the slide, what to say.
+function makeHandout() {
+  const pages = [...document.querySelectorAll(".pdf-page")];
+  let section = "";
+  let minute = 0;
+  document.documentElement.classList.add("handout");
+  document.head.append(Object.assign(document.createElement("style"), { textContent: PAPER }));
+  for (const [index, page] of pages.entries()) {
+    const slide = page.querySelector("section");
+    if (slide.matches(".level1, .title-slide")) section = slide.querySelector("h1").textContent;
+    const start = minute;
+    minute = Math.round(100 * (minute + Number(slide.dataset.minutes))) / 100;
+    const sheet = document.createElement("div");
+    sheet.className = "sheet";
+    sheet.innerHTML = '<p class="when"><span></span><span></span></p><div class="frame"></div>';
+    const [name, time] = sheet.querySelectorAll("span");
+    name.textContent = section;
+    time.textContent = `slide ${index + 1} of ${pages.length} · ${slide.dataset.minutes} min (minute ${start} to ${minute})`;
+    page.replaceWith(sheet);
+    sheet.querySelector(".frame").append(page);
+    sheet.append(...slide.querySelectorAll("aside.notes"));
+  }
+}
+
+Reveal.on("pdf-ready", () => {
+  if (query.has("handout")) makeHandout();
+  document.documentElement.dataset.printing = "ready";
+});
+
 for (const event of ["ready", "slidechanged", "fragmentshown", "fragmenthidden"]) {
   Reveal.on(event, showSteps);
 }
@@ -25,7 +65,7 @@ for (const event of ["ready", "slidechanged", "fragmentshown", "fragmenthidden"]
 Reveal.initialize({
   width: 1280,
   height: 720,
-  margin: 0.02,
+  margin: printing ? 0 : 0.02,
   center: false,
   hash: true,
   navigationMode: "linear",
@@ -34,6 +74,7 @@ Reveal.initialize({
   transition: "none",
   backgroundTransition: "none",
   pdfSeparateFragments: false,
+  pdfMaxPagesPerSlide: 1,
   scrollActivationWidth: 0,
   plugins: [RevealNotes, RevealSearch, RevealZoom],
 });

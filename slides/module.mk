@@ -1,5 +1,6 @@
 # The deck: one HTML file with everything in it. reveal.js is pinned (make deps puts it into build/node): 6.x moved its
-# plug-ins, and a deck that does not find one is a blank page. TRACK=talk45 keeps the slides of that track (slides/tracks.toml).
+# plug-ins, and a deck that does not find one is a blank page. TRACK=talk45 keeps the slides of that track (slides/tracks.toml),
+# in whatever is made of them: deck, schedule, PDF.
 
 REVEAL_VERSION := 5.2.1
 REVEAL       := $(BUILD)/node/node_modules/reveal.js
@@ -10,7 +11,9 @@ SLIDES       := $(BUILD)/slides
 SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(addprefix slides/,template.html theme.css deck.js) $(PANDOC_DIR)/code.css
+SLIDE_STYLE  := $(addprefix slides/,template.html theme.css print.css deck.js) $(PANDOC_DIR)/code.css
+
+DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
 .PHONY: slides schedule
 
@@ -20,6 +23,7 @@ else ifeq ($(SLIDE_PARTS),)
 SLIDES_SKIP := slides/ holds no slide yet
 else
 SLIDES_ALL  := $(DECK)
+PDF_ALL     += $(DECK_PDF)
 endif
 
 slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45|lecture90|course
@@ -27,6 +31,23 @@ slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45|lectur
 
 schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
 	$(Q)$(PYTHON) slides/schedule.py . $(TRACK)
+
+ifeq ($(CHROMIUM),)
+PDF_SKIP := Chromium is not installed (apt-get install chromium)
+PDF_ALL  :=
+else ifeq ($(PANDOC),)
+PDF_SKIP := $(SLIDES_SKIP)
+endif
+
+pdf: $(PDF_ALL) ## on paper: build/pdf/book.pdf, deck.pdf, deck-notes.pdf; TRACK=talk45
+	@$(if $(PDF_SKIP),echo "SKIP pdf: $(PDF_SKIP)",:)
+
+# Where reveal.js is missing, the rule of the deck has said so.
+$(DECK_PDF): query = ?view=print$(if $(filter %-notes.pdf,$@),&handout)
+$(DECK_PDF): $(DECK) $(PRINT)
+	$(Q)[ -e $< ] || exit 0; \
+	$(if $(Q),printf '  %-8s %s\n' PDF $@;) \
+	$(call print_page,$<$(query))
 
 $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
 	@mkdir -p $(@D)

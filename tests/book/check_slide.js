@@ -1,6 +1,6 @@
-// Runs in the deck, on the slide that is shown; returns a line for each fault. A slide is 1280 x 720 in
-// its own units, whatever the window; the foot lies in the lowest 40.
-const slide = Reveal.getCurrentSlide();
+// Runs in the deck, on the slide that is shown or given; returns a line for each fault. A slide is
+// 1280 x 720 in its own units, whatever the window; the foot lies in the lowest 40.
+const slide = arguments[0] ?? Reveal.getCurrentSlide();
 const problems = [];
 const box = slide.getBoundingClientRect();
 const scale = box.width / 1280;

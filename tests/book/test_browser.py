@@ -52,6 +52,22 @@ def test_slides(driver: Any, site: Path) -> None:
     ] == []
 
 
+def test_slides_fit_their_pages(driver: Any, site: Path) -> None:
+    """The print view, whose layout is not that of the screen."""
+    check = "const check = function () {" + browser.CHECK_SLIDE + "};"
+    each = (
+        "return [...document.querySelectorAll('.pdf-page > section')].flatMap("
+        "(slide) => check(slide).map((problem) => `#/${slide.id}: ${problem}`));"
+    )
+    ready = "return document.documentElement.dataset.printing === 'ready';"
+    for deck in decks_of(site):
+        driver.get(f"{deck.as_uri()}?view=print")
+        assert browser.wait_until(lambda: driver.execute_script(ready))
+        assert driver.execute_script("return document.querySelectorAll('.pdf-page').length;") > 3
+        assert driver.execute_script(check + each) == [], deck.name
+        assert browser.console_errors(driver) == []
+
+
 def colours(driver: Any) -> tuple[str, str]:
     style = "const style = getComputedStyle(document.body);"
     background, text = driver.execute_script(style + "return [style.backgroundColor, style.color];")

@@ -14,7 +14,7 @@ FILTERS = ROOT / "chapters" / "pandoc"
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
 REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
-SHARED_SLIDES = ["module.mk", "template.html", "theme.css", "deck.js", "tracks.toml"]
+SHARED_SLIDES = ["module.mk", "template.html", "theme.css", "print.css", "deck.js", "tracks.toml"]
 # Pass 1 of the same text gives the same rows.
 COLLECTED: dict[tuple[str, str], subprocess.CompletedProcess[str]] = {}
 Done = subprocess.CompletedProcess[str]
