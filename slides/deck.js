@@ -1,6 +1,7 @@
 // Starts reveal.js, and lights up listings step by step: a listing with data-steps is followed by
 // one invisible fragment for each step, and shows the step of the last visible one.
 //
+//   deck.html?speaker              opens the speaker view (S does it too)
 //   deck.html?view=print           a page for each slide
 //   deck.html?view=print&handout   the same, each slide with its minutes and notes, on A4
 "use strict";
@@ -53,9 +54,26 @@ function makeHandout() {
   }
 }
 
+// The window is the browser's to refuse when nobody has pressed a key: then the key is named.
+function openSpeakerView() {
+  try {
+    Reveal.getPlugin("notes").open();
+  } catch (error) {
+    const hint = document.createElement("p");
+    hint.className = "speaker-hint";
+    hint.textContent = "The browser has kept the speaker view from opening: press S.";
+    document.body.append(hint);
+    addEventListener("keydown", () => hint.remove(), { once: true });
+  }
+}
+
 Reveal.on("pdf-ready", () => {
   if (query.has("handout")) makeHandout();
   document.documentElement.dataset.printing = "ready";
+});
+// The speaker view shows the deck by the same address, with "receiver" in it.
+Reveal.on("ready", () => {
+  if (query.has("speaker") && !query.has("receiver")) openSpeakerView();
 });
 
 for (const event of ["ready", "slidechanged", "fragmentshown", "fragmenthidden"]) {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from book import browser
+from book.present import presented
 from book.tree import ROOT, Tree
 
 
@@ -187,6 +190,79 @@ def test_speaker_view_shows_notes(deck: Any) -> None:
         assert "Pacing" in text(".pacing-title")
     finally:
         deck.execute_script("window.speaker?.close();")
+
+
+SPEAKER = """
+const open = window.open;
+window.open = (...rest) => window.speaker = open(...rest);
+Reveal.slide(0, 0);
+"""
+LISTEN = """
+window.heard = [];
+window.speaker.addEventListener("message", (event) => window.heard.push(event.data));
+"""
+HEARD = """
+return (window.heard || []).map((text) => JSON.parse(text))
+  .filter((data) => data.namespace === "reveal" && data.eventName === arguments[0])
+  .map((data) => [data.state.indexh, data.state.indexv]);
+"""
+PRESS = """
+const press = new window.speaker.KeyboardEvent("keydown", { keyCode: arguments[0], bubbles: true });
+window.speaker.document.dispatchEvent(press);
+"""
+HERE = "const at = Reveal.getIndices(); return [at.h, at.v];"
+LEFT = 37
+
+
+@pytest.mark.parametrize("way", ["file", "http"])
+def test_speaker_view_and_deck_follow_each_other(
+    driver: Any, built: Tree, reveal: None, way: str
+) -> None:
+    """From the one file, and over `make present`: both have to work, with no network."""
+    deck = built.path / "build/slides/deck.html"
+    with contextlib.ExitStack() as stack:
+        base = stack.enter_context(presented(built, deck)) if way == "http" else deck.as_uri()
+        browser.resize(driver, 1280, 720)
+        driver.get(base)
+        assert browser.started(driver)
+        driver.execute_script(SPEAKER)
+        stack.callback(driver.execute_script, "window.speaker?.close();")
+        driver.find_element("css selector", "body").send_keys("s")
+        assert browser.wait_until(lambda: driver.execute_script("return !!window.speaker;"))
+        driver.execute_script(LISTEN)
+        assert browser.wait_until(lambda: driver.execute_script(HEARD, "ready"))
+        driver.execute_script("Reveal.slide(0, 1);")
+        assert browser.wait_until(lambda: [0, 1] in driver.execute_script(HEARD, "slidechanged"))
+        time.sleep(1)  # The speaker view holds back what comes within half a second.
+        driver.execute_script(PRESS, LEFT)
+        assert browser.wait_until(lambda: driver.execute_script(HERE) == [0, 0])
+
+
+def test_speaker_address_opens_the_view(driver: Any, built: Tree, reveal: None) -> None:
+    before = set(driver.window_handles)
+    driver.get((built.path / "build/slides/deck.html").as_uri() + "?speaker")
+    assert browser.started(driver)
+    assert browser.wait_until(lambda: len(set(driver.window_handles) - before) == 1)
+    keep = driver.current_window_handle
+    for handle in set(driver.window_handles) - before:
+        driver.execute_cdp_cmd("Target.closeTarget", {"targetId": handle})
+    driver.switch_to.window(keep)
+
+
+def test_refused_speaker_view_leaves_the_deck_and_a_hint(
+    driver: Any, built: Tree, reveal: None
+) -> None:
+    refuse = {"source": "window.open = () => null;"}
+    script = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", refuse)
+    try:
+        driver.get((built.path / "build/slides/deck.html").as_uri() + "?speaker")
+        assert browser.started(driver)
+        hint = "return document.querySelector('.speaker-hint')?.textContent ?? '';"
+        assert browser.wait_until(lambda: "press S" in driver.execute_script(hint))
+        driver.execute_script("Reveal.slide(0, 1);")
+        assert driver.execute_script(HERE) == [0, 1]
+    finally:
+        driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
 
 
 # ---- the checks themselves: each fault is found
