@@ -21,10 +21,10 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
 )
 PRINT = ROOT / "chapters/pandoc/print.py"
-# Margins of slides/deck.js and chapters/pandoc/book.css, in points. In the book's bottom margin
-# stands the number of the page, 24 mm high.
+# What slides/print.css, slides/deck.js and chapters/pandoc/book.css leave white, in points. In the
+# bottom margin of the book, 24 mm, stands the number of the page.
 MM = 72 / 25.4
-DECK = paper.Edges(right=2, bottom=2)
+DECK = paper.Edges(left=15, top=20, right=12, bottom=2)
 NOTES = paper.Edges(left=18 * MM, right=18 * MM, top=16 * MM, bottom=14 * MM)
 BOOK = paper.Edges(left=22 * MM, right=22 * MM, bottom=8 * MM)
 
