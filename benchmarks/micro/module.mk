@@ -22,3 +22,6 @@ thread-create_LIBS := -pthread
 FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c children.c) $(MICRO_COMMON)
 fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK_ONCE_SRC)
 fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
+
+PROGRAMS += sched-switch
+sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) $(MICRO_COMMON)

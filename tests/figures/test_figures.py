@@ -118,6 +118,14 @@ def write_slow_client(data: Path) -> None:
     write_meta(data / "slow-client", titles)
 
 
+def write_sched_switch(data: Path) -> None:
+    titles = {"ring": "all in the ring", "asleep": "others asleep", "busy": "others busy"}
+    for place, name in enumerate(titles):
+        levels = {"handover_us": 9 - 2.5 * place, "pipe_us": 0.8}
+        write_series(data / "sched-switch", name, levels)
+    write_meta(data / "sched-switch", titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -163,6 +171,7 @@ def data(tmp_path: Path) -> Path:
     write_slow_client(folder)
     write_crosscheck(folder)
     write_timeline(folder)
+    write_sched_switch(folder)
     return folder
 
 

@@ -207,6 +207,13 @@ def test_every_probe_answers_with_a_reason() -> None:
         assert answer.ok or answer.reason
 
 
+def test_many_processes_need_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MANY", raising=False)
+    assert not needs.many().ok
+    monkeypatch.setenv("MANY", "1")
+    assert needs.many().ok
+
+
 # ---- progress -----------------------------------------------------------------------------------
 
 

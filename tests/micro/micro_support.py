@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 PATIENCE_S = 60.0
+# An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
+SPARE_USER = 50000 + os.getpid() % 10000
 
 
 class Program(NamedTuple):
@@ -28,6 +30,7 @@ PROGRAMS = {
     "fork-mappings": Program(
         ["mappings", "fork_ns", "total_ns", "error"], ("-m", "20", "touched"), 550
     ),
+    "sched-switch": Program(["handover_ns", "pipe_ns"]),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
@@ -73,3 +76,9 @@ def cells(text: str) -> list[list[str]]:
 def rows(text: str) -> list[list[float]]:
     """The same where all are numbers."""
     return [[float(cell) for cell in line] for line in cells(text)]
+
+
+def is_mapped(user: int) -> bool:
+    """Whether that id exists in this user namespace: a rootless container has few."""
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(int(first) <= user < int(first) + int(count) for first, _, count in ranges)

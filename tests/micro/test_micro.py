@@ -16,11 +16,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from micro_support import PATIENCE_S, PROGRAMS, cells, members, rows, run
+from micro_support import (
+    PATIENCE_S,
+    PROGRAMS,
+    SPARE_USER,
+    cells,
+    is_mapped,
+    members,
+    rows,
+    run,
+)
 
 FORKING = ["fork-latency", "fork-reap"]
-# An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
-SPARE_USER = 50000 + os.getpid() % 10000
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -102,12 +109,6 @@ def test_inherited_signal_settings_do_not_matter(folder: Path, program: str) -> 
 
     status, out, err = run([folder / program, "-n", "10"], before=ignore)
     assert (status, err, len(rows(out))) == (0, "", 10)
-
-
-def is_mapped(user: int) -> bool:
-    """Whether that id exists in this user namespace: a rootless container has few."""
-    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return any(int(first) <= user < int(first) + int(count) for first, _, count in ranges)
 
 
 @pytest.fixture

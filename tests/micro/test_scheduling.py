@@ -1,0 +1,108 @@
+"""The micro-benchmarks about the scheduler: who is there beside, and that all of them end.
+
+Run: python3 -m pytest tests/micro -k scheduling --variants=glibc,diet   (after `make variants`)
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from micro_support import PATIENCE_S, SPARE_USER, is_mapped, members, rows, run
+
+# Each with everything it can have beside it.
+BESIDE = {"sched-switch": ["-r", "6", "-a", "5", "-b", "2"]}
+PRESENT = {"sched-switch": 1 + 5 + 7 + 2}  # processes of such a run, itself one of them
+
+
+@pytest.mark.parametrize("program", BESIDE)
+def test_prints_the_same_with_others_beside(folder: Path, program: str) -> None:
+    status, out, err = run([folder / program, "-n", "3", *BESIDE[program]])
+    assert (status, err) == (0, "")
+    assert len(rows(out)) == 3
+    assert all(cell > 0 for row in rows(out) for cell in row)
+
+
+def test_a_change_of_process_is_no_less_than_its_pipe(folder: Path) -> None:
+    """Both are in one run: catches a ring that does not go round, or a wrong divisor."""
+    samples = rows(run([folder / "sched-switch", "-n", "20", "-r", "98"])[1])
+    assert min(row[0] for row in samples) > min(row[1] for row in samples)
+
+
+@pytest.mark.parametrize("program", BESIDE)
+@pytest.mark.parametrize("letter", ["-r", "-a", "-b"])
+@pytest.mark.parametrize("text", ["-1", "x", "100000000"])
+def test_a_number_that_cannot_be_is_status_2(
+    folder: Path, program: str, letter: str, text: str
+) -> None:
+    if letter not in BESIDE[program]:
+        pytest.skip(f"{program} has no {letter}")
+    status, out, err = run([folder / program, letter, text])
+    assert (status, out) == (2, "")
+    assert err.startswith(f"usage: {program} [-n ")
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def for_everyone(folder: Path) -> Iterator[Path]:
+    """A copy of the programs where a user without any rights can run them."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        for program in BESIDE:
+            shutil.copy(folder / program, name)
+        yield Path(name)
+
+
+@pytest.mark.parametrize(
+    ("program", "beside"),
+    [
+        ("sched-switch", ["-r", "40"]),
+        ("sched-switch", ["-a", "40"]),
+        ("sched-switch", ["-b", "40"]),
+        ("sched-switch", ["-r", "15", "-a", "15"]),
+    ],
+)
+def test_no_room_for_a_process_is_an_error_and_no_sample(
+    for_everyone: Path, folder: Path, program: str, beside: list[str]
+) -> None:
+    """Room for 20 processes. The limit does not bind root, who becomes somebody else."""
+    if folder.name in ("asan", "tsan"):
+        pytest.skip("the sanitizers start processes and threads of their own")
+    root = os.geteuid() == 0 and is_mapped(SPARE_USER)
+    limit = 20 if root else 0
+    status, out, err = run(
+        [for_everyone / program, *beside],
+        before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
+        user=SPARE_USER if root else None,
+    )
+    reason = "Try again" if folder.name == "diet" else "Resource temporarily unavailable"
+    assert (status, out, err) == (1, "", f"{program}: fork: {reason}\n")
+
+
+@pytest.mark.parametrize("program", BESIDE)
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_all_end_with_the_first(folder: Path, program: str, ending: signal.Signals) -> None:
+    child = subprocess.Popen(
+        [folder / program, "-n", "100000", *BESIDE[program]],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while len(members(child.pid)) < PRESENT[program]:
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+    child.send_signal(ending)
+    child.wait(timeout=PATIENCE_S)
+    assert child.returncode == -ending
+    while members(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert members(child.pid) == []
