@@ -23,5 +23,6 @@ FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c childr
 fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK_ONCE_SRC)
 fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
 
-PROGRAMS += sched-switch
+PROGRAMS += sched-switch mmap-pages
 sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) $(MICRO_COMMON)
+mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)

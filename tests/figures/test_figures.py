@@ -126,6 +126,13 @@ def write_sched_switch(data: Path) -> None:
     write_meta(data / "sched-switch", titles)
 
 
+def write_mmap_pages(data: Path) -> None:
+    titles = {"pages": "every other page"}
+    levels = {"mmap_us": 2.2, "touch_us": 1.8, "munmap_us": 2.6, "read_us": 1.2}
+    write_series(data / "mmap-pages", "pages", levels)
+    write_meta(data / "mmap-pages", titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -172,6 +179,7 @@ def data(tmp_path: Path) -> Path:
     write_crosscheck(folder)
     write_timeline(folder)
     write_sched_switch(folder)
+    write_mmap_pages(folder)
     return folder
 
 
