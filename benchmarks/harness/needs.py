@@ -127,7 +127,7 @@ def many() -> Answer:
     """Consent to more processes than others on the machine would fail to notice."""
     if os.environ.get("MANY") == "1":
         return Answer(True)
-    return Answer(False, "20 000 processes are taken only by consent", "MANY=1 make bench")
+    return Answer(False, "so many processes are taken only by consent", "MANY=1 make bench")
 
 
 PROBES: dict[str, Callable[[], Answer]] = {

@@ -133,6 +133,13 @@ def write_mmap_pages(data: Path) -> None:
     write_meta(data / "mmap-pages", titles)
 
 
+def write_wake_latency(data: Path, names: Sequence[str] = ("busy", "alone")) -> None:
+    for name in names:
+        levels = {"wake_us": 9.0, "wake_p90_us": 50.0, "wake_max_us": 5000.0}
+        write_series(data / "wake-latency", name, levels)
+    write_meta(data / "wake-latency", {name: f"title of {name}" for name in names}, missing="x: y")
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -180,6 +187,7 @@ def data(tmp_path: Path) -> Path:
     write_timeline(folder)
     write_sched_switch(folder)
     write_mmap_pages(folder)
+    write_wake_latency(folder)
     return folder
 
 
@@ -339,6 +347,13 @@ def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> N
     write_crosscheck(data, [])
     assert draw("hammer-crosscheck", data, out).returncode == 0
     assert "wrk: not installed" in (tmp_path / "figure.skipped").read_text()
+
+
+def test_nobody_beside_is_no_figure(data: Path, tmp_path: Path) -> None:
+    write_wake_latency(data, ["alone"])
+    assert draw("wake-latency", data, tmp_path / "figure.svg").returncode == 0
+    reason = (tmp_path / "figure.skipped").read_text()
+    assert reason == "no run with others beside: x: y\n"
 
 
 def test_a_reference_run_is_labelled(data: Path, tmp_path: Path) -> None:

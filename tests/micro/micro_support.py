@@ -31,6 +31,7 @@ PROGRAMS = {
         ["mappings", "fork_ns", "total_ns", "error"], ("-m", "20", "touched"), 550
     ),
     "sched-switch": Program(["handover_ns", "pipe_ns"]),
+    "wake-latency": Program(["wake_ns"]),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 

@@ -19,8 +19,12 @@ import pytest
 from micro_support import PATIENCE_S, SPARE_USER, is_mapped, members, rows, run
 
 # Each with everything it can have beside it.
-BESIDE = {"sched-switch": ["-r", "6", "-a", "5", "-b", "2"]}
-PRESENT = {"sched-switch": 1 + 5 + 7 + 2}  # processes of such a run, itself one of them
+BESIDE = {
+    "sched-switch": ["-r", "6", "-a", "5", "-b", "2"],
+    "wake-latency": ["-b", "2"],
+}
+# The processes of such a run, itself one of them.
+PRESENT = {"sched-switch": 1 + 5 + 7 + 2, "wake-latency": 1 + 1 + 2}
 
 
 @pytest.mark.parametrize("program", BESIDE)
@@ -37,14 +41,14 @@ def test_a_change_of_process_is_no_less_than_its_pipe(folder: Path) -> None:
     assert min(row[0] for row in samples) > min(row[1] for row in samples)
 
 
-@pytest.mark.parametrize("program", BESIDE)
-@pytest.mark.parametrize("letter", ["-r", "-a", "-b"])
+@pytest.mark.parametrize(
+    ("program", "letter"),
+    [(program, letter) for program, beside in BESIDE.items() for letter in beside[::2]],
+)
 @pytest.mark.parametrize("text", ["-1", "x", "100000000"])
 def test_a_number_that_cannot_be_is_status_2(
     folder: Path, program: str, letter: str, text: str
 ) -> None:
-    if letter not in BESIDE[program]:
-        pytest.skip(f"{program} has no {letter}")
     status, out, err = run([folder / program, letter, text])
     assert (status, out) == (2, "")
     assert err.startswith(f"usage: {program} [-n ")
@@ -68,6 +72,7 @@ def for_everyone(folder: Path) -> Iterator[Path]:
         ("sched-switch", ["-a", "40"]),
         ("sched-switch", ["-b", "40"]),
         ("sched-switch", ["-r", "15", "-a", "15"]),
+        ("wake-latency", ["-b", "40"]),
     ],
 )
 def test_no_room_for_a_process_is_an_error_and_no_sample(
