@@ -32,7 +32,7 @@ FOLDER = Path("benchmarks/experiments")
 KINDS = ("micro", "load", "trace")
 BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
 PINS = ("one", "apart", "none")
-REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count")
+REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count", "jain")
 RESOURCES = ("processes", "descriptors", "memory", "mappings")
 OPERATIONS = {"ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1}
 

@@ -14,6 +14,14 @@ from harness.model import AA, Axis, Experiment, Metric, Value
 from harness.record import Record, ResultSet
 from harness.statistics import median, quantile
 
+
+def jain(values: Sequence[float]) -> float:
+    """Jain's index of fairness: 1 if all have the same, 1/n if one of n has everything."""
+    squares = math.fsum(value * value for value in values)
+    # Where nobody has anything, all have the same.
+    return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
 REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "median": median,
     "min": min,
@@ -22,6 +30,7 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "p99": lambda values: quantile(values, 0.99),
     "p999": lambda values: quantile(values, 0.999),
     "sum": math.fsum,
+    "jain": jain,
     "count": len,
 }
 

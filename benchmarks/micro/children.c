@@ -46,7 +46,7 @@ void children_open(struct children *children, unsigned patience)
 }
 
 /* region: child */
-_Noreturn void child_live(const struct children *children)
+bool child_sleep(const struct children *children)
 {
     char byte = 0;
     ssize_t n;
@@ -54,14 +54,19 @@ _Noreturn void child_live(const struct children *children)
         n = write(children->report[1], &byte, 1);
     } while (n == -1 && errno == EINTR);
     if (n != 1)
-        _exit(EXIT_FAILURE);
+        return false;
     /* Our copy of the write end would keep us, and all children made after us, alive for ever. */
     if (close(children->life[1]) == -1)
-        _exit(EXIT_FAILURE);
+        return false;
     do {
         n = read(children->life[0], &byte, 1);
     } while (n == -1 && errno == EINTR);
-    _exit(n == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    return n == 0;
+}
+
+_Noreturn void child_live(const struct children *children)
+{
+    _exit(child_sleep(children) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 /* endregion: child */
 

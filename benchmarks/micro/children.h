@@ -10,6 +10,7 @@
 #ifndef CHILDREN_H
 #define CHILDREN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct children {
@@ -30,7 +31,13 @@ void children_signals(void);
  */
 void children_open(struct children *children, unsigned patience);
 
-/* The child's whole life, called where fork() returned 0. */
+/*
+ * What a child does, called where fork() returned 0: it reports and sleeps until the parent ends
+ * its children, or is gone. False if a call failed.
+ */
+bool child_sleep(const struct children *children);
+
+/* The same for a child whose whole life that is. */
 _Noreturn void child_live(const struct children *children);
 
 /* The parent waits until the child it has just made has run; dies on any other outcome. */

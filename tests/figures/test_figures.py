@@ -140,6 +140,12 @@ def write_wake_latency(data: Path, names: Sequence[str] = ("busy", "alone")) -> 
     write_meta(data / "wake-latency", {name: f"title of {name}" for name in names}, missing="x: y")
 
 
+def write_fairness(data: Path) -> None:
+    for name in ("long", "brief"):
+        write_series(data / "fairness", name, {"jain": 0.98, "least": 0.8, "most": 1.1})
+    write_meta(data / "fairness", {"long": "many turns", "brief": "few turns"})
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -188,6 +194,7 @@ def data(tmp_path: Path) -> Path:
     write_sched_switch(folder)
     write_mmap_pages(folder)
     write_wake_latency(folder)
+    write_fairness(folder)
     return folder
 
 

@@ -60,7 +60,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"metric": []}, "no [[metric]]"),
     ({"metric": [{"name": "us"}]}, 'metric "us": one of "column" and "scalar" is needed'),
     ({"metric": [{"name": "us", "column": "ns", "reduce": "mean"}]},
-     'metric "us": "reduce" must be one of median, min, max, p90, p99, p999, sum, count, '
+     'metric "us": "reduce" must be one of median, min, max, p90, p99, p999, sum, count, jain, '
      'not "mean"'),
     ({"metric": [{"name": "us", "column": "ns", "better": "faster"}]},
      'metric "us": "better" must be one of , lower, higher, not "faster"'),

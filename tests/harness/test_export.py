@@ -142,7 +142,14 @@ def test_reductions() -> None:
     assert results == {
         "median": 50.5, "min": 1, "max": 100, "p90": pytest.approx(90.1),
         "p99": pytest.approx(99.01), "p999": pytest.approx(99.901), "sum": 5050, "count": 100,
+        "jain": pytest.approx(5050**2 / (100 * 338350)),
     }  # fmt: skip
+
+
+def test_jain_knows_equal_parts_and_one_who_has_all() -> None:
+    assert reduction.jain([3.0] * 7) == pytest.approx(1)
+    assert reduction.jain([0, 5.0, 0, 0]) == pytest.approx(0.25)
+    assert reduction.jain([0.0, 0.0]) == 1
 
 
 # ---- bound numbers ------------------------------------------------------------------------------

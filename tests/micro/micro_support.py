@@ -32,6 +32,7 @@ PROGRAMS = {
     ),
     "sched-switch": Program(["handover_ns", "pipe_ns"]),
     "wake-latency": Program(["wake_ns"]),
+    "fairness": Program(["spinner", "cpu_ns", "involuntary", "share"]),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 

@@ -41,6 +41,31 @@ def test_a_change_of_process_is_no_less_than_its_pipe(folder: Path) -> None:
     assert min(row[0] for row in samples) > min(row[1] for row in samples)
 
 
+def test_those_who_compete_share_one_processor(folder: Path) -> None:
+    """All their times together are no more than passed meanwhile, and the shares are of the sum."""
+    cpu = min(os.sched_getaffinity(0))
+    start = time.monotonic_ns()
+    status, out, err = run(
+        [folder / "fairness", "-n", "5", "-t", "20"], before=lambda: os.sched_setaffinity(0, {cpu})
+    )
+    passed = time.monotonic_ns() - start
+    assert (status, err) == (0, "")
+    samples = rows(out)
+    times = [row[1] for row in samples]
+    assert [row[0] for row in samples] == [*range(5)]
+    assert 0 < sum(times) < passed
+    for row in samples:
+        assert row[3] == pytest.approx(row[1] * 5 / sum(times), abs=1e-3)
+
+
+@pytest.mark.parametrize("letter", ["-n", "-t"])
+@pytest.mark.parametrize("text", ["0", "-1", "x", "100000000"])
+def test_a_race_that_cannot_be_is_status_2(folder: Path, letter: str, text: str) -> None:
+    status, out, err = run([folder / "fairness", letter, text])
+    assert (status, out) == (2, "")
+    assert err.startswith("usage: fairness [-n SPINNERS] [-t MILLISECONDS_EACH] ")
+
+
 @pytest.mark.parametrize(
     ("program", "letter"),
     [(program, letter) for program, beside in BESIDE.items() for letter in beside[::2]],
@@ -60,7 +85,7 @@ def for_everyone(folder: Path) -> Iterator[Path]:
     """A copy of the programs where a user without any rights can run them."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
-        for program in BESIDE:
+        for program in (*BESIDE, "fairness"):
             shutil.copy(folder / program, name)
         yield Path(name)
 
@@ -73,6 +98,7 @@ def for_everyone(folder: Path) -> Iterator[Path]:
         ("sched-switch", ["-b", "40"]),
         ("sched-switch", ["-r", "15", "-a", "15"]),
         ("wake-latency", ["-b", "40"]),
+        ("fairness", ["-n", "40"]),
     ],
 )
 def test_no_room_for_a_process_is_an_error_and_no_sample(
