@@ -23,8 +23,9 @@ FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c childr
 fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK_ONCE_SRC)
 fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
 
-PROGRAMS += sched-switch mmap-pages wake-latency fairness
+PROGRAMS += sched-switch mmap-pages wake-latency fairness ticks
 sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c spinners.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
+ticks_SRC        := $(addprefix benchmarks/micro/,ticks.c spinners.c children.c) $(MICRO_COMMON)

@@ -146,6 +146,15 @@ def write_fairness(data: Path) -> None:
     write_meta(data / "fairness", {"long": "many turns", "brief": "few turns"})
 
 
+def write_ticks(data: Path) -> None:
+    names = ["busy_ticks", "idle_ticks", "busy_stops", "stops_beside"]
+    parts = ["", "_low", "_high"]
+    head = ["variant", "title", *(name + part for name in names for part in parts)]
+    values = [200 * f for _ in names for f in (1.0, 0.9, 1.1)]
+    write_table(data / "ticks" / "summary.tsv", [head, ["system", "this system", *values]])
+    write_meta(data / "ticks", {"system": "this system"})
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -195,6 +204,7 @@ def data(tmp_path: Path) -> Path:
     write_mmap_pages(folder)
     write_wake_latency(folder)
     write_fairness(folder)
+    write_ticks(folder)
     return folder
 
 
