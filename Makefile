@@ -158,7 +158,7 @@ endif
 diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
 	$(Q)mkdir -p $(BUILD)/diff
 	$(Q)for s in $(call chapter,$(FROM),FROM) $(call chapter,$(TO),TO); do \
-		sed '/^ *\/\* \(end\)\?region: /d' code/$$s/server.c > $(BUILD)/diff/$$s.c; done
+		sed -E '/^ *\/\* (end)?(region|solution): /d' code/$$s/server.c > $(BUILD)/diff/$$s.c; done
 	$(Q)diff -u --label $(FROM)/server.c --label $(TO)/server.c $(BUILD)/diff/$(FROM).c $(BUILD)/diff/$(TO).c || test $$? -eq 1
 
 amalgamate: ## one self-contained C file of a server: CH=02-fork
@@ -175,7 +175,7 @@ SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/
 PYTHON_SOURCES := code benchmarks chapters slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
 TYPED := "-p harness" code chapters slides "-p conformance" "-p book" tests/conftest.py \
-         $(addprefix tests/,harness unit setup micro figures hammer fresh-machine)
+         $(addprefix tests/,harness unit setup micro figures hammer fresh-machine labs)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server

@@ -2,8 +2,9 @@
 
     python3 code/amalgamate.py 02-fork code/02-fork/server.c code/common/net.c ... > 02-fork.c
 
-Every `#include "file.h"` is replaced by that file, once; region markers are dropped. The result
-compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c`. It is a view: changes belong into the sources.
+Every `#include "file.h"` is replaced by that file, once; markers (region, solution) are dropped.
+The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c`. It is a view: changes belong into
+the sources.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 FOLDERS = (Path("code/common"), Path("code/http"), Path("code"))
 QUOTED = re.compile(r'\s*#include "([^"]+)"')
 SYSTEM = re.compile(r"\s*#include <([^>]+)>")
-REGION = re.compile(r"\s*/\* (end)?region: .*\*/\s*$")
+MARKER = re.compile(r"\s*/\* (end)?(region|solution): .*\*/\s*$")
 
 
 def find(name: str, by: Path) -> Path:
@@ -39,7 +40,7 @@ def inlined(path: Path, seen: set[Path], system: set[str]) -> list[str]:
             if header.group(1) not in system:
                 system.add(header.group(1))
                 lines.append(line)
-        elif not REGION.match(line):
+        elif not MARKER.match(line):
             lines.append(line)
     return lines
 

@@ -25,14 +25,14 @@ MODEL_CHANGES = frozenset(
 )
 # Made from another server than the one before it (chapters/decisions/0003-neighbours.md).
 MADE_FROM = {"04-threads": "02-fork"}
-REGION = re.compile(r"^\s*/\* (end)?region: ")
+MARKER = re.compile(r"^\s*/\* (end)?(region|solution): ")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
 
 
 def source_lines(path: Path) -> list[str]:
-    """The file without region markers, which are the book's and not the program's."""
+    """The file without markers, which are the book's and the labs' and not the program's."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if not REGION.match(line)]
+    return [line for line in lines if not MARKER.match(line)]
 
 
 def changed_share(old: list[str], new: list[str]) -> float:

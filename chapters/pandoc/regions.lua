@@ -1,6 +1,6 @@
 -- Code by region: ``` {.c include="code/02-fork/server.c" region="loop"} becomes the lines between
 -- /* region: loop */ and /* endregion: loop */, without any marker lines, dedented, with their true
--- line numbers.
+-- line numbers. The markers of the labs, /* solution: x */ and /* endsolution: x */, are left out too.
 --
 -- The block keeps them in attributes for listings.lua: `numbers` (the number of each line) and
 -- `marked` or `steps` (indices into the listing), with nested regions already resolved.
@@ -10,11 +10,13 @@ local common = require 'common'
 local regions = {}
 local parsed = {}
 
--- "region: x" or "endregion: x" in a comment of its own; a third value says that it looks like one
--- and is none.
+local kinds = { region = true, endregion = true, solution = true, endsolution = true }
+
+-- "region: x" or "endregion: x" in a comment of its own, or the same for a solution; a third value
+-- says that it looks like one and is none.
 local function marker(line)
-  local kind, rest = line:match('^%s*[/#;%-*]+%s*(e?n?d?region):(.*)$')
-  if kind ~= 'region' and kind ~= 'endregion' then
+  local kind, rest = line:match('^%s*[/#;%-*]+%s*(%l+):(.*)$')
+  if not kinds[kind] then
     return nil
   end
   local name = rest:match('^%s*([a-z0-9-]+)%s*%*?/?%s*$')
@@ -30,7 +32,10 @@ local function parse(path, text)
     local region = name and file.regions[name]
     local place = path .. ':' .. number
     if broken then
-      common.fail_at(place, 'a region marker with no name of a-z, 0-9 and "-"')
+      kind = kind:gsub('^end', '')
+      common.fail_at(place, ('a %s marker with no name of a-z, 0-9 and "-"'):format(kind))
+    elseif kind == 'solution' or kind == 'endsolution' then
+      -- left out; what it means is the labs' business: labs/grader/starter.py
     elseif kind == 'region' and region then
       common.fail_at(place, ('region "%s" is doubled, first on line %d'):format(name, region.line))
     elseif kind == 'region' then

@@ -18,6 +18,7 @@
 #include "stop.h"
 
 /* region: child */
+/* solution: child */
 static _Noreturn void child(int listen_fd, int fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true, .watchdog = alarm};
@@ -28,11 +29,13 @@ static _Noreturn void child(int listen_fd, int fd, const struct options *o)
     serve_client(fd, &how);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
 }
+/* endsolution: child */
 /* endregion: child */
 
 /* region: start */
 static void start_child(int listen_fd, int fd, const struct options *o)
 {
+    /* solution: start */
     /* region: fork */
     children_hold();
     pid_t pid = fork();
@@ -46,6 +49,7 @@ static void start_child(int listen_fd, int fd, const struct options *o)
     children_add(pid);
     children_wait_for_room();
     children_release();
+    /* endsolution: start */
 }
 /* endregion: start */
 

@@ -65,11 +65,21 @@ def test_markers_of_other_languages(tree: Tree, style: str) -> None:
         ("/* region: x */\n1\n/* endregion: x */\n/* region: x */\n", 4, 'region "x" is doubled'),
         ("1\n/* endregion: x */\n", 2, 'endregion "x" without its region'),
         ("/* region: two words */\n", 1, "a region marker with no name"),
+        ("1\n/* endsolution: */\n", 2, "a solution marker with no name"),
     ],
 )
 def test_bad_markers_are_refused(tree: Tree, text: str, line: int, message: str) -> None:
     tree.write("code/x.c", text)
     refused(tree.weave(fence('.c include="code/x.c"')), f"code/x.c:{line}: ", message)
+
+
+def test_solution_markers_are_never_shown(tree: Tree) -> None:
+    solution = "/* solution: y */\nint a;\n    /* endsolution: y */\n"
+    tree.write("code/x.c", f"/* region: x */\n{solution}/* endregion: x */\n")
+    for attributes in ('.c include="code/x.c" region="x"', '.c include="code/x.c"'):
+        html = accepted(tree.weave(fence(attributes)))
+        assert re.findall(r'data-n="(\d+)"', html) == ["3"]
+        assert "solution" not in html
 
 
 def test_a_comment_that_only_mentions_regions_is_code(tree: Tree) -> None:
