@@ -24,6 +24,8 @@ from conformance.wire import Connection, ContractBroken, Reply, request
 
 EXIT_UNSUPPORTED = 77
 STOP_GRACE = 5.0  #: seconds the contract leaves to replies in flight
+LINE_ENOUGH = 1000  #: bytes: no listening line is that long
+STDOUT_ENOUGH = 65536  #: bytes beyond its line: whoever writes more may never end
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
 INETD = Path(__file__).with_name("inetd.py")
 
@@ -208,11 +210,12 @@ class Server:
         while not line.endswith(b"\n"):
             readable, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))
             data = os.read(out.fileno(), 1) if readable else b""
-            if not data:
+            if not data or len(line) > LINE_ENOUGH:
                 self.process.kill()
                 if self.process.wait() == EXIT_UNSUPPORTED:
                     raise Unsupported(self.stderr().strip())
-                raise Misbehaved(f"{self.target}: no listening line: {line!r}\n{self.stderr()}")
+                seen = f"{line[:80]!r}\n{self.stderr()}"
+                raise Misbehaved(f"{self.target}: no listening line: {seen}")
             line += data
         return line.decode()
 
@@ -321,7 +324,7 @@ class Server:
             if not select.select([self.process.stdout], [], [], left)[0]:
                 raise Misbehaved(f"{self.target}: a process with its standard output is left")
             data = os.read(self.process.stdout.fileno(), 65536)
-            if not data:
+            if not data or len(text) > STDOUT_ENOUGH:
                 return text.decode(errors="replace")
             text += data
 
