@@ -1,0 +1,66 @@
+"""What the conformance tests leave open about 02-fork, because it shows only in the parts that the
+lab asks for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from conformance import tracing
+from conformance.contract import contract
+from conformance.process import Server, Unprivileged, wait_until
+from conformance.programs import Start
+from conformance.site import HELLO
+from conformance.test_faults import limited
+from conformance.wire import request
+
+pytestmark = pytest.mark.servers("02-fork")
+ASK = request("/hello.txt", "Connection: close")
+
+
+@contract("mechanism", "leaks")
+def test_children_that_end_before_they_are_noted(start: Start, tmp_path: Path) -> None:
+    """strace holds the parent for 0.2 s when it returns from fork(); its child is done long before.
+    With two places and twice as many clients, one that is lost shows."""
+    inject = f"{tracing.FORKS}:delay_exit=200000"
+    trace = tracing.Trace(tmp_path / "trace", tracing.FORKS, inject=inject)
+    server = start("-w", "2", wrapper=trace.wrapper(), env=tracing.ENV)
+    for _ in range(4):
+        assert server.serves()
+
+
+@contract("no-process")
+def test_who_cannot_be_served_is_told(start: Start, unprivileged: Unprivileged) -> None:
+    """The contract lets a server drop the client; here it is asked for better manners."""
+    server = start(user=unprivileged)
+    with limited(server, "nproc", 1), server.connect() as c:
+        c.send(ASK)
+        assert c.read_reply().status == 503
+
+
+@contract("survives", "stop")
+def test_a_child_that_is_ended_takes_nobody_along(server: Server) -> None:
+    """The parent and its child have one listening socket: shutdown(2) in the child is shutdown for
+    both."""
+    with server.connect() as silent:
+        assert wait_until(lambda: len(server.children()) == 1, server.patience.limit)
+        (child,) = server.children()
+        os.kill(child, signal.SIGTERM)
+        silent.expect_gone()
+    assert wait_until(lambda: not server.children(), server.patience.limit)
+    assert server.serves()
+
+
+@contract("leaks", "survives")
+def test_a_hundred_connections(server: Server) -> None:
+    """One after the other; what is left of them is looked at when the server is ended."""
+    for _ in range(100):
+        with server.connect() as c:
+            c.send(ASK)
+            assert c.read_reply().body == HELLO
+            c.expect_end()
+    assert server.settles(), f"at the start {server.base}, now {server.holdings()}"

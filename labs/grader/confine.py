@@ -1,0 +1,180 @@
+"""The limits under which anything that was handed in is built and run: prlimit(1), setpriv(1).
+
+They bound what it uses, not what it may do: that is what the user may who grades it. Root can do
+better: there the submission runs under a user id that nobody else has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import resource
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from conformance import proc
+from grader.errors import LabError
+from grader.lab import Limits
+
+SPARE_USERS = range(61000, 61100)
+MIB = 1 << 20
+# Has so many processes at once; status 1 if it cannot.
+PROBE = """
+import os, signal, sys
+pids, status = [], 0
+try:
+    for _ in range(int(sys.argv[1])):
+        pids.append(os.fork())
+        if pids[-1] == 0:
+            signal.pause()
+except OSError:
+    status = 1
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+os._exit(status)
+"""
+
+
+def _uids() -> set[int]:
+    """The users who have processes."""
+    found = set()
+    for pid in proc.pids():
+        try:
+            found.add(os.stat(f"/proc/{pid}").st_uid)
+        except OSError:
+            continue
+    return found
+
+
+def _threads_of(user: int) -> int:
+    """What RLIMIT_NPROC counts already, as far as /proc shows it."""
+    count = 0
+    for pid in proc.pids():
+        try:
+            if os.stat(f"/proc/{pid}").st_uid == user:
+                count += len(os.listdir(f"/proc/{pid}/task"))
+        except OSError:
+            continue
+    return count
+
+
+@dataclasses.dataclass(frozen=True)
+class SpareUser:
+    """A user id without processes, and without another grading that uses it: the name of the socket
+    is taken as long as this process runs."""
+
+    id: int
+    claim: socket.socket
+
+    @classmethod
+    def find(cls) -> Self | None:
+        """None if we are not root, or a root who cannot become anybody else."""
+        taken = _uids()
+        if os.geteuid() != 0:
+            return None
+        for user in SPARE_USERS:
+            claim = socket.socket(socket.AF_UNIX)
+            try:
+                claim.bind(f"\0lab-user-{user}")
+            except OSError:
+                claim.close()
+                continue
+            if user not in taken:
+                probe = [*_as_user(user), "true"]
+                done = subprocess.run(probe, capture_output=True, check=False)
+                return cls(user, claim) if done.returncode == 0 else None
+        return None
+
+
+def _reaches(user: int, folder: Path) -> bool:
+    return subprocess.run([*_as_user(user), "test", "-x", str(folder)], check=False).returncode == 0
+
+
+def _as_user(user: int) -> list[str]:
+    ids = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
+    return ["setpriv", *ids, "--pdeathsig=KILL", "--"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Confinement:
+    limits: Limits
+    user: SpareUser | None  #: None: that of the grader
+    processes: int  #: RLIMIT_NPROC, with those the user has already
+
+    def _prlimit(self, limits: Limits) -> list[str]:
+        return [
+            "prlimit",
+            f"--nproc={self.processes}",
+            f"--cpu={limits.cpu_seconds}",
+            f"--as={limits.memory_mib * MIB}",
+            f"--fsize={limits.file_mib * MIB}",
+            "--core=0",
+            "--",
+        ]
+
+    def command(self, program: list[str], limits: Limits | None = None) -> list[str]:
+        """The program within its limits (or others: a compiler needs more)."""
+        user = [] if self.user is None else _as_user(self.user.id)
+        return [*self._prlimit(limits or self.limits), *user, *program]
+
+    def script(self, program: Path) -> str:
+        """The same as a file that can be started in the program's place. Whoever is not its owner
+        is nobody already: some tests see to that themselves. (No `id -u`: a trace counts forks.)"""
+        limits = shlex.join(self._prlimit(self.limits))
+        user = "" if self.user is None else shlex.join(_as_user(self.user.id))
+        return (
+            "#!/bin/sh\n"
+            f'[ -O "$0" ] || exec {limits} {shlex.quote(str(program))} "$@"\n'
+            f'exec {limits} {user} {shlex.quote(str(program))} "$@"\n'
+        )
+
+    def give(self, path: Path) -> None:
+        """Makes a folder the submission's, to write in."""
+        if self.user is not None:
+            os.chown(path, self.user.id, self.user.id)
+
+
+def _holds(confinement: Confinement) -> bool:
+    """True if a submission can have the processes it is promised: a container's /proc need not show
+    all that count."""
+    count = str(confinement.limits.processes // 2)
+    probe = [sys.executable, "-I", "-S", "-c", PROBE, count]
+    done = subprocess.run(
+        confinement.command(probe),
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def confinement(limits: Limits, folder: Path) -> Confinement:
+    """The tightest limits that let an honest server work here, in that folder."""
+    for tool in ("prlimit", "setpriv"):
+        if shutil.which(tool) is None:
+            raise LabError(f"{tool} is not installed (Debian: util-linux)")
+    user = SpareUser.find()
+    mine = os.geteuid() if user is None else user.id
+    if user is not None and not _reaches(user.id, folder):
+        raise LabError(f"{folder} is closed to other users; another place is TMPDIR=/tmp")
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    spare = limits.processes
+    while True:
+        count = _threads_of(mine) + spare
+        if most != resource.RLIM_INFINITY:
+            count = min(count, most)
+        found = Confinement(limits, user, count)
+        if _holds(found):
+            return found
+        if count == most or spare > 100 * limits.processes:
+            raise LabError(
+                f"there is no room here for {limits.processes // 2} processes (ulimit -u)"
+            )
+        spare *= 2

@@ -1,0 +1,7 @@
+"""The one kind of error that is somebody's to mend; all others are defects of the grader."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """One line: what is wrong, and where."""

@@ -1,0 +1,210 @@
+"""Runs the tests of a lab against what was handed in, one after the other."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from conformance.process import calibrate
+from grader.errors import LabError
+from grader.lab import TREE, Lab, Test
+from grader.processes import adopt_orphans, end_descendants
+from grader.sandbox import NotBuilt, Sandbox, Toolchain
+
+MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
+TESTER_BYTES = 2 << 30  #: a reply without an end must not fill the memory
+EXCEPTION = re.compile(
+    r"^(?:[\w.]+\.)?(?:ContractBroken|NotServed|ConnectionLost|Misbehaved|"
+    r"AssertionError): "
+)
+
+
+class Outcome(Enum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNJUDGED = "could not be judged here"
+
+
+@dataclass(frozen=True)
+class Result:
+    test: Test
+    outcome: Outcome
+    why: str = ""
+    after: str = ""  #: not tried before this test passes
+
+    @property
+    def score(self) -> int:
+        return self.test.points if self.outcome is Outcome.PASSED else 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a submission is worth."""
+
+    lab: Lab
+    results: tuple[Result, ...]
+    message: str = ""  #: why there is no program, or the compiler's warnings
+    built: bool = True
+
+    @property
+    def score(self) -> int:
+        return sum(result.score for result in self.results)
+
+    @property
+    def unjudged(self) -> int:
+        """Points that nobody can give or refuse on this machine."""
+        return sum(r.test.points for r in self.results if r.outcome is Outcome.UNJUDGED)
+
+    @property
+    def first_failure(self) -> Test | None:
+        return next((r.test for r in self.results if r.outcome is Outcome.FAILED), None)
+
+
+@dataclass(frozen=True)
+class _Records:
+    failed: tuple[str, ...]  #: why
+    skipped: tuple[str, ...]
+    passed: int
+
+
+def _read(path: Path) -> _Records:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    seen = [json.loads(line) for line in lines]
+    return _Records(
+        failed=tuple(str(line["why"]) for line in seen if line["outcome"] == "failed"),
+        skipped=tuple(str(line["why"]) for line in seen if line["outcome"] == "skipped"),
+        passed=sum(line["outcome"] == "passed" for line in seen),
+    )
+
+
+def _short(why: str) -> str:
+    """The first line of a failure, without the name of an exception that says nothing more."""
+    lines = EXCEPTION.sub("", why).splitlines() or [""]
+    line = lines[0].strip()
+    return line if len(line) <= 160 else line[:157] + "..."
+
+
+class Judge:
+    """Judges in a sandbox. `logs`: a folder for what pytest has said about each test."""
+
+    def __init__(self, box: Sandbox, logs: Path, patience: float | None) -> None:
+        self.box = box
+        self.logs = logs
+        self.patience = patience or min(MOST_PATIENCE, calibrate().factor)
+
+    def _command(self, test: Test) -> list[str]:
+        names = [self._place(name) for name in test.tests]
+        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "conftest", "-p", "grader.record"]
+        where = [f"--build={self.box.root}", f"--servers={self.box.lab.slug}"]
+        judged = [] if test.afterwards else ["--unjudged"]
+        config = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest"]
+        patience = f"--patience={self.patience:.3f}"
+        pytest = [sys.executable, "-m", "pytest", *config, *options, *where, patience, *judged]
+        # if we are killed, so is pytest, and with it the server
+        return ["setpriv", "--pdeathsig=KILL", "--", *pytest, *names]
+
+    def _place(self, name: str) -> str:
+        """A test below tests/, or of the lab's own."""
+        file, colons, rest = name.partition("::")
+        own = self.box.lab.folder / file
+        return str(own if own.exists() else TREE / "tests" / file) + colons + rest
+
+    def _run(self, test: Test, record: Path) -> int | None:
+        """pytest's status; None if the time was up. Whatever it started has gone."""
+        paths = [str(TREE / "labs"), str(TREE / "tests"), str(TREE / "benchmarks")]
+        temporary = str(self.box.temporary)
+        env = {
+            **os.environ,
+            "PYTHONPATH": ":".join(paths),
+            "TMPDIR": temporary,
+            "LAB_RECORD": str(record),
+        }
+        with (self.logs / f"{test.id}.log").open("wb") as log:
+            process = subprocess.Popen(
+                self._command(test),
+                cwd=TREE,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=env,
+                start_new_session=True,
+                preexec_fn=_limit_the_tester,
+            )
+            try:
+                status: int | None = process.wait(test.seconds * self.patience)
+            except subprocess.TimeoutExpired:
+                status = None
+            end_descendants()
+            process.wait()
+        return status
+
+    def judge(self, test: Test) -> Result:
+        record = self.box.root / f"{test.id}.jsonl"
+        status = self._run(test, record)
+        seen = _read(record)
+        if status is None:
+            limit = test.seconds * self.patience
+            return Result(test, Outcome.FAILED, f"{test.fail} (Not done within {limit:.0f} s.)")
+        if seen.failed:
+            return Result(test, Outcome.FAILED, f"{test.fail} ({_short(seen.failed[0])})")
+        if status in (4, 5):  # pytest: wrong usage, or no test found
+            raise LabError(f"test {test.id} of the lab: see {self.logs / test.id}.log")
+        if status != 0:
+            return Result(test, Outcome.FAILED, f"{test.fail} (The test was ended: {status}.)")
+        if seen.skipped or not seen.passed:
+            why = seen.skipped[0] if seen.skipped else "no test ran"
+            return Result(test, Outcome.UNJUDGED, _short(why))
+        return Result(test, Outcome.PASSED)
+
+
+def _limit_the_tester() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (TESTER_BYTES, TESTER_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _not_tried(tests: tuple[Test, ...], why: str) -> tuple[Result, ...]:
+    return tuple(Result(test, Outcome.FAILED, why) for test in tests)
+
+
+@dataclass(frozen=True)
+class How:
+    tools: Toolchain
+    logs: Path
+    patience: float | None  #: None: as this machine needs
+    tell: Callable[[Result], None]  #: each result as soon as there is one
+
+
+def grade(lab: Lab, folder: Path, how: How) -> Verdict:
+    """Judges the files in `folder`."""
+    if importlib.util.find_spec("pytest") is None:
+        raise LabError("pytest is not installed (Debian: python3-pytest); make deps installs it")
+    adopt_orphans()
+    how.logs.mkdir(parents=True, exist_ok=True)
+    with Sandbox(lab) as box:
+        try:
+            box.take(folder)
+            warnings = box.build(how.tools)
+        except NotBuilt as error:
+            return Verdict(lab, _not_tried(lab.tests, "There is no program."), str(error), False)
+        judge = Judge(box, how.logs, how.patience)
+        results: dict[str, Result] = {}
+        for test in lab.tests:
+            first = [name for name in test.needs if results[name].outcome is not Outcome.PASSED]
+            if first:
+                unjudged = results[first[0]].outcome is Outcome.UNJUDGED
+                outcome = Outcome.UNJUDGED if unjudged else Outcome.FAILED
+                why = f"Not tried before {first[0]} passes."
+                results[test.id] = Result(test, outcome, why, first[0])
+            else:
+                results[test.id] = judge.judge(test)
+            how.tell(results[test.id])
+        return Verdict(lab, tuple(results.values()), warnings)

@@ -1,0 +1,74 @@
+"""What a verdict looks like: for a person, and for Gradescope (results.json of an autograder)."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+from grader.judge import Outcome, Result, Verdict
+
+WIDTH = 100
+INDENT = " " * 26
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def line(result: Result) -> str:
+    """One test, with the reason if it has not passed."""
+    score = "-" if result.outcome is Outcome.UNJUDGED else str(result.score)
+    head = f"  {score:>3} of {result.test.points:<2} {result.test.id:<13} {result.test.title}"
+    if result.outcome is Outcome.PASSED:
+        return head
+    if result.after:
+        return f"{head} (after {result.after})"
+    why = result.why
+    if result.outcome is Outcome.UNJUDGED:
+        why = f"Could not be judged here: {why}"
+    return f"{head}\n{_wrapped(why)}"
+
+
+def total(verdict: Verdict) -> str:
+    text = f"{verdict.score} of {verdict.lab.points} points"
+    if verdict.unjudged:
+        return f"{text}; {verdict.unjudged} could not be judged here"
+    return text
+
+
+def gradescope(verdict: Verdict) -> dict[str, object]:
+    tests = [
+        {
+            "number": str(number),
+            "name": f"{result.test.id}: {result.test.title}",
+            "score": result.score,
+            "max_score": result.test.points,
+            "status": "passed" if result.outcome is Outcome.PASSED else "failed",
+            "output": _output(result),
+            "visibility": "visible",
+            "extra_data": {"outcome": result.outcome.value},
+        }
+        for number, result in enumerate(verdict.results, 1)
+    ]
+    said = [f"{total(verdict)}.", verdict.message]
+    return {
+        "score": verdict.score,
+        "output": "\n".join(text for text in said if text),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": tests,
+    }
+
+
+def _output(result: Result) -> str:
+    if result.outcome is Outcome.UNJUDGED:
+        return f"Could not be judged here: {result.why}"
+    return result.why or "Passed."
+
+
+def write_json(verdict: Verdict, path: Path) -> None:
+    """Whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(gradescope(verdict), indent=2) + "\n", encoding="utf-8")
+    part.replace(path)

@@ -1,0 +1,95 @@
+"""What the tests of the labs share: make as a student or a teacher calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TREE = Path(__file__).resolve().parents[2]
+#: far above what any grading takes; a grading that hangs is a failure of the test
+LIMIT_S = 900.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Folders of a test's own: for temporary files, what students write, and programs."""
+
+    top: Path
+    build: str
+
+    @property
+    def temporary(self) -> Path:
+        return self.top / "tmp"
+
+    @property
+    def work(self) -> Path:
+        return self.top / "work"
+
+    def hand_in(self, text: str) -> Path:
+        """A folder with this server.c."""
+        folder = self.top / "hand-in"
+        folder.mkdir()
+        (folder / "server.c").write_text(text)
+        return folder
+
+    def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+        settings = [f"PYTHON={sys.executable}", f"WORK={self.work}", f"BUILD={self.build}"]
+        return subprocess.run(
+            ["make", "-s", *settings, *words],
+            cwd=TREE,
+            env={**inherited, "TMPDIR": str(self.temporary), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    def grade(self, lab: str, folder: Path, *words: str, **environment: str) -> Grade:
+        results = self.top / "results.json"
+        done = self.make(
+            "grade", f"CH={lab}", f"DIR={folder}", f"JSON={results}", *words, **environment
+        )
+        assert results.exists(), done.stdout + done.stderr
+        return Grade(json.loads(results.read_text()), done.stdout, done.stderr)
+
+    def leftovers(self) -> list[str]:
+        """Files and processes of a grading that should have gone with it."""
+        found = [path.name for path in self.temporary.iterdir()]
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes()
+            except OSError:
+                continue
+            if os.fsencode(self.temporary) in words:
+                found.append(words.replace(b"\0", b" ").decode(errors="replace"))
+        return found
+
+
+@dataclass(frozen=True)
+class Grade:
+    results: dict[str, Any]
+    out: str
+    err: str
+
+    def with_outcome(self, outcome: str) -> set[str]:
+        """Ids of the tests that ended so."""
+        return {
+            test["name"].split(":")[0]
+            for test in self.results["tests"]
+            if test["extra_data"]["outcome"] == outcome
+        }
+
+    @property
+    def passed(self) -> set[str]:
+        return self.with_outcome("passed")
+
+    def output(self, name: str) -> str:
+        found: str = next(t["output"] for t in self.results["tests"] if t["name"].startswith(name))
+        return found

@@ -1,0 +1,6 @@
+#include <signal.h>
+
+int main(void)
+{
+    return kill(-1, SIGKILL);
+}

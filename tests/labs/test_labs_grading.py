@@ -1,0 +1,190 @@
+"""A grade is right: full for the real server, small for the starter and for servers that only look
+like one, and there is one, soon and without damage, for whatever is handed in.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grader import lab as labs
+from grader import work
+from grading import TREE, Place
+
+RUNS = int(os.environ.get("LAB_RUNS", "1"))  #: of each real server: 10 before a lab is given out
+SOON = "PATIENCE=0.4"  #: for what has to fail: time-outs of 4 s are waited for in full
+FAULTS: list[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("faults.toml").read_text(encoding="utf-8")
+)["fault"]
+ALL_LABS = pytest.mark.parametrize("slug", labs.slugs())
+
+
+@pytest.mark.long
+@ALL_LABS
+@pytest.mark.parametrize("run", range(RUNS))
+def test_the_solution_has_all_points(place: Place, slug: str, run: int) -> None:
+    grade = place.grade(slug, TREE / "code" / slug)
+    lab = labs.load(slug)
+    unjudged = grade.with_outcome("could not be judged here")
+    assert grade.passed | unjudged == {test.id for test in lab.tests}, grade.out
+    missing = sum(test.points for test in lab.tests if test.id in unjudged)
+    assert grade.results["score"] == lab.points - missing
+    if unjudged:
+        pytest.skip(f"{missing} points could not be judged here: {grade.output(min(unjudged))}")
+    assert f"{lab.points} of {lab.points} points." in grade.out
+
+
+@pytest.mark.long
+@ALL_LABS
+def test_the_starter_works_and_fails(place: Place, slug: str) -> None:
+    done = place.make("lab", f"CH={slug}")
+    assert done.returncode == 0, done.stderr
+    grade = place.grade(slug, place.work / slug, SOON)
+    lab = labs.load(slug)
+    assert grade.passed == {lab.tests[0].id}, grade.out
+    assert grade.results["score"] == lab.tests[0].points
+
+
+@pytest.mark.long
+def test_a_sequential_server_has_no_points_for_concurrency(place: Place) -> None:
+    grade = place.grade("02-fork", TREE / "code/01-iterative", SOON)
+    assert grade.passed == {"serves"}
+    assert "wait for a client" in grade.output("concurrency")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault['lab']} {fault['name']}")
+@pytest.mark.long
+def test_faults(place: Place, fault: dict[str, Any]) -> None:
+    lab = labs.load(fault["lab"])
+    text = lab.source(lab.files[0]).read_text(encoding="utf-8")
+    assert text.count(fault["old"]) == 1
+    folder = place.hand_in(text.replace(fault["old"], fault["new"]))
+    first = lab.tests[0].id
+    grade = place.grade(lab.slug, folder, f"ONLY={','.join([first, *fault['fails']])}", SOON)
+    if unjudged := grade.with_outcome("could not be judged here"):
+        pytest.skip(grade.output(min(unjudged)))
+    assert grade.passed == {first}, grade.out
+    assert grade.with_outcome("failed") == set(fault["fails"]), grade.out
+
+
+@ALL_LABS
+def test_every_test_of_a_lab_fails_somebody(slug: str) -> None:
+    failed = {test for fault in FAULTS if fault["lab"] == slug for test in fault["fails"]}
+    assert failed == {test.id for test in labs.load(slug).tests[1:]}
+
+
+HOSTILE = Path(__file__).with_name("hostile")
+ROOT_ONLY = {"kills-everybody"}  #: anybody else it would kill too
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", sorted(path.stem for path in HOSTILE.glob("*.c")))
+def test_hostile_servers(place: Place, what: str) -> None:
+    """The fixture sees to it that no process and no file is left."""
+    if what in ROOT_ONLY and os.geteuid() != 0:
+        pytest.skip("only root can give a submission a user of its own")
+    folder = place.hand_in((HOSTILE / f"{what}.c").read_text(encoding="utf-8"))
+    grade = place.grade("02-fork", folder, "ONLY=serves,concurrency", SOON)
+    assert grade.results["score"] == 0, grade.out
+    assert "It does not start, or does not answer" in grade.output("serves")
+    assert grade.output("concurrency") == "Not tried before serves passes."
+
+
+NO_PROGRAM = {
+    "a mistake": ("int main(void)\n{\n    return 0\n}\n", "server.c:3:13: error"),
+    "no main": ("int x;\n", "main"),
+    "the solution included": ('#include "02-fork/server.c"\n', "02-fork/server.c: No such file"),
+    "a gigabyte of data": ("char x[1 << 30] = {1};\nint main(void)\n{\n}\n", ""),
+    "itself without end": ('#include "server.c"\n', "..."),
+}
+
+
+@pytest.mark.parametrize("what", NO_PROGRAM)
+def test_what_does_not_build(place: Place, what: str) -> None:
+    text, more = NO_PROGRAM[what]
+    grade = place.grade("02-fork", place.hand_in(text))
+    lines = grade.results["output"].splitlines()
+    assert lines[:2] == ["0 of 20 points.", "it does not build"]
+    assert more in grade.results["output"]
+    assert len(lines) < 30
+    assert {test["output"] for test in grade.results["tests"]} == {"There is no program."}
+
+
+def test_what_is_no_file(place: Place) -> None:
+    folder = place.hand_in("")
+    path = folder / "server.c"
+    path.unlink()
+    assert "cannot read" in _refusal(place, folder) or "cannot be read" in _refusal(place, folder)
+    os.mkfifo(path)
+    assert _refusal(place, folder) == "server.c is not a file"
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    assert _refusal(place, folder).startswith("server.c cannot be read: ")
+    path.unlink()
+    path.write_bytes(b" " * ((1 << 20) + 1))
+    assert _refusal(place, folder) == "server.c is longer than 1 MiB"
+
+
+def _refusal(place: Place, folder: Path) -> str:
+    return str(place.grade("02-fork", folder).results["output"].splitlines()[1])
+
+
+def test_the_form_of_the_results(place: Place) -> None:
+    """The keys that Gradescope knows, and the sums."""
+    grade = place.grade("02-fork", TREE / "code/02-fork", "ONLY=serves,keep-alive")
+    assert grade.results["score"] == 3
+    assert [test["max_score"] for test in grade.results["tests"]] == [2, 1]
+    for test in grade.results["tests"]:
+        assert test["score"] == test["max_score"]
+        assert (test["status"], test["visibility"]) == ("passed", "visible")
+        assert test["output"] == "Passed."
+
+
+def test_what_cannot_be_judged_is_no_failure(place: Place, tmp_path: Path) -> None:
+    """Where tracing is not permitted, the race cannot be seen: neither points nor a failure."""
+    strace = tmp_path / "strace"
+    strace.write_text("#!/bin/sh\necho ptrace: not permitted >&2\nexit 1\n")
+    strace.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    grade = place.grade("02-fork", TREE / "code/02-fork", "ONLY=serves,race", PATH=path)
+    assert grade.passed == {"serves"}
+    assert grade.with_outcome("could not be judged here") == {"race"}
+    assert "Could not be judged here: tracing is not permitted here" in grade.output("race")
+    assert "2 of 3 points; 1 could not be judged here." in grade.out
+    assert "Error 3" in grade.err
+
+
+def test_a_grading_that_is_ended_leaves_nothing(place: Place) -> None:
+    """SIGTERM, as of a time-out around it. The fixture looks at what is left."""
+    folder = place.hand_in((HOSTILE / "fork-bomb.c").read_text(encoding="utf-8"))
+    done = place.make(
+        "grade", "CH=02-fork", f"DIR={folder}", f"PYTHON=timeout --foreground 4 {sys.executable}"
+    )
+    assert "Error 124" in done.stderr, done.stderr
+
+
+def test_a_wrong_test_is_the_labs_fault(place: Place) -> None:
+    done = place.make("grade", "CH=02-fork", f"DIR={TREE / 'code/02-fork'}", "ONLY=nothing")
+    assert "lab: ONLY=nothing: there is no such test. There are: serves, " in done.stderr
+    assert "Error 2" in done.stderr
+    done = place.make("grade", "CH=99-none")
+    assert "lab: CH=99-none: there is no such lab. There are: 02-fork" in done.stderr
+
+
+def test_progress_is_noted(place: Place) -> None:
+    place.make("lab", "CH=02-fork")
+    mine = place.work / "02-fork"
+    (mine / "server.c").write_text("int main(void)\n{\n    return 0;\n}\n")
+    done = place.make("check", "CH=02-fork", "ONLY=serves")
+    assert "Next: serves." in done.stdout
+    assert work.Progress.load(mine).score is None
+    (mine / "server.c").write_text("broken\n")
+    done = place.make("check", "CH=02-fork")
+    assert "it does not build\nserver.c:1:1: error: " in done.stdout
+    assert "0 of 20 points." in done.stdout
+    assert work.Progress.load(mine).score == 0
+    assert "not begun" not in place.make("lab").stdout

@@ -1,0 +1,232 @@
+"""Reading a lab, cutting its starter, and what make lab, hint and solution say."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from grader import lab as labs
+from grader import starter, work
+from grader.errors import LabError
+from grader.lab import TREE, Lab
+from grading import Place
+
+ALL_LABS = pytest.mark.parametrize("slug", labs.slugs())
+SOURCE = """\
+#include <x.h>
+/* region: book */
+int a;
+/* solution: one */
+int secret;
+/* region: inner */
+int more;
+/* endregion: inner */
+/* endsolution: one */
+/* endregion: book */
+    /* solution: two */
+    int hidden;
+    /* endsolution: two */
+int b;
+"""
+
+
+# ---- cutting
+
+
+def test_solutions_give_way_and_markers_go() -> None:
+    text = starter.cut(SOURCE, {"one": "/* write one */\n", "two": ""}, "x.c")
+    assert text == "#include <x.h>\nint a;\n/* write one */\nint b;\n"
+
+
+def test_the_real_source_without_markers() -> None:
+    assert starter.clean(SOURCE).splitlines() == [
+        "#include <x.h>",
+        "int a;",
+        "int secret;",
+        "int more;",
+        "    int hidden;",
+        "int b;",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("/* solution: three */\n/* endsolution: three */\n", "x.c:1: the lab has no replacement"),
+        ("/* solution: one */\n", "x.c: solution one is not closed"),
+        ("/* endsolution: one */\n", "x.c:1: endsolution one without its solution"),
+        ("/* solution: one */\n/* solution: two */\n", "x.c:2: solution two inside one"),
+        ("/* solution: one */\n/* endsolution: two */\n", "x.c:2: endsolution two without"),
+        ("/* solution: one */\n/* endsolution: one */\n" * 2, "x.c:3: solution one is there twice"),
+        ("/* solution: one */\n/* endsolution: one */\n", "x.c: no solution two in it"),
+    ],
+)
+def test_bad_solutions_are_refused(text: str, message: str) -> None:
+    with pytest.raises(LabError, match=message):
+        starter.cut(text, {"one": "", "two": ""}, "x.c")
+
+
+# ---- lab.toml
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree with the lab 02-fork alone, to be damaged."""
+    (tmp_path / "code/02-fork").mkdir(parents=True)
+    shutil.copy(TREE / "code/02-fork/server.c", tmp_path / "code/02-fork")
+    shutil.copytree(TREE / "labs/02-fork", tmp_path / "labs/02-fork")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "A', 'titel = "A', "lab: unknown: titel"),
+        ("points = 2", "points = 0", "test 1: points is a number above 0"),
+        ("points = 2", 'points = "2"', "test 1: points is a number above 0"),
+        ('id = "crowd"', 'id = "serves"', "test serves is there twice"),
+        ('needs = ["serves"]', 'needs = ["tidy"]', "test concurrency needs what does not come"),
+        ('files = ["server.c"]', 'files = ["../x.c"]', "files: ../x.c: only C files"),
+        ("afterwards = true", "afterward = true", "test 12: unknown: afterward"),
+        ("minutes = 90", "minutes =", "Invalid value"),
+        ("[[test]]", "[limits]\nhours = 3\n\n[[test]]", "hours"),
+    ],
+)
+def test_a_mistake_in_a_lab_is_said(tree: Path, old: str, new: str, message: str) -> None:
+    path = tree / "labs/02-fork/lab.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(LabError) as error:
+        labs.load("02-fork", tree)
+    assert str(error.value).startswith("labs/02-fork/lab.toml: ")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_hint_for_no_test_is_said(tree: Path) -> None:
+    (tree / "labs/02-fork/hints.md").write_text("## nothing\n\nx\n")
+    with pytest.raises(LabError, match=r"hints.md: there is no test nothing"):
+        labs.load("02-fork", tree)
+
+
+# ---- every lab
+
+
+@ALL_LABS
+def test_the_starter_builds_without_a_warning_and_says_what_is_missing(
+    slug: str, tmp_path: Path
+) -> None:
+    for name, text in work.starters(labs.load(slug)).items():
+        path = tmp_path / name
+        path.write_text(text)
+        assert "solution" not in text
+        assert "Missing" in text
+        include = ["-Icode", "-Icode/common", "-Icode/http", f"-Icode/{slug}"]
+        flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+        command = ["cc", *flags, *include, "-c", "-o", str(tmp_path / "x.o"), str(path)]
+        subprocess.run(command, cwd=TREE, check=True)
+
+
+@ALL_LABS
+def test_every_test_has_a_hint_and_every_lab_a_task(slug: str) -> None:
+    lab = labs.load(slug)
+    assert {hint.test for hint in lab.hints} == {test.id for test in lab.tests}
+    task = (lab.folder / "task.md").read_text(encoding="utf-8")
+    assert f"make check CH={slug}" in task
+    assert f"{lab.points} points" in task
+
+
+# ---- what a student sees
+
+
+def test_make_lab_never_writes_over_work(place: Place) -> None:
+    done = place.make("lab", "CH=02-fork")
+    mine = place.work / "02-fork/server.c"
+    assert done.returncode == 0
+    assert str(mine) in done.stdout
+    mine.write_text("mine\n")
+    done = place.make("lab", "CH=02-fork")
+    assert done.returncode == 0
+    assert "stays as it is" in done.stdout
+    assert "mv " in done.stdout
+    assert mine.read_text() == "mine\n"
+    mine.parent.rename(place.work / "old")
+    place.make("lab", "CH=02-fork")
+    assert "Missing" in mine.read_text()
+
+
+def test_make_lab_lists(place: Place) -> None:
+    assert "02-fork        A process for each connection (build; not begun)" in (
+        place.make("lab").stdout
+    )
+
+
+@pytest.mark.parametrize("what", ["check", "hint", "solution"])
+def test_what_needs_a_beginning_says_so(place: Place, what: str) -> None:
+    done = place.make(what, "CH=02-fork")
+    assert done.returncode != 0
+    assert "is not there yet: make lab CH=02-fork" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("what", ["hint", "solution", "grade"])
+def test_which_lab(place: Place, what: str) -> None:
+    assert "lab: which lab? CH=02-fork" in place.make(what).stderr
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> tuple[Lab, Path]:
+    lab = labs.load("02-fork")
+    work.begin(lab, tmp_path / "02-fork")
+    return lab, tmp_path / "02-fork"
+
+
+def test_hints_come_one_by_one_and_for_what_failed(mine: tuple[Lab, Path]) -> None:
+    lab, folder = mine
+    progress = work.Progress(score=9, first_failure="descriptors")
+    progress.save(folder)
+    fitting = [hint.text for hint in lab.hints if hint.test == "descriptors"]
+    assert len(fitting) > 1
+    for text in fitting:
+        assert work.hint(lab, folder, None).endswith(text)
+    assert "No hint about descriptors is left" in work.hint(lab, folder, None)
+    work.Progress(score=9, first_failure="race", shown=[]).save(folder)
+    assert "about race" in work.hint(lab, folder, None)
+
+
+def test_a_hint_by_number(mine: tuple[Lab, Path]) -> None:
+    lab, folder = mine
+    assert work.hint(lab, folder, 2).startswith(f"Hint 2 of {len(lab.hints)}")
+    for number in (0, len(lab.hints) + 1):
+        with pytest.raises(LabError, match="the hints are 1 to"):
+            work.hint(lab, folder, number)
+
+
+def test_hints_without_a_check_come_in_order(mine: tuple[Lab, Path]) -> None:
+    lab, folder = mine
+    for number in range(1, len(lab.hints) + 1):
+        assert work.hint(lab, folder, None).startswith(f"Hint {number} of ")
+    assert "No hint is left" in work.hint(lab, folder, None)
+
+
+def test_damaged_progress_costs_nothing(mine: tuple[Lab, Path]) -> None:
+    lab, folder = mine
+    (folder / work.PROGRESS).write_text('{"score": 1, "what": 2}')
+    assert work.hint(lab, folder, None).startswith("Hint 1 of ")
+
+
+def test_the_solution_waits_for_the_points(mine: tuple[Lab, Path]) -> None:
+    lab, folder = mine
+    assert "not been checked yet" in work.solution(lab, folder, sure=False)
+    work.Progress(score=3).save(folder)
+    assert "3 of 20 points" in work.solution(lab, folder, sure=False)
+    assert "+    pid_t pid = fork();" in work.solution(lab, folder, sure=True)
+    work.Progress(score=lab.points).save(folder)
+    text = work.solution(lab, folder, sure=False)
+    assert "+    pid_t pid = fork();" in text
+    assert "region" not in text
+    (folder / "server.c").write_text(starter.clean(lab.source("server.c").read_text()))
+    assert work.solution(lab, folder, sure=False) == "Your server is the real one, to the letter."
