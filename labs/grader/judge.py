@@ -22,6 +22,8 @@ from grader.sandbox import NotBuilt, Sandbox, Toolchain
 
 MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
 TESTER_BYTES = 2 << 30  #: a reply without an end must not fill the memory
+SHORT = 100  #: characters; the log has it all
+PYTEST_SAYS = ("assert ", "Failed: ")
 EXCEPTION = re.compile(
     r"^(?:[\w.]+\.)?(?:ContractBroken|NotServed|ConnectionLost|Misbehaved|"
     r"AssertionError): "
@@ -87,10 +89,16 @@ def _read(path: Path) -> _Records:
 
 
 def _short(why: str) -> str:
-    """The first line of a failure, without the name of an exception that says nothing more."""
+    """The first line of a reason, without the name of an exception that says nothing more."""
     lines = EXCEPTION.sub("", why).splitlines() or [""]
     line = lines[0].strip()
-    return line if len(line) <= 160 else line[:157] + "..."
+    return line if len(line) <= SHORT else line[: SHORT - 3] + "..."
+
+
+def _with_reason(test: Test, why: str) -> str:
+    """What a failure means, and what was seen, if that is more than a piece of our test."""
+    seen = _short(why)
+    return test.fail if seen.startswith(PYTEST_SAYS) else f"{test.fail} ({seen})"
 
 
 class Judge:
@@ -155,7 +163,7 @@ class Judge:
             limit = test.seconds * self.patience
             return Result(test, Outcome.FAILED, f"{test.fail} (Not done within {limit:.0f} s.)")
         if seen.failed:
-            return Result(test, Outcome.FAILED, f"{test.fail} ({_short(seen.failed[0])})")
+            return Result(test, Outcome.FAILED, _with_reason(test, seen.failed[0]))
         if status in (4, 5):  # pytest: wrong usage, or no test found
             raise LabError(f"test {test.id} of the lab: see {self.logs / test.id}.log")
         if status != 0:
@@ -195,6 +203,7 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             warnings = box.build(how.tools)
         except NotBuilt as error:
             return Verdict(lab, _not_tried(lab.tests, "There is no program."), str(error), False)
+        box.keep_program(how.logs)
         judge = Judge(box, how.logs, how.patience)
         results: dict[str, Result] = {}
         for test in lab.tests:

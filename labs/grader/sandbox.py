@@ -123,6 +123,12 @@ class Sandbox:
         script.chmod(0o755)
         return text
 
+    def keep_program(self, folder: Path) -> None:
+        """A copy to try by hand. Whoever runs the last one goes on running it."""
+        part = folder / f"{self.lab.slug}.{os.getpid()}"
+        shutil.copy(self.root / "real" / self.lab.slug, part)
+        part.replace(folder / self.lab.slug)
+
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
         log = self.root / "compiler.log"
