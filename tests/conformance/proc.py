@@ -80,10 +80,15 @@ def session(leader: int) -> list[int]:
 def descriptors(pid: int) -> dict[int, str]:
     """Descriptor -> what it is ("socket:[123]", a path)."""
     found = {}
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+    try:
         for name in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
                 found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    except PermissionError:  # a zombie's folder is root's
+        if alive(pid):
+            raise
     return found
 
 
