@@ -8,7 +8,7 @@ lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o
 GRADER = LAB_BUILD='$(BUILD)' LAB_CC='$(cc_glibc)' LAB_FLAGS='$(CPPFLAGS) $(CFLAGS) $(WARNINGS)' LAB_OBJECTS='$(lab_objects)' \
 	PYTHONPATH=labs:tests $(PYTHON) -m grader
 
-judge_how = $(if $(ONLY),--only '$(ONLY)') $(if $(PATIENCE),--patience '$(PATIENCE)')
+judge_how = $(if $(ONLY),--only '$(ONLY)') $(if $(PATIENCE),--patience '$(PATIENCE)') $(if $(PROCESSES),--processes '$(PROCESSES)')
 
 .PHONY: lab hint solution grade
 

@@ -9,7 +9,6 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -45,12 +44,14 @@ class Toolchain:
         return cls(tuple(words[0]), tuple(words[1]), objects)
 
 
-def _open_and_try_again(function: Callable[..., object], path: str, _: object) -> None:
-    """The docroot of the tests has folders that nobody may enter."""
-    for name in (os.path.dirname(path), path):
-        if not os.path.islink(name) and os.path.isdir(name):
-            os.chmod(name, 0o700)
-    function(path)
+def _remove(folder: Path) -> None:
+    """Also the folders of the tests' docroot that nobody may enter: a test that was ended leaves
+    them."""
+    for path, names, _ in os.walk(folder):
+        for name in names:
+            if not os.path.islink(os.path.join(path, name)):
+                os.chmod(os.path.join(path, name), 0o700)
+    shutil.rmtree(folder)
 
 
 class Sandbox:
@@ -78,7 +79,7 @@ class Sandbox:
 
     def remove(self) -> None:
         end_descendants()
-        shutil.rmtree(self.root, onerror=_open_and_try_again)
+        _remove(self.root)
 
     @property
     def temporary(self) -> Path:

@@ -17,6 +17,8 @@ from grading import TREE, Place
 
 RUNS = int(os.environ.get("LAB_RUNS", "1"))  #: of each real server: 10 before a lab is given out
 SOON = "PATIENCE=0.4"  #: for what has to fail: time-outs of 4 s are waited for in full
+#: where all gradings are one user's, a fork bomb in one must leave room in the others
+FEW = "PROCESSES=60"
 FAULTS: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("faults.toml").read_text(encoding="utf-8")
 )["fault"]
@@ -88,7 +90,7 @@ def test_hostile_servers(place: Place, what: str) -> None:
     if what in ROOT_ONLY and os.geteuid() != 0:
         pytest.skip("only root can give a submission a user of its own")
     folder = place.hand_in((HOSTILE / f"{what}.c").read_text(encoding="utf-8"))
-    grade = place.grade("02-fork", folder, "ONLY=serves,concurrency", SOON)
+    grade = place.grade("02-fork", folder, "ONLY=serves,concurrency", SOON, FEW)
     assert grade.results["score"] == 0, grade.out
     assert "It does not start, or does not answer" in grade.output("serves")
     assert grade.output("concurrency") == "Not tried before serves passes."
@@ -161,9 +163,8 @@ def test_what_cannot_be_judged_is_no_failure(place: Place, tmp_path: Path) -> No
 def test_a_grading_that_is_ended_leaves_nothing(place: Place) -> None:
     """SIGTERM, as of a time-out around it. The fixture looks at what is left."""
     folder = place.hand_in((HOSTILE / "fork-bomb.c").read_text(encoding="utf-8"))
-    done = place.make(
-        "grade", "CH=02-fork", f"DIR={folder}", f"PYTHON=timeout --foreground 4 {sys.executable}"
-    )
+    python = f"PYTHON=timeout --foreground 4 {sys.executable}"
+    done = place.make("grade", "CH=02-fork", f"DIR={folder}", FEW, python)
     assert "Error 124" in done.stderr, done.stderr
 
 
