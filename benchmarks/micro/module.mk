@@ -3,7 +3,8 @@
 
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
-PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings
+PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings \
+            cow-pages malloc-dirty
 fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c $(MICRO_COMMON)
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
@@ -29,3 +30,7 @@ mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c spinners.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
 ticks_SRC        := $(addprefix benchmarks/micro/,ticks.c spinners.c children.c) $(MICRO_COMMON)
+
+WATCHED_SRC      := $(addprefix benchmarks/micro/,watched.c smaps.c children.c) $(MICRO_COMMON)
+cow-pages_SRC    := $(addprefix benchmarks/micro/,cow-pages.c resident.c) $(WATCHED_SRC)
+malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)

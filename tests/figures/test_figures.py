@@ -86,6 +86,13 @@ def write_spawn(data: Path) -> None:
     write_meta(data / "spawn", titles, missing="posix_spawn: none here")
 
 
+def write_malloc(data: Path) -> None:
+    for place, name in enumerate(("used", "diet"), start=1):
+        levels = {"dirty_kib": 30.0 * place, "asked_kib": 10.0, "faults": 7.0}
+        write_series(data / "malloc-dirty", name, levels)
+    write_meta(data / "malloc-dirty", {"used": "glibc, used heap", "diet": "dietlibc"})
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -193,6 +200,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-latency", "fork_us")
     write_fork(folder, "fork-reap", "reap_us")
     write_spawn(folder)
+    write_malloc(folder)
     write_fork(folder, "thread-create", "create_us")
     write_fork(folder, "fork-memory", "fork_us")
     write_fork(folder, "fork-mappings", "fork_ms")

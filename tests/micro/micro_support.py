@@ -33,6 +33,14 @@ PROGRAMS = {
     "sched-switch": Program(["handover_ns", "pipe_ns"]),
     "wake-latency": Program(["wake_ns"]),
     "fairness": Program(["spinner", "cpu_ns", "involuntary", "share"]),
+    "cow-pages": Program(
+        ["pages", "faults", "write_ns", "faults_per_page", "page_ns", "dirty_kib"],
+        ("-p", "10", "alone"),
+        550,
+    ),
+    "malloc-dirty": Program(
+        ["mallocs", "faults", "dirty_kib", "asked_kib"], ("-m", "2", "fresh"), 150
+    ),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 

@@ -1,0 +1,73 @@
+#include "watched.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "die.h"
+#include "micro.h"
+
+static uint64_t minor_faults(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == -1)
+        die_errno("getrusage");
+    return (uint64_t)usage.ru_minflt;
+}
+
+void watch(void (*work)(void *), void *argument, struct cost *cost)
+{
+    /* Twice, so that their own first faults, on the stack and in the library, are not work's. */
+    uint64_t faults = minor_faults();
+    uint64_t start = now_ns();
+    faults = minor_faults();
+    start = now_ns();
+    work(argument);
+    uint64_t end = now_ns();
+    cost->faults = minor_faults() - faults;
+    cost->ns = end - start;
+}
+
+void *shared_new(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        die_errno("mmap of %lu bytes", (unsigned long)bytes);
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+pid_t watched_start(const struct children *children, void (*work)(void *), void *argument,
+                    struct cost *cost)
+{
+    pid_t pid = fork();
+    if (pid == -1)
+        die_errno("fork");
+    if (pid == 0) {
+        if (work != NULL)
+            watch(work, argument, cost);
+        child_live(children);
+    }
+    children_await_one(children);
+    return pid;
+}
+
+void watched_end(pid_t pid)
+{
+    int status;
+    pid_t ended;
+    if (kill(pid, SIGTERM) == -1)
+        die_errno("kill");
+    do {
+        ended = waitpid(pid, &status, 0);
+    } while (ended == -1 && errno == EINTR);
+    if (ended == -1)
+        die_errno("waitpid");
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
+        die(EXIT_FAILURE, "a child ended by itself");
+}

@@ -1,0 +1,37 @@
+/*
+ * watched.h: a child that does one thing and then sleeps, so that its memory can be looked at.
+ */
+#ifndef WATCHED_H
+#define WATCHED_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "children.h"
+
+/* What a piece of work cost the process that did it. */
+struct cost {
+    uint64_t ns;
+    uint64_t faults; /* minor page faults: those that needed no disk */
+};
+
+/* Does work(argument) and fills in its cost. */
+void watch(void (*work)(void *), void *argument, struct cost *cost);
+
+/*
+ * Shared with the children that are made later, and resident: what they write there is no copy of
+ * theirs. Dies if there is no memory; never freed.
+ */
+void *shared_new(size_t bytes);
+
+/*
+ * Makes a child that watches itself doing work(argument), if work is not NULL, and returns when it
+ * has done so and sleeps. cost must be in memory from shared_new().
+ */
+pid_t watched_start(const struct children *children, void (*work)(void *), void *argument,
+                    struct cost *cost);
+
+/* Ends the child and waits for it; dies if it had ended by itself. */
+void watched_end(pid_t pid);
+
+#endif
