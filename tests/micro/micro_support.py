@@ -41,6 +41,7 @@ PROGRAMS = {
     "malloc-dirty": Program(
         ["mallocs", "faults", "dirty_kib", "asked_kib"], ("-m", "2", "fresh"), 150
     ),
+    "lazy-binding": Program(["live", "fork_ns", "dirty_kib"]),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
