@@ -4,7 +4,7 @@
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
 PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings \
-            cow-pages malloc-dirty lazy-binding
+            cow-pages malloc-dirty lazy-binding getrusage
 fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c $(MICRO_COMMON)
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
@@ -38,3 +38,5 @@ malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)
 # Some distributions link with "now" unless told otherwise, and then there is nothing to see.
 lazy-binding_SRC  := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c children.c) $(MICRO_COMMON)
 lazy-binding_LIBS := -Wl,-z,lazy
+
+getrusage_SRC := $(addprefix benchmarks/micro/,getrusage.c resident.c) $(MICRO_COMMON)

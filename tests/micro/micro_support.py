@@ -21,6 +21,24 @@ class Program(NamedTuple):
     rows: int = 50
 
 
+RUSAGE = [
+    "maxrss_kib",
+    "ixrss",
+    "idrss",
+    "isrss",
+    "minflt",
+    "majflt",
+    "nswap",
+    "inblock",
+    "oublock",
+    "msgsnd",
+    "msgrcv",
+    "nsignals",
+    "nvcsw",
+    "nivcsw",
+    "utime_us",
+    "stime_us",
+]
 PROGRAMS = {
     "fork-latency": Program(["live", "fork_ns"]),
     "fork-reap": Program(["remaining", "reap_ns"]),
@@ -42,6 +60,7 @@ PROGRAMS = {
         ["mallocs", "faults", "dirty_kib", "asked_kib"], ("-m", "2", "fresh"), 150
     ),
     "lazy-binding": Program(["live", "fork_ns", "dirty_kib"]),
+    "getrusage": Program(RUSAGE, rows=1),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
