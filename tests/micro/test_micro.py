@@ -117,7 +117,7 @@ def for_everyone(folder: Path) -> Iterator[Path]:
     """A copy of the programs where a user without any rights can run them."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
-        for program in FORKING:
+        for program in PROGRAMS:
             shutil.copy(folder / program, name)
         yield Path(name)
 
@@ -145,6 +145,54 @@ def test_a_failed_fork_is_an_error_and_no_sample(
     reason = "Try again" if folder.name == "diet" else "Resource temporarily unavailable"
     assert err == f"{program}: fork: {reason} after {made} children\n"
     assert len(rows(out)) == (0 if program == "fork-reap" else made)
+
+
+ONE_CHILD_A_SAMPLE = [
+    ["spawn", "fork"],
+    ["spawn", "vfork"],
+    ["spawn", "posix_spawn", "/bin/true"],
+    ["fork-memory", "-r", "2", "small"],
+    ["fork-mappings", "-m", "10", "touched"],
+]
+
+
+def alone(for_everyone: Path, command: list[str]) -> tuple[int, str, str]:
+    """Runs it where there is room for no other process than itself."""
+    root = os.geteuid() == 0 and is_mapped(SPARE_USER)
+    limit = 1 if root else 0
+    return run(
+        [for_everyone / command[0], "-n", "2", *command[1:]],
+        before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
+        user=SPARE_USER if root else None,
+    )
+
+
+@pytest.mark.parametrize("command", ONE_CHILD_A_SAMPLE, ids=" ".join)
+def test_a_fork_that_fails_is_a_line_with_its_errno(
+    for_everyone: Path, folder: Path, command: list[str]
+) -> None:
+    if folder.name in ("asan", "tsan"):
+        pytest.skip("the sanitizers start processes and threads of their own")
+    if folder.name == "diet" and "posix_spawn" in command:
+        pytest.skip("dietlibc has no posix_spawn()")
+    status, out, err = alone(for_everyone, command)
+    assert (status, err) == (0, "")
+    assert cells(out)
+    for *_, total_ns, error in cells(out):
+        assert (total_ns, error) == ("0", "EAGAIN")
+
+
+@pytest.mark.parametrize(
+    "command", [["cow-pages", "child"], ["cow-pages", "parent"], ["malloc-dirty", "fresh"]]
+)
+def test_without_a_child_there_is_nothing_to_look_at(
+    for_everyone: Path, folder: Path, command: list[str]
+) -> None:
+    if folder.name in ("asan", "tsan"):
+        pytest.skip("the sanitizers start processes and threads of their own")
+    status, out, err = alone(for_everyone, command)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"{command[0]}: fork: ")
 
 
 @pytest.mark.parametrize("program", FORKING)
