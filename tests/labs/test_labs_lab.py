@@ -131,6 +131,16 @@ def test_the_starter_builds_without_a_warning_and_says_what_is_missing(
 
 
 @ALL_LABS
+def test_the_tests_that_a_lab_names_exist(slug: str) -> None:
+    """Whoever renames a test of the contract learns here that points hang on it."""
+    lab = labs.load(slug)
+    for name in (name for test in lab.tests for name in test.tests):
+        file, _, function = name.partition("::")
+        path = lab.folder / file if (lab.folder / file).exists() else TREE / "tests" / file
+        assert f"\ndef {function}(" in path.read_text(encoding="utf-8"), name
+
+
+@ALL_LABS
 def test_every_test_has_a_hint_and_every_lab_a_task(slug: str) -> None:
     lab = labs.load(slug)
     assert {hint.test for hint in lab.hints} == {test.id for test in lab.tests}
