@@ -10,7 +10,7 @@ do for [name in variants] {
     if (!is_slow(name)) { servers = servers . " " . name }
 }
 panels = words(servers)
-panel_height = 150
+panel_height = panels > 3 ? 115 : 150
 height = panels * panel_height + 165.0
 eval open_canvas(height)
 

@@ -30,8 +30,8 @@ do for [name in shown] {
 }
 array metrics[2] = ["requests_per_s", "requests_per_cpu_s"]
 array headings[2] = ["requests per second", "requests per second of the server's CPU time"]
-array lefts[2] = [0.075, 0.49]
-array rights[2] = [0.40, 0.82]
+array lefts[2] = [0.075, 0.475]
+array rights[2] = [0.39, 0.79]
 
 set logscale x 2
 set xrange [0.8:*]

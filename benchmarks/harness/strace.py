@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 LINE = re.compile(r"(?P<pid>\d+)\s+(?P<time>\d+\.\d+) (?P<rest>.*)")
 WHOLE = re.compile(r"(?P<name>\w+)\((?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?")
-UNFINISHED = re.compile(r"(?P<name>\w+)\((?P<args>.*?)\s*<unfinished \.\.\.>")
+# "???" is a call in which the task was ended before strace could read which it was.
+UNFINISHED = re.compile(r"(?P<name>\w+|\?{3})\((?P<args>.*?)\s*<unfinished \.\.\.>")
 RESUMED = re.compile(
-    r"<\.\.\. (?P<name>\w+) resumed>(?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?"
+    r"<\.\.\. (?P<name>\w+|\?{3}) resumed>"
+    r"(?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?"
 )
 SIGNAL = re.compile(r"--- (?P<name>\w+)\b.* ---")
 ENDED = re.compile(r"\+\+\+ (?P<how>.*) \+\+\+")

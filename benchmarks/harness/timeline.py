@@ -26,6 +26,8 @@ WAITING_CALLS = [
 # fmt: on
 MAKING_CALLS = ["clone", "clone3", "fork", "vfork"]
 OTHER_CALLS = ["close", "execve", "exit", "exit_group"]
+POLLING_CALLS = ["poll", "ppoll"]
+MORE = "}, ..."  # where strace leaves out the rest of an array
 MIN_WAIT_S = 0.0005
 
 # The name in our sources where the kernel has another one.
@@ -100,6 +102,12 @@ def peer(text: str, visits: Mapping[int, Visit]) -> str:
     return visit.name if visit else ""
 
 
+def served_by(call: Call, visits: Mapping[int, Visit]) -> str:
+    """The client a call is for; a poll() on several descriptors is for nobody in particular."""
+    several = call.name in POLLING_CALLS and MORE in call.args
+    return "" if several else peer(call.args, visits)
+
+
 def return_time(call: Call, visits: Mapping[int, Visit], end: float) -> float:
     """When a call was over; end if it never returned.
 
@@ -156,7 +164,7 @@ def task_rows(
 
     for call in task.calls:
         stop = return_time(call, visits, end)
-        serves = peer(call.args, visits)
+        serves = served_by(call, visits)
         accepted = peer(call.result, visits)
         if call.name in WAITING_CALLS and stop - call.start >= MIN_WAIT_S:
             yield from running(call.start)

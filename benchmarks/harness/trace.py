@@ -62,13 +62,14 @@ class Recording:
 
 
 def strace_command(output: Path) -> list[str]:
-    """-f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end.
+    """-f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end, -s 1 one
+    letter of a text, and one descriptor of those that poll() is given.
 
     The question marks let a call pass that this architecture does not have; with --seccomp-bpf the
     calls that are not traced run at full speed.
     """
     wanted = ",".join(f"?{call}" for call in CALLS)
-    options = ["-f", "-q", "-ttt", "-T", "-yy", "-s", "0", "--seccomp-bpf"]
+    options = ["-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf"]
     return ["strace", *options, "-e", f"trace={wanted}", "-o", str(output)]
 
 

@@ -83,12 +83,14 @@ def test_signals_and_ends() -> None:
         ["1 1.0 read(4,  <unfinished ...>", "1 2.0 +++ killed by SIGKILL +++"],
         ["1 1.0 read(4, <unfinished ...>) = ?", "1 2.0 +++ killed by SIGKILL +++"],
         ["1 1.0 read(4,  <unfinished ...>"],
+        ["1 1.0 ???( <unfinished ...>", "1 2.0 +++ exited with 0 +++"],
     ],
 )
 def test_a_call_that_never_returns(lines: list[str]) -> None:
     call = strace.parse(lines)[0]
     assert isinstance(call, Call)
-    assert (call.name, call.end, call.value()) == ("read", None, None)
+    assert call.name in ("read", "???")
+    assert (call.end, call.value()) == (None, None)
 
 
 def test_a_task_killed_in_a_resumed_call() -> None:
@@ -219,6 +221,14 @@ def test_a_short_call_is_not_waiting() -> None:
     long = short.replace("0.000100", "0.010000")
     assert "waiting" not in [row[2] for row in rows_of(short) if row[0] == "task"]
     assert "waiting" in [row[2] for row in rows_of(long) if row[0] == "task"]
+
+
+@pytest.mark.parametrize(("more", "client"), [("", "A"), (", ...", "")])
+def test_whom_a_poll_is_for(more: str, client: str) -> None:
+    """Its only descriptor says it; of several, strace names one that need not be the cause."""
+    text = f"1 100.0 poll([{{fd={TO_A}, events=POLLIN}}{more}], 2, -1) = 1 <0.010000>\n"
+    waits = [row for row in rows_of(text) if row[2] == "waiting" and row[0] == "task"]
+    assert [(row[3], row[4]) for row in waits] == [("poll", client)]
 
 
 def test_one_task_that_turns_from_client_to_client() -> None:
