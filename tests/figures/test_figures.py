@@ -99,6 +99,13 @@ def write_malloc(data: Path) -> None:
     write_meta(data / "malloc-dirty", {"used": "glibc, used heap", "diet": "dietlibc"})
 
 
+def write_pool_queueing(data: Path) -> None:
+    titles = {"pool-16": "05-pool, 16 threads", "threads": "04-threads"}
+    for place, name in enumerate(titles):
+        write_series(data / "pool-queueing", name, {"latency_ms": 0.5 * 1000**place})
+    write_meta(data / "pool-queueing", titles)
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -211,6 +218,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-memory", "fork_us")
     write_fork(folder, "fork-mappings", "fork_ms")
     write_throughput(folder)
+    write_pool_queueing(folder)
     write_slow_client(folder)
     write_crosscheck(folder)
     write_timeline(folder)
