@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import InputError
-from harness.model import AA, Experiment
+from harness.model import AA, NO_LOAD, Experiment
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
 BUILTINS = {
@@ -23,7 +23,7 @@ def check(experiment: Experiment, shown: str) -> None:
     _check_operands(experiment, shown)
     if experiment.kind == "load":
         for variant in experiment.variants:
-            if variant.load not in experiment.tools:
+            if variant.load not in (*experiment.tools, NO_LOAD):
                 raise InputError(f'{shown}: variant "{variant.name}": no [{variant.load}] table')
     for key in experiment.caps:
         if not _is_parameter(experiment, key):

@@ -13,6 +13,7 @@ from harness import coherence
 from harness.errors import InputError
 from harness.model import (
     LOAD_TOOLS,
+    NO_LOAD,
     PROFILES,
     Axis,
     Derived,
@@ -157,7 +158,7 @@ def _variant(table: Table, kind: str) -> Variant:
         peer=table.text("peer", ""),
         args=table.texts("args"),
         prefix=table.texts("prefix"),
-        load=table.choice("load", LOAD_TOOLS, "hammer"),
+        load=table.choice("load", (*LOAD_TOOLS, NO_LOAD), "hammer"),
         load_args=table.texts("load_args"),
         needs=table.texts("needs"),
         aa=bool(aa) or isinstance(aa, dict),

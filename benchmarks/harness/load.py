@@ -23,11 +23,11 @@ from harness.context import (
 )
 from harness.cputime import cpu_time
 from harness.errors import RepetitionError, Unsupported
+from harness.memory import account_of, kernel_memory, memory_of
 from harness.micro import mark_noise, usage_scalars
-from harness.model import Experiment, Helper, Params, Phase, Variant
+from harness.model import NO_LOAD, Experiment, Helper, Params, Phase, Variant
 from harness.needs import which
 from harness.processes import Process, Usage, running
-from harness.sessions import memory_of
 
 ADDRESS = "127.0.0.1"
 LITTLE_TOLERANCE = 0.1
@@ -77,14 +77,17 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
             if not helper.after_server:
                 stack.enter_context(_helper(scene, helper))
         _docroot(scene)
+        kernel = kernel_memory()
         server = stack.enter_context(_server(scene))
         with contextlib.ExitStack() as beside:
             for helper in scene.experiment.helpers:
                 if helper.after_server and not helper.phases:
                     beside.enter_context(_helper(scene, helper))
             _load(scene)
-            memory = memory_of(server.pid)
+            memory = {**memory_of(server.pid), **account_of(server.pid)}
+            now = kernel_memory()
         scalars = scene.repetition.scalars
+        scalars.update({f"kernel_{name}": now[name] - kernel[name] for name in now})
         scalars.update({f"server_{name}": value for name, value in memory.items()})
         usage = processes.stop(server, scene.stop_signal)
         wall_s = server.wall_s
@@ -170,6 +173,8 @@ def _publish(scene: Scene) -> None:
 
 
 def _load(scene: Scene) -> None:
+    if scene.variant.load == NO_LOAD:
+        return
     tool = scene.experiment.tools[scene.variant.load]
     before = cpu_time(scene.context.placement.measured)
     if tool.warmup:

@@ -11,6 +11,7 @@ from harness import cpus, environment, limits, namespace, plan
 from harness.context import Context, Repetition, Runner, runner
 from harness.errors import RepetitionError, Unsupported
 from harness.jobs import Job
+from harness.model import NO_LOAD
 from harness.plan import Step
 from harness.progress import Estimate, Progress
 from harness.record import Record, ResultSet, Writer, set_aside, step_key, utc_now
@@ -47,7 +48,7 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
         namespace.enter()
     placement = cpus.place(experiment.pin, cpus.cores(cpus.allowed()))
     peers = {v.peer for v in experiment.variants if v.peer}
-    peers |= {v.load for v in experiment.variants if v.load != "hammer"}
+    peers |= {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
     here = environment.collect(placement, peers, experiment.kind)
     if job.old and (what := environment.differs(job.old.run["environment"], here)):
         progress.line(f"{experiment.id}: measured anew, because {what} is not what it was")

@@ -66,6 +66,7 @@ def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:
         f"{prefix}involuntary_switches": float(usage.involuntary),
         f"{prefix}minor_faults": float(usage.minor_faults),
         f"{prefix}max_rss_kib": float(usage.max_rss_kib),
+        f"{prefix}integral_sizes": float(usage.integral_sizes),
     }
 
 

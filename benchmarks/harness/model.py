@@ -10,6 +10,7 @@ Params = dict[str, Value]
 # one.
 PROFILES = ("smoke", "headline", "quick", "full")
 LOAD_TOOLS = ("hammer", "wrk", "h2load")
+NO_LOAD = "none"  # the helpers are all that visits the server
 
 
 @dataclass(frozen=True)

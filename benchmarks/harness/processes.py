@@ -66,6 +66,7 @@ class Usage:
     involuntary: int
     minor_faults: int
     max_rss_kib: int
+    integral_sizes: int = 0  # ru_ixrss, ru_idrss, ru_isrss: Linux leaves them at 0
 
     @property
     def cpu_s(self) -> float:
@@ -121,7 +122,13 @@ class Process:
         self.wall_s = time.monotonic() - self.started
         self.popen.returncode = os.waitstatus_to_exitcode(status)
         self.usage = Usage(
-            ru.ru_utime, ru.ru_stime, ru.ru_nvcsw, ru.ru_nivcsw, ru.ru_minflt, ru.ru_maxrss
+            user_s=ru.ru_utime,
+            system_s=ru.ru_stime,
+            voluntary=ru.ru_nvcsw,
+            involuntary=ru.ru_nivcsw,
+            minor_faults=ru.ru_minflt,
+            max_rss_kib=ru.ru_maxrss,
+            integral_sizes=ru.ru_ixrss + ru.ru_idrss + ru.ru_isrss,
         )
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness import needs, peers
-from harness.model import Experiment, Variant
+from harness.model import NO_LOAD, Experiment, Variant
 from harness.needs import Answer
 
 BUILD = Path("build")
@@ -78,7 +78,7 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
         words.append(str(build_folder(variant.build) / variant.server))
     if variant.peer:
         words.append(peers.load(variant.peer).program)
-    if experiment.kind == "load":
+    if experiment.kind == "load" and variant.load != NO_LOAD:
         words.append(tool_path(variant.load))
     return [word.format_map(_Known(values)) for word in words]
 

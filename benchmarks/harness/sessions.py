@@ -1,8 +1,7 @@
-"""Sessions: how what a program has started is found again, measured, and ended."""
+"""Sessions: how what a program has started is found again, and ended."""
 
 import contextlib
 import os
-import re
 import signal
 import time
 from pathlib import Path
@@ -40,20 +39,3 @@ def end_session(session: int, patience: float = 5.0) -> int:
             break
         time.sleep(0.005)
     return len(found)
-
-
-def memory_of(session: int) -> dict[str, float]:
-    """Memory and descriptors of a session now; in PSS what they share is counted once."""
-    totals = {"rss_kib": 0.0, "pss_kib": 0.0, "private_dirty_kib": 0.0}
-    members = session_members(session)
-    descriptors = 0
-    for pid in members:
-        with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-            for key, name in (("rss_kib", "Rss"), ("pss_kib", "Pss"),
-                              ("private_dirty_kib", "Private_Dirty")):  # fmt: skip
-                match = re.search(rf"^{name}:\s+(\d+)", text, re.M)
-                totals[key] += float(match.group(1)) if match else 0.0
-        with contextlib.suppress(OSError):
-            descriptors += len(os.listdir(f"/proc/{pid}/fd"))
-    return {"processes": float(len(members)), "descriptors": float(descriptors), **totals}

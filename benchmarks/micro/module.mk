@@ -40,3 +40,7 @@ lazy-binding_SRC  := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c childr
 lazy-binding_LIBS := -Wl,-z,lazy
 
 getrusage_SRC := $(addprefix benchmarks/micro/,getrusage.c resident.c) $(MICRO_COMMON)
+
+# Not a measurement: a helper beside a server that is looked at.
+PROGRAMS += hold-connections
+hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)

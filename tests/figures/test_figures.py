@@ -106,6 +106,13 @@ def write_pool_queueing(data: Path) -> None:
     write_meta(data / "pool-queueing", titles)
 
 
+def write_server_memory(data: Path) -> None:
+    titles = {"02-fork": "02-fork", "04-threads": "04-threads"}
+    for place, name in enumerate(titles, start=1):
+        write_series(data / "server-memory", name, {"pss_kib": 900 / place})
+    write_meta(data / "server-memory", titles)
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -218,6 +225,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-memory", "fork_us")
     write_fork(folder, "fork-mappings", "fork_ms")
     write_throughput(folder)
+    write_server_memory(folder)
     write_pool_queueing(folder)
     write_slow_client(folder)
     write_crosscheck(folder)

@@ -110,6 +110,19 @@ def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> 
     assert tree.processes("fake-server") == []
 
 
+def test_without_a_load_the_server_is_measured_all_the_same(tree: Tree) -> None:
+    make(tree, variant='server = "fake-server"\nload = "none"')
+    text = (tree.root / "benchmarks/experiments/sample.toml").read_text(encoding="utf-8")
+    tree.experiment(text=text.replace("requests_per_s", "server_pss_kib"))
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    scalars = tree.of_type("repetition")[0]["scalars"]
+    assert scalars["requests_served"] == 0
+    assert scalars["server_pss_kib"] > 0
+    assert scalars["server_statm_resident_kib"] > 0
+    assert "kernel_slab_kib" in scalars
+
+
 def test_server_and_load_are_on_different_cores_or_marked(tree: Tree) -> None:
     make(tree)
     bench(tree)

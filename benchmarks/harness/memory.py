@@ -1,0 +1,66 @@
+"""What memory a server takes: by the books of its processes, and by those of the kernel.
+
+All from /proc, in KiB. No book counts everything. What a process has mapped says nothing of the
+sockets the kernel keeps for it; what the kernel holds is known for the whole machine only, so it
+is told by difference, and whatever else happens meanwhile is in it.
+"""
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from harness.sessions import session_members
+
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") / 1024
+# Names in smaps_rollup and status (proc(5)) -> ours.
+ROLLUP = {"Rss": "rss_kib", "Pss": "pss_kib", "Private_Dirty": "private_dirty_kib"}
+STATUS = {"VmPTE": "page_tables_kib"}
+STATM = ("size", "resident", "shared", "text", "lib", "data", "dirty")
+KERNEL = {
+    "Slab": "slab_kib",
+    "KernelStack": "stacks_kib",
+    "PageTables": "page_tables_kib",
+}
+
+
+def fields(path: Path, names: dict[str, str]) -> dict[str, float]:
+    """The numbers of lines `Name:   123 kB`; 0 for a line that is not there."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = {name: re.search(rf"^{name}:\s+(\d+)", text, re.M) for name in names}
+    return {ours: float(m.group(1)) if (m := found[name]) else 0.0 for name, ours in names.items()}
+
+
+def memory_of(session: int, proc: Path = Path("/proc")) -> dict[str, float]:
+    """Memory and descriptors of a session now; in PSS what they share is counted once."""
+    totals = dict.fromkeys((*ROLLUP.values(), *STATUS.values()), 0.0)
+    members = session_members(session)
+    descriptors = 0
+    for pid in members:
+        for name, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
+            with contextlib.suppress(OSError):
+                for key, value in fields(proc / str(pid) / name, wanted).items():
+                    totals[key] += value
+        with contextlib.suppress(OSError):
+            descriptors += len(os.listdir(proc / str(pid) / "fd"))
+    return {"processes": float(len(members)), "descriptors": float(descriptors), **totals}
+
+
+def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
+    """The same process in two books: statm and smaps_rollup."""
+    account: dict[str, float] = {}
+    with contextlib.suppress(OSError):
+        pages = (proc / str(pid) / "statm").read_text(encoding="ascii").split()
+        for name, count in zip(STATM, pages, strict=False):
+            account[f"statm_{name}_kib"] = float(count) * PAGE_KIB
+    with contextlib.suppress(OSError):
+        one = fields(proc / str(pid) / "smaps_rollup", ROLLUP)
+        account.update({f"one_{name}": value for name, value in one.items()})
+    return account
+
+
+def kernel_memory(proc: Path = Path("/proc")) -> dict[str, float]:
+    """What the kernel holds for itself; nothing where it does not say so."""
+    with contextlib.suppress(OSError):
+        return fields(proc / "meminfo", KERNEL)
+    return {}
