@@ -6,9 +6,10 @@ point_high = 0 # the highest of all repetitions
 curve_high = 0 # the highest median
 level_high = 0 # the highest level of a whole curve
 do for [name in shown] {
-    stats points(name) using "x":metric nooutput
-    x_high = STATS_max_x > x_high ? STATS_max_x : x_high
-    point_high = STATS_max_y > point_high ? STATS_max_y : point_high
+    stats points(name) using "x" nooutput # both at once would complain of two points in a line
+    x_high = STATS_max > x_high ? STATS_max : x_high
+    stats points(name) using metric nooutput
+    point_high = STATS_max > point_high ? STATS_max : point_high
     stats series(name) using metric nooutput
     curve_high = STATS_max > curve_high ? STATS_max : curve_high
     level_high = STATS_median > level_high ? STATS_median : level_high

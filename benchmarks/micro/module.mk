@@ -44,3 +44,10 @@ getrusage_SRC := $(addprefix benchmarks/micro/,getrusage.c resident.c) $(MICRO_C
 # Not a measurement: a helper beside a server that is looked at.
 PROGRAMS += hold-connections
 hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)
+
+# What waits for one socket, and how, is Linux's; dietlibc does not know all of it.
+PROGRAMS += prefork-herd
+HERD_WAYS             := benchmarks/micro/herd_$(if $(filter Linux,$(shell uname -s)),linux,none).c
+prefork-herd_SRC      := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
+prefork-herd_SRC_any  := $(HERD_WAYS)
+prefork-herd_SRC_diet := benchmarks/micro/herd_none.c

@@ -113,6 +113,13 @@ def write_server_memory(data: Path) -> None:
     write_meta(data / "server-memory", titles)
 
 
+def write_prefork_herd(data: Path) -> None:
+    titles = {"accept": "accept", "poll": "poll, accept"}
+    for place, name in enumerate(titles):
+        write_series(data / "prefork-herd", name, {"wakeups": 1.5 * 16**place})
+    write_meta(data / "prefork-herd", titles)
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -225,6 +232,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-memory", "fork_us")
     write_fork(folder, "fork-mappings", "fork_ms")
     write_throughput(folder)
+    write_prefork_herd(folder)
     write_server_memory(folder)
     write_pool_queueing(folder)
     write_slow_client(folder)
