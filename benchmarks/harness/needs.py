@@ -28,6 +28,7 @@ PACKAGES = {
     "cc": "gcc libc6-dev",
     "tcpserver": "ucspi-tcp",
     "tcpsvd": "ipsvd",
+    "systemd-socket-activate": "systemd",
     "apache2": "apache2",
     "ab": "apache2-utils",
     "fusermount3": "fuse3",

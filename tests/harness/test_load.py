@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up import BENCHMARKS, Tree
 from test_bench import await_process, bench
 from test_tools import WRK
+
+from harness import peers
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -274,6 +277,14 @@ def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
     done = bench(tree)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(tree.of_type("repetition")) == 2
+
+
+@pytest.mark.parametrize("path", sorted((BENCHMARKS / "peers").glob("*.toml")), ids=str)
+def test_the_peers_that_are_there_can_be_read(path: Path) -> None:
+    peer = peers.load(path.stem, path.parent)
+    assert peer.title
+    assert peer.program in peer.command
+    assert any("{port}" in word for word in peer.command) or peer.files
 
 
 def test_a_peer_without_a_file_is_one_line(tree: Tree) -> None:
