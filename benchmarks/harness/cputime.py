@@ -1,7 +1,7 @@
-"""What processors have spent their time on, from /proc/stat."""
+"""What processors have spent their time on, and what was counted, from /proc/stat."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,3 +38,24 @@ def cpu_time(cpus: Iterable[int]) -> CpuTime:
             softirq += soft
             steal += stolen
     return CpuTime(busy / TICKS, softirq / TICKS, steal / TICKS)
+
+
+# Lines of /proc/stat whose first number counts something since boot -> our names.
+EVENTS = {"ctxt": "machine_switches", "intr": "machine_interrupts"}
+
+
+def events(stat: Path = Path("/proc/stat")) -> dict[str, int]:
+    """What the whole machine has counted since boot; nothing where it does not say so."""
+    try:
+        lines = stat.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    found = (words for line in lines if (words := line.split(maxsplit=2))[:1])
+    return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
+
+
+def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
+    """Events a second between two readings."""
+    if wall_s <= 0:
+        return {}
+    return {f"{name}_per_s": (after[name] - before[name]) / wall_s for name in after}

@@ -21,7 +21,7 @@ from harness.context import (
     folders,
     scratch,
 )
-from harness.cputime import cpu_time
+from harness.cputime import cpu_time, events, rates
 from harness.errors import RepetitionError, Unsupported
 from harness.memory import account_of, kernel_memory, memory_of
 from harness.micro import mark_noise, usage_scalars
@@ -201,11 +201,14 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     program = programs.tool_path(name)
     words = [program, *expand_all(args, scene.values)]
     context = scene.context
+    before = events()
     process, output = processes.run(
         name, words, context.placement.load, context.timeout, context.tick
     )
+    counted = rates(before, events(), process.wall_s)
     assert process.usage is not None
     outcome = tools.read(name, output, words, process.usage, process.wall_s)
+    outcome.scalars.update(counted)
     scene.requests += outcome.requests
     scene.load_cpu_s += process.usage.cpu_s
     scene.load_s += process.wall_s
@@ -232,6 +235,9 @@ def _summarize(scene: Scene, usage: Usage) -> None:
     scalars["requests_served"] = scene.requests
     if scene.load_s > 0:
         scalars["server_cpu_share"] = usage.cpu_s / scene.load_s
+    if scene.requests > 0:
+        scalars["server_voluntary_per_request"] = usage.voluntary / scene.requests
+        scalars["server_involuntary_per_request"] = usage.involuntary / scene.requests
     if usage.cpu_s > 0 and scene.requests > 0:
         scalars["requests_per_cpu_s"] = scene.requests / usage.cpu_s
         scalars["cpu_us_per_request"] = usage.cpu_s / scene.requests * 1e6

@@ -120,6 +120,14 @@ def write_prefork_herd(data: Path) -> None:
     write_meta(data / "prefork-herd", titles)
 
 
+def write_switches(data: Path) -> None:
+    counts = [f"{load}_{what}" for what in ("switches", "interrupts") for load in ("light", "busy")]
+    table: list[list[object]] = [["variant", "title", *counts]]
+    table.extend([name, name, 100.5 * (i + 1), 900.5, 50.5, 400.5] for i, name in enumerate("ab"))
+    write_table(data / "switches" / "summary.tsv", table)
+    write_meta(data / "switches", {"a": "a", "b": "b"})
+
+
 def write_throughput(data: Path) -> None:
     titles = {"01-iterative-close": "01-iterative, close", "02-fork-keep": "02-fork, keep-alive"}
     for place, name in enumerate(titles, start=1):
@@ -232,6 +240,7 @@ def data(tmp_path: Path) -> Path:
     write_fork(folder, "fork-memory", "fork_us")
     write_fork(folder, "fork-mappings", "fork_ms")
     write_throughput(folder)
+    write_switches(folder)
     write_prefork_herd(folder)
     write_server_memory(folder)
     write_pool_queueing(folder)

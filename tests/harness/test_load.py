@@ -109,6 +109,10 @@ def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> 
     assert each == pytest.approx(1000)
     for key in ("softirq_s", "server_voluntary_switches", "server_pss_kib", "client_cpu_s"):
         assert key in scalars
+    own = scalars["server_voluntary_switches"]
+    assert scalars["server_voluntary_per_request"] == pytest.approx(own / 125)
+    assert scalars["machine_switches_per_s"] > 0
+    assert scalars["machine_interrupts_per_s"] > 0
     assert first["histograms"] == {"total": [[4096, 100]]}
     assert tree.processes("fake-server") == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import cpus, docroot, environment, experiment, limits, needs, programs
+from harness import cpus, cputime, docroot, environment, experiment, limits, needs, programs
 from harness.model import Docroot
 from harness.plan import Step
 from harness.progress import Estimate, Progress, duration
@@ -98,6 +98,21 @@ def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     monkeypatch.setattr(limits, "process_caps", lambda: [limits.Cap(-5, "full")])
     assert limits.caps_for({"n": ("processes",)})["n"].most == 1
+
+
+# ---- what the machine counts ---------------------------------------------------------------------
+
+
+def test_switches_and_interrupts_a_second(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    assert cputime.events(stat) == {}
+    stat.write_text("cpu  1 2 3\nintr 1000 7 0 5\nctxt 500\nbtime 99\n")
+    before = cputime.events(stat)
+    assert before == {"machine_interrupts": 1000, "machine_switches": 500}
+    stat.write_text("intr 1600 9 0 5\nctxt 520\n")
+    rates = cputime.rates(before, cputime.events(stat), 2.0)
+    assert rates == {"machine_interrupts_per_s": 300, "machine_switches_per_s": 10}
+    assert cputime.rates(before, before, 0.0) == {}
 
 
 # ---- processors ---------------------------------------------------------------------------------
