@@ -22,6 +22,7 @@
 
 static void accept_loop(int listen_fd, const struct options *o);
 
+/* region: child */
 static _Noreturn void child(int listen_fd, const struct options *o)
 {
     stop_wakes(-1, -1);
@@ -29,6 +30,7 @@ static _Noreturn void child(int listen_fd, const struct options *o)
     accept_loop(listen_fd, o);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
 }
+/* endregion: child */
 
 static void start_child(int listen_fd, const struct options *o)
 {
@@ -43,6 +45,7 @@ static void start_child(int listen_fd, const struct options *o)
     children_release();
 }
 
+/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true};
@@ -56,14 +59,18 @@ static void accept_loop(int listen_fd, const struct options *o)
                 die_errno("accept");
             continue;
         }
+        /* region: turn */
         stop_wakes(-1, fd);
         if (serve_set_timeouts(fd, o->timeout) == 0)
             serve_client(fd, &how);
         stop_wakes(-1, -1);
         close(fd);
+        /* endregion: turn */
     }
 }
+/* endregion: loop */
 
+/* region: keep */
 /* A child that dies is replaced, but not at once: some die as soon as they live. */
 static void keep_children(int listen_fd, const struct options *o)
 {
@@ -73,6 +80,7 @@ static void keep_children(int listen_fd, const struct options *o)
         start_child(listen_fd, o);
     }
 }
+/* endregion: keep */
 
 int main(int argc, char **argv)
 {
