@@ -26,6 +26,7 @@ static int live;
 static sigset_t handled; /* the signals with handlers */
 static int max_live;
 
+/* region: attributes */
 /* Detached: nobody will ask how it ended, so nothing of it stays behind. */
 static int set_attributes(void)
 {
@@ -36,6 +37,7 @@ static int set_attributes(void)
         errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
     return errno == 0 ? 0 : -1;
 }
+/* endregion: attributes */
 
 /* connections_end() knows when to end, and the end of main is that of the other threads. */
 static void on_grace_over(int signum)
@@ -65,6 +67,7 @@ void connections_release(void)
     pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
 }
 
+/* region: room */
 /* Returns whether there is room for one more; if not, the server is to stop. */
 static bool wait_for_room(void)
 {
@@ -79,7 +82,9 @@ static bool wait_for_room(void)
     }
     return live < max_live;
 }
+/* endregion: room */
 
+/* region: add */
 struct connection *connections_add(int fd, const struct options *o)
 {
     struct connection *conn = malloc(sizeof *conn);
@@ -101,7 +106,9 @@ struct connection *connections_add(int fd, const struct options *o)
     free(conn);
     return NULL;
 }
+/* endregion: add */
 
+/* region: remove */
 void connections_remove(struct connection *conn)
 {
     pthread_mutex_lock(&lock);
@@ -113,7 +120,9 @@ void connections_remove(struct connection *conn)
     close(conn->fd); /* not before it is out of the list: the number may be another's at once */
     free(conn);
 }
+/* endregion: remove */
 
+/* region: end */
 /* Looks a hundred times a second: it is done once, so nobody has to wake us. (And a thread of
  * dietlibc that wakes us while we end can make its exit() crash.) */
 void connections_end(void)
@@ -131,3 +140,4 @@ void connections_end(void)
             nanosleep(&moment, NULL);
     }
 }
+/* endregion: end */

@@ -19,17 +19,22 @@
 #include "options.h"
 #include "stop.h"
 
+/* region: serve */
 static void *serve(void *arg)
 {
     struct connection *conn = arg;
     const struct serve how = {.options = conn->options, .keep_alive = true};
 
+    /* region: own */
     if (serve_set_timeouts(conn->fd, conn->options->timeout) == 0)
         serve_client(conn->fd, &how);
     connections_remove(conn);
     return NULL;
+    /* endregion: own */
 }
+/* endregion: serve */
 
+/* region: start */
 static void start_thread(int fd, const struct options *o)
 {
     pthread_t thread;
@@ -37,9 +42,11 @@ static void start_thread(int fd, const struct options *o)
 
     if (conn == NULL)
         return;
+    /* region: create */
     connections_hold();
     int error = pthread_create(&thread, &detached, serve, conn);
     connections_release();
+    /* endregion: create */
     if (error != 0) { /* EAGAIN: this client is told, the server goes on */
         errno = error;
         warn_errno("pthread_create");
@@ -47,6 +54,7 @@ static void start_thread(int fd, const struct options *o)
         connections_remove(conn);
     }
 }
+/* endregion: start */
 
 static void accept_loop(int listen_fd, const struct options *o)
 {
