@@ -20,6 +20,7 @@ void queue_init(int most)
         die_errno("calloc");
 }
 
+/* region: put */
 void queue_put(struct connection *conn)
 {
     pthread_mutex_lock(&lock);
@@ -28,7 +29,9 @@ void queue_put(struct connection *conn)
     pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&lock);
 }
+/* endregion: put */
 
+/* region: take */
 struct connection *queue_take(void)
 {
     struct connection *conn = NULL;
@@ -36,6 +39,7 @@ struct connection *queue_take(void)
     pthread_mutex_lock(&lock);
     /* while and not if: between the signal and the lock another thread may have been faster, and a
      * wait may end without any signal. */
+    /* region: oldest */
     while (waiting == 0 && !closed)
         pthread_cond_wait(&not_empty, &lock);
     if (waiting > 0) {
@@ -43,9 +47,11 @@ struct connection *queue_take(void)
         first = (first + 1) % size;
         waiting--;
     }
+    /* endregion: oldest */
     pthread_mutex_unlock(&lock);
     return conn;
 }
+/* endregion: take */
 
 void queue_close(void)
 {

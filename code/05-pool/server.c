@@ -23,6 +23,7 @@
 
 #define DEFAULT_THREADS 16
 
+/* region: serve */
 static void *serve(void *arg)
 {
     struct connection *conn;
@@ -37,6 +38,7 @@ static void *serve(void *arg)
     }
     return NULL;
 }
+/* endregion: serve */
 
 static void start_threads(int count)
 {
@@ -51,6 +53,7 @@ static void start_threads(int count)
     connections_release();
 }
 
+/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     while (!stopping) {
@@ -65,6 +68,7 @@ static void accept_loop(int listen_fd, const struct options *o)
             queue_put(conn);
     }
 }
+/* endregion: loop */
 
 int main(int argc, char **argv)
 {
