@@ -26,9 +26,11 @@
 #include "stop.h"
 
 /* What a connection may do before the others have their turn. */
+/* region: budget */
 #define BUDGET_REQUESTS 16
 #define BUDGET_BYTES    (256 * 1024)
 #define BUDGET_DRAINS   64 /* reads */
+/* endregion: budget */
 
 #define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
 #define DRAIN_MS   1000
@@ -61,6 +63,7 @@ int conn_init(struct conn *c, int fd, const struct options *o)
     return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
+/* region: input */
 /* From the connection to the common buffer, and back. */
 static void take_input(struct conn *c)
 {
@@ -83,6 +86,7 @@ static int keep_input(struct conn *c)
     c->have = (unsigned short)in.have;
     return 0;
 }
+/* endregion: input */
 
 /* `used` is what http_parse() returned, not 0. Returns -1 without memory. */
 static int begin_reply(struct conn *c, struct request *req, int used)
@@ -133,6 +137,7 @@ static enum want drain(struct conn *c)
     return conn_now() < c->deadline ? WANT_AGAIN : WANT_CLOSE;
 }
 
+/* region: send-on */
 /* Sends on. WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
 {
@@ -159,7 +164,9 @@ static enum want send_on(struct conn *c, long *budget)
     in.have = 0;
     return WANT_AGAIN;
 }
+/* endregion: send-on */
 
+/* region: go-on */
 static enum want go_on(struct conn *c)
 {
     long budget = BUDGET_BYTES;
@@ -187,6 +194,7 @@ static enum want go_on(struct conn *c)
     }
     return WANT_AGAIN;
 }
+/* endregion: go-on */
 
 enum want conn_handle(struct conn *c)
 {

@@ -21,6 +21,7 @@
 
 enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_CLOSE };
 
+/* region: conn */
 struct conn {
     int fd;
     bool draining;       /* the last reply is out; what still comes is thrown away */
@@ -30,6 +31,7 @@ struct conn {
     long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end */
     const struct options *options;
 };
+/* endregion: conn */
 
 /* Milliseconds, of a clock that is never set. */
 long long conn_now(void);

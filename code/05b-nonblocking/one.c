@@ -18,6 +18,7 @@
 #include "options.h"
 #include "stop.h"
 
+/* region: wait-for */
 /* Returns whether to go on; false if the client has kept us waiting for too long. */
 static bool wait_for(const struct conn *conn, enum want want)
 {
@@ -36,18 +37,23 @@ static bool wait_for(const struct conn *conn, enum want want)
             die_errno("poll");
     }
 }
+/* endregion: wait-for */
 
+/* region: serve */
 static void serve(int listen_fd, int fd, const struct options *o)
 {
     struct conn conn;
     enum want want = conn_init(&conn, fd, o) == 0 ? WANT_AGAIN : WANT_CLOSE;
 
     stop_wakes(listen_fd, fd);
+    /* region: turn */
     while (want != WANT_CLOSE && wait_for(&conn, want))
         want = conn_handle(&conn);
+    /* endregion: turn */
     stop_wakes(listen_fd, -1);
     conn_end(&conn);
 }
+/* endregion: serve */
 
 static void accept_loop(int listen_fd, const struct options *o)
 {
