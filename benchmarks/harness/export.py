@@ -8,6 +8,7 @@ has none.
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -35,7 +36,7 @@ def export(results: Path, reference: Path, data: Path) -> int:
             continue
         if found.shown:
             shown[definition.id] = found.shown
-        else:
+        if _lacks_something(definition, bound):
             bound[definition.id] = _not_measured(definition)
     bound.update(_environment_numbers(shown))
     _write(data / "numbers.json", _json(bound))
@@ -160,8 +161,17 @@ def _remove_stale(folder: Path, written: Iterable[str]) -> None:
 # ---- without a number ---------------------------------------------------------------------------
 
 
+def _lacks_something(definition: Experiment, bound: Mapping[str, Any]) -> bool:
+    """A variant or a [[number]] that no set of results has yet."""
+    variants = {re.split("[.,]", key, maxsplit=2)[1] for key in bound if "." in key
+                and key.startswith(f"{definition.id}.")}  # fmt: skip
+    return any(variant.name not in variants for variant in definition.variants) or any(
+        f"{definition.id}.{number.key}" not in bound for number in definition.derived
+    )
+
+
 def _not_measured(definition: Experiment) -> dict[str, Any]:
-    """Stands under the bare name of an experiment for all its keys."""
+    """Stands under the bare name of an experiment for all its keys that are not there."""
     return _words("not measured", "none", f"make bench ONLY={definition.id}")
 
 

@@ -1,7 +1,7 @@
 -- Bound numbers: [fork-latency.dynamic.fork_us]{.num} becomes "41 µs" out of
 -- build/data/numbers.json. The title of the number says key, interval and run; a reference value
--- among the reader's own carries a visible "ref". Where nobody has measured the experiment yet, all
--- its numbers become "(not measured)".
+-- among the reader's own carries a visible "ref". What nobody has measured yet becomes
+-- "(not measured)".
 
 local common = require 'common'
 local json = require 'json'

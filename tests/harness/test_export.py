@@ -294,6 +294,16 @@ def test_without_any_results_there_is_a_meta_that_says_so(inside: Tree) -> None:
     assert verdicts()[9]["verdict"] == "not measured here"
 
 
+def test_a_variant_that_no_set_has_yet(inside: Tree) -> None:
+    """Else a variant that is added breaks the book until the next reference run."""
+    fill(REFERENCE, a=4e4)
+    found = exported()
+    assert found["sample.a.us"]["source"] == "reference"
+    assert found["sample"]["text"] == "not measured"
+    fill(REFERENCE, a=4e4, b=8e4)
+    assert "sample" not in exported()
+
+
 def test_nothing_is_rewritten_that_did_not_change(inside: Tree) -> None:
     fill(RESULTS, a=4e4, b=8e4)
     exported()
