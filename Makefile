@@ -155,11 +155,14 @@ else
 	$(Q)exec $(BUILD)/bin/$(CH) $(ARGS)
 endif
 
+# The first source of a program is its own.
+without_marks = sed -E '/^ *\/\* (end)?(region|solution): /d' $(firstword $($(1)_SRC)) > $(BUILD)/diff/$(1).c
 diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
 	$(Q)mkdir -p $(BUILD)/diff
-	$(Q)for s in $(call chapter,$(FROM),FROM) $(call chapter,$(TO),TO); do \
-		sed -E '/^ *\/\* (end)?(region|solution): /d' code/$$s/server.c > $(BUILD)/diff/$$s.c; done
-	$(Q)diff -u --label $(FROM)/server.c --label $(TO)/server.c $(BUILD)/diff/$(FROM).c $(BUILD)/diff/$(TO).c || test $$? -eq 1
+	$(Q)$(call without_marks,$(call chapter,$(FROM),FROM))
+	$(Q)$(call without_marks,$(call chapter,$(TO),TO))
+	$(Q)diff -u --label $(FROM)/$(notdir $(firstword $($(FROM)_SRC))) --label $(TO)/$(notdir $(firstword $($(TO)_SRC))) \
+		$(BUILD)/diff/$(FROM).c $(BUILD)/diff/$(TO).c || test $$? -eq 1
 
 amalgamate: ## one self-contained C file of a server: CH=02-fork
 	$(Q)mkdir -p $(BUILD)/single

@@ -6,15 +6,15 @@
 
 #include "die.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
 static struct connection **ring;
-static int size, first, waiting; /* ring[first], and waiting - 1 after it, round the end */
+static int room, oldest, waiting; /* ring[oldest], and waiting - 1 after it, round the end */
 static bool closed;
 
 void queue_init(int most)
 {
-    size = most;
+    room = most;
     ring = calloc((size_t)most, sizeof *ring);
     if (ring == NULL)
         die_errno("calloc");
@@ -23,11 +23,11 @@ void queue_init(int most)
 /* region: put */
 void queue_put(struct connection *conn)
 {
-    pthread_mutex_lock(&lock);
-    ring[(first + waiting) % size] = conn;
+    pthread_mutex_lock(&queue_lock);
+    ring[(oldest + waiting) % room] = conn;
     waiting++;
     pthread_cond_signal(&not_empty);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&queue_lock);
 }
 /* endregion: put */
 
@@ -36,27 +36,27 @@ struct connection *queue_take(void)
 {
     struct connection *conn = NULL;
 
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&queue_lock);
     /* while and not if: between the signal and the lock another thread may have been faster, and a
      * wait may end without any signal. */
     /* region: oldest */
     while (waiting == 0 && !closed)
-        pthread_cond_wait(&not_empty, &lock);
+        pthread_cond_wait(&not_empty, &queue_lock);
     if (waiting > 0) {
-        conn = ring[first];
-        first = (first + 1) % size;
+        conn = ring[oldest];
+        oldest = (oldest + 1) % room;
         waiting--;
     }
     /* endregion: oldest */
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&queue_lock);
     return conn;
 }
 /* endregion: take */
 
 void queue_close(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&queue_lock);
     closed = true;
     pthread_cond_broadcast(&not_empty);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&queue_lock);
 }

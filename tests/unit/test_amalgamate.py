@@ -1,0 +1,31 @@
+"""`make amalgamate`: every server as one file that compiles alone, without a warning."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.servers import MODELS
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]
+
+
+@pytest.mark.parametrize("server", MODELS)
+def test_one_file_compiles_alone(server: str, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    assert compiler
+    command = ["make", "-s", "amalgamate", f"CH={server}", f"BUILD={tmp_path}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    source = Path(done.stdout.strip())
+    assert '#include "' not in source.read_text(encoding="utf-8")
+    out = ["-o", str(tmp_path / server)]
+    result = subprocess.run(
+        [compiler, *FLAGS, *out, str(source)], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    help_text = subprocess.run([tmp_path / server, "-h"], capture_output=True, check=True).stdout
+    assert b"usage" in help_text
