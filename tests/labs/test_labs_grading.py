@@ -22,10 +22,11 @@ FEW = "PROCESSES=60"
 FAULTS: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("faults.toml").read_text(encoding="utf-8")
 )["fault"]
+#: each starts a server several times and waits for what must not happen
+pytestmark = pytest.mark.long
 ALL_LABS = pytest.mark.parametrize("slug", labs.slugs())
 
 
-@pytest.mark.long
 @ALL_LABS
 @pytest.mark.parametrize("run", range(RUNS))
 def test_the_solution_has_all_points(place: Place, slug: str, run: int) -> None:
@@ -40,7 +41,6 @@ def test_the_solution_has_all_points(place: Place, slug: str, run: int) -> None:
     assert f"{lab.points} of {lab.points} points." in grade.out
 
 
-@pytest.mark.long
 @ALL_LABS
 def test_the_starter_works_and_fails(place: Place, slug: str) -> None:
     done = place.make("lab", f"CH={slug}")
@@ -51,7 +51,6 @@ def test_the_starter_works_and_fails(place: Place, slug: str) -> None:
     assert grade.results["score"] == lab.tests[0].points
 
 
-@pytest.mark.long
 def test_a_sequential_server_has_no_points_for_concurrency(place: Place) -> None:
     grade = place.grade("02-fork", TREE / "code/01-iterative", SOON)
     assert grade.passed == {"serves"}
@@ -59,7 +58,6 @@ def test_a_sequential_server_has_no_points_for_concurrency(place: Place) -> None
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault['lab']} {fault['name']}")
-@pytest.mark.long
 def test_faults(place: Place, fault: dict[str, Any]) -> None:
     lab = labs.load(fault["lab"])
     text = lab.source(lab.files[0]).read_text(encoding="utf-8")
@@ -83,7 +81,6 @@ HOSTILE = Path(__file__).with_name("hostile")
 ROOT_ONLY = {"kills-everybody"}  #: anybody else it would kill too
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("what", sorted(path.stem for path in HOSTILE.glob("*.c")))
 def test_hostile_servers(place: Place, what: str) -> None:
     """The fixture sees to it that no process and no file is left."""
