@@ -12,6 +12,8 @@ PLOTS         := $(filter-out timeline,$(FIGURE_NAMES))
 TIMELINES     := $(patsubst %.toml,%,$(notdir $(wildcard benchmarks/experiments/timeline-*.toml)))
 DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
 figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
+# What the last drawing of a figure left: a picture, or the reason why there is none. Either stays until its data change.
+figure_left    = $(foreach f,$(call figure_svg,$(1)),$(or $(wildcard $(f)),$(wildcard $(f:.svg=.skipped)),$(f)))
 
 # Words "script:experiment", from the line `experiment = "..."` of each script.
 EXPERIMENT_OF := $(shell for p in $(PLOTS); do \
@@ -25,16 +27,16 @@ $(BUILD)/data/%/meta.gp: export ; @:
 
 # $(call plot_rule,slug,script,experiment)
 define plot_rule
-$(call figure_svg,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS)
+$(call figure_left,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS)
 	@mkdir -p $$(@D)
-	$$(call say,PLOT,$$@)
-	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $$@
+	$$(call say,PLOT,$(call figure_svg,$(1)))
+	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $(call figure_svg,$(1))
 endef
 
 ifneq ($(GNUPLOT),)
 $(foreach p,$(PLOTS),$(eval $(call plot_rule,$(p),$(p),$(call experiment_of,$(p)))))
 $(foreach t,$(TIMELINES),$(eval $(call plot_rule,$(t),timeline,$(t))))
-figures: $(call figure_svg,$(PLOTS) $(TIMELINES))
+figures: $(call figure_left,$(PLOTS) $(TIMELINES))
 else
 figures: figures-without-gnuplot
 endif
@@ -59,5 +61,5 @@ figures-without-dot: names = $(DIAGRAMS)
 figures-without-gnuplot figures-without-dot:
 	@mkdir -p $(FIGURES_DIR)
 	@echo "SKIP figures ($(names)): $(reason)"
-	$(Q)for name in $(names); do [ -e $(FIGURES_DIR)/$$name.svg ] || \
-		echo '$(reason)' > $(FIGURES_DIR)/$$name.skipped; done
+	$(Q)for name in $(names); do left=$(FIGURES_DIR)/$$name; [ -e $$left.svg ] || \
+		grep -qsxF '$(reason)' $$left.skipped || echo '$(reason)' > $$left.skipped; done
