@@ -7,9 +7,11 @@
  * `mapped` others are there each time. read_ns is pread() of the same page into a buffer, taken
  * before anything was mapped.
  * The file is made for it, without blocks on the disk, and has no name while it is measured.
+ * With -k 11 only every 11th page gets a line; all are mapped all the same. Take an odd number: a
+ * page table is full after a power of two of pages, and an even step meets that too often or never.
  * Needs: two pages of page cache a mapping (200 MB with the default); vm.max_map_count above the
  * number of mappings, else the run ends with status 1.
- * Run:   mmap-pages -n 10000 /var/tmp/pages | tail
+ * Run:   mmap-pages -n 10000 -k 11 /var/tmp/pages | tail
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -101,10 +103,10 @@ static void unmap_pages(struct page *page, size_t count)
     }
 }
 
-static void print_samples(const struct page *page, size_t count)
+static void print_samples(const struct page *page, size_t count, size_t step)
 {
     puts("mapped\tmmap_ns\ttouch_ns\tmunmap_ns\tread_ns");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i += step)
         printf("%lu\t%llu\t%llu\t%llu\t%llu\n", (unsigned long)i,
                (unsigned long long)page[i].mmap_ns, (unsigned long long)page[i].touch_ns,
                (unsigned long long)page[i].munmap_ns, (unsigned long long)page[i].read_ns);
@@ -113,10 +115,14 @@ static void print_samples(const struct page *page, size_t count)
 
 int main(int argc, char *argv[])
 {
-    struct number_option mappings = {'n', "MAPPINGS", 1, MAX_MAPPINGS, DEFAULT_MAPPINGS, 0};
+    struct number_option options[] = {
+        {'n', "MAPPINGS", 1, MAX_MAPPINGS, DEFAULT_MAPPINGS, 0},
+        {'k', "STEP", 1, MAX_MAPPINGS, 1, 0},
+    };
     char **path =
-        read_command_line(argc, argv, &(struct command_line){&mappings, 1, "NEW_FILE", 1, 1});
-    size_t count = mappings.value;
+        read_command_line(argc, argv, &(struct command_line){options, 2, "NEW_FILE", 1, 1});
+    size_t count = options[0].value;
+    size_t step = options[1].value;
     struct page *page = samples_new(count, sizeof *page);
     long bytes = sysconf(_SC_PAGESIZE);
     if (bytes == -1)
@@ -129,7 +135,7 @@ int main(int argc, char *argv[])
     int mmap_errno = errno;
     unmap_pages(page, mapped);
 
-    print_samples(page, mapped);
+    print_samples(page, mapped, step);
     free(page);
     if (close(fd) == -1)
         die_errno("close");

@@ -22,6 +22,13 @@ def test_prints_a_line_for_each_mapping_and_leaves_no_file(folder: Path, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_step_leaves_out_lines(folder: Path, tmp_path: Path) -> None:
+    arguments = [folder / "mmap-pages", "-n", "100", "-k", "11", tmp_path / "pages"]
+    status, out, err = run(arguments)
+    assert (status, err) == (0, "")
+    assert [row[0] for row in rows(out)] == [*range(0, 100, 11)]
+
+
 def test_a_file_that_is_there_is_left_alone(folder: Path, tmp_path: Path) -> None:
     there = tmp_path / "pages"
     there.write_text("mine")
@@ -48,19 +55,19 @@ def test_a_mapping_that_fails_is_an_error_and_no_sample(folder: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["-n", "5"], ["-n", "0", "x"], ["-n", "100001", "x"], ["x", "y"], ["-z", "x"]]
+    "arguments", [[], ["-n", "5"], ["-n", "0", "x"], ["-n", "100001", "x"], ["x", "y"], ["-z", "x"], ["-k", "0", "x"]]
 )
 def test_bad_usage_is_status_2(folder: Path, arguments: list[str], tmp_path: Path) -> None:
     status, out, err = run([folder / "mmap-pages", *arguments])
     assert (status, out) == (2, "")
-    assert err.startswith("usage: mmap-pages [-n MAPPINGS] NEW_FILE ")
+    assert err.startswith("usage: mmap-pages [-n MAPPINGS] [-k STEP] NEW_FILE ")
     assert err.count("\n") == 1
 
 
 def test_help(folder: Path) -> None:
     status, out, err = run([folder / "mmap-pages", "-h"])
     assert (status, err, out.count("\n")) == (0, "", 1)
-    assert out.startswith("usage: mmap-pages [-n MAPPINGS] NEW_FILE ")
+    assert out.startswith("usage: mmap-pages [-n MAPPINGS] [-k STEP] NEW_FILE ")
 
 
 def test_lost_output_is_an_error(folder: Path, tmp_path: Path) -> None:
