@@ -4,7 +4,8 @@
 
 The limits are the design's: a server.c of at most 250 lines (15-slashdot 350), no function above 60
 lines unless its name ends in _loop, about 1000 lines in code/common, and between neighbours half
-the changed lines of `diff` at most 40 % of the smaller file.
+the changed lines of `diff` at most 40 % of the smaller file. From 02-fork on each server has marked
+what a lab would take out of it (labs/README.md).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ MODEL_CHANGES = frozenset(
 # Made from another server than the one before it (chapters/decisions/0003-neighbours.md).
 MADE_FROM = {"04-threads": "02-fork"}
 MARKER = re.compile(r"^\s*/\* (end)?(region|solution): ")
+SOLUTION = re.compile(r"^\s*/\* (end)?solution: ([a-z0-9-]+) \*/$")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
 
 
@@ -80,6 +82,31 @@ def check_files(files: list[Path]) -> Iterator[str]:
                 yield f"{path}:{start}: {name}() has {length} lines, {FUNCTION_LINES} are allowed"
 
 
+def unmatched_solution(lines: list[str]) -> int:
+    """The line of the first marker of a solution that has no other half, or 0. They do not nest."""
+    opened, name = 0, ""
+    for number, line in enumerate(lines, 1):
+        if marker := SOLUTION.match(line):
+            ends = marker.group(1) is not None
+            if ends != bool(name) or (ends and marker.group(2) != name):
+                return number
+            opened, name = number, "" if ends else marker.group(2)
+    return opened if name else 0
+
+
+def check_solutions(folders: list[Path]) -> Iterator[str]:
+    """02-inetd is a few lines around the others; what is before 02-fork is no lab's server."""
+    for folder in folders:
+        marked = False
+        for path in sorted(folder.glob("*.[ch]")):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            marked |= any(map(SOLUTION.match, lines))
+            if number := unmatched_solution(lines):
+                yield f"{path}:{number}: a solution that is not closed, or not opened"
+        if not marked and folder.name >= "02-fork" and not folder.name.endswith("-inetd"):
+            yield f"{folder}: nothing is marked as a solution (labs/README.md)"
+
+
 def check_common() -> Iterator[str]:
     count = sum(len(source_lines(path)) for path in (CODE / "common").rglob("*.[ch]"))
     if count > COMMON_LINES:
@@ -94,7 +121,13 @@ def main() -> int:
             numbered.setdefault(path.parent.name, path)
     servers = list(numbered.values())
     files = sorted([*CODE.rglob("*.[ch]"), *Path("benchmarks").rglob("*.[ch]")])
-    faults = [*check_servers(servers), *check_files(files), *check_common()]
+    folders = sorted(CODE.glob("[0-9][0-9]*-*"))
+    faults = [
+        *check_servers(servers),
+        *check_files(files),
+        *check_solutions(folders),
+        *check_common(),
+    ]
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

@@ -25,10 +25,12 @@ static void accept_loop(int listen_fd, const struct options *o);
 /* region: child */
 static _Noreturn void child(int listen_fd, const struct options *o)
 {
+    /* solution: child */
     stop_wakes(-1, -1);
     children_forget();
     accept_loop(listen_fd, o);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
+    /* endsolution: child */
 }
 /* endregion: child */
 
@@ -50,6 +52,7 @@ static void accept_loop(int listen_fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true};
 
+    /* solution: loop */
     while (!stopping) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd < 0) {
@@ -67,6 +70,7 @@ static void accept_loop(int listen_fd, const struct options *o)
         close(fd);
         /* endregion: turn */
     }
+    /* endsolution: loop */
 }
 /* endregion: loop */
 
@@ -74,11 +78,13 @@ static void accept_loop(int listen_fd, const struct options *o)
 /* A child that dies is replaced, but not at once: some die as soon as they live. */
 static void keep_children(int listen_fd, const struct options *o)
 {
+    /* solution: keep */
     for (int started = 0; !stopping; started++) {
         if (started >= o->workers)
             sleep(1);
         start_child(listen_fd, o);
     }
+    /* endsolution: keep */
 }
 /* endregion: keep */
 

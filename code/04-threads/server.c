@@ -22,6 +22,7 @@
 /* region: serve */
 static void *serve(void *arg)
 {
+    /* solution: serve */
     struct connection *conn = arg;
     const struct serve how = {.options = conn->options, .keep_alive = true};
 
@@ -31,12 +32,14 @@ static void *serve(void *arg)
     connections_remove(conn);
     return NULL;
     /* endregion: own */
+    /* endsolution: serve */
 }
 /* endregion: serve */
 
 /* region: start */
 static void start_thread(int fd, const struct options *o)
 {
+    /* solution: start */
     pthread_t thread;
     struct connection *conn = connections_add(fd, o);
 
@@ -53,6 +56,7 @@ static void start_thread(int fd, const struct options *o)
         serve_refusal(fd);
         connections_remove(conn);
     }
+    /* endsolution: start */
 }
 /* endregion: start */
 

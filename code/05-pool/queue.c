@@ -23,17 +23,20 @@ void queue_init(int most)
 /* region: put */
 void queue_put(struct connection *conn)
 {
+    /* solution: put */
     pthread_mutex_lock(&queue_lock);
     ring[(oldest + waiting) % room] = conn;
     waiting++;
     pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&queue_lock);
+    /* endsolution: put */
 }
 /* endregion: put */
 
 /* region: take */
 struct connection *queue_take(void)
 {
+    /* solution: take */
     struct connection *conn = NULL;
 
     pthread_mutex_lock(&queue_lock);
@@ -50,13 +53,16 @@ struct connection *queue_take(void)
     /* endregion: oldest */
     pthread_mutex_unlock(&queue_lock);
     return conn;
+    /* endsolution: take */
 }
 /* endregion: take */
 
 void queue_close(void)
 {
+    /* solution: close */
     pthread_mutex_lock(&queue_lock);
     closed = true;
     pthread_cond_broadcast(&not_empty);
     pthread_mutex_unlock(&queue_lock);
+    /* endsolution: close */
 }

@@ -26,6 +26,7 @@
 /* region: serve */
 static void *serve(void *arg)
 {
+    /* solution: serve */
     struct connection *conn;
 
     (void)arg;
@@ -37,6 +38,7 @@ static void *serve(void *arg)
         connections_remove(conn);
     }
     return NULL;
+    /* endsolution: serve */
 }
 /* endregion: serve */
 

@@ -67,16 +67,19 @@ int conn_init(struct conn *c, int fd, const struct options *o)
 /* From the connection to the common buffer, and back. */
 static void take_input(struct conn *c)
 {
+    /* solution: take-input */
     in.have = c->have;
     if (c->in != NULL)
         memcpy(in.bytes, c->in, c->have);
     free(c->in);
     c->in = NULL;
     c->have = 0;
+    /* endsolution: take-input */
 }
 
 static int keep_input(struct conn *c)
 {
+    /* solution: keep-input */
     if (in.have == 0)
         return 0;
     c->in = malloc(in.have);
@@ -85,6 +88,7 @@ static int keep_input(struct conn *c)
     memcpy(c->in, in.bytes, in.have);
     c->have = (unsigned short)in.have;
     return 0;
+    /* endsolution: keep-input */
 }
 /* endregion: input */
 
@@ -141,6 +145,7 @@ static enum want drain(struct conn *c)
 /* Sends on. WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
 {
+    /* solution: send-on */
     long before = *budget;
     enum sent sent = send_reply(c->fd, c->out, budget);
 
@@ -163,12 +168,14 @@ static enum want send_on(struct conn *c, long *budget)
     c->deadline = conn_now() + DRAIN_MS;
     in.have = 0;
     return WANT_AGAIN;
+    /* endsolution: send-on */
 }
 /* endregion: send-on */
 
 /* region: go-on */
 static enum want go_on(struct conn *c)
 {
+    /* solution: go-on */
     long budget = BUDGET_BYTES;
 
     for (int requests = 0; requests < BUDGET_REQUESTS;) {
@@ -193,6 +200,7 @@ static enum want go_on(struct conn *c)
         }
     }
     return WANT_AGAIN;
+    /* endsolution: go-on */
 }
 /* endregion: go-on */
 

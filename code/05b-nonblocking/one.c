@@ -22,6 +22,7 @@
 /* Returns whether to go on; false if the client has kept us waiting for too long. */
 static bool wait_for(const struct conn *conn, enum want want)
 {
+    /* solution: wait */
     struct pollfd p = {.fd = conn->fd, .events = want == WANT_WRITE ? POLLOUT : POLLIN};
 
     for (;;) {
@@ -36,6 +37,7 @@ static bool wait_for(const struct conn *conn, enum want want)
         if (nready < 0 && errno != EINTR)
             die_errno("poll");
     }
+    /* endsolution: wait */
 }
 /* endregion: wait-for */
 

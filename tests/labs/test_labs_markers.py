@@ -61,3 +61,22 @@ def test_the_limits_of_a_server_do_not_count_markers(source: str) -> None:
     assert done.stdout.splitlines() == [
         line for line in source.splitlines() if MARKER.search(line) is None
     ]
+
+
+@pytest.mark.parametrize(
+    ("markers", "line"),
+    [
+        (["solution: a", "region: b", "endregion: b", "endsolution: a"], 0),
+        (["solution: a", "endsolution: b"], 2),
+        (["solution: a", "solution: b", "endsolution: b", "endsolution: a"], 2),
+        (["endsolution: a"], 1),
+        (["region: b", "solution: a", "endregion: b"], 2),
+    ],
+)
+def test_a_solution_has_both_markers(markers: list[str], line: int) -> None:
+    lines = [f"    /* {marker} */" for marker in markers]
+    show = f"import lint; print(lint.unmatched_solution({lines!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", show], cwd=TREE / "code", check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) == line
