@@ -56,7 +56,10 @@ static int open_signals(struct engine *e)
     return watch(e->epoll_fd, e->signal.fd, &e->signal, &watched, EPOLLIN);
 }
 
-/* The first signal asks for the summary; from now on the next one ends the process. */
+/*
+ * The first signal asks for the summary; from now on the next one ends the process, also one that a
+ * shell has told to ignore SIGINT because it runs in the background.
+ */
 static void on_signal(struct engine *e)
 {
     struct signalfd_siginfo info;
@@ -68,6 +71,8 @@ static void on_signal(struct engine *e)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 

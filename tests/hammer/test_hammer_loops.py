@@ -185,12 +185,13 @@ def test_interrupted_json_says_so() -> None:
     assert result["seconds"] == 0
 
 
-def test_a_second_signal_ends_it_at_once() -> None:
+@pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "in background"]])
+def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
     """The summary goes to a pipe that is full, so the first signal alone would hang there."""
     with (
         Server(keep_alive) as server,
         subprocess.Popen(
-            [str(binary()), "--json", "-k", "-s", "600", server.url()],
+            [*start, str(binary()), "--json", "-k", "-s", "600", server.url()],
             stdout=subprocess.PIPE,
             pipesize=4096,
         ) as process,
