@@ -53,11 +53,19 @@ def number(value: float, digits: int, places: int) -> str:
     return text.replace("-", "−")
 
 
+def exact(value: float, unit: str, low: float | None, high: float | None) -> bool:
+    """Nothing to round: a count that was the same each time, or has neither interval nor unit."""
+    if unit in TIME or unit in ("B", "B/s") or not float(value).is_integer():
+        return False
+    same = not unit if low is None else low == value == high
+    return same and abs(value) < THOUSANDS_FROM
+
+
 def text(value: float, unit: str, low: float | None = None, high: float | None = None) -> str:
     if not math.isfinite(value):
         return "∞"
-    if not unit and low is None and float(value).is_integer() and abs(value) < THOUSANDS_FROM:
-        return str(int(value)).replace("-", "−")
+    if exact(value, unit, low, high):
+        return f"{int(value)} {unit}".rstrip().replace("-", "−")
     digits = digits_for(value, low, high)
     divisor, suffix = scale_of(value, unit, digits)
     return number(value / divisor, digits, decimals(value / divisor, digits)) + suffix
@@ -67,6 +75,8 @@ def interval(value: float, unit: str, low: float | None, high: float | None) -> 
     """`40–43 µs`, in the unit and with the decimals of the value; "" without an interval."""
     if low is None or high is None or not math.isfinite(low + high):
         return ""
+    if exact(value, unit, low, high):
+        return text(value, unit, low, high)
     digits = digits_for(value, low, high)
     divisor, suffix = scale_of(value, unit, digits)
     places = decimals(value / divisor, digits)

@@ -1,6 +1,8 @@
 # Micro-benchmarks: one question each. Built in every variant: libc and link mode are among the
 # questions.
 
+# Whose instructions some of them need to know.
+MACHINE      := $(if $(filter x86_64,$(shell uname -m)),x86_64,none)
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
 PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings \
@@ -10,9 +12,9 @@ fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(M
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
 nothing_SRC      := benchmarks/micro/nothing.c
 
-# clone3() needs a few instructions for each processor; dietlibc has no posix_spawn().
+# clone3() needs a few instructions of the machine; dietlibc has no posix_spawn().
 spawn_SRC      := $(addprefix benchmarks/micro/,spawn.c spawn_ways.c resident.c children.c) \
-                  benchmarks/micro/spawn_clone3_$(if $(filter x86_64,$(shell uname -m)),x86_64,none).c \
+                  benchmarks/micro/spawn_clone3_$(MACHINE).c \
                   $(MICRO_COMMON)
 spawn_SRC_any  := benchmarks/micro/spawn_posix.c
 spawn_SRC_diet := benchmarks/micro/spawn_posix_none.c
@@ -25,7 +27,9 @@ fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK
 fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
 
 PROGRAMS += sched-switch mmap-pages wake-latency fairness ticks
-sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) $(MICRO_COMMON)
+sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) \
+                    benchmarks/micro/vector_$(MACHINE).c \
+                    $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c spinners.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
@@ -38,6 +42,10 @@ malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)
 # Some distributions link with "now" unless told otherwise, and then there is nothing to see.
 lazy-binding_SRC  := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c children.c) $(MICRO_COMMON)
 lazy-binding_LIBS := -Wl,-z,lazy
+
+PROGRAMS += first-read
+first-read_SRC  := benchmarks/micro/first-read.c $(MICRO_COMMON)
+first-read_LIBS := -pthread
 
 getrusage_SRC := $(addprefix benchmarks/micro/,getrusage.c resident.c) $(MICRO_COMMON)
 

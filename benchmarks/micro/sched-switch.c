@@ -11,6 +11,8 @@
  * sleep in a read() of their own (-a), and others that are always runnable (-b). Those are as nice
  * as can be: a woken member of the ring goes before them, and the median shows what choosing it
  * costs and not how long it had to wait.
+ * With -v 16, 32 or 64 each member fills its vector registers of that many bytes before it hands
+ * over: state that the kernel then has to save. Both columns have the filling.
  * Needs: one processor for all, or two members of the ring run at once; room for that many
  * processes (ulimit -u), a pipe for each member.
  * Run:   taskset -c 0 sched-switch -r 98
@@ -28,6 +30,7 @@
 #include "die.h"
 #include "micro.h"
 #include "spinners.h"
+#include "vector.h"
 
 #define MAX_SAMPLES   100000
 #define MAX_PROCESSES 100000
@@ -49,6 +52,8 @@ struct ring {
     size_t count; /* of the others */
     pid_t *pid;
 };
+
+static vector_fill_fn fill_registers;
 
 static void make_pipe(int pipe_fd[2])
 {
@@ -89,8 +94,10 @@ static void send_on(int fd)
 /* region: member */
 static _Noreturn void member(int in, int out)
 {
-    while (receive(in))
+    while (receive(in)) {
+        fill_registers();
         send_on(out);
+    }
     _exit(EXIT_SUCCESS);
 }
 /* endregion: member */
@@ -141,6 +148,7 @@ static void ring_end(struct ring *ring)
 
 static void lap(const struct ring *ring)
 {
+    fill_registers();
     send_on(ring->out);
     if (!receive(ring->in))
         die(EXIT_FAILURE, "a member of the ring ended");
@@ -206,13 +214,13 @@ static void print_samples(const struct sample *samples, size_t count)
 int main(int argc, char *argv[])
 {
     struct number_option options[] = {
-        {'n', "SAMPLES", 1, MAX_SAMPLES, 50, 0},
-        {'r', "MORE_IN_RING", 0, MAX_PROCESSES, 0, 0},
-        {'a', "ASLEEP", 0, MAX_PROCESSES, 0, 0},
-        {'b', "BUSY", 0, MAX_BUSY, 0, 0},
+        {'n', "SAMPLES", 1, MAX_SAMPLES, 50, 0}, {'r', "MORE_IN_RING", 0, MAX_PROCESSES, 0, 0},
+        {'a', "ASLEEP", 0, MAX_PROCESSES, 0, 0}, {'b', "BUSY", 0, MAX_BUSY, 0, 0},
+        {'v', "VECTOR_BYTES", 0, 64, 0, 0},
     };
-    read_command_line(argc, argv, &(struct command_line){options, 4, "", 0, 0});
+    read_command_line(argc, argv, &(struct command_line){options, 5, "", 0, 0});
     size_t count = options[0].value, asleep = options[2].value;
+    fill_registers = vector_fill_of(options[4].value);
     struct sample *samples = samples_new(count, sizeof *samples);
     struct children sleepers;
     children_open(&sleepers, PATIENCE);

@@ -1,5 +1,5 @@
-"""figures/module.mk: a figure is drawn when its data have changed, and left alone when they have not,
-whether the last drawing left a picture or the reason why there is none.
+"""figures/module.mk: a figure is drawn when its data have changed, and left alone when they have
+not, whether the last drawing left a picture or the reason why there is none.
 
 Run: python3 -m pytest tests/figures/test_figures_made.py   (needs gnuplot)
 """
@@ -14,7 +14,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MAKEFILE = "BUILD := build\nQ := @\nsay = @echo $(1) $(2)\nexport: ; @:\ninclude figures/module.mk\n"
+MAKEFILE = """BUILD := build
+Q := @
+say = @echo $(1) $(2)
+export: ; @:
+include figures/module.mk
+"""
 SCRIPT = """experiment = "sample"
 load "figures/style.gp"
 plot [0:1] x title "made up"

@@ -43,6 +43,7 @@ PROGRAMS = {
     "fork-latency": Program(["live", "fork_ns"]),
     "fork-reap": Program(["remaining", "reap_ns"]),
     "clock-cost": Program(["cost_ns", "step_ns"]),
+    "first-read": Program(["asked", "got", "reply"], ("together",)),
     "thread-create": Program(["live", "create_ns"]),
     "fork-memory": Program(["mib", "fork_ns", "total_ns", "error"], ("-r", "2", "small"), 100),
     "fork-mappings": Program(

@@ -23,8 +23,8 @@ def test_prints_a_line_for_each_mapping_and_leaves_no_file(folder: Path, tmp_pat
 
 
 def test_a_step_leaves_out_lines(folder: Path, tmp_path: Path) -> None:
-    arguments = [folder / "mmap-pages", "-n", "100", "-k", "11", tmp_path / "pages"]
-    status, out, err = run(arguments)
+    arguments: list[str | Path] = ["-n", "100", "-k", "11", tmp_path / "pages"]
+    status, out, err = run([folder / "mmap-pages", *arguments])
     assert (status, err) == (0, "")
     assert [row[0] for row in rows(out)] == [*range(0, 100, 11)]
 
@@ -55,7 +55,16 @@ def test_a_mapping_that_fails_is_an_error_and_no_sample(folder: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["-n", "5"], ["-n", "0", "x"], ["-n", "100001", "x"], ["x", "y"], ["-z", "x"], ["-k", "0", "x"]]
+    "arguments",
+    [
+        [],
+        ["-n", "5"],
+        ["-n", "0", "x"],
+        ["-n", "100001", "x"],
+        ["x", "y"],
+        ["-z", "x"],
+        ["-k", "0", "x"],
+    ],
 )
 def test_bad_usage_is_status_2(folder: Path, arguments: list[str], tmp_path: Path) -> None:
     status, out, err = run([folder / "mmap-pages", *arguments])

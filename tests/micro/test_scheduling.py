@@ -41,6 +41,23 @@ def test_a_change_of_process_is_no_less_than_its_pipe(folder: Path) -> None:
     assert min(row[0] for row in samples) > min(row[1] for row in samples)
 
 
+@pytest.mark.parametrize("width", [0, 16, 32, 64])
+def test_registers_are_filled_or_it_says_that_there_are_none(folder: Path, width: int) -> None:
+    status, out, err = run([folder / "sched-switch", "-n", "3", "-v", str(width)])
+    if status == 77:
+        assert (width > 0, out) == (True, "")
+        assert err.startswith("sched-switch: ")
+        assert err.count("\n") == 1
+    else:
+        assert (status, err, len(rows(out))) == (0, "", 3)
+
+
+def test_registers_of_no_width_are_not_filled(folder: Path) -> None:
+    status, out, err = run([folder / "sched-switch", "-v", "7"])
+    assert (status, out) == (77, "")
+    assert err.startswith("sched-switch: ")
+
+
 def test_those_who_compete_share_one_processor(folder: Path) -> None:
     """All their times together are no more than passed meanwhile, and the shares are of the sum."""
     cpu = min(os.sched_getaffinity(0))
