@@ -16,12 +16,13 @@ do for [name in shown] {
     pipe = pipe == 0 ? STATS_median : pipe
 }
 
-eval y_title("a hand-over: write, change of process, read, µs")
+eval y_title("write, change of process, read, µs")
 set xlabel "processes in all (logarithmic)"
 set logscale x
 set xrange [1.8:*]
 set yrange [y_low:y_high]
 unset key
+set lmargin 8
 set rmargin 23
 load "figures/labels.gp"
 set label 30 "write and read alone, in one process" at graph 1, first pipe right \
