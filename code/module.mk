@@ -21,7 +21,8 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)
 02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)
 02-inetd_SRC     := code/02-inetd/server.c $(BLOCKING_SRC)
-03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC)
+03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC) \
+                    code/03-prefork/end_with_parent_$(if $(filter Linux,$(shell uname -s)),linux,none).c
 04-threads_SRC   := code/04-threads/server.c $(THREADS_SRC)
 05-pool_SRC      := code/05-pool/server.c code/05-pool/queue.c $(THREADS_SRC)
 

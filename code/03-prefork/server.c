@@ -13,6 +13,7 @@
 
 #include "01-iterative/serve_client.h"
 #include "02-fork/children.h"
+#include "03-prefork/end_with_parent.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
@@ -23,10 +24,11 @@
 static void accept_loop(int listen_fd, const struct options *o);
 
 /* region: child */
-static _Noreturn void child(int listen_fd, const struct options *o)
+static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o)
 {
     /* solution: child */
     stop_wakes(-1, -1);
+    end_with_parent(parent); /* else nobody stops us once it was killed, and the port stays ours */
     children_forget();
     accept_loop(listen_fd, o);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
@@ -37,9 +39,10 @@ static _Noreturn void child(int listen_fd, const struct options *o)
 static void start_child(int listen_fd, const struct options *o)
 {
     children_hold();
+    pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        child(listen_fd, o);
+        child(parent, listen_fd, o);
     if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
         warn_errno("fork");
     children_add(pid);

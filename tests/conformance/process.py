@@ -105,6 +105,11 @@ class Target:
         """ThreadSanitizer and dietlibc start one of their own, with the first of the program."""
         return int(self.model.threaded and self.variant in ("tsan", "diet"))
 
+    @property
+    def spare_starts(self) -> int:
+        """Those, and the first thread of a program with dietlibc, which does nothing."""
+        return self.spare_threads + int(self.model.threaded and self.variant == "diet")
+
 
 @dataclass
 class Launch:
@@ -170,6 +175,7 @@ class Server:
         self.patience = patience
         self.connections: list[Connection] = []
         self.stopped: int | None = None
+        self.ends_with = 0  #: another status where a test ends it by other means
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._stderr_text: str | None = None  #: once the file is closed
         self.process = subprocess.Popen(
@@ -342,7 +348,7 @@ class Server:
                 self.wait()
             except ContractBroken as error:
                 raise Misbehaved(str(error)) from None
-        if self.stopped != 0:
+        if self.stopped != self.ends_with:
             raise Misbehaved(f"{self.target} ended with {self.stopped}\n{self.stderr()}")
         if SANITIZER_REPORT.search(self.stderr()):
             raise Misbehaved(f"{self.target}: a sanitizer's report\n{self.stderr()}")

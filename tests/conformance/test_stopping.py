@@ -204,3 +204,17 @@ def test_signals_at_every_point_of_an_exchange(start: Start, signum: int) -> Non
             server.signal(signum)
             c.expect_gone()
         stops_well_before_the_grace_is_over(server)
+
+
+@contract("stop")
+@pytest.mark.servers("03-prefork")
+def test_workers_end_with_a_parent_that_was_killed(server: Server) -> None:
+    """Else they would serve on, and nobody could start the server on this port again."""
+    workers = server.children()
+    assert workers
+    server.ends_with = -signal.SIGKILL
+    server.signal(signal.SIGKILL)
+    assert server.wait() == server.ends_with
+    assert wait_until(lambda: not any(map(proc.alive, workers)), server.patience.limit)
+    with pytest.raises(ConnectionRefusedError):
+        server.connect()
