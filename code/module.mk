@@ -32,5 +32,6 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 05-pool_LIBS    := -pthread
 
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
+$(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
 PROGRAMS += 00-client constant $(SERVERS)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "01-iterative/serve_client.h"
+#include "04-threads/first_thread.h"
 #include "die.h"
 #include "stop.h"
 
@@ -55,6 +56,10 @@ void connections_init(int most)
     sigaddset(&handled, SIGALRM);
     sigaddset(&handled, SIGTERM);
     sigaddset(&handled, SIGINT);
+    connections_hold();
+    if (first_thread() < 0)
+        die_errno("pthread_create");
+    connections_release();
 }
 
 void connections_hold(void)

@@ -51,6 +51,8 @@ struct connection *queue_take(void)
         waiting--;
     }
     /* endregion: oldest */
+    if (waiting > 0) /* dietlibc may give two signals in a row to one and the same thread */
+        pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&queue_lock);
     return conn;
     /* endsolution: take */

@@ -22,12 +22,13 @@ union address {
 static socklen_t parse_address(union address *a, const char *text, int port)
 {
     memset(a, 0, sizeof *a);
-    if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
+    bool any = *text != '\0'; /* nothing at all is an address to dietlibc's inet_pton() */
+    if (any && inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
         a->v4.sin_family = AF_INET;
         a->v4.sin_port = htons((unsigned short)port);
         return sizeof a->v4;
     }
-    if (inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
+    if (any && inet_pton(AF_INET6, text, &a->v6.sin6_addr) == 1) {
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = htons((unsigned short)port);
         return sizeof a->v6;

@@ -1,0 +1,6 @@
+#include "04-threads/first_thread.h"
+
+int first_thread(void)
+{
+    return 0;
+}
