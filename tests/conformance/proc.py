@@ -32,6 +32,13 @@ def alive(pid: int) -> bool:
     return bool(fields) and fields[STATE] not in "ZX"
 
 
+def ending(pid: int) -> bool:
+    """True from where exit() has given the memory back: from then on its descriptors are root's
+    to see, though it counts as running until it is a zombie.
+    """
+    return not alive(pid) or text(pid, "statm").startswith("0 ")
+
+
 def stopped(pid: int) -> bool:
     """True once SIGSTOP has reached it."""
     return stat_fields(pid)[STATE:1] == ["T"]
@@ -86,8 +93,8 @@ def descriptors(pid: int) -> dict[int, str]:
                 found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
     except (FileNotFoundError, ProcessLookupError):
         pass
-    except PermissionError:  # a zombie's folder is root's
-        if alive(pid):
+    except PermissionError:
+        if not ending(pid):
             raise
     return found
 
