@@ -105,10 +105,13 @@ class Target:
         """ThreadSanitizer and dietlibc start one of their own, with the first of the program."""
         return int(self.model.threaded and self.variant in ("tsan", "diet"))
 
-    @property
-    def spare_starts(self) -> int:
-        """Those, and the first thread of a program with dietlibc, which does nothing."""
-        return self.spare_threads + int(self.model.threaded and self.variant == "diet")
+    def spare_starts(self, forked: int) -> int:
+        """How many more than those of the model a trace may show, after so many forks: a thread of
+        ThreadSanitizer in each process; with dietlibc also a first thread that does nothing.
+        """
+        if not self.model.threaded:
+            return 1 + forked if self.variant == "tsan" else 0
+        return self.spare_threads + int(self.variant == "diet")
 
 
 @dataclass
