@@ -96,7 +96,6 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* region: client */
 /* What one read() makes of a reply of any length. */
 static size_t read_once(const struct sockaddr_in *server)
 {
@@ -115,7 +114,6 @@ static size_t read_once(const struct sockaddr_in *server)
         die_errno("close");
     return (size_t)n;
 }
-/* endregion: client */
 
 int main(int argc, char *argv[])
 {
