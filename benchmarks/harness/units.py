@@ -44,8 +44,12 @@ def scale_of(value: float, unit: str, digits: int) -> tuple[float, str]:
     size = abs(rounded(value, digits))
     if size >= THOUSANDS_FROM:
         suffix, step = next(s for s in COUNT_STEPS if size >= s[1])
-        return step, f"{suffix} {unit}".rstrip()
-    return 1.0, f" {unit}" if unit else ""
+        return step, suffix + _behind(unit)
+    return 1.0, _behind(unit)
+
+
+def _behind(unit: str) -> str:
+    return unit if unit.startswith("/") else f" {unit}".rstrip()
 
 
 def number(value: float, digits: int, places: int) -> str:
@@ -54,10 +58,10 @@ def number(value: float, digits: int, places: int) -> str:
 
 
 def exact(value: float, unit: str, low: float | None, high: float | None) -> bool:
-    """Nothing to round: a count that was the same each time, or has neither interval nor unit."""
+    """Nothing to round: a count that was the same each time, or that has no interval."""
     if unit in TIME or unit in ("B", "B/s") or not float(value).is_integer():
         return False
-    same = not unit if low is None else low == value == high
+    same = unit in ("", "bytes") if low is None else low == value == high
     return same and abs(value) < THOUSANDS_FROM
 
 
