@@ -20,14 +20,19 @@ EXPERIMENT_OF := $(shell for p in $(PLOTS); do \
 	sed -n "s/^experiment = \"\(.*\)\"/$$p:\1/p" figures/$$p.gp; done)
 experiment_of  = $(patsubst $(1):%,%,$(filter $(1):%,$(EXPERIMENT_OF)))
 
-.PHONY: figures export figures-without-gnuplot figures-without-dot
+.PHONY: figures export figures-always figures-without-gnuplot figures-without-dot
+
+# Changes when gnuplot comes or goes: what was skipped for want of it is drawn then.
+$(FIGURES_DIR)/drawn-with: figures-always
+	@mkdir -p $(@D)
+	@echo '$(GNUPLOT)' | cmp -s - $@ || echo '$(GNUPLOT)' > $@
 
 # The exporter leaves this file alone unless a table has changed: nothing is drawn twice.
 $(BUILD)/data/%/meta.gp: export ; @:
 
 # $(call plot_rule,slug,script,experiment)
 define plot_rule
-$(call figure_left,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS)
+$(call figure_left,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
 	@mkdir -p $$(@D)
 	$$(call say,PLOT,$(call figure_svg,$(1)))
 	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $(call figure_svg,$(1))
@@ -56,6 +61,7 @@ figures: ## draw all figures: build/figures
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)
 figures-without-gnuplot: names = $(PLOTS) $(TIMELINES)
+figures-without-gnuplot: $(FIGURES_DIR)/drawn-with
 figures-without-dot: reason = dot is not installed (apt-get install graphviz)
 figures-without-dot: names = $(DIAGRAMS)
 figures-without-gnuplot figures-without-dot:

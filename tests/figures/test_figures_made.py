@@ -43,15 +43,19 @@ class Tree:
         meta.parent.mkdir(parents=True, exist_ok=True)
         meta.write_text(f'source = "{source}"\nmissing = "{missing}"\n')
 
-    def figures(self) -> list[str]:
+    def figures(self, *settings: str) -> list[str]:
         """Makes them; what make said."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
         done = subprocess.run(
-            ["make", "figures"], cwd=self.path, env=environment, capture_output=True, text=True,
-            check=False, timeout=60,
+            ["make", "figures", *settings], cwd=self.path, env=environment,
+            capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         return [line for line in done.stdout.splitlines() if not line.startswith("make: Nothing")]
+
+    def names(self) -> list[str]:
+        """What is left of the figures."""
+        return sorted(path.name for path in self.left.glob("*.s*"))
 
 
 @pytest.fixture
@@ -74,12 +78,21 @@ def test_a_reason_is_found_once(tree: Tree) -> None:
     written = (tree.left / "sample.skipped").stat().st_mtime_ns
     assert tree.figures() == []
     assert (tree.left / "sample.skipped").stat().st_mtime_ns == written
-    assert [path.name for path in tree.left.iterdir()] == ["sample.skipped"]
+    assert tree.names() == ["sample.skipped"]
 
 
 def test_what_is_left_follows_the_data(tree: Tree) -> None:
     for source, left in (("none", "sample.skipped"), ("here", "sample.svg")) * 2:
         tree.data(source, "not measured yet")
         assert tree.figures()[0] == "PLOT build/figures/sample.svg"
-        assert [path.name for path in tree.left.iterdir()] == [left]
+        assert tree.names() == [left]
         assert tree.figures() == []
+
+
+def test_a_figure_is_drawn_once_gnuplot_is_there(tree: Tree) -> None:
+    tree.data("here")
+    assert "gnuplot is not installed" in tree.figures("GNUPLOT=")[0]
+    assert tree.names() == ["sample.skipped"]
+    assert tree.figures() == ["PLOT build/figures/sample.svg"]
+    assert tree.names() == ["sample.svg"]
+    assert tree.figures() == []
