@@ -188,16 +188,3 @@ void serve_client(int fd, const struct serve *s)
         continue;
 }
 /* endregion: serve-request */
-
-void serve_refusal(int fd)
-{
-    struct reply reply;
-    char junk[HTTP_HEAD_MAX];
-
-    /* Read what has come, or close() would reset the connection and take the reply along. Best
-     * effort: a server that cannot serve must not wait either. */
-    (void)!recv(fd, junk, sizeof junk, MSG_DONTWAIT);
-    reply_error(&reply, NULL, 503);
-    (void)!send(fd, reply.head, reply.head_len, MSG_DONTWAIT);
-    shutdown(fd, SHUT_WR);
-}

@@ -29,8 +29,4 @@ int serve_set_timeouts(int fd, int seconds);
 /* Answers requests on fd until one side has had enough. The caller closes fd. */
 void serve_client(int fd, const struct serve *s);
 
-/* Tells a client that there is nobody to serve it, 503, without ever waiting for it. The caller
- * closes fd. */
-void serve_refusal(int fd);
-
 #endif

@@ -15,6 +15,7 @@
 #include "die.h"
 #include "net.h"
 #include "options.h"
+#include "refusal.h"
 #include "stop.h"
 
 /* region: child */

@@ -11,6 +11,7 @@
 #include "01-iterative/serve_client.h"
 #include "04-threads/first_thread.h"
 #include "die.h"
+#include "refusal.h"
 #include "stop.h"
 
 #define DEFAULT_MOST 1000         /* without a limit the peer decides how many threads run here */

@@ -74,22 +74,21 @@ int tcp_listen(const struct options *o)
 }
 
 /* region: accept-errors */
+bool accept_is_broken(int error)
+{
+    return error == EBADF || error == EFAULT || error == EINVAL || error == ENOTSOCK;
+}
+
+bool accept_lacks_room(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 bool accept_may_continue(int error)
 {
-    switch (error) {
-    case EBADF:
-    case EFAULT:
-    case EINVAL:
-    case ENOTSOCK:
-        return false;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
+    if (accept_lacks_room(error))
         poll(NULL, 0, 100);
-        return true;
-    default: /* EINTR, ECONNABORTED, and errors of the new connection's network: accept(2) */
-        return true;
-    }
+    return !accept_is_broken(
+        error); /* EINTR, ECONNABORTED, errors of the new connection's network */
 }
 /* endregion: accept-errors */

@@ -17,11 +17,16 @@
 int tcp_listen(const struct options *o);
 
 /*
- * After accept(2) failed with `error`: true if the next call may succeed. Returns only after a
- * tenth of a second where the system is out of descriptors or memory, because the connection stays
- * in the queue and accept would fail again at once, at full speed. False if the listening socket is
- * broken.
+ * What the errno of a failed accept(2) says of the next call: it will fail as well, because the
+ * listening socket is broken; or the system is out of descriptors or memory, and because the
+ * connection stays in the queue, accept would fail again at once, at full speed. Any other error is
+ * that of one connection.
  */
+bool accept_is_broken(int error);
+bool accept_lacks_room(int error);
+
+/* For servers that sleep in accept(): true if the next call may succeed. Where room is lacking it
+ * returns after a tenth of a second. */
 bool accept_may_continue(int error);
 
 #endif

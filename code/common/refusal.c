@@ -1,0 +1,20 @@
+#include "refusal.h"
+
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "http_parse.h"
+#include "reply.h"
+
+void serve_refusal(int fd)
+{
+    struct reply reply;
+    char junk[HTTP_HEAD_MAX];
+
+    /* Read what has come, or close() would reset the connection and take the reply along. Best
+     * effort: a server that cannot serve must not wait either. */
+    (void)!recv(fd, junk, sizeof junk, MSG_DONTWAIT);
+    reply_error(&reply, NULL, 503);
+    (void)!send(fd, reply.head, reply.head_len, MSG_DONTWAIT);
+    shutdown(fd, SHUT_WR);
+}
