@@ -39,6 +39,10 @@ PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
 export PYTHONDONTWRITEBYTECODE := 1
 
+# What differs between systems and processors is chosen by file in module.mk.
+SYSTEM    := $(shell uname -s)
+PROCESSOR := $(shell uname -m)
+
 # ---- programs and their variants ------------------------------------------------------------------------------------
 
 CPPFLAGS := -Icode/common -D_GNU_SOURCE

@@ -5,9 +5,14 @@ CPPFLAGS += -Icode -Icode/http
 COMMON_SRC := $(addprefix code/common/,die.c options.c net.c stop.c refusal.c open_below_walk.c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
-# How a file is kept below the docroot: by openat2(2) on Linux, by walking where a libc or a system has no way to call it.
-OPEN_BELOW_any  := code/common/open_below_$(if $(filter Linux,$(shell uname -s)),openat2,portable).c
-OPEN_BELOW_diet := code/common/open_below_portable.c
+# How a file is kept below the docroot: by the kernel, or by walking where a libc or a system has no way to ask for that.
+OPEN_BELOW_Linux   := openat2
+OPEN_BELOW_FreeBSD := resolve_beneath
+OPEN_BELOW_any     := code/common/open_below_$(or $(OPEN_BELOW_$(SYSTEM)),portable).c
+OPEN_BELOW_diet    := code/common/open_below_portable.c
+
+END_WITH_PARENT_Linux   := linux
+END_WITH_PARENT_FreeBSD := freebsd
 
 BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 
@@ -22,7 +27,7 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)
 02-inetd_SRC     := code/02-inetd/server.c $(BLOCKING_SRC)
 03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC) \
-                    code/03-prefork/end_with_parent_$(if $(filter Linux,$(shell uname -s)),linux,none).c
+                    code/03-prefork/end_with_parent_$(or $(END_WITH_PARENT_$(SYSTEM)),none).c
 04-threads_SRC   := code/04-threads/server.c $(THREADS_SRC)
 05-pool_SRC      := code/05-pool/server.c code/05-pool/queue.c $(THREADS_SRC)
 

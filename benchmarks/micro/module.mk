@@ -2,7 +2,7 @@
 # questions.
 
 # Whose instructions some of them need to know.
-MACHINE      := $(if $(filter x86_64,$(shell uname -m)),x86_64,none)
+MACHINE      := $(if $(filter x86_64 amd64,$(PROCESSOR)),x86_64,none)
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
 PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings \
@@ -55,7 +55,7 @@ hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)
 
 # What waits for one socket, and how, is Linux's; dietlibc does not know all of it.
 PROGRAMS += prefork-herd
-HERD_WAYS             := benchmarks/micro/herd_$(if $(filter Linux,$(shell uname -s)),linux,none).c
+HERD_WAYS             := benchmarks/micro/herd_$(if $(filter Linux,$(SYSTEM)),linux,none).c
 prefork-herd_SRC      := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
 prefork-herd_SRC_any  := $(HERD_WAYS)
 prefork-herd_SRC_diet := benchmarks/micro/herd_none.c

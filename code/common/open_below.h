@@ -3,9 +3,11 @@
  *
  * Cleaning the path and then opening it is not enough: a symbolic link may lead out, and may be put
  * in place between the check and the open. So the kernel has to refuse. One file per mechanism,
- * chosen by the Makefile: open_below_openat2.c  Linux 5.6: openat2(2) with RESOLVE_BENEATH; links
- * that stay below are followed open_below_walk.c     everywhere: one component after the other,
- * none of them a link
+ * chosen by the Makefile:
+ * - open_below_openat2.c: Linux 5.6, openat2(2) with RESOLVE_BENEATH; links that stay below are
+ *   followed
+ * - open_below_resolve_beneath.c: FreeBSD 13, O_RESOLVE_BENEATH; the same
+ * - open_below_walk.c: everywhere, one component after the other, none of them a link
  */
 #ifndef OPEN_BELOW_H
 #define OPEN_BELOW_H

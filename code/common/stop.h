@@ -5,6 +5,8 @@
  * looked at and before accept() or recv() sleeps, and then nobody wakes it. So the handler also
  * shuts the descriptors the process may sleep on for reading. From then on accept() fails and
  * recv() returns 0 at once, however late they are called; what is still to be sent is sent.
+ * POSIX does not promise that of a listening socket, and nothing but Linux was tried: elsewhere
+ * the alarm may be what wakes accept(), STOP_GRACE seconds after a signal in that hole.
  */
 #ifndef STOP_H
 #define STOP_H
