@@ -39,7 +39,7 @@ PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
 export PYTHONDONTWRITEBYTECODE := 1
 
-# What differs between systems and processors is chosen by file in module.mk.
+# What differs between systems and processors is chosen by file in module.mk; `make cross` sets both.
 SYSTEM    := $(shell uname -s)
 PROCESSOR := $(shell uname -m)
 
@@ -79,7 +79,8 @@ VARIANTS_MISSING := $(if $(shell command -v diet),,diet) $(if $(shell command -v
 VARIANTS_HERE    := $(filter-out $(VARIANTS_MISSING),$(VARIANTS))
 
 PROGRAMS :=
-include $(wildcard */module.mk)
+PORTABLE :=
+include $(wildcard */module.mk) code/cross.mk
 
 # $(call variants_of,program): those it declares (or all) that can be built here.
 variants_of = $(filter $(VARIANTS_HERE),$(or $($(1)_VARIANTS),$(VARIANTS)))
@@ -209,7 +210,7 @@ help: ## this list
 	$(Q)awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / && !seen[$$1]++ {printf "  %-12s %s\n", $$1, $$2}' $(sort $(filter-out %.d,$(MAKEFILE_LIST)))
 
 clean: ## remove what was generated; results and work/ stay
-	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node -exec rm -rf {} +; fi
+	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi
 
 distclean: ## remove all of build/, the results too
 	$(Q)rm -rf $(BUILD)

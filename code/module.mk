@@ -40,3 +40,4 @@ $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_
 $(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
 PROGRAMS += 00-client constant $(SERVERS)
+PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking

@@ -12,6 +12,7 @@ $(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
 
 PROGRAMS += $(UNIT_TESTS)
+PORTABLE += http_date_test http_parse_test open_below_test reply_test
 
 # ASan finds what it can find in the servers as they are; TSan is for those with threads.
 CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HERE))

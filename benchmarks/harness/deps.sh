@@ -1,7 +1,8 @@
 #!/bin/sh
 # What this tree takes from the system: prints what is missing and what for, installs it if it may.
 #
-#   deps.sh [class...]           build measure book slides test (the default), lint, browser, peers
+#   deps.sh [class...]           build measure book slides test (the default), lint, browser, cross,
+#                                peers
 #   deps.sh --status [class...]  per row of packages.tsv: package, "ok" or "missing" (for doctor)
 #
 # It may:  DEPS=yes   as root, or with a sudo that asks nothing: installs; else says so and goes on
@@ -25,6 +26,8 @@ root=${DEPS_ROOT-}
 tab=$(printf '\t')
 reveal_version=5.2.1
 reveal_dir=build/node/node_modules/reveal.js
+zig_version=0.17.1
+zig_dir=build/zig/$zig_version
 
 say() { printf '%s\n' "$*"; }
 die() { printf 'deps.sh: %s\n' "$*" >&2; exit 2; }
@@ -62,6 +65,7 @@ is_here() { # KIND:ITEM
             test -f "build/node/reveal-$item" ||
                 grep -qs "\"version\": \"$item\"" "$reveal_dir/package.json"
         } ;;
+        zig:*) test -x "build/zig/$item/zig" ;;
         *) die "$table: unknown kind in \"$1\"" ;;
     esac
 }
@@ -81,13 +85,18 @@ wanted() { # CLASS,CLASS...
     return 1
 }
 
-# Sets $missing (package, name, needed by: one a line), $missing_base, $apt_packages and
-# $reveal_missing. Only the deck uses reveal.js, and only its absence makes class fetch wanted.
+# Sets $missing (package, name, needed by: one a line), $missing_base, $apt_packages, $reveal_missing
+# and $zig_missing. Only the deck uses reveal.js, only `make cross` Zig, and only the absence of one
+# of them makes class fetch wanted.
 look() {
     find_python
-    missing='' missing_base='' apt_packages='' reveal_missing=no asked=" base $classes "
+    missing='' missing_base='' apt_packages='' asked=" base $classes "
+    reveal_missing=no zig_missing=no
     case $asked in *' slides '*)
-        if ! is_here "reveal:$reveal_version"; then reveal_missing=yes asked="$asked fetch"; fi ;;
+        if ! is_here "reveal:$reveal_version"; then reveal_missing=yes asked="$asked fetch "; fi ;;
+    esac
+    case $asked in *' cross '*)
+        if ! is_here "zig:$zig_version"; then zig_missing=yes asked="$asked fetch "; fi ;;
     esac
     while IFS=$tab read -r package class provides name needed; do
         case $package in '#'* | '') continue ;; esac
@@ -96,7 +105,7 @@ look() {
         missing="$missing$package$tab$name$tab$needed
 "
         case $class in base) missing_base="$missing_base, $name" ;; esac
-        case $provides in reveal:*) ;; *) apt_packages="$apt_packages $package" ;; esac
+        case $provides in reveal:* | zig:*) ;; *) apt_packages="$apt_packages $package" ;; esac
     done <"$table"
 }
 
@@ -144,9 +153,14 @@ say_what_to_ask_for() {
     say "  apt-get install --no-install-recommends$apt_packages"
 }
 
-can_fetch() {
+can_fetch_reveal() {
     [ "$reveal_missing" = yes ] || return 1
     [ "$can_apt" = yes ] || is_here python:pip || is_here command:npm
+}
+
+can_fetch_zig() {
+    [ "$zig_missing" = yes ] || return 1
+    [ "$can_apt" = yes ] || is_here python:pip
 }
 
 plan_in_words() {
@@ -155,8 +169,11 @@ plan_in_words() {
         # shellcheck disable=SC2086 # a list of package names
         words="install these $(count $apt_packages) packages with apt-get"
     fi
-    if can_fetch; then
+    if can_fetch_reveal; then
         words="${words:+$words and }fetch reveal.js $reveal_version (2.4 MB) into build/node"
+    fi
+    if can_fetch_zig; then
+        words="${words:+$words and }fetch Zig $zig_version (101 MB; 411 MB unpacked) into build/zig"
     fi
     printf '%s' "$words"
 }
@@ -189,6 +206,11 @@ install_what_it_may() {
         . "$here/deps-reveal.sh"
         fetch_reveal
     fi
+    if [ "$zig_missing" = yes ]; then
+        # shellcheck source=benchmarks/harness/deps-zig.sh
+        . "$here/deps-zig.sh"
+        fetch_zig
+    fi
     look
     if [ -n "$missing" ]; then print_missing "still missing"; fi
 }
@@ -210,9 +232,9 @@ if [ "${1-}" = --status ]; then mode=status; shift; fi
 [ $# -gt 0 ] || set -- build measure book slides test
 for class in "$@"; do
     case $class in
-        base | build | measure | book | slides | test | lint | browser | peers) ;;
+        base | build | measure | book | slides | test | lint | browser | cross | peers) ;;
         *) die "unknown class \"$class\"; there are" \
-            "build measure book slides test lint browser peers" ;;
+            "build measure book slides test lint browser cross peers" ;;
     esac
 done
 classes=$*

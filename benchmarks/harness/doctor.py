@@ -25,7 +25,7 @@ SLUG = "[0-9][0-9]*"
 NOT_BUILT = "make variants"  # the remedy programs.missing() gives for what only has to be compiled
 
 # Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,
-# whose packages are wanted only while reveal.js is missing.
+# whose packages are wanted only while reveal.js or Zig is missing.
 CLASSES = {
     "base": "make deps",
     "build": "make deps",
@@ -35,6 +35,7 @@ CLASSES = {
     "test": "make deps",
     "browser": "",
     "lint": "",
+    "cross": "make cross",
     "peers": "make peers",
 }
 

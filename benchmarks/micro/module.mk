@@ -59,3 +59,8 @@ HERD_WAYS             := benchmarks/micro/herd_$(if $(filter Linux,$(SYSTEM)),li
 prefork-herd_SRC      := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
 prefork-herd_SRC_any  := $(HERD_WAYS)
 prefork-herd_SRC_diet := benchmarks/micro/herd_none.c
+
+# What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
+# (resident.c), and what prefork-herd compares is Linux's.
+PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
+            first-read hold-connections

@@ -6,6 +6,7 @@ them is "not found" there.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pty
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
 HARNESS = Path("benchmarks/harness")
-SCRIPTS = ("deps.sh", "deps-apt.sh", "deps-reveal.sh", "packages.tsv")
+SCRIPTS = ("deps.sh", "deps-apt.sh", "deps-reveal.sh", "deps-zig.sh", "packages.tsv")
 BASE_TOOLS = (
     "cat", "chmod", "cut", "dash", "dirname", "env", "find", "grep", "ls", "mkdir", "mv", "rm",
     "sed", "sh", "sha256sum", "sleep", "sort", "tail", "tee", "touch", "true", "xargs",
@@ -28,7 +29,8 @@ FAKES = {
         case "$1 $2" in
             '-m pip') [ -e "$FAKE/network" ] || { echo 'ERROR: no route' >&2; exit 1; }
                 while [ "$1" != -d ]; do shift; done; touch "$2/r.whl" ;;
-            '-m zipfile') mkdir -p "$5/sphinx_revealjs/_static" &&
+            '-m zipfile') mkdir -p "$5/sphinx_revealjs/_static" "$5/ziglang" &&
+                touch "$5/ziglang/zig" &&
                 "$FAKE/make-reveal" "$5/sphinx_revealjs/_static/revealjs" ;;
             *) shift 2; printf ' '
                 for m in "$@"; do grep -qx "$m" "$FAKE/modules" && printf '%s ' "$m"; done; echo ;;
@@ -147,6 +149,7 @@ class Machine:
                 "font": 'mkdir -p "$DEPS_ROOT/usr/share/fonts/truetype/dejavu" && '
                 f'touch "$DEPS_ROOT/usr/share/fonts/truetype/dejavu/{item}"',
                 "reveal": ":",
+                "zig": ":",
             }[kind]
             cases.append(f"{package}) {action} ;;")
         (self.bin / "cp").symlink_to("/bin/cp")
@@ -192,6 +195,12 @@ class Machine:
             line for line in script.read_text().splitlines() if line.startswith("reveal_sum=")
         )
         script.write_text(script.read_text().replace(old, f"reveal_sum={done.stdout.split()[0]}"))
+
+    def expect_the_made_up_zig(self) -> None:
+        """The wheel that the fake pip brings is empty."""
+        script = self.tree / HARNESS / "deps-zig.sh"
+        empty = hashlib.sha256().hexdigest()
+        script.write_text(script.read_text().replace("zig_sums='", f"zig_sums='\n{empty}"))
 
     def environment(self, **more: str) -> dict[str, str]:
         return {

@@ -1,4 +1,4 @@
-"""deps.sh: reveal.js, which no Debian package brings, and peers, which must never be started."""
+"""deps.sh: reveal.js and Zig, which are not in Debian, and peers, which must never be started."""
 
 from __future__ import annotations
 
@@ -73,6 +73,69 @@ def test_reveal_put_there_by_hand_with_npm(machine: Machine) -> None:
     assert machine.run() == Result(0, "")
     place.write_text('{\n  "version": "6.0.2"\n}\n', encoding="ascii")
     assert "reveal.js@5.2.1" in machine.run(DEPS="skip").said
+
+
+# ---- Zig
+
+
+def zig(machine: Machine) -> Path:
+    return machine.tree / "build/zig/0.17.1/zig"
+
+
+def test_zig_is_wanted_by_cross_alone(machine: Machine) -> None:
+    machine.have_all_but()
+    assert machine.run() == Result(0, "")
+    result = machine.run("cross", DEPS="skip")
+    assert result.status == 0
+    assert "ziglang@0.17.1" in result.said
+    assert "going on" in result.said
+    assert not zig(machine).exists()
+
+
+def test_zig_by_pip_needs_no_right(machine: Machine) -> None:
+    machine.have_all_but()
+    machine.user("student")
+    machine.expect_the_made_up_zig()
+    (machine.fake / "network").touch()
+    (machine.tree / "build/zig/new.99999").mkdir(parents=True)  # left by a run that was killed
+    said = machine.on_terminal("y\n", "cross").said
+    assert "fetch Zig 0.17.1 (101 MB; 411 MB unpacked) into build/zig? [y/N]" in said
+    assert os.access(zig(machine), os.X_OK)
+    assert list((machine.tree / "build/zig").glob("new.*")) == []
+    assert machine.calls() == []
+    assert machine.run("cross") == Result(0, "")
+
+
+def test_zig_is_not_fetched_without_a_yes(machine: Machine) -> None:
+    machine.have_all_but()
+    machine.user("student")
+    machine.expect_the_made_up_zig()
+    (machine.fake / "network").touch()
+    assert machine.on_terminal("n\n", "cross").status == 0
+    assert machine.run("cross").status == 0  # without a terminal, and not root
+    assert not zig(machine).exists()
+
+
+def test_something_else_than_zig_is_not_used(machine: Machine) -> None:
+    machine.have_all_but()
+    (machine.fake / "network").touch()
+    result = machine.run("cross", DEPS="yes")
+    assert result.status == 0
+    assert "wrong checksum" in result.said
+    assert not zig(machine).exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [((), "not fetched: ERROR: no route"), (("python3-pip",), "not fetched: pip is not here")],
+)
+def test_zig_that_cannot_be_fetched(machine: Machine, missing: tuple[str], reason: str) -> None:
+    machine.have_all_but(*missing)
+    if missing:
+        machine.script(machine.bin / "npm", FAKES["npm"])  # which brings reveal.js, not Zig
+    result = machine.run("cross", DEPS="yes")
+    assert result.status == 0
+    assert reason in result.said
 
 
 # ---- peers

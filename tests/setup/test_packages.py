@@ -8,8 +8,10 @@ from setup.made_up_machine import HARNESS, TREE
 
 
 def test_the_table_is_in_order() -> None:
-    classes = re.compile(r"(base|build|measure|book|slides|fetch|test|lint|browser|peers)(,|$)")
-    kind = re.compile(r"(command|header|python|font|file|daemon|reveal):[^:|]+")
+    classes = re.compile(
+        r"(base|build|measure|book|slides|fetch|test|lint|browser|cross|peers)(,|$)"
+    )
+    kind = re.compile(r"(command|header|python|font|file|daemon|reveal|zig):[^:|]+")
     seen = set()
     for line in (TREE / HARNESS / "packages.tsv").read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
