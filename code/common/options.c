@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage_text[] =
@@ -28,12 +29,33 @@ static int number(char option, const char *text, long low, long high)
     return (int)n;
 }
 
+static struct own_option *own;
+static int owns;
+
 static _Noreturn void print_usage(const char *summary)
 {
-    printf(
-        "%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v] [DOCROOT]\n%s",
-        program_name, summary, program_name, usage_text);
+    printf("%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v]",
+           program_name, summary, program_name);
+    for (int i = 0; i < owns; i++)
+        printf(" [-%c%s%s]", own[i].letter, own[i].metavar != NULL ? " " : "",
+               own[i].metavar != NULL ? own[i].metavar : "");
+    printf(" [DOCROOT]\n%s", usage_text);
+    for (int i = 0; i < owns; i++)
+        printf("  -%c %-8s %s\n", own[i].letter, own[i].metavar != NULL ? own[i].metavar : "",
+               own[i].help);
     exit(EXIT_SUCCESS);
+}
+
+/* Returns whether it is one of the server's own. */
+static bool take_own(int option)
+{
+    for (int i = 0; i < owns; i++) {
+        if (own[i].letter != option)
+            continue;
+        own[i].value = own[i].metavar != NULL ? optarg : "";
+        return true;
+    }
+    return false;
 }
 
 static void take_option(struct options *o, int option, const char *summary)
@@ -66,16 +88,27 @@ static void take_option(struct options *o, int option, const char *summary)
     }
 }
 
-void options_parse(struct options *o, int argc, char **argv, const char *summary)
+void options_parse_own(struct options *o, int argc, char **argv, const char *summary,
+                       struct own_option *options, int count)
 {
+    char letters[64] = ":a:p:b:w:t:vh";
+    size_t len = strlen(letters);
     int option;
 
     set_program_name(argv[0]);
+    own = options;
+    owns = count;
+    for (int i = 0; i < owns; i++) { /* a handful: there is room */
+        letters[len++] = own[i].letter;
+        if (own[i].metavar != NULL)
+            letters[len++] = ':';
+    }
     *o = (struct options){
         .addr = "127.0.0.1", .port = 8080, .backlog = 1024, .timeout = 23, .docroot = "."};
     opterr = 0;
-    while ((option = getopt(argc, argv, ":a:p:b:w:t:vh")) != -1)
-        take_option(o, option, summary);
+    while ((option = getopt(argc, argv, letters)) != -1)
+        if (!take_own(option))
+            take_option(o, option, summary);
     if (argc - optind > 1)
         die(EXIT_USAGE, "one DOCROOT expected, found a second: %s", argv[optind + 1]);
     if (optind < argc)
@@ -83,4 +116,9 @@ void options_parse(struct options *o, int argc, char **argv, const char *summary
     o->docroot_fd = open(o->docroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (o->docroot_fd < 0)
         die_errno("open %s", o->docroot);
+}
+
+void options_parse(struct options *o, int argc, char **argv, const char *summary)
+{
+    options_parse_own(o, argc, argv, summary, NULL, 0);
 }

@@ -26,4 +26,16 @@ struct options {
  */
 void options_parse(struct options *o, int argc, char **argv, const char *summary);
 
+/* An option that one server has beside those: a flag, -e, or one with a value, -s METHOD. */
+struct own_option {
+    char letter;
+    const char *metavar; /* what usage calls the value; NULL for a flag */
+    const char *help;    /* the rest of its line in usage */
+    const char *value;   /* out: what was given, "" for a flag, NULL if it was not */
+};
+
+/* The same, with `count` options of the server's own. */
+void options_parse_own(struct options *o, int argc, char **argv, const char *summary,
+                       struct own_option *own, int count);
+
 #endif

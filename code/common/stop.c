@@ -22,14 +22,19 @@ static void shut_for_reading(void)
         shutdown(client, SHUT_RD);
 }
 
+void stop_begin(void)
+{
+    stopping = true;
+    shut_for_reading();
+    alarm(STOP_GRACE);
+}
+
 static void on_stop(int signum)
 {
     int saved = errno;
 
     (void)signum;
-    stopping = true;
-    shut_for_reading();
-    alarm(STOP_GRACE);
+    stop_begin();
     errno = saved;
 }
 /* endregion: stop */

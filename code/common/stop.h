@@ -25,6 +25,9 @@ extern atomic_bool stopping;
  */
 void stop_on_signals(void);
 
+/* What that handler does, for a server that takes the signals from their queue instead. */
+void stop_begin(void);
+
 /*
  * sigaction(2) as every handler here wants it: no SA_RESTART, because a call that sleeps shall
  * return and look at what happened, and no other handler in between. A failure ends the program.

@@ -129,7 +129,7 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
 
     def command(self, target: Target) -> list[str]:
-        program = [*self.as_user, str(target.binary), *self.options]
+        program = [*self.as_user, str(target.binary), *target.model.options, *self.options]
         docroot = [] if self.docroot is None else [str(self.docroot)]
         if target.model.under_inetd:
             backlog = str(self.backlog or 1024)
@@ -229,7 +229,7 @@ class Server:
         return line.decode()
 
     def _address(self) -> tuple[str, int]:
-        name = "inetd" if self.target.model.under_inetd else self.target.name
+        name = "inetd" if self.target.model.under_inetd else self.target.binary.name
         match = re.fullmatch(
             rf"{re.escape(name)}: listening on http://(\[[^]]+\]|[^:/]+):([0-9]+)/\n", self.line
         )

@@ -36,7 +36,7 @@ def binary(config: pytest.Config, variant: str, name: str) -> Path:
 
 def targets(config: pytest.Config) -> list[Target]:
     return [
-        Target(MODELS[name], variant, binary(config, variant, name))
+        Target(MODELS[name], variant, binary(config, variant, MODELS[name].program or name))
         for name in _listed(config, "--servers", list(MODELS))
         for variant in variants(config)
     ]

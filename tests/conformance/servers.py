@@ -15,6 +15,9 @@ class Model:
     #: connections it serves at the same time, in the sizes that the tests try; 1: one after the
     #: other
     capacity: int
+    #: the program, where its name is not the slug, and what it is always started with
+    program: str = ""
+    options: tuple[str, ...] = ()
     #: started by inetd, with the connection as standard input and output
     under_inetd: bool = False
     #: children a connection; their number is what the tests count
@@ -27,6 +30,8 @@ class Model:
     threads_per_connection: int = 0
     #: the work is done by threads of one process
     threaded: bool = False
+    #: is told once of a guest at the listening socket, and takes EAGAIN for the last word
+    edge_triggered_listener: bool = False
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
@@ -41,6 +46,17 @@ MODELS = {
         Model("04-threads", capacity=500, threads_per_connection=1, threaded=True),
         Model("05-pool", capacity=16, workers=16, threaded=True),
         Model("05b-nonblocking", capacity=1),
+        Model("06-select", capacity=500),
+        Model("07-poll", capacity=500),
+        Model("08-sigio", capacity=500, edge_triggered_listener=True),
+        Model("09-epoll", capacity=500, edge_triggered_listener=True),
+        Model(
+            "09-epoll-edge",
+            program="09-epoll",
+            options=("-e",),
+            capacity=500,
+            edge_triggered_listener=True,
+        ),
     )
 }
 

@@ -81,7 +81,7 @@ def test_help(target: Target, run: Run, more: tuple[str, ...]) -> None:
 def test_bad_usage(target: Target, run: Run, arguments: tuple[str, ...]) -> None:
     if "another" in arguments and "-p" in arguments and os.environ.get("POSIXLY_CORRECT"):
         pytest.skip("POSIXLY_CORRECT ends the options at the first argument")
-    check_one_line(run(target.binary, *arguments), 2, target.name)
+    check_one_line(run(target.binary, *arguments), 2, target.binary.name)
 
 
 @contract("setup-failure")
@@ -93,7 +93,7 @@ def test_a_docroot_that_is_none(
     target: Target, run: Run, docroot: Site, docroot_: str, reason: str
 ) -> None:
     path = docroot.root / docroot_
-    message = check_one_line(run(target.binary, "-p", "0", path), 1, target.name)
+    message = check_one_line(run(target.binary, "-p", "0", path), 1, target.binary.name)
     assert re.fullmatch(rf"\w+ {re.escape(str(path))}: {reason}", message), message
 
 
@@ -103,7 +103,7 @@ def test_a_docroot_that_may_not_be_read(
 ) -> None:
     path = docroot.root / "unreadable"
     done = run(*unprivileged.command(target.binary), "-p", "0", path)
-    message = check_one_line(done, 1, target.name)
+    message = check_one_line(done, 1, target.binary.name)
     assert re.fullmatch(rf"\w+ {re.escape(str(path))}: Permission denied", message), message
 
 
@@ -112,7 +112,7 @@ def test_a_port_in_use(target: Target, run: Run, docroot: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = run(target.binary, "-p", port, docroot.root)
-    message = check_one_line(done, 1, target.name)
+    message = check_one_line(done, 1, target.binary.name)
     assert re.fullmatch(rf"bind 127.0.0.1:{port}: Address.* in use", message), message
 
 
@@ -126,14 +126,14 @@ def test_an_address_that_is_none(target: Target, run: Run, docroot: Site, addres
     """
     done = run(target.binary, "-a", address, "-p", "0", docroot.root)
     assert done.returncode in (1, 2)
-    message = check_one_line(done, done.returncode, target.name)
+    message = check_one_line(done, done.returncode, target.binary.name)
     assert address in message
 
 
 @contract("setup-failure", "address")
 def test_an_address_of_another_host(target: Target, run: Run, docroot: Site) -> None:
     done = run(target.binary, "-a", "192.0.2.1", "-p", "0", docroot.root)
-    message = check_one_line(done, 1, target.name)
+    message = check_one_line(done, 1, target.binary.name)
     assert re.fullmatch(r"bind 192\.0\.2\.1:0: .*[Aa]ddress.*", message), message
 
 
@@ -152,7 +152,7 @@ def test_a_port_that_needs_privileges(
         if probe.connect_ex(("127.0.0.1", 79)) == 0:
             pytest.skip("somebody serves port 79 on this machine")
     message = check_one_line(
-        run(*unprivileged.command(target.binary), "-p", "79", docroot.root), 1, target.name
+        run(*unprivileged.command(target.binary), "-p", "79", docroot.root), 1, target.binary.name
     )
     assert message == "bind 127.0.0.1:79: Permission denied"
 
@@ -175,7 +175,7 @@ def test_a_stdout_that_cannot_be_written(target: Target, docroot: Site) -> None:
             check=False,
         )
     assert done.returncode == 1, done
-    assert done.stderr.startswith(f"{target.name}: ") and done.stderr.count("\n") == 1, done
+    assert done.stderr.startswith(f"{target.binary.name}: ") and done.stderr.count("\n") == 1, done
     assert done.stderr.endswith(": No space left on device\n"), done
 
 
@@ -186,7 +186,7 @@ def test_the_listening_line(start: Start, options: tuple[str, ...]) -> None:
     the end.
     """
     server = start(*options)
-    name, port = server.target.name, server.address[1]
+    name, port = server.target.binary.name, server.address[1]
     assert server.line == f"{name}: listening on http://127.0.0.1:{port}/\n"
     assert port != 0
     for path in ("/hello.txt", "/nothing", "/%zz"):
@@ -210,7 +210,7 @@ def test_addresses(start: Start, address: str) -> None:
     server = start(address=address)
     shown = f"[{address}]" if ":" in address else address
     assert (
-        server.line == f"{server.target.name}: listening on http://{shown}:{server.address[1]}/\n"
+        server.line == f"{server.target.binary.name}: listening on http://{shown}:{server.address[1]}/\n"
     )
     assert server.serves()
 
@@ -250,7 +250,7 @@ def test_a_backlog_of_any_size(start: Start, backlog: str) -> None:
 def test_a_backlog_that_is_no_int(target: Target, run: Run, docroot: Site, backlog: str) -> None:
     done = run(target.binary, "-b", backlog, "-p", "0", docroot.root)
     assert done.returncode in (1, 2)
-    check_one_line(done, done.returncode, target.name)
+    check_one_line(done, done.returncode, target.binary.name)
 
 
 @contract("log")
