@@ -18,8 +18,9 @@ BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 
 THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
 CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c send_reply.c)
+CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
-SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking
+SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll
 
 00-client_SRC    := code/00-client/client.c code/common/die.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c
@@ -32,6 +33,10 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 05-pool_SRC      := code/05-pool/server.c code/05-pool/queue.c $(THREADS_SRC)
 
 05b-nonblocking_SRC := code/05b-nonblocking/one.c $(CONN_SRC)
+06-select_SRC       := code/06-select/server.c $(CLIENTS_SRC)
+07-poll_SRC         := code/07-poll/server.c $(CLIENTS_SRC)
+08-sigio_SRC        := code/08-sigio/server.c $(CLIENTS_SRC)
+09-epoll_SRC        := code/09-epoll/server.c $(CLIENTS_SRC)
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread
@@ -40,4 +45,4 @@ $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_
 $(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
 PROGRAMS += 00-client constant $(SERVERS)
-PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking
+PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll

@@ -1,0 +1,204 @@
+#include "06-select/clients.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "refusal.h"
+
+#define SHUT_MS 100 /* without accepting, after descriptors or memory ran out */
+
+/* region: queues */
+/*
+ * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
+ * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
+ * head, to move a client to its end: O(1). Those that are being drained have another time-out, and
+ * a queue of their own.
+ */
+static struct client served = {.older = &served, .newer = &served};
+static struct client drained = {.older = &drained, .newer = &drained};
+/* endregion: queues */
+
+static struct client again = {.previous = &again, .next = &again};
+static struct client ended = {.previous = &ended, .next = &ended};
+
+static int count, in_again;
+static long long shut_until; /* by conn_now() */
+
+/* region: by-activity */
+static void leave_queue(struct client *c)
+{
+    c->older->newer = c->newer;
+    c->newer->older = c->older;
+}
+
+static void join_queue(struct client *c)
+{
+    struct client *queue = c->conn.draining ? &drained : &served;
+
+    c->newer = queue;
+    c->older = queue->older;
+    c->older->newer = queue->older = c;
+}
+/* endregion: by-activity */
+
+static void move_to(struct client *c, enum list list)
+{
+    if (c->list != NOWHERE) {
+        c->previous->next = c->next;
+        c->next->previous = c->previous;
+    }
+    in_again += (list == AGAIN) - (c->list == AGAIN);
+    c->list = list;
+    if (list == NOWHERE)
+        return;
+    struct client *head = list == AGAIN ? &again : &ended;
+    c->next = head;
+    c->previous = head->previous;
+    c->previous->next = head->previous = c;
+}
+
+struct client *clients_add(int fd, const struct options *o)
+{
+    struct client *c = calloc(1, sizeof *c);
+
+    if (c == NULL || conn_init(&c->conn, fd, o) < 0) {
+        serve_refusal(fd);
+        close(fd);
+        free(c);
+        return NULL;
+    }
+    c->want = WANT_READ;
+    join_queue(c);
+    count++;
+    return c;
+}
+
+void clients_refuse(struct client *c)
+{
+    serve_refusal(c->conn.fd);
+    clients_free(c);
+}
+
+/* region: handle */
+bool clients_handle(struct client *c)
+{
+    enum want before = c->want;
+    long long deadline = c->conn.deadline;
+
+    if (c->list != NOWHERE)
+        return false;
+    enum want want = conn_handle(&c->conn);
+    if (c->conn.deadline != deadline) {
+        leave_queue(c);
+        join_queue(c);
+    }
+    if (want == WANT_AGAIN || want == WANT_CLOSE)
+        move_to(c, want == WANT_AGAIN ? AGAIN : ENDED);
+    else
+        c->want = want;
+    return c->want != before;
+}
+/* endregion: handle */
+
+int clients_again(void)
+{
+    return in_again;
+}
+
+struct client *clients_next_again(void)
+{
+    struct client *c = again.next;
+
+    if (c == &again)
+        return NULL;
+    move_to(c, NOWHERE);
+    return c;
+}
+
+void clients_end(struct client *c)
+{
+    move_to(c, ENDED);
+}
+
+/* region: overdue */
+static void end_overdue_of(struct client *queue, long long now)
+{
+    for (struct client *c = queue->newer; c != queue && c->conn.deadline <= now; c = c->newer)
+        clients_end(c);
+}
+
+void clients_overdue(void)
+{
+    long long now = conn_now();
+
+    end_overdue_of(&served, now);
+    end_overdue_of(&drained, now);
+}
+/* endregion: overdue */
+
+struct client *clients_next_ended(void)
+{
+    return ended.next != &ended ? ended.next : NULL;
+}
+
+void clients_free(struct client *c)
+{
+    move_to(c, NOWHERE);
+    leave_queue(c);
+    count--;
+    conn_end(&c->conn);
+    free(c);
+}
+
+int clients_count(void)
+{
+    return count;
+}
+
+/* region: patience */
+int clients_patience(bool guests)
+{
+    long long until = -1, now = conn_now();
+
+    if (in_again > 0 || (guests && shut_until <= now))
+        return 0;
+    if (guests)
+        until = shut_until;
+    if (served.newer != &served && (until < 0 || served.newer->conn.deadline < until))
+        until = served.newer->conn.deadline;
+    if (drained.newer != &drained && (until < 0 || drained.newer->conn.deadline < until))
+        until = drained.newer->conn.deadline;
+    return until < 0 ? -1 : until > now ? (int)(until - now) : 0;
+}
+/* endregion: patience */
+
+bool clients_may_come(void)
+{
+    return conn_now() >= shut_until;
+}
+
+void clients_lack_room(void)
+{
+    shut_until = conn_now() + SHUT_MS;
+}
+
+static void stop_queue(struct client *queue)
+{
+    for (struct client *c = queue->newer; c != queue; c = c->newer) {
+        shutdown(c->conn.fd, SHUT_RD);
+        if (c->list == NOWHERE)
+            move_to(c, AGAIN);
+    }
+}
+
+void clients_stop(void)
+{
+    static bool stopped;
+
+    if (!stopped) {
+        stop_queue(&served);
+        stop_queue(&drained);
+    }
+    stopped = true;
+}

@@ -1,0 +1,219 @@
+/*
+ * 08-sigio: the kernel keeps the list of whom we wait for, and queues a signal for each descriptor
+ * that becomes ready. The queue has an end, and what to do there is the harder half.
+ *
+ * Run:  build/bin/08-sigio -p 8080 /usr/share/doc
+ * Poke: strace -e trace=rt_sigtimedwait,poll build/bin/08-sigio -p 8080 /usr/share/doc
+ *       prlimit --sigpending=4 build/bin/08-sigio -p 8080 /usr/share/doc      (a queue for four)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "06-select/clients.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define READY   (SIGRTMIN + 1) /* with it comes si_fd; SIGIO alone means that signals were lost */
+
+static bool guests = true; /* connections may wait to be accepted: some came before O_ASYNC */
+
+/* region: table */
+/* By descriptor: fds[i] is i, or -1 where nobody waits, and who[i] its client. */
+static struct pollfd *fds;
+static struct client **who;
+static int room;
+
+static void watch(struct client *c)
+{
+    fds[c->conn.fd].events = c->want == WANT_WRITE ? POLLOUT : POLLIN; /* for recover() */
+}
+
+static bool has_room(int fd)
+{
+    int more = room > 0 ? 2 * room : 64;
+
+    if (fd < room)
+        return true;
+    more = more > fd ? more : fd + 1;
+    struct pollfd *new_fds = realloc(fds, (size_t)more * sizeof *fds);
+    fds = new_fds != NULL ? new_fds : fds;
+    struct client **new_who = realloc(who, (size_t)more * sizeof *who);
+    who = new_who != NULL ? new_who : who;
+    if (new_fds == NULL || new_who == NULL)
+        return false;
+    for (; room < more; room++) {
+        fds[room] = (struct pollfd){.fd = -1};
+        who[room] = NULL;
+    }
+    return true;
+}
+/* endregion: table */
+
+/* region: arm */
+/* From now on the kernel queues READY, to us, whenever something happens to fd. */
+static bool arm(int fd)
+{
+    /* solution: arm */
+    return fcntl(fd, F_SETOWN, getpid()) == 0 && fcntl(fd, F_SETSIG, READY) == 0 &&
+           fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC) == 0;
+    /* endsolution: arm */
+}
+/* endregion: arm */
+
+static bool enter(struct client *c)
+{
+    /* solution: enter */
+    if (!has_room(c->conn.fd) || !arm(c->conn.fd))
+        return false;
+    who[c->conn.fd] = c;
+    fds[c->conn.fd].fd = c->conn.fd;
+    watch(c);
+    return true;
+    /* endsolution: enter */
+}
+
+static void forget(struct client *c)
+{
+    fds[c->conn.fd].fd = -1;
+    who[c->conn.fd] = NULL;
+}
+
+static void handle(struct client *c)
+{
+    if (clients_handle(c))
+        watch(c);
+}
+
+static void begin(int fd, const struct options *o)
+{
+    struct client *c = clients_add(fd, o);
+
+    if (c == NULL)
+        return;
+    if (enter(c))
+        handle(c); /* its request may be here already */
+    else
+        clients_refuse(c);
+}
+
+/* region: accept */
+/* Returns whether guests may be left. */
+static bool accept_some(int listen_fd, const struct options *o)
+{
+    /* solution: accept */
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd >= 0) {
+            begin(fd, o);
+        } else if (errno == EAGAIN || stopping) {
+            return false;
+        } else if (accept_lacks_room(errno)) {
+            clients_lack_room();
+            return true;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+    return true;
+    /* endsolution: accept */
+}
+/* endregion: accept */
+
+/* region: recover */
+/*
+ * The queue was full, so somebody is ready of whom no signal tells. What is in the queue is thrown
+ * away, because poll() will say the same and more: SIG_IGN does that, SIG_DFL would leave it
+ * there. What happens from here on is queued again.
+ */
+static void recover(void)
+{
+    /* solution: recover */
+    if (signal(SIGIO, SIG_IGN) == SIG_ERR || signal(READY, SIG_IGN) == SIG_ERR ||
+        signal(SIGIO, SIG_DFL) == SIG_ERR || signal(READY, SIG_DFL) == SIG_ERR)
+        die_errno("signal");
+    int nready = poll(fds, (nfds_t)room, 0);
+    if (nready < 0 && errno != EINTR && errno != ENOMEM)
+        die_errno("poll");
+    for (int fd = 0; nready != 0 && fd < room; fd++)
+        if (who[fd] != NULL && (nready < 0 || fds[fd].revents != 0))
+            handle(who[fd]);
+    guests = true;
+    /* endsolution: recover */
+}
+/* endregion: recover */
+
+/* region: loop */
+static void event_loop(int listen_fd, const sigset_t *signals, const struct options *o)
+{
+    struct client *c;
+
+    while (!stopping || clients_count() > 0) {
+        /* solution: loop */
+        siginfo_t info;
+        int patience = clients_patience(guests);
+        struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
+        int signum = sigtimedwait(signals, &info, patience < 0 ? NULL : &limit);
+        if (signum < 0 && errno != EAGAIN && errno != EINTR)
+            die_errno("sigtimedwait");
+        if (signum == SIGTERM || signum == SIGINT)
+            stop_begin();
+        else if (signum == SIGIO)
+            recover();
+        else if (signum == READY && info.si_fd == listen_fd)
+            guests = true;
+        else if (signum == READY && info.si_fd < room && who[info.si_fd] != NULL)
+            handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
+        for (int turns = clients_again(); turns > 0; turns--)
+            handle(clients_next_again());
+        if (stopping)
+            clients_stop();
+        if (guests && clients_may_come())
+            guests = !stopping && accept_some(listen_fd, o);
+        clients_overdue();
+        while ((c = clients_next_ended()) != NULL) {
+            forget(c);
+            clients_free(c);
+        }
+        /* endsolution: loop */
+    }
+}
+/* endregion: loop */
+
+/* Blocked, they wait in their queue until sigtimedwait() takes them; none can come in between. */
+static sigset_t block_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, READY);
+    sigaddset(&signals, SIGIO);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+        die_errno("sigprocmask");
+    return signals;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv, "a web server that is told of each event by a signal");
+    stop_on_signals();
+    sigset_t signals = block_signals();
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    if (!arm(listen_fd))
+        die_errno("fcntl");
+    event_loop(listen_fd, &signals, &o);
+    return EXIT_SUCCESS;
+}
