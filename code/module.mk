@@ -22,6 +22,11 @@ CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll
 
+# Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
+KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
+KQUEUE_CPPFLAGS := $(if $(KQUEUE_SRC),-Icode/10-kqueue/linux)
+$(foreach v,$(VARIANTS),$(BUILD)/obj/$(v)/code/10-kqueue/%.o $(BUILD)/obj/$(v)/tests/unit/kqueue_test.o): CPPFLAGS += $(KQUEUE_CPPFLAGS)
+
 00-client_SRC    := code/00-client/client.c code/common/die.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c
 01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)

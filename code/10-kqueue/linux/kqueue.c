@@ -1,0 +1,562 @@
+/*
+ * kqueue.c: kqueue(2) as FreeBSD's manual page tells it, made of epoll(7), timerfd and eventfd.
+ *
+ * What kqueue promises. An event is known by (ident, filter), so that one descriptor can have two:
+ * to read and to write, each with its own udata, its own edges (EV_CLEAR), its own end (EV_ONESHOT,
+ * EV_DISPATCH). epoll knows one registration a descriptor. So a queue is two of them: `fd`, which is
+ * what kqueue() returns, has the descriptors that are to be read, and `write_fd`, which is inside of
+ * `fd`, has those that are to be written. A timer is a timerfd and a user event an eventfd in `fd`:
+ * a descriptor of our own that is to be read. Level, edge and one shot are then epoll's own, and one
+ * kevent() costs epoll_wait(), a second one if something can be written, one epoll_ctl() a change
+ * and one or two calls an event for its `data`; what is idle costs nothing.
+ *
+ * The table `slots` goes by descriptor. When a descriptor is closed the kernel takes it out of epoll
+ * and nobody tells us; what the table says of that number is then stale, and epoll's ENOENT says so
+ * at the next change. Only EV_ADD makes a number live again, with a new generation; an event brings
+ * the generation of its registration with it and is dropped if the slot has another.
+ *
+ * What is not promised:
+ * - More than one thread, calls from a signal handler, or a queue in a child after fork().
+ * - Other filters. Regular files: epoll refuses them, so EV_ADD fails with EPERM.
+ * - A descriptor that was duplicated, by dup() or fork(), stays registered after close() as long as
+ *   its duplicate is open, as with epoll itself: EV_DELETE it first.
+ * - close() of a queue leaves write_fd, timerfds and eventfds open; the next kqueue() closes them.
+ * - To know the error of a socket is to take it away (SO_ERROR): after EV_EOF with fflags recv()
+ *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor.
+ * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they were.
+ * - A socket that is neither connected nor listening has EV_EOF at once: connect() first.
+ * - Time-outs are rounded up to milliseconds. Timers and user events are searched one by one.
+ */
+#include "sys/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MAX_BATCH   256                   /* events of one kevent(): the array is on the stack */
+#define MAX_SECONDS (INT64_C(1000000000)) /* of a time-out: 31 years, and no overflow */
+#define NS          INT64_C(1000000000)
+
+#define KEPT_FLAGS (EV_ONESHOT | EV_CLEAR | EV_DISPATCH)
+
+enum side { SIDE_READ, SIDE_WRITE };
+
+struct knote {
+    void *udata;
+    uint32_t generation; /* from 1 */
+    unsigned short flags;
+    bool
+        known; /* to epoll, as far as we know; outlives EV_ONESHOT, which leaves it disarmed there */
+    bool exists; /* to the caller */
+    bool disabled;
+};
+
+/* A timer or a user event: its knote is the one for SIDE_READ of `fd`. */
+struct source {
+    struct source *next;
+    uintptr_t ident;
+    int64_t data;
+    unsigned fflags;
+    int fd;
+    short filter;
+};
+
+struct slot {
+    struct knote knote[2];
+    struct source *source; /* NULL: a descriptor of the caller's */
+    int error;             /* SO_ERROR, which can be read once */
+};
+
+struct kq {
+    struct kq *next;
+    struct slot *slots;
+    struct source *sources;
+    int nslots, fd, write_fd;
+};
+
+/* Global, because kevent() is given a number and nothing else. */
+static struct kq *kqs;
+
+/* ---- one knote ---------------------------------------------------------------------------------- */
+
+/* A disabled one is not taken out of epoll: only there it is known whether its number was closed. */
+static int knote_arm(struct kq *kq, enum side side, int fd, int operation)
+{
+    const struct knote *k = &kq->slots[fd].knote[side];
+    struct epoll_event e = {.data.u64 = (uint64_t)k->generation << 32 | (unsigned)fd};
+
+    if (k->disabled) {
+        e.events = EPOLLET | EPOLLONESHOT; /* EPOLLHUP may come all the same, but once */
+    } else {
+        e.events = side == SIDE_READ ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
+        e.events |= k->flags & EV_CLEAR ? EPOLLET : 0;
+        e.events |= k->flags & (EV_ONESHOT | EV_DISPATCH) ? EPOLLONESHOT : 0;
+    }
+    return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, operation, fd, &e) == 0 ? 0 : errno;
+}
+
+static int knote_add(struct kq *kq, enum side side, int fd, const struct kevent *change)
+{
+    struct knote *k = &kq->slots[fd].knote[side];
+    int error = ENOENT;
+
+    k->udata = change->udata;
+    k->generation++;
+    k->flags = change->flags & KEPT_FLAGS;
+    k->disabled = change->flags & EV_DISABLE;
+    if (k->known)
+        error = knote_arm(kq, side, fd, EPOLL_CTL_MOD);
+    if (error == ENOENT) { /* the first time, or closed since then and opened again */
+        kq->slots[fd].error = 0;
+        error = knote_arm(kq, side, fd, EPOLL_CTL_ADD);
+    }
+    k->known = k->exists = error == 0;
+    return error;
+}
+
+static int knote_modify(struct kq *kq, enum side side, int fd, const struct kevent *change)
+{
+    struct knote *k = &kq->slots[fd].knote[side];
+
+    k->udata = change->udata;
+    if (change->flags & (EV_ENABLE | EV_DISABLE))
+        k->disabled = !(change->flags & EV_ENABLE);
+    int error = knote_arm(kq, side, fd, EPOLL_CTL_MOD);
+    if (error != 0)
+        k->known = k->exists = false;
+    return error;
+}
+
+static int knote_delete(struct kq *kq, enum side side, int fd)
+{
+    struct knote *k = &kq->slots[fd].knote[side];
+    struct epoll_event none = {0};
+
+    k->known = k->exists = false;
+    return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, EPOLL_CTL_DEL, fd, &none) == 0
+               ? 0
+               : errno;
+}
+
+/* ---- timers and user events --------------------------------------------------------------------- */
+
+static struct source *source_find(const struct kq *kq, const struct kevent *change)
+{
+    struct source *s = kq->sources;
+
+    while (s != NULL && (s->filter != change->filter || s->ident != change->ident))
+        s = s->next;
+    return s;
+}
+
+static struct source *source_open(struct kq *kq, const struct kevent *change)
+{
+    struct source *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->ident = change->ident;
+    s->filter = change->filter;
+    s->fd = change->filter == EVFILT_TIMER
+                ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)
+                : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (s->fd < 0) {
+        free(s);
+        return NULL;
+    }
+    s->next = kq->sources;
+    kq->sources = s;
+    return s;
+}
+
+static void source_close(struct kq *kq, struct source *s)
+{
+    struct source **link = &kq->sources;
+
+    while (*link != s)
+        link = &(*link)->next;
+    *link = s->next;
+    if (s->fd < kq->nslots) {
+        kq->slots[s->fd].source = NULL;
+        kq->slots[s->fd].knote[SIDE_READ].exists = false;
+    }
+    close(s->fd);
+    free(s);
+}
+
+static int timer_set(const struct source *s, const struct kevent *change)
+{
+    int64_t period = change->data, units;
+    struct itimerspec when = {{0, 0}, {0, 0}};
+
+    if (change->fflags == NOTE_SECONDS)
+        units = 1;
+    else if (change->fflags == 0 || change->fflags == NOTE_MSECONDS)
+        units = 1000;
+    else if (change->fflags == NOTE_USECONDS)
+        units = 1000000;
+    else if (change->fflags == NOTE_NSECONDS)
+        units = NS;
+    else
+        return EINVAL;
+    if (period < 0)
+        return EINVAL;
+    if (period == 0 && !(change->flags & EV_ONESHOT))
+        period = 1;
+    when.it_value.tv_sec = (time_t)(period / units);
+    when.it_value.tv_nsec = (long)(period % units * (NS / units));
+    if (!(change->flags & EV_ONESHOT))
+        when.it_interval = when.it_value;
+    else if (period == 0)
+        when.it_value.tv_nsec = 1; /* at once: 0 would stop it */
+    return timerfd_settime(s->fd, 0, &when, NULL) == 0 ? 0 : errno;
+}
+
+static int user_set(struct source *s, const struct kevent *change)
+{
+    unsigned flags = change->fflags & NOTE_FFLAGSMASK;
+    uint64_t one = 1;
+
+    switch (change->fflags & NOTE_FFCTRLMASK) {
+    case NOTE_FFAND:
+        s->fflags &= flags;
+        break;
+    case NOTE_FFOR:
+        s->fflags |= flags;
+        break;
+    case NOTE_FFCOPY:
+        s->fflags = flags;
+        break;
+    }
+    s->data = change->data;
+    if (change->fflags & NOTE_TRIGGER && write(s->fd, &one, sizeof one) < 0 && errno != EAGAIN)
+        return errno; /* EAGAIN: triggered more often than it can count */
+    return 0;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+/* Room in the table for a descriptor; only for one that is open, whose number has a bound. */
+static int slots_for(struct kq *kq, int fd)
+{
+    int n = kq->nslots > 0 ? kq->nslots : 64;
+
+    if (fd < kq->nslots)
+        return 0;
+    if (fcntl(fd, F_GETFD) < 0)
+        return errno;
+    while (n <= fd)
+        n = n > INT_MAX / 2 ? INT_MAX : 2 * n;
+    struct slot *slots = realloc(kq->slots, (size_t)n * sizeof *slots);
+    if (slots == NULL)
+        return ENOMEM;
+    for (int i = kq->nslots; i < n; i++)
+        slots[i] = (struct slot){.source = NULL};
+    kq->slots = slots;
+    kq->nslots = n;
+    return 0;
+}
+
+static int descriptor_change(struct kq *kq, const struct kevent *change)
+{
+    enum side side = change->filter == EVFILT_WRITE ? SIDE_WRITE : SIDE_READ;
+    int fd = change->ident <= INT_MAX ? (int)change->ident : -1, error = slots_for(kq, fd);
+
+    if (error != 0)
+        return error;
+    if (change->flags & EV_ADD && (error = knote_add(kq, side, fd, change)) != 0)
+        return error;
+    if (!kq->slots[fd].knote[side].exists)
+        return fcntl(fd, F_GETFD) < 0 ? errno : ENOENT;
+    if (change->flags & EV_DELETE)
+        return knote_delete(kq, side, fd);
+    return change->flags & EV_ADD ? 0 : knote_modify(kq, side, fd, change);
+}
+
+static int source_change(struct kq *kq, const struct kevent *change)
+{
+    struct source *s = source_find(kq, change);
+    bool added = s == NULL;
+    int error;
+
+    if (added && !(change->flags & EV_ADD))
+        return ENOENT;
+    if (added && (s = source_open(kq, change)) == NULL)
+        return errno;
+    if (change->flags & EV_DELETE) {
+        source_close(kq, s);
+        return 0;
+    }
+    if ((error = slots_for(kq, s->fd)) == 0 && change->filter == EVFILT_USER)
+        error = user_set(s, change);
+    else if (error == 0 && change->flags & EV_ADD)
+        error = timer_set(s, change);
+    if (error == 0) {
+        kq->slots[s->fd].source = s;
+        error = change->flags & EV_ADD ? knote_add(kq, SIDE_READ, s->fd, change)
+                                       : knote_modify(kq, SIDE_READ, s->fd, change);
+    }
+    if (error != 0 && added)
+        source_close(kq, s);
+    return error;
+}
+
+static int kq_change(struct kq *kq, const struct kevent *change)
+{
+    switch (change->filter) {
+    case EVFILT_READ:
+    case EVFILT_WRITE:
+        return descriptor_change(kq, change);
+    case EVFILT_TIMER:
+    case EVFILT_USER:
+        return source_change(kq, change);
+    default:
+        return EINVAL;
+    }
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+static int64_t waiting_to_be_read(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    int n;
+
+    if (ioctl(fd, FIONREAD, &n) == 0)
+        return n;
+    /* It listens; TCP says how many have come, others that it is at least one. */
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0)
+        return info.tcpi_unacked;
+    return 1;
+}
+
+static int64_t room_to_write(int fd)
+{
+    int room, used = 0;
+    socklen_t size = sizeof room;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) == 0)
+        return ioctl(fd, TIOCOUTQ, &used) == 0 && used < room ? room - used : 1;
+    room = fcntl(fd, F_GETPIPE_SZ);
+    return room > 0 && ioctl(fd, FIONREAD, &used) == 0 && used < room ? room - used : 1;
+}
+
+static void descriptor_event(struct slot *slot, enum side side, uint32_t events, struct kevent *out)
+{
+    int fd = (int)out->ident, error;
+    socklen_t size = sizeof error;
+    bool end = events & EPOLLHUP || (side == SIDE_READ && events & EPOLLRDHUP);
+
+    if (events & EPOLLERR) {
+        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+            end = true; /* a pipe that nobody reads any more */
+        else if (error != 0)
+            slot->error = error;
+    }
+    out->data = side == SIDE_READ ? waiting_to_be_read(fd) : room_to_write(fd);
+    if (end) {
+        out->flags |= EV_EOF;
+        out->fflags = (unsigned)slot->error;
+    }
+}
+
+static bool source_event(struct kq *kq, const struct source *s, struct kevent *out)
+{
+    const struct knote *k = &kq->slots[s->fd].knote[SIDE_READ];
+    bool timer = s->filter == EVFILT_TIMER;
+    uint64_t times;
+
+    out->ident = s->ident;
+    out->filter = s->filter;
+    out->fflags = s->fflags;
+    out->data = s->data;
+    if (timer || k->flags & EV_CLEAR) {
+        if (read(s->fd, &times, sizeof times) < 0)
+            return false; /* EAGAIN: it was not so any more */
+        out->data = timer ? (int64_t)times : out->data;
+    }
+    out->flags |= timer ? EV_CLEAR : 0;
+    return true;
+}
+
+/* How many events it is, one or none: what was disabled or belongs to a former owner of the number
+ * is not reported. */
+static int knote_report(struct kq *kq, enum side side, const struct epoll_event *e,
+                        struct kevent *out)
+{
+    int fd = (int)(uint32_t)e->data.u64;
+    struct slot *slot = &kq->slots[fd];
+    struct knote *k = &slot->knote[side];
+
+    if (k->generation != e->data.u64 >> 32 || !k->exists || k->disabled)
+        return 0;
+    EV_SET(out, fd, side == SIDE_READ ? EVFILT_READ : EVFILT_WRITE, k->flags, 0, 0, k->udata);
+    if (slot->source == NULL)
+        descriptor_event(slot, side, e->events, out);
+    else if (!source_event(kq, slot->source, out))
+        return 0;
+    k->disabled = k->flags & EV_DISPATCH; /* EPOLLONESHOT has done so in the kernel already */
+    if (k->flags & EV_ONESHOT) {
+        k->exists = false;
+        if (slot->source != NULL)
+            source_close(kq, slot->source);
+    }
+    return 1;
+}
+
+/* Never takes more out of epoll than there is room for: an edge that was taken must be reported. */
+static int kq_collect(struct kq *kq, struct kevent *events, int nevents, int milliseconds)
+{
+    struct epoll_event ready[MAX_BATCH];
+    int room = nevents < MAX_BATCH ? nevents : MAX_BATCH, n = 0;
+    int nready = epoll_wait(kq->fd, ready, room, milliseconds);
+    bool writable = false;
+
+    if (nready < 0) {
+        errno = errno == EINVAL ? EBADF : errno; /* closed, and the number is of something else */
+        return -1;
+    }
+    for (int i = 0; i < nready; i++) {
+        if (ready[i].data.u64 == (unsigned)kq->write_fd) /* generation 0 */
+            writable = true;
+        else
+            n += knote_report(kq, SIDE_READ, &ready[i], &events[n]);
+    }
+    /* Its own place in `ready` is free, so there is room for one at least. */
+    nready = writable ? epoll_wait(kq->write_fd, ready, room - n, 0) : 0;
+    for (int i = 0; i < nready; i++)
+        n += knote_report(kq, SIDE_WRITE, &ready[i], &events[n]);
+    return n;
+}
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * NS + t.tv_nsec;
+}
+
+static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
+                   const struct timespec *timeout)
+{
+    int64_t left = 0, end = 0;
+    int n, milliseconds = -1;
+
+    if (timeout != NULL) {
+        if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= NS) {
+            errno = EINVAL;
+            return -1;
+        }
+        end = timeout->tv_sec < MAX_SECONDS ? timeout->tv_sec : MAX_SECONDS;
+        end = now() + end * NS + timeout->tv_nsec;
+    }
+    do {
+        if (timeout != NULL) {
+            left = end - now();
+            milliseconds = left <= 0                  ? 0
+                           : left / 1000000 < INT_MAX ? (int)((left + 999999) / 1000000)
+                                                      : INT_MAX;
+        }
+        n = kq_collect(kq, events, nevents, milliseconds);
+    } while (n == 0 && (timeout == NULL || left > 0));
+    return n;
+}
+
+/* ---- the interface ------------------------------------------------------------------------------ */
+
+static void kq_free(struct kq *kq)
+{
+    while (kq->sources != NULL)
+        source_close(kq, kq->sources);
+    if (kq->fd >= 0)
+        close(kq->fd);
+    if (kq->write_fd >= 0)
+        close(kq->write_fd);
+    free(kq->slots);
+    free(kq);
+}
+
+static int kq_link(const struct kq *kq, int operation)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (unsigned)kq->write_fd};
+
+    return epoll_ctl(kq->fd, operation, kq->write_fd, &e);
+}
+
+/* Frees what was closed: a queue is open as long as its number is an epoll that has its write_fd. */
+static void kq_sweep(void)
+{
+    struct kq **link = &kqs;
+
+    while (*link != NULL) {
+        struct kq *kq = *link;
+        if (kq_link(kq, EPOLL_CTL_MOD) == 0) {
+            link = &kq->next;
+        } else {
+            *link = kq->next;
+            kq->fd = -1; /* not ours any more */
+            kq_free(kq);
+        }
+    }
+}
+
+int kqueue(void)
+{
+    struct kq *kq;
+
+    kq_sweep();
+    kq = calloc(1, sizeof *kq);
+    if (kq == NULL)
+        return -1;
+    kq->fd = epoll_create1(EPOLL_CLOEXEC);
+    kq->write_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (kq->fd < 0 || kq->write_fd < 0 || kq_link(kq, EPOLL_CTL_ADD) < 0) {
+        int saved = errno;
+        kq_free(kq);
+        errno = saved;
+        return -1;
+    }
+    kq->next = kqs;
+    kqs = kq;
+    return kq->fd;
+}
+
+int kevent(int kq_fd, const struct kevent *changes, int nchanges, struct kevent *events,
+           int nevents, const struct timespec *timeout)
+{
+    struct kq *kq = kqs;
+    int n = 0;
+
+    while (kq != NULL && kq->fd != kq_fd)
+        kq = kq->next;
+    if (kq == NULL || nchanges < 0 || nevents < 0) {
+        errno = kq == NULL ? EBADF : EINVAL;
+        return -1;
+    }
+    for (int i = 0; i < nchanges; i++) {
+        struct kevent change = changes[i]; /* a copy: events may be the same array */
+        int error = kq_change(kq, &change);
+        if (error == 0 && !(change.flags & EV_RECEIPT))
+            continue;
+        if (n == nevents) {
+            errno = error;
+            return error != 0 ? -1 : n;
+        }
+        change.flags = EV_ERROR;
+        change.data = error;
+        events[n++] = change;
+    }
+    return n > 0 || nevents == 0 ? n : kq_wait(kq, events, nevents, timeout);
+}
