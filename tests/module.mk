@@ -1,15 +1,17 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
-UNIT_TESTS := http_date_test http_parse_test open_below_test reply_test
+UNIT_TESTS := http_date_test http_parse_test kqueue_test open_below_test reply_test
 
 http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
+kqueue_test_SRC     := tests/unit/kqueue_test.c $(KQUEUE_SRC)
 open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
 reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/open_below_walk.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 
 $(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
+kqueue_test_VARIANTS := glibc static static-pie musl asan # dietlibc's timerfd_create() is broken
 
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += http_date_test http_parse_test open_below_test reply_test

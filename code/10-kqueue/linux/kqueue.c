@@ -188,6 +188,7 @@ static void source_close(struct kq *kq, struct source *s)
     *link = s->next;
     if (s->fd < kq->nslots) {
         kq->slots[s->fd].source = NULL;
+        kq->slots[s->fd].knote[SIDE_READ].known = false;
         kq->slots[s->fd].knote[SIDE_READ].exists = false;
     }
     close(s->fd);
@@ -251,7 +252,7 @@ static int slots_for(struct kq *kq, int fd)
 {
     int n = kq->nslots > 0 ? kq->nslots : 64;
 
-    if (fd < kq->nslots)
+    if (fd >= 0 && fd < kq->nslots)
         return 0;
     if (fcntl(fd, F_GETFD) < 0)
         return errno;
