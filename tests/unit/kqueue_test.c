@@ -31,10 +31,11 @@
 #define NOTE_MSECONDS 0
 #endif
 
-#define QUIET    30    /* ms */
-#define PATIENCE 10000 /* ms */
-#define MANY     5000
-#define SPARE    64 /* descriptors that the test of many leaves alone */
+#define OLD_FLAGS (EV_CLEAR | EV_ONESHOT | EV_DISPATCH)
+#define QUIET     30    /* ms */
+#define PATIENCE  10000 /* ms */
+#define MANY      5000
+#define SPARE     64 /* descriptors that the test of many leaves alone */
 
 /* Their addresses are what udata is compared with. */
 static char a_mark, b_mark;
@@ -177,7 +178,7 @@ static void test_level(void)
     tap_ok(one(kq, &e, p[0], EVFILT_READ, A) && e.data == 7, "level: two writes are one event");
     take(p[0], 7);
     tap_ok(quiet(kq), "level: what was read before kevent() is not returned");
-    tap_ok(e.flags == 0 && e.fflags == 0, "level: neither flags nor fflags");
+    tap_ok(!(e.flags & (EV_EOF | EV_CLEAR | EV_ONESHOT)) && e.fflags == 0, "level: nothing else");
     close2(p);
     close(kq);
 }
@@ -192,7 +193,7 @@ static void test_clear(void)
     change(kq, s[0], EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, A);
     put(s[1], 3);
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 3, "EV_CLEAR: one event");
-    tap_ok(e.flags == EV_CLEAR, "EV_CLEAR: is among the flags of the event");
+    tap_ok(e.flags & EV_CLEAR, "EV_CLEAR: is among the flags of the event");
     tap_ok(quiet(kq), "EV_CLEAR: not read, and yet not there again");
     put(s[1], 2);
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 5, "EV_CLEAR: again after more came");
@@ -214,12 +215,14 @@ static void test_two_filters(void)
     put(s[1], 1);
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A), "two filters: EV_CLEAR of one, then the other");
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A), "two filters: which is level-triggered");
+    change(kq, s[0], EVFILT_WRITE, EV_DELETE, 0, 0, NULL);
     change(kq, s[0], EVFILT_WRITE, EV_ADD | EV_DISPATCH, 0, 0, B);
     for (int i = 0; i < 8; i++)
         if (events_within(kq, &e, 1, PATIENCE) == 1)
             seen[e.filter == EVFILT_WRITE]++;
     tap_ok(seen[0] == 7 && seen[1] == 1, "two filters: EV_DISPATCH of one: %d and %d", seen[0],
            seen[1]);
+    change(kq, s[0], EVFILT_WRITE, EV_DELETE, 0, 0, NULL);
     change(kq, s[0], EVFILT_WRITE, EV_ADD, 0, 0, B);
     tap_ok(change(kq, s[0], EVFILT_READ, EV_DELETE, 0, 0, NULL) == 0, "two filters: EV_DELETE");
     tap_ok(one(kq, &e, s[0], EVFILT_WRITE, B), "two filters: the other one stays");
@@ -443,9 +446,9 @@ static void test_half_close(void)
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 5 && !(e.flags & EV_EOF),
            "EV_EOF: not yet");
     shutdown(s[1], SHUT_WR);
-    do
-        tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 5, "EV_EOF: 5 bytes are left");
-    while (!(e.flags & EV_EOF)); /* the FIN is on its way */
+    sleep_ms(QUIET); /* the FIN is on its way */
+    tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 5 && e.flags & EV_EOF,
+           "EV_EOF: 5 bytes are left");
     tap_ok(e.fflags == 0, "EV_EOF: without an error");
     take(s[0], 5);
     tap_ok(one(kq, &e, s[0], EVFILT_READ, A) && e.data == 0 && e.flags & EV_EOF,
@@ -569,7 +572,6 @@ static void test_write(void)
             drain(in);
         tap_ok(one(kq, &e, out, EVFILT_WRITE, A) && e.data > 0 && !(e.flags & EV_EOF),
                "%s: room again", kind);
-        change(kq, out, EVFILT_WRITE, EV_ADD | EV_CLEAR, 0, 0, A);
         close2(fd);
     }
     need(pipe(fd), "pipe");
@@ -772,7 +774,7 @@ static void test_reuse(void)
         tap_ok(change(kq, number, EVFILT_READ, i % 2 ? EV_ENABLE : EV_DELETE, 0, 0, A) == ENOENT,
                "reuse %zu: not there", i);
         tap_ok(change(kq, number, EVFILT_READ, EV_ADD, 0, 0, B) == 0, "reuse %zu: EV_ADD", i);
-        tap_ok(one(kq, &e, number, EVFILT_READ, B) && e.data == 2 && e.flags == 0 &&
+        tap_ok(one(kq, &e, number, EVFILT_READ, B) && e.data == 2 && !(e.flags & OLD_FLAGS) &&
                    one(kq, &e, number, EVFILT_READ, B),
                "reuse %zu: as if it were the first", i);
         close2(p);
