@@ -20,7 +20,7 @@ THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
 CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c send_reply.c)
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
-SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll
+SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -42,6 +42,7 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 07-poll_SRC         := code/07-poll/server.c $(CLIENTS_SRC)
 08-sigio_SRC        := code/08-sigio/server.c $(CLIENTS_SRC)
 09-epoll_SRC        := code/09-epoll/server.c $(CLIENTS_SRC)
+10-kqueue_SRC       := code/10-kqueue/server.c $(KQUEUE_SRC) $(CLIENTS_SRC)
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread
@@ -49,5 +50,7 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
+10-kqueue_VARIANTS := $(filter-out diet,$(VARIANTS)) # the timers of linux/kqueue.c: dietlibc's timerfd_create() is broken
+
 PROGRAMS += 00-client constant $(SERVERS)
-PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll
+PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 10-kqueue

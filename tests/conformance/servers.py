@@ -57,6 +57,7 @@ MODELS = {
             capacity=500,
             edge_triggered_listener=True,
         ),
+        Model("10-kqueue", capacity=500, edge_triggered_listener=True),
     )
 }
 

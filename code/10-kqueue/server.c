@@ -1,0 +1,172 @@
+/*
+ * 10-kqueue: as epoll, but what is to be watched goes along with the wait, and descriptors are only
+ * one kind of what can be watched. For FreeBSD, OpenBSD, NetBSD and macOS; on Linux over
+ * linux/kqueue.c.
+ *
+ * Run:  build/bin/10-kqueue -p 8080 /usr/share/doc
+ * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/10-kqueue -p 8080 /usr/share/doc
+ */
+#include <sys/types.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/event.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "06-select/clients.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define EVENTS  256
+
+static bool guests; /* connections may wait to be accepted */
+static int queue;
+
+/* region: changes */
+/* What the kernel is told with the next kevent(). */
+static struct kevent changes[EVENTS];
+static int nchanges;
+
+/* No room left: now, and without taking an event along. EV_RECEIPT gives each change an answer. */
+static void apply_changes(void)
+{
+    /* solution: apply */
+    struct kevent answers[EVENTS];
+
+    for (int i = 0; i < nchanges; i++)
+        changes[i].flags |= EV_RECEIPT;
+    if (kevent(queue, changes, nchanges, answers, nchanges, NULL) < 0)
+        die_errno("kevent");
+    nchanges = 0;
+    /* endsolution: apply */
+}
+
+static void change(struct client *c, short filter, unsigned short flags)
+{
+    if (nchanges == EVENTS)
+        apply_changes();
+    EV_SET(&changes[nchanges++], (uintptr_t)c->conn.fd, filter, flags, 0, 0, c);
+}
+
+static void watch(struct client *c)
+{
+    /* solution: watch */
+    change(c, EVFILT_READ, c->want == WANT_READ ? EV_ENABLE : EV_DISABLE);
+    change(c, EVFILT_WRITE, c->want == WANT_WRITE ? EV_ENABLE : EV_DISABLE);
+    /* endsolution: watch */
+}
+
+static bool enter(struct client *c)
+{
+    /* solution: enter */
+    change(c, EVFILT_READ, EV_ADD);
+    change(c, EVFILT_WRITE, EV_ADD | EV_DISABLE);
+    return true; /* if it cannot be: EV_ERROR, later */
+    /* endsolution: enter */
+}
+/* endregion: changes */
+
+static void handle(struct client *c)
+{
+    if (clients_handle(c))
+        watch(c);
+}
+
+static void begin(int fd, const struct options *o)
+{
+    struct client *c = clients_add(fd, o);
+
+    if (c == NULL)
+        return;
+    if (enter(c))
+        handle(c); /* its request may be here already */
+    else
+        clients_refuse(c);
+}
+
+/* region: accept */
+/* Returns whether guests may be left. */
+static bool accept_some(int listen_fd, const struct options *o)
+{
+    /* solution: accept */
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd >= 0) {
+            begin(fd, o);
+        } else if (errno == EAGAIN || stopping) {
+            return false;
+        } else if (accept_lacks_room(errno)) {
+            clients_lack_room();
+            return true;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+    return true;
+    /* endsolution: accept */
+}
+/* endregion: accept */
+
+/* region: loop */
+static void event_loop(int listen_fd, const struct options *o)
+{
+    struct kevent events[EVENTS];
+    struct client *c;
+
+    while (!stopping || clients_count() > 0) {
+        /* solution: loop */
+        int patience = clients_patience(guests);
+        struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
+        int nready = kevent(queue, changes, nchanges, events, EVENTS, patience < 0 ? NULL : &limit);
+        if (nready < 0 && errno != EINTR)
+            die_errno("kevent");
+        nchanges = 0;
+        for (int i = 0; i < nready; i++) {
+            c = events[i].udata;
+            if (c == NULL)
+                guests = true;
+            else if (!(events[i].flags & EV_ERROR))
+                handle(c);
+            else if (events[i].data != EBADF) /* that one is closed, and c gone */
+                clients_end(c);
+        }
+        for (int turns = clients_again(); turns > 0; turns--)
+            handle(clients_next_again());
+        if (stopping)
+            clients_stop();
+        if (guests && clients_may_come())
+            guests = !stopping && accept_some(listen_fd, o);
+        clients_overdue();
+        while ((c = clients_next_ended()) != NULL)
+            clients_free(c);
+        /* endsolution: loop */
+    }
+}
+/* endregion: loop */
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct kevent event;
+
+    options_parse(&o, argc, argv, "a web server that waits for all clients with kqueue");
+    stop_on_signals();
+    queue = kqueue();
+    if (queue < 0)
+        die_errno("kqueue");
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
+        die_errno("fcntl");
+    EV_SET(&event, (uintptr_t)listen_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, NULL);
+    if (kevent(queue, &event, 1, NULL, 0, NULL) < 0)
+        die_errno("kevent");
+    event_loop(listen_fd, &o);
+    return EXIT_SUCCESS;
+}
