@@ -15,6 +15,7 @@ from harness.model import Docroot
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 LINE = b"The quick brown fox jumps over the lazy dog, again and again.\n"
+WRITTEN = 64 << 20  #: bytes of a file; beyond, it is a hole: some experiments ask for gigabytes
 
 
 def expand_name(pattern: str) -> Iterator[str]:
@@ -40,6 +41,12 @@ def content(name: str, size: int) -> bytes:
     return body[:size]
 
 
+def write(path: Path, name: str, size: int) -> None:
+    with path.open("wb") as file:
+        file.write(content(name, min(size, WRITTEN)))
+        file.truncate(size)
+
+
 def prepare(docroot: Docroot) -> Path:
     """The folder with these files; made if it is not there yet."""
     text = json.dumps(sorted(docroot.files.items()))
@@ -55,7 +62,7 @@ def prepare(docroot: Docroot) -> Path:
             for name in expand_name(pattern):
                 path = unfinished / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content(name, size))
+                write(path, name, size)
         unfinished.chmod(0o755)
         unfinished.rename(folder)
     finally:

@@ -109,6 +109,7 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        int turns = clients_again(); /* whoever is served below has had a turn */
         fd_set readable = read_set, writable = write_set;
         int patience = clients_patience(guests);
         struct timeval limit = {patience / 1000, patience % 1000 * 1000};
@@ -123,7 +124,7 @@ static void event_loop(int listen_fd, const struct options *o)
         for (int fd = 0; nready > 0 && fd <= highest; fd++)
             if (who[fd] != NULL && (FD_ISSET(fd, &readable) || FD_ISSET(fd, &writable)))
                 handle(who[fd]);
-        for (int turns = clients_again(); turns > 0; turns--)
+        for (; turns > 0; turns--)
             handle(clients_next_again());
         if (stopping)
             clients_stop();

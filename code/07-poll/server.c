@@ -124,6 +124,7 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        int turns = clients_again(); /* whoever is served below has had a turn */
         fds[0].fd = guests || stopping ? -1 : listen_fd; /* poll() passes over negative ones */
         int nready = poll(fds, (nfds_t)used, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
@@ -133,7 +134,7 @@ static void event_loop(int listen_fd, const struct options *o)
         for (int i = 1, n = used; nready > 0 && i < n; i++)
             if (fds[i].revents != 0)
                 handle(who[i]);
-        for (int turns = clients_again(); turns > 0; turns--)
+        for (; turns > 0; turns--)
             handle(clients_next_again());
         if (stopping)
             clients_stop();

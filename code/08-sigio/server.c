@@ -158,6 +158,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        int turns = clients_again(); /* whoever is served below has had a turn */
         siginfo_t info;
         int patience = clients_patience(guests);
         struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
@@ -172,7 +173,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             guests = true;
         else if (signum == READY && info.si_fd < room && who[info.si_fd] != NULL)
             handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
-        for (int turns = clients_again(); turns > 0; turns--)
+        for (; turns > 0; turns--)
             handle(clients_next_again());
         if (stopping)
             clients_stop();

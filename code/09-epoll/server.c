@@ -102,6 +102,7 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        int turns = clients_again(); /* whoever is served below has had a turn */
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
@@ -112,7 +113,7 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 guests = true;
         }
-        for (int turns = clients_again(); turns > 0; turns--)
+        for (; turns > 0; turns--)
             handle(clients_next_again());
         if (stopping)
             clients_stop();

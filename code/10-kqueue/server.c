@@ -121,6 +121,7 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        int turns = clients_again(); /* whoever is served below has had a turn */
         int patience = clients_patience(guests);
         struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
         int nready = kevent(queue, changes, nchanges, events, EVENTS, patience < 0 ? NULL : &limit);
@@ -136,7 +137,7 @@ static void event_loop(int listen_fd, const struct options *o)
             else if (events[i].data != EBADF) /* that one is closed, and c gone */
                 clients_end(c);
         }
-        for (int turns = clients_again(); turns > 0; turns--)
+        for (; turns > 0; turns--)
             handle(clients_next_again());
         if (stopping)
             clients_stop();

@@ -30,11 +30,19 @@ class Model:
     threads_per_connection: int = 0
     #: the work is done by threads of one process
     threaded: bool = False
+    #: the system calls by which it waits for all its clients at once; it waits by no other
+    waits: frozenset[str] = frozenset()
     #: is told once of a guest at the listening socket, and takes EAGAIN for the last word
     edge_triggered_listener: bool = False
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
+
+#: a function of the C library may be one of several calls
+SELECT = frozenset({"select", "pselect6"})
+POLL = frozenset({"poll", "ppoll"})
+SIGNALS = frozenset({"rt_sigtimedwait"})
+EPOLL = frozenset({"epoll_wait", "epoll_pwait", "epoll_pwait2"})
 
 MODELS = {
     model.slug: model
@@ -46,23 +54,27 @@ MODELS = {
         Model("04-threads", capacity=500, threads_per_connection=1, threaded=True),
         Model("05-pool", capacity=16, workers=16, threaded=True),
         Model("05b-nonblocking", capacity=1),
-        Model("06-select", capacity=500),
-        Model("07-poll", capacity=500),
-        Model("08-sigio", capacity=500, edge_triggered_listener=True),
-        Model("09-epoll", capacity=500, edge_triggered_listener=True),
+        Model("06-select", capacity=500, waits=SELECT),
+        Model("07-poll", capacity=500, waits=POLL),
+        Model("08-sigio", capacity=500, waits=SIGNALS, edge_triggered_listener=True),
+        Model("09-epoll", capacity=500, waits=EPOLL, edge_triggered_listener=True),
         Model(
             "09-epoll-edge",
             program="09-epoll",
             options=("-e",),
             capacity=500,
+            waits=EPOLL,
             edge_triggered_listener=True,
         ),
-        Model("10-kqueue", capacity=500, edge_triggered_listener=True),
+        Model("10-kqueue", capacity=500, waits=EPOLL, edge_triggered_listener=True),
     )
 }
 
 #: Those that accept the connections themselves.
 LISTENING = [model.slug for model in MODELS.values() if not model.under_inetd]
+
+#: Those that wait for all clients in one call.
+WAITING = [model.slug for model in MODELS.values() if model.waits]
 
 #: Those that make a process or a thread for a connection, and so have to live without one.
 FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]

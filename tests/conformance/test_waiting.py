@@ -1,0 +1,243 @@
+"""The servers that wait for all clients at once: by one kind of call, never for one of them alone,
+and for nobody too long.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance import proc, tracing
+from conformance.contract import contract
+from conformance.process import wait_until
+from conformance.programs import Start
+from conformance.servers import WAITING
+from conformance.site import HELLO
+from conformance.wire import request
+
+ALL_WAITS = (
+    "select,pselect6,poll,ppoll,epoll_wait,epoll_pwait,epoll_pwait2,rt_sigtimedwait,rt_sigsuspend,"
+    "pause,nanosleep,clock_nanosleep,futex"
+)
+TRANSFERS = (
+    "recvfrom,recvmsg,recvmmsg,read,readv,sendto,sendmsg,sendmmsg,write,writev,sendfile,splice"
+)
+ASK = request("/hello.txt", "Connection: close")
+#: what the design allows a client in a turn, and one piece that was begun within it
+BUDGET = (256 + 64) * 1024
+
+
+def traced(tmp_path: Path, calls: str) -> tracing.Trace:
+    return tracing.Trace(tmp_path / "trace", calls)
+
+
+@contract("mechanism")
+@pytest.mark.servers(*WAITING)
+def test_one_kind_of_wait(start: Start, tmp_path: Path) -> None:
+    """Whether clients are silent, crowd in, or take long to read."""
+    trace = traced(tmp_path, ALL_WAITS)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    waits = server.target.model.waits
+    clients = [server.connect() for _ in range(20)]
+    for c in reversed(clients):
+        c.send(ASK)
+        assert c.read_reply().body == HELLO
+    with server.connect(receive_buffer=4096) as slow:
+        slow.send(request("/medium.bin", "Connection: close"))
+        assert slow.read_head().status == 200
+        assert len(slow.read_all()) == 300_007
+    assert trace.has(lambda calls: len(calls) > 20, server.patience.limit)
+    used = {name for _, name, _ in trace.calls()}
+    assert used, "it never waited"
+    assert used <= waits
+
+
+@contract("mechanism", "concurrency")
+@pytest.mark.servers(*WAITING)
+def test_no_call_on_a_client_can_block(start: Start, tmp_path: Path) -> None:
+    """Every socket is non-blocking before the first byte goes over it: seen in the trace, and in
+    the flags of those that are open.
+    """
+    trace = traced(tmp_path, f"accept,accept4,fcntl,{TRANSFERS}")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    kept = [server.connect() for _ in range(3)]
+    for c in kept:
+        c.send(request("/hello.txt"))
+        assert c.read_reply().body == HELLO
+    held = proc.sockets(server.pid)
+    assert len(held) == 4  # and the one that listens
+    for link in Path(f"/proc/{server.pid}/fdinfo").iterdir():
+        if (Path(f"/proc/{server.pid}/fd") / link.name).readlink().name.startswith("socket:"):
+            flags = re.search(r"^flags:\s*([0-7]+)$", link.read_text(), re.MULTILINE)
+            assert flags is not None and int(flags[1], 8) & 0o4000, f"descriptor {link.name} blocks"
+    accepted: set[str] = set()
+    quiet: set[str] = set()
+    transfers = 0
+    for line in trace.lines():
+        if match := re.search(r"accept4?\(.*\) += (\d+)", line):
+            accepted.add(match[1])
+            quiet.discard(match[1])
+            if "SOCK_NONBLOCK" in line:
+                quiet.add(match[1])
+        elif match := re.search(r"fcntl\((\d+), F_SETFL, .*O_NONBLOCK.*\) += 0", line):
+            quiet.add(match[1])
+        elif match := re.search(r"\d+ +(\w+)\((\d+),", line):
+            if match[1] in TRANSFERS.split(",") and match[2] in accepted:
+                transfers += 1
+                assert match[2] in quiet, f"before it is non-blocking: {line}"
+    assert transfers >= 6
+
+
+@contract("mechanism", "concurrency")
+@pytest.mark.servers(*WAITING)
+def test_a_client_has_its_budget_and_no_more(start: Start, tmp_path: Path) -> None:
+    """Between two waits one client gets at most 256 KiB, and the piece that was begun within them,
+    however much its socket takes.
+    """
+    waits = ",".join(ALL_WAITS.split(","))
+    trace = traced(tmp_path, f"{waits},sendto,sendmsg,writev,sendfile")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect(receive_buffer=4 << 20) as c:
+        c.send(request("/big.bin", "Range: bytes=0-8388607", "Connection: close"))
+        assert c.read_head().status == 206
+        assert len(c.read_all()) == 8 << 20
+    sent, most, total = 0, 0, 0
+    assert trace.has(
+        lambda calls: sum(int(r) for _, n, r in calls if n[:4] in ("send", "writ") and r.isdigit())
+        >= 8 << 20,
+        server.patience.limit,
+    )
+    for _, name, result in trace.calls():
+        if name[:4] not in ("send", "writ"):
+            sent = 0
+        elif result.isdigit():
+            sent += int(result)
+            total += int(result)
+            most = max(most, sent)
+    assert total > 8 << 20
+    assert most <= BUDGET, f"{most} bytes to one client in one turn"
+
+
+@contract("mechanism", "pipelining")
+@pytest.mark.servers(*WAITING)
+def test_a_client_has_16_requests_in_a_turn(start: Start, tmp_path: Path) -> None:
+    trace = traced(tmp_path, f"{ALL_WAITS},sendto,sendmsg,writev")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect() as c:
+        c.send(request("/hello.txt") * 39 + ASK)
+        for _ in range(40):
+            assert c.read_reply().body == HELLO
+        c.expect_end()
+    assert trace.has(
+        lambda calls: sum(1 for _, name, _ in calls if name[:4] in ("send", "writ")) >= 40,
+        server.patience.limit,
+    )
+    replies, most = 0, 0
+    for _, name, _ in trace.calls():
+        replies = replies + 1 if name[:4] in ("send", "writ") else 0
+        most = max(most, replies)
+    assert 1 < most <= 16
+
+
+@contract("emfile", "concurrency")
+@pytest.mark.servers(*WAITING)
+def test_guests_without_room_do_not_hold_up_clients(start: Start, tmp_path: Path) -> None:
+    """accept() fails for want of descriptors: the server must not rest, because others are being
+    served; and must not try again at once.
+    """
+    trace = traced(tmp_path, f"{ALL_WAITS},accept,accept4,recvfrom")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect() as kept:
+        kept.send(request("/hello.txt", method="DELETE"))
+        assert kept.read_reply().status == 405
+        used = max(proc.descriptors(server.pid)) + 1
+        old = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, old[1]))
+        with server.connect() as guest:
+            guest.send(ASK)
+            for _ in range(20):  # with what needs no descriptor
+                kept.send(request("/hello.txt", method="DELETE"))
+                assert kept.read_reply().status == 405
+            time.sleep(server.patience.silence)
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, old)
+            assert guest.read_reply().body == HELLO
+    refused = [r for _, name, r in trace.calls() if name.startswith("accept") and r == "EMFILE"]
+    assert refused, "the limit did not bite"
+    assert len(refused) <= 10 + 10 * server.patience.limit
+    assert not any("sleep" in name for _, name, _ in trace.calls())
+
+
+# ---- 06-select: FD_SETSIZE
+
+
+@contract("survives", "leaks", "concurrency")
+@pytest.mark.servers("06-select")
+def test_more_clients_than_a_set_holds(start: Start) -> None:
+    """Descriptors from FD_SETSIZE on are refused with 503; all others are served, in any order."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 3000:
+        pytest.skip(f"the limit of descriptors is {hard}, 3000 are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+    server = start(backlog=4096)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3000, hard))
+    clients = [server.connect() for _ in range(1200)]
+    refused = served = 0
+    for c in reversed(clients):
+        if not c.try_send(ASK):
+            refused += 1
+            continue
+        reply = c.read_reply()
+        assert reply.status in (200, 503)
+        served += reply.status == 200
+        refused += reply.status == 503
+        if reply.status == 200:
+            assert reply.body == HELLO
+    assert served + refused == 1200
+    assert 900 <= served < 1024
+    for c in clients:
+        c.close()
+    assert wait_until(server.serves, server.patience.limit)
+    assert server.settles()
+
+
+# ---- 08-sigio: the queue of signals
+
+
+@contract("mechanism", "survives", "concurrency")
+@pytest.mark.servers("08-sigio")
+@pytest.mark.parametrize("queue", [0, 4])
+def test_a_queue_of_signals_that_overflows(start: Start, tmp_path: Path, queue: int) -> None:
+    """While it is stopped, more happens than the queue holds: guests knock, requests are completed,
+    clients leave. Nobody is forgotten.
+    """
+    prlimit = ["/usr/bin/prlimit", f"--sigpending={queue}"]
+    trace = traced(tmp_path, "poll,ppoll,rt_sigtimedwait")
+    server = start(wrapper=[*prlimit, *trace.wrapper()], env=tracing.ENV)
+    for _ in range(3):
+        old = [server.connect() for _ in range(30)]
+        for c in old:
+            c.send(ASK[:20])
+        assert wait_until(lambda: len(proc.sockets(server.pid)) == 31, server.patience.limit)
+        server.signal(signal.SIGSTOP)
+        new = [server.connect() for _ in range(10)]
+        for c in old[10:]:
+            c.send(ASK[20:])
+        for c in old[:10]:
+            c.close()
+        for c in new:
+            c.send(ASK)
+        server.signal(signal.SIGCONT)
+        for c in [*old[10:], *new]:
+            assert c.read_reply().body == HELLO
+            c.expect_end()
+        assert server.settles()
+    assert trace.has(
+        lambda calls: any(name in ("poll", "ppoll") for _, name, _ in calls), server.patience.limit
+    )
+    with_si = [line for line in trace.lines() if "SIGIO" in line or "SIGPOLL" in line]
+    assert with_si, "the queue never overflowed"
