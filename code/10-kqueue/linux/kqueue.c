@@ -19,13 +19,15 @@
  * - More than one thread, calls from a signal handler, or a queue in a child after fork().
  * - Other filters. Regular files: epoll refuses them, so EV_ADD fails with EPERM.
  * - A descriptor that was duplicated, by dup() or fork(), stays registered after close() as long as
- *   its duplicate is open, as with epoll itself: EV_DELETE it first.
+ *   its duplicate is open, as with epoll itself, and once its number is registered again kevent()
+ *   spins over what it must drop: EV_DELETE such a descriptor before close().
  * - close() of a queue leaves write_fd, timerfds and eventfds open; the next kqueue() closes them.
  * - To know the error of a socket is to take it away (SO_ERROR): after EV_EOF with fflags recv()
  *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor.
  * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they were.
  * - A socket that is neither connected nor listening has EV_EOF at once: connect() first.
- * - Time-outs are rounded up to milliseconds. Timers and user events are searched one by one.
+ * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers and
+ *   user events are searched one by one.
  */
 #include "sys/event.h"
 
@@ -43,8 +45,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MAX_BATCH   256                   /* events of one kevent(): the array is on the stack */
-#define MAX_SECONDS (INT64_C(1000000000)) /* of a time-out: 31 years, and no overflow */
+#define MAX_BATCH   256   /* events of one kevent(): the array is on the stack */
+#define MAX_SECONDS 86400 /* of a time-out, as on OpenBSD */
 #define NS          INT64_C(1000000000)
 
 #define KEPT_FLAGS (EV_ONESHOT | EV_CLEAR | EV_DISPATCH)
@@ -61,36 +63,49 @@ struct knote {
     bool disabled;
 };
 
-/* A timer or a user event: its knote is the one for SIDE_READ of `fd`. */
-struct source {
-    struct source *next;
-    uintptr_t ident;
-    int64_t data;
-    unsigned fflags;
-    int fd;
-    short filter;
-};
-
 struct slot {
     struct knote knote[2];
-    struct source *source; /* NULL: a descriptor of the caller's */
-    int error;             /* SO_ERROR, which can be read once */
+    int error; /* SO_ERROR, which can be read once */
+    /* A timer or a user event, whose knote is the one for SIDE_READ: */
+    short filter; /* 0: it is a descriptor of the caller's */
+    unsigned fflags;
+    uintptr_t ident;
+    int64_t data;
+    int next; /* descriptor of the next one, or -1 */
 };
 
 struct kq {
     struct kq *next;
     struct slot *slots;
-    struct source *sources;
-    int nslots, fd, write_fd;
+    int nslots, sources, fd, write_fd;
 };
 
 /* Global, because kevent() is given a number and nothing else. */
 static struct kq *kqs;
 
-/* ---- one knote ---------------------------------------------------------------------------------- */
+/* Room in the table for a descriptor; only for one that is open, so that its number has a bound. */
+static int kq_make_room(struct kq *kq, int fd)
+{
+    int n = kq->nslots > 0 ? kq->nslots : 64;
+
+    if (fd >= 0 && fd < kq->nslots)
+        return 0;
+    if (fcntl(fd, F_GETFD) < 0)
+        return errno;
+    while (n <= fd)
+        n = n > INT_MAX / 2 ? INT_MAX : 2 * n;
+    struct slot *slots = realloc(kq->slots, (size_t)n * sizeof *slots);
+    if (slots == NULL)
+        return ENOMEM;
+    for (int i = kq->nslots; i < n; i++)
+        slots[i] = (struct slot){.filter = 0};
+    kq->slots = slots;
+    kq->nslots = n;
+    return 0;
+}
 
 /* A disabled one is not taken out of epoll: only there it is known whether its number was closed. */
-static int knote_arm(struct kq *kq, enum side side, int fd, int operation)
+static int knote_control(struct kq *kq, enum side side, int fd, int operation)
 {
     const struct knote *k = &kq->slots[fd].knote[side];
     struct epoll_event e = {.data.u64 = (uint64_t)k->generation << 32 | (unsigned)fd};
@@ -115,215 +130,165 @@ static int knote_add(struct kq *kq, enum side side, int fd, const struct kevent 
     k->flags = change->flags & KEPT_FLAGS;
     k->disabled = change->flags & EV_DISABLE;
     if (k->known)
-        error = knote_arm(kq, side, fd, EPOLL_CTL_MOD);
+        error = knote_control(kq, side, fd, EPOLL_CTL_MOD);
     if (error == ENOENT) { /* the first time, or closed since then and opened again */
         kq->slots[fd].error = 0;
-        error = knote_arm(kq, side, fd, EPOLL_CTL_ADD);
+        error = knote_control(kq, side, fd, EPOLL_CTL_ADD);
     }
     k->known = k->exists = error == 0;
     return error;
 }
 
+/* Deletes, enables or disables; and sets udata, as a BSD does. */
 static int knote_modify(struct kq *kq, enum side side, int fd, const struct kevent *change)
 {
     struct knote *k = &kq->slots[fd].knote[side];
+    bool delete = change->flags & EV_DELETE;
 
+    if (!k->exists)
+        return fcntl(fd, F_GETFD) < 0 ? errno : ENOENT;
     k->udata = change->udata;
     if (change->flags & (EV_ENABLE | EV_DISABLE))
         k->disabled = !(change->flags & EV_ENABLE);
-    int error = knote_arm(kq, side, fd, EPOLL_CTL_MOD);
-    if (error != 0)
-        k->known = k->exists = false;
+    int error = knote_control(kq, side, fd, delete ? EPOLL_CTL_DEL : EPOLL_CTL_MOD);
+    k->known = k->exists = error == 0 && !delete;
     return error;
-}
-
-static int knote_delete(struct kq *kq, enum side side, int fd)
-{
-    struct knote *k = &kq->slots[fd].knote[side];
-    struct epoll_event none = {0};
-
-    k->known = k->exists = false;
-    return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, EPOLL_CTL_DEL, fd, &none) == 0
-               ? 0
-               : errno;
 }
 
 /* ---- timers and user events --------------------------------------------------------------------- */
 
-static struct source *source_find(const struct kq *kq, const struct kevent *change)
+/* The descriptor, or -1. */
+static int source_find(const struct kq *kq, const struct kevent *change)
 {
-    struct source *s = kq->sources;
+    int fd = kq->sources;
 
-    while (s != NULL && (s->filter != change->filter || s->ident != change->ident))
-        s = s->next;
-    return s;
+    while (fd >= 0 &&
+           (kq->slots[fd].filter != change->filter || kq->slots[fd].ident != change->ident))
+        fd = kq->slots[fd].next;
+    return fd;
 }
 
-static struct source *source_open(struct kq *kq, const struct kevent *change)
+/* The descriptor, or -1 with errno. */
+static int source_open(struct kq *kq, const struct kevent *change)
 {
-    struct source *s = calloc(1, sizeof *s);
+    int fd = change->filter == EVFILT_TIMER
+                 ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)
+                 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int error = fd >= 0 ? kq_make_room(kq, fd) : errno;
 
-    if (s == NULL)
-        return NULL;
-    s->ident = change->ident;
-    s->filter = change->filter;
-    s->fd = change->filter == EVFILT_TIMER
-                ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)
-                : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (s->fd < 0) {
-        free(s);
-        return NULL;
+    if (error != 0) {
+        if (fd >= 0)
+            close(fd);
+        errno = error;
+        return -1;
     }
-    s->next = kq->sources;
-    kq->sources = s;
-    return s;
+    kq->slots[fd].filter = change->filter;
+    kq->slots[fd].ident = change->ident;
+    kq->slots[fd].fflags = 0;
+    kq->slots[fd].next = kq->sources;
+    kq->sources = fd;
+    return fd;
 }
 
-static void source_close(struct kq *kq, struct source *s)
+static void source_close(struct kq *kq, int fd)
 {
-    struct source **link = &kq->sources;
+    int *link = &kq->sources;
 
-    while (*link != s)
-        link = &(*link)->next;
-    *link = s->next;
-    if (s->fd < kq->nslots) {
-        kq->slots[s->fd].source = NULL;
-        kq->slots[s->fd].knote[SIDE_READ].known = false;
-        kq->slots[s->fd].knote[SIDE_READ].exists = false;
-    }
-    close(s->fd);
-    free(s);
+    while (*link != fd)
+        link = &kq->slots[*link].next;
+    *link = kq->slots[fd].next;
+    kq->slots[fd].filter = 0;
+    kq->slots[fd].knote[SIDE_READ].known = kq->slots[fd].knote[SIDE_READ].exists = false;
+    close(fd);
 }
 
-static int timer_set(const struct source *s, const struct kevent *change)
+static int timer_set(int fd, const struct kevent *change)
 {
-    int64_t period = change->data, units;
+    int64_t period = change->data, second;
+    bool periodic = !(change->flags & EV_ONESHOT);
     struct itimerspec when = {{0, 0}, {0, 0}};
 
-    if (change->fflags == NOTE_SECONDS)
-        units = 1;
-    else if (change->fflags == 0 || change->fflags == NOTE_MSECONDS)
-        units = 1000;
-    else if (change->fflags == NOTE_USECONDS)
-        units = 1000000;
-    else if (change->fflags == NOTE_NSECONDS)
-        units = NS;
-    else
+    switch (change->fflags) {
+    case NOTE_SECONDS:
+        second = 1;
+        break;
+    case 0:
+    case NOTE_MSECONDS:
+        second = 1000;
+        break;
+    case NOTE_USECONDS:
+        second = 1000000;
+        break;
+    case NOTE_NSECONDS:
+        second = NS;
+        break;
+    default:
         return EINVAL;
+    }
     if (period < 0)
         return EINVAL;
-    if (period == 0 && !(change->flags & EV_ONESHOT))
-        period = 1;
-    when.it_value.tv_sec = (time_t)(period / units);
-    when.it_value.tv_nsec = (long)(period % units * (NS / units));
-    if (!(change->flags & EV_ONESHOT))
+    period += period == 0 && periodic;
+    when.it_value.tv_sec = (time_t)(period / second);
+    when.it_value.tv_nsec = period > 0 ? (long)(period % second * (NS / second)) : 1; /* 0: never */
+    if (periodic)
         when.it_interval = when.it_value;
-    else if (period == 0)
-        when.it_value.tv_nsec = 1; /* at once: 0 would stop it */
-    return timerfd_settime(s->fd, 0, &when, NULL) == 0 ? 0 : errno;
+    return timerfd_settime(fd, 0, &when, NULL) == 0 ? 0 : errno;
 }
 
-static int user_set(struct source *s, const struct kevent *change)
+static int user_set(struct slot *slot, int fd, const struct kevent *change)
 {
-    unsigned flags = change->fflags & NOTE_FFLAGSMASK;
+    unsigned flags = change->fflags & NOTE_FFLAGSMASK, operation = change->fflags & NOTE_FFCTRLMASK;
     uint64_t one = 1;
 
-    switch (change->fflags & NOTE_FFCTRLMASK) {
-    case NOTE_FFAND:
-        s->fflags &= flags;
-        break;
-    case NOTE_FFOR:
-        s->fflags |= flags;
-        break;
-    case NOTE_FFCOPY:
-        s->fflags = flags;
-        break;
-    }
-    s->data = change->data;
-    if (change->fflags & NOTE_TRIGGER && write(s->fd, &one, sizeof one) < 0 && errno != EAGAIN)
+    if (operation == NOTE_FFAND)
+        slot->fflags &= flags;
+    else if (operation == NOTE_FFOR)
+        slot->fflags |= flags;
+    else if (operation == NOTE_FFCOPY)
+        slot->fflags = flags;
+    slot->data = change->data;
+    if (change->fflags & NOTE_TRIGGER && write(fd, &one, sizeof one) < 0 && errno != EAGAIN)
         return errno; /* EAGAIN: triggered more often than it can count */
     return 0;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-/* Room in the table for a descriptor; only for one that is open, whose number has a bound. */
-static int slots_for(struct kq *kq, int fd)
-{
-    int n = kq->nslots > 0 ? kq->nslots : 64;
-
-    if (fd >= 0 && fd < kq->nslots)
-        return 0;
-    if (fcntl(fd, F_GETFD) < 0)
-        return errno;
-    while (n <= fd)
-        n = n > INT_MAX / 2 ? INT_MAX : 2 * n;
-    struct slot *slots = realloc(kq->slots, (size_t)n * sizeof *slots);
-    if (slots == NULL)
-        return ENOMEM;
-    for (int i = kq->nslots; i < n; i++)
-        slots[i] = (struct slot){.source = NULL};
-    kq->slots = slots;
-    kq->nslots = n;
-    return 0;
-}
-
-static int descriptor_change(struct kq *kq, const struct kevent *change)
-{
-    enum side side = change->filter == EVFILT_WRITE ? SIDE_WRITE : SIDE_READ;
-    int fd = change->ident <= INT_MAX ? (int)change->ident : -1, error = slots_for(kq, fd);
-
-    if (error != 0)
-        return error;
-    if (change->flags & EV_ADD && (error = knote_add(kq, side, fd, change)) != 0)
-        return error;
-    if (!kq->slots[fd].knote[side].exists)
-        return fcntl(fd, F_GETFD) < 0 ? errno : ENOENT;
-    if (change->flags & EV_DELETE)
-        return knote_delete(kq, side, fd);
-    return change->flags & EV_ADD ? 0 : knote_modify(kq, side, fd, change);
-}
-
 static int source_change(struct kq *kq, const struct kevent *change)
 {
-    struct source *s = source_find(kq, change);
-    bool added = s == NULL;
-    int error;
+    int fd = source_find(kq, change), error = 0;
+    bool added = fd < 0;
 
     if (added && !(change->flags & EV_ADD))
         return ENOENT;
-    if (added && (s = source_open(kq, change)) == NULL)
+    if (added && (fd = source_open(kq, change)) < 0)
         return errno;
-    if (change->flags & EV_DELETE) {
-        source_close(kq, s);
-        return 0;
-    }
-    if ((error = slots_for(kq, s->fd)) == 0 && change->filter == EVFILT_USER)
-        error = user_set(s, change);
-    else if (error == 0 && change->flags & EV_ADD)
-        error = timer_set(s, change);
-    if (error == 0) {
-        kq->slots[s->fd].source = s;
-        error = change->flags & EV_ADD ? knote_add(kq, SIDE_READ, s->fd, change)
-                                       : knote_modify(kq, SIDE_READ, s->fd, change);
-    }
-    if (error != 0 && added)
-        source_close(kq, s);
+    if (change->filter == EVFILT_USER)
+        error = user_set(&kq->slots[fd], fd, change);
+    else if (change->flags & EV_ADD)
+        error = timer_set(fd, change);
+    if (error == 0 && change->flags & EV_ADD)
+        error = knote_add(kq, SIDE_READ, fd, change);
+    else if (error == 0)
+        error = knote_modify(kq, SIDE_READ, fd, change);
+    if ((error != 0 && added) || change->flags & EV_DELETE)
+        source_close(kq, fd);
     return error;
 }
 
 static int kq_change(struct kq *kq, const struct kevent *change)
 {
-    switch (change->filter) {
-    case EVFILT_READ:
-    case EVFILT_WRITE:
-        return descriptor_change(kq, change);
-    case EVFILT_TIMER:
-    case EVFILT_USER:
+    enum side side = change->filter == EVFILT_WRITE ? SIDE_WRITE : SIDE_READ;
+    int fd = change->ident <= INT_MAX ? (int)change->ident : -1, error;
+
+    if (change->filter == EVFILT_TIMER || change->filter == EVFILT_USER)
         return source_change(kq, change);
-    default:
+    if (change->filter != EVFILT_READ && change->filter != EVFILT_WRITE)
         return EINVAL;
-    }
+    if ((error = kq_make_room(kq, fd)) != 0)
+        return error;
+    return change->flags & EV_ADD ? knote_add(kq, side, fd, change)
+                                  : knote_modify(kq, side, fd, change);
 }
 
 /* ---- events ------------------------------------------------------------------------------------- */
@@ -372,22 +337,20 @@ static void descriptor_event(struct slot *slot, enum side side, uint32_t events,
     }
 }
 
-static bool source_event(struct kq *kq, const struct source *s, struct kevent *out)
+static bool source_event(const struct slot *slot, int fd, struct kevent *out)
 {
-    const struct knote *k = &kq->slots[s->fd].knote[SIDE_READ];
-    bool timer = s->filter == EVFILT_TIMER;
+    bool timer = slot->filter == EVFILT_TIMER;
     uint64_t times;
 
-    out->ident = s->ident;
-    out->filter = s->filter;
-    out->fflags = s->fflags;
-    out->data = s->data;
-    if (timer || k->flags & EV_CLEAR) {
-        if (read(s->fd, &times, sizeof times) < 0)
-            return false; /* EAGAIN: it was not so any more */
-        out->data = timer ? (int64_t)times : out->data;
+    EV_SET(out, slot->ident, slot->filter, out->flags, slot->fflags, slot->data, out->udata);
+    if (!timer && !(out->flags & EV_CLEAR))
+        return true;
+    if (read(fd, &times, sizeof times) < 0)
+        return false; /* EAGAIN: it was not so any more */
+    if (timer) {
+        out->data = (int64_t)times;
+        out->flags |= EV_CLEAR;
     }
-    out->flags |= timer ? EV_CLEAR : 0;
     return true;
 }
 
@@ -403,15 +366,15 @@ static int knote_report(struct kq *kq, enum side side, const struct epoll_event 
     if (k->generation != e->data.u64 >> 32 || !k->exists || k->disabled)
         return 0;
     EV_SET(out, fd, side == SIDE_READ ? EVFILT_READ : EVFILT_WRITE, k->flags, 0, 0, k->udata);
-    if (slot->source == NULL)
+    if (slot->filter == 0)
         descriptor_event(slot, side, e->events, out);
-    else if (!source_event(kq, slot->source, out))
+    else if (!source_event(slot, fd, out))
         return 0;
     k->disabled = k->flags & EV_DISPATCH; /* EPOLLONESHOT has done so in the kernel already */
     if (k->flags & EV_ONESHOT) {
         k->exists = false;
-        if (slot->source != NULL)
-            source_close(kq, slot->source);
+        if (slot->filter != 0)
+            source_close(kq, fd);
     }
     return 1;
 }
@@ -466,9 +429,7 @@ static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
     do {
         if (timeout != NULL) {
             left = end - now();
-            milliseconds = left <= 0                  ? 0
-                           : left / 1000000 < INT_MAX ? (int)((left + 999999) / 1000000)
-                                                      : INT_MAX;
+            milliseconds = left > 0 ? (int)((left + 999999) / 1000000) : 0;
         }
         n = kq_collect(kq, events, nevents, milliseconds);
     } while (n == 0 && (timeout == NULL || left > 0));
@@ -479,7 +440,7 @@ static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
 
 static void kq_free(struct kq *kq)
 {
-    while (kq->sources != NULL)
+    while (kq->sources >= 0)
         source_close(kq, kq->sources);
     if (kq->fd >= 0)
         close(kq->fd);
@@ -521,6 +482,7 @@ int kqueue(void)
     kq = calloc(1, sizeof *kq);
     if (kq == NULL)
         return -1;
+    kq->sources = -1;
     kq->fd = epoll_create1(EPOLL_CLOEXEC);
     kq->write_fd = epoll_create1(EPOLL_CLOEXEC);
     if (kq->fd < 0 || kq->write_fd < 0 || kq_link(kq, EPOLL_CTL_ADD) < 0) {
