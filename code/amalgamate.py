@@ -36,6 +36,7 @@ def inlined(path: Path, seen: set[Path], system: set[str]) -> list[str]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if quoted := QUOTED.match(line):
             lines += inlined(find(quoted.group(1), path), seen, system)
+            system.add(quoted.group(1))  # "sys/event.h" of ours is the system's <sys/event.h>
         elif header := SYSTEM.match(line):
             if header.group(1) not in system:
                 system.add(header.group(1))

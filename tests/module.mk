@@ -16,6 +16,14 @@ kqueue_test_VARIANTS := glibc static static-pie musl asan # dietlibc's timerfd_c
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += http_date_test http_parse_test open_below_test reply_test
 
+# The same test against libkqueue, where it is: made and run by hand, since that differs in many places.
+ifeq ($(shell pkg-config --exists libkqueue 2>/dev/null && echo yes),yes)
+$(BUILD)/bin/kqueue_libkqueue_test: tests/unit/kqueue_test.c tests/unit/tap.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(shell pkg-config --cflags libkqueue) -o $@ $^ $(shell pkg-config --libs libkqueue)
+endif
+
 # ASan finds what it can find in the servers as they are; TSan is for those with threads.
 CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HERE))
 

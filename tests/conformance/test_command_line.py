@@ -210,7 +210,8 @@ def test_addresses(start: Start, address: str) -> None:
     server = start(address=address)
     shown = f"[{address}]" if ":" in address else address
     assert (
-        server.line == f"{server.target.binary.name}: listening on http://{shown}:{server.address[1]}/\n"
+        server.line
+        == f"{server.target.binary.name}: listening on http://{shown}:{server.address[1]}/\n"
     )
     assert server.serves()
 

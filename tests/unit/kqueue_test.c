@@ -236,7 +236,8 @@ static void test_two_filters(void)
     close(kq);
 }
 
-/* "EV_ONESHOT: Return only the first occurrence. After the user retrieves the event it is deleted." */
+/* "EV_ONESHOT: Return only the first occurrence. After the user retrieves the event it is
+ * deleted." */
 static void test_oneshot(void)
 {
     int kq = new_queue(), p[2];
@@ -277,8 +278,9 @@ static void test_dispatch(void)
     close(kq);
 }
 
-/* "EV_DISABLE: Disable the event so kevent() will not return it. The filter itself is not disabled."
- * "Adding an event automatically enables it, unless overridden by the EV_DISABLE flag." */
+/* "EV_DISABLE: Disable the event so kevent() will not return it. The filter itself is not
+ * disabled." "Adding an event automatically enables it, unless overridden by the EV_DISABLE
+ * flag." */
 static void test_disable(void)
 {
     int kq = new_queue(), p[2];
@@ -382,8 +384,8 @@ static void test_change_list(void)
     close(kq);
 }
 
-/* "Re-adding an existing event will modify the parameters of the original event, and not result in a
- * duplicate entry." */
+/* "Re-adding an existing event will modify the parameters of the original event, and not result
+ * in a duplicate entry." */
 static void test_add_twice(void)
 {
     int kq = new_queue(), p[2];
@@ -406,9 +408,9 @@ static void test_add_twice(void)
     close(kq);
 }
 
-/* "EV_RECEIPT: making bulk changes without draining any pending events. It forces EV_ERROR to always
- * be returned. When a filter is successfully added the data field will be zero." "If there is no
- * remaining space in eventlist, then subsequent changes will not get processed." */
+/* "EV_RECEIPT: making bulk changes without draining any pending events. It forces EV_ERROR to
+ * always be returned. When a filter is successfully added the data field will be zero." "If
+ * there is no remaining space in eventlist, then subsequent changes will not get processed." */
 static void test_receipt(void)
 {
     int kq = new_queue(), p[2];
@@ -433,8 +435,8 @@ static void test_receipt(void)
     close(kq);
 }
 
-/* "If the read direction of the socket has shutdown, then the filter also sets EV_EOF. It is possible
- * for EOF to be returned while there is still data pending in the socket buffer." */
+/* "If the read direction of the socket has shutdown, then the filter also sets EV_EOF. It is
+ * possible for EOF to be returned while there is still data pending in the socket buffer." */
 static void test_half_close(void)
 {
     int kq = new_queue(), s[2];
@@ -485,8 +487,8 @@ static void test_reset(void)
     close(kq);
 }
 
-/* "Sockets which have previously been passed to listen() return when there is an incoming connection
- * pending. data contains the size of the listen backlog." */
+/* "Sockets which have previously been passed to listen() return when there is an incoming
+ * connection pending. data contains the size of the listen backlog." */
 static void test_listen(void)
 {
     struct sockaddr_in address;
@@ -582,9 +584,9 @@ static void test_write(void)
     close(kq);
 }
 
-/* "Pipes: When the last writer disconnects, the filter will set EV_EOF." "Kqueues: Returns when pending
- * events are present on the queue." "Vnodes: Returns when the file pointer is not at the end of file;
- * data contains the offset to it", which epoll cannot. */
+/* "Pipes: When the last writer disconnects, the filter will set EV_EOF." "Kqueues: Returns when
+ * pending events are present on the queue." "Vnodes: Returns when the file pointer is not at the
+ * end of file; data contains the offset to it", which epoll cannot. */
 static void test_other_descriptors(void)
 {
     int kq = new_queue(), inner = new_queue(), p[2], error;
@@ -618,9 +620,9 @@ static void test_other_descriptors(void)
     close(kq);
 }
 
-/* "EVFILT_TIMER: data specifies the timeout period. The timer will be periodic unless EV_ONESHOT is
- * specified. On return, data contains the number of times the timeout has expired since the last call
- * to kevent(). This filter automatically sets the EV_CLEAR flag." */
+/* "EVFILT_TIMER: data specifies the timeout period. The timer will be periodic unless EV_ONESHOT
+ * is specified. On return, data contains the number of times the timeout has expired since the
+ * last call to kevent(). This filter automatically sets the EV_CLEAR flag." */
 static void test_timer(void)
 {
     static const struct {
@@ -660,9 +662,10 @@ static void test_timer(void)
     close(kq);
 }
 
-/* "If an existing timer is re-added, the existing timer will be effectively canceled (throwing away
- * any undelivered record of previous timer expiration) and re-started using the new parameters."
- * "Periodic timers with a timeout of 0 will be silently adjusted to timeout after 1 of the units." */
+/* "If an existing timer is re-added, the existing timer will be effectively canceled (throwing
+ * away any undelivered record of previous timer expiration) and re-started using the new
+ * parameters." "Periodic timers with a timeout of 0 will be silently adjusted to timeout after 1
+ * of the units." */
 static void test_timer_again(void)
 {
     int kq = new_queue();
@@ -687,8 +690,9 @@ static void test_timer_again(void)
     close(kq);
 }
 
-/* "EVFILT_USER: is not associated with any kernel mechanism but is triggered by user level code. The
- * lower 24 bits of the fflags may be manipulated using NOTE_FFNOP, NOTE_FFAND, NOTE_FFOR, NOTE_FFCOPY." */
+/* "EVFILT_USER: is not associated with any kernel mechanism but is triggered by user level code.
+ * The lower 24 bits of the fflags may be manipulated using NOTE_FFNOP, NOTE_FFAND, NOTE_FFOR,
+ * NOTE_FFCOPY." */
 static void test_user(void)
 {
     int kq = new_queue();
@@ -858,8 +862,8 @@ static void test_many(void)
     close(kq);
 }
 
-/* "When nevents is zero, kevent() will return immediately even if there is a timeout specified." "If
- * the time limit expires, then kevent() returns 0." */
+/* "When nevents is zero, kevent() will return immediately even if there is a timeout specified."
+ * "If the time limit expires, then kevent() returns 0." */
 static void test_time_out(void)
 {
     struct timespec long_time = {PATIENCE / 1000, 0}, no_time = {0, 0}, short_time = {0, 50000000};
@@ -885,8 +889,8 @@ static void on_alarm(int signum)
     (void)signum;
 }
 
-/* "EINTR: A signal was delivered before the timeout expired and before any events were placed on the
- * kqueue for return. All changes in the changelist have been applied." */
+/* "EINTR: A signal was delivered before the timeout expired and before any events were placed on
+ * the kqueue for return. All changes in the changelist have been applied." */
 static void test_interrupted(void)
 {
     struct sigaction action = {.sa_handler = on_alarm}, before;
@@ -917,7 +921,8 @@ static int open_descriptors(void)
     return n;
 }
 
-/* What is in a queue goes with it; on Linux with the next kqueue(), so what one queue holds may stay. */
+/* What is in a queue goes with it; on Linux with the next kqueue(), so what one queue holds may
+ * stay. */
 static void test_leak(void)
 {
     int before = open_descriptors(), p[2];

@@ -3,17 +3,17 @@
  *
  * What kqueue promises. An event is known by (ident, filter), so that one descriptor can have two:
  * to read and to write, each with its own udata, its own edges (EV_CLEAR), its own end (EV_ONESHOT,
- * EV_DISPATCH). epoll knows one registration a descriptor. So a queue is two of them: `fd`, which is
- * what kqueue() returns, has the descriptors that are to be read, and `write_fd`, which is inside of
- * `fd`, has those that are to be written. A timer is a timerfd and a user event an eventfd in `fd`:
- * a descriptor of our own that is to be read. Level, edge and one shot are then epoll's own, and one
- * kevent() costs epoll_wait(), a second one if something can be written, one epoll_ctl() a change
- * and one or two calls an event for its `data`; what is idle costs nothing.
+ * EV_DISPATCH). epoll knows one registration a descriptor. So a queue is two of them: `fd`, which
+ * is what kqueue() returns, has the descriptors that are to be read, and `write_fd`, which is
+ * inside of `fd`, has those that are to be written. A timer is a timerfd and a user event an
+ * eventfd in `fd`: a descriptor of our own that is to be read. Level, edge and one shot are then
+ * epoll's own, and one kevent() costs epoll_wait(), a second one if something can be written, one
+ * epoll_ctl() a change and one or two calls an event for its `data`; what is idle costs nothing.
  *
- * The table `slots` goes by descriptor. When a descriptor is closed the kernel takes it out of epoll
- * and nobody tells us; what the table says of that number is then stale, and epoll's ENOENT says so
- * at the next change. Only EV_ADD makes a number live again, with a new generation; an event brings
- * the generation of its registration with it and is dropped if the slot has another.
+ * The table `slots` goes by descriptor. When a descriptor is closed the kernel takes it out of
+ * epoll and nobody tells us; what the table says of that number is then stale, and epoll's ENOENT
+ * says so at the next change. Only EV_ADD makes a number live again, with a new generation; an
+ * event brings the generation of its registration with it and is dropped if the slot has another.
  *
  * What is not promised:
  * - More than one thread, calls from a signal handler, or a queue in a child after fork().
@@ -24,10 +24,11 @@
  * - close() of a queue leaves write_fd, timerfds and eventfds open; the next kqueue() closes them.
  * - To know the error of a socket is to take it away (SO_ERROR): after EV_EOF with fflags recv()
  *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor.
- * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they were.
+ * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they
+ *   were.
  * - A socket that is neither connected nor listening has EV_EOF at once: connect() first.
- * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers and
- *   user events are searched one by one.
+ * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers
+ *   and user events are searched one by one.
  */
 #include "sys/event.h"
 
@@ -57,8 +58,7 @@ struct knote {
     void *udata;
     uint32_t generation; /* from 1 */
     unsigned short flags;
-    bool
-        known; /* to epoll, as far as we know; outlives EV_ONESHOT, which leaves it disarmed there */
+    bool known;  /* to epoll, as far as we know; also when EV_ONESHOT has disarmed it there */
     bool exists; /* to the caller */
     bool disabled;
 };
@@ -104,7 +104,8 @@ static int kq_make_room(struct kq *kq, int fd)
     return 0;
 }
 
-/* A disabled one is not taken out of epoll: only there it is known whether its number was closed. */
+/* A disabled one is not taken out of epoll: only there it is known whether its number was
+ * closed. */
 static int knote_control(struct kq *kq, enum side side, int fd, int operation)
 {
     const struct knote *k = &kq->slots[fd].knote[side];
@@ -155,7 +156,7 @@ static int knote_modify(struct kq *kq, enum side side, int fd, const struct keve
     return error;
 }
 
-/* ---- timers and user events --------------------------------------------------------------------- */
+/* ---- timers and user events ------------------------------------------------------------------ */
 
 /* The descriptor, or -1. */
 static int source_find(const struct kq *kq, const struct kevent *change)
@@ -252,7 +253,7 @@ static int user_set(struct slot *slot, int fd, const struct kevent *change)
     return 0;
 }
 
-/* ---- changes ------------------------------------------------------------------------------------ */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static int source_change(struct kq *kq, const struct kevent *change)
 {
@@ -291,7 +292,7 @@ static int kq_change(struct kq *kq, const struct kevent *change)
                                   : knote_modify(kq, side, fd, change);
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int64_t waiting_to_be_read(int fd)
 {
@@ -436,7 +437,7 @@ static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
     return n;
 }
 
-/* ---- the interface ------------------------------------------------------------------------------ */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 static void kq_free(struct kq *kq)
 {
@@ -457,7 +458,8 @@ static int kq_link(const struct kq *kq, int operation)
     return epoll_ctl(kq->fd, operation, kq->write_fd, &e);
 }
 
-/* Frees what was closed: a queue is open as long as its number is an epoll that has its write_fd. */
+/* Frees what was closed: a queue is open as long as its number is an epoll that has its
+ * write_fd. */
 static void kq_sweep(void)
 {
     struct kq **link = &kqs;

@@ -1,8 +1,8 @@
 /*
- * sys/event.h: kqueue(2) for Linux, which has none: the part that kqueue.c makes out of epoll. Names
- * and values are FreeBSD's; struct kevent is FreeBSD's without `ext`. What is not declared here is
- * not there: a program that needs it does not compile. Not for more than one thread; not to be
- * called from a signal handler. kqueue.c says the rest.
+ * sys/event.h: kqueue(2) for Linux, which has none: the part that kqueue.c makes out of epoll.
+ * Names and values are FreeBSD's; struct kevent is FreeBSD's without `ext`. What is not declared
+ * here is not there: a program that needs it does not compile. Not for more than one thread; not to
+ * be called from a signal handler. kqueue.c says the rest.
  */
 #ifndef SYS_EVENT_H
 #define SYS_EVENT_H
@@ -26,7 +26,7 @@
 #define EV_DISPATCH 0x0080 /* disabled after it was reported */
 /* and what is reported. */
 #define EV_ERROR 0x4000 /* data: errno of this change, or 0 */
-#define EV_EOF   0x8000 /* nothing more will come, or can be sent; fflags: the socket's error, or 0 */
+#define EV_EOF   0x8000 /* nothing will come, or can be sent, any more; fflags: errno or 0 */
 
 /* fflags of EVFILT_TIMER: the unit of data, milliseconds if 0. */
 #define NOTE_SECONDS  0x00000001U
@@ -65,9 +65,9 @@ int kqueue(void);
 
 /*
  * Applies changes[0..nchanges), then waits until there is an event or the time-out (NULL: none) is
- * over. Returns how many of events[0..nevents) were filled, 0 after the time-out or if nevents is 0,
- * or -1 with errno; EINTR: a signal came, and all changes are applied. A change that failed is an
- * event with EV_ERROR, or -1 with errno if there is no room for it; then nothing is waited for.
+ * over. Returns how many of events[0..nevents) were filled, 0 after the time-out or if nevents is
+ * 0, or -1 with errno; EINTR: a signal came, and all changes are applied. A change that failed is
+ * an event with EV_ERROR, or -1 with errno if there is no room for it; then nothing is waited for.
  */
 int kevent(int kq, const struct kevent *changes, int nchanges, struct kevent *events, int nevents,
            const struct timespec *timeout);
