@@ -60,7 +60,11 @@ prefork-herd_SRC      := $(addprefix benchmarks/micro/,prefork-herd.c children.c
 prefork-herd_SRC_any  := $(HERD_WAYS)
 prefork-herd_SRC_diet := benchmarks/micro/herd_none.c
 
+PROGRAMS += fd-alloc
+fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
+fd-alloc_LIBS := -pthread
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
-            first-read hold-connections
+            first-read hold-connections fd-alloc

@@ -197,6 +197,14 @@ def write_ticks(data: Path) -> None:
     write_meta(data / "ticks", {"system": "this system"})
 
 
+def write_fd_alloc(data: Path) -> None:
+    titles = {"socket": "socket()", "dup": "dup()", "dup-thread": "dup(), a thread beside"}
+    for place, name in enumerate(titles, start=1):
+        levels = {"call_us": 2.0 / place, "grow_us": 20.0 * 100**place}
+        write_series(data / "fd-alloc", name, levels)
+    write_meta(data / "fd-alloc", titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -252,6 +260,7 @@ def data(tmp_path: Path) -> Path:
     write_wake_latency(folder)
     write_fairness(folder)
     write_ticks(folder)
+    write_fd_alloc(folder)
     return folder
 
 
