@@ -64,7 +64,13 @@ PROGRAMS += fd-alloc
 fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
 fd-alloc_LIBS := -pthread
 
+# Some ways to wait are Linux's; dietlibc lacks one, and its timerfd_create() does not work.
+PROGRAMS += timeout-accuracy
+timeout-accuracy_SRC      := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
+timeout-accuracy_SRC_any  := benchmarks/micro/waits_$(if $(filter Linux,$(SYSTEM)),linux,none).c
+timeout-accuracy_SRC_diet := benchmarks/micro/waits_none.c
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
-            first-read hold-connections fd-alloc
+            first-read hold-connections fd-alloc timeout-accuracy

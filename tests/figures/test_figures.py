@@ -205,6 +205,13 @@ def write_fd_alloc(data: Path) -> None:
     write_meta(data / "fd-alloc", titles)
 
 
+def write_timeout_accuracy(data: Path) -> None:
+    titles = {"select": "select()", "select-1ns": "slack 1 ns", "event": "select(), an event"}
+    for place, name in enumerate(titles):
+        write_series(data / "timeout-accuracy", name, {"late_us": 78.5 - 25 * place})
+    write_meta(data / "timeout-accuracy", titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -261,6 +268,7 @@ def data(tmp_path: Path) -> Path:
     write_fairness(folder)
     write_ticks(folder)
     write_fd_alloc(folder)
+    write_timeout_accuracy(folder)
     return folder
 
 
