@@ -126,6 +126,10 @@ const char *error_name(int error)
         return "EMFILE";
     case ENFILE:
         return "ENFILE";
+    case EADDRINUSE:
+        return "EADDRINUSE";
+    case EADDRNOTAVAIL:
+        return "EADDRNOTAVAIL";
     }
     snprintf(text, sizeof text, "errno-%d", error);
     return text;

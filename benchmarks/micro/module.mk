@@ -70,6 +70,11 @@ timeout-accuracy_SRC      := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
 timeout-accuracy_SRC_any  := benchmarks/micro/waits_$(if $(filter Linux,$(SYSTEM)),linux,none).c
 timeout-accuracy_SRC_diet := benchmarks/micro/waits_none.c
 
+PROGRAMS += port-bind
+port-bind_SRC      := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MICRO_COMMON)
+port-bind_SRC_any  := benchmarks/micro/own_network_$(if $(filter Linux,$(SYSTEM)),linux,none).c
+port-bind_SRC_diet := benchmarks/micro/own_network_none.c
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \

@@ -205,6 +205,14 @@ def write_fd_alloc(data: Path) -> None:
     write_meta(data / "fd-alloc", titles)
 
 
+def write_port_bind(data: Path) -> None:
+    titles = {"ipv4": "bind(), IPv4", "late": "connect() chooses, one server"}
+    for place, name in enumerate(titles):
+        levels = {"total_us": 0.8 * 1000**place, "bind_us": 0.8}
+        write_series(data / "port-bind", name, levels)
+    write_meta(data / "port-bind", titles)
+
+
 def write_timeout_accuracy(data: Path) -> None:
     titles = {"select": "select()", "select-1ns": "slack 1 ns", "event": "select(), an event"}
     for place, name in enumerate(titles):
@@ -268,6 +276,7 @@ def data(tmp_path: Path) -> Path:
     write_fairness(folder)
     write_ticks(folder)
     write_fd_alloc(folder)
+    write_port_bind(folder)
     write_timeout_accuracy(folder)
     return folder
 
