@@ -25,7 +25,7 @@ SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonbl
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
 KQUEUE_CPPFLAGS := $(if $(KQUEUE_SRC),-Icode/10-kqueue/linux)
-$(foreach v,$(VARIANTS),$(BUILD)/obj/$(v)/code/10-kqueue/%.o $(BUILD)/obj/$(v)/tests/unit/kqueue_test.o): CPPFLAGS += $(KQUEUE_CPPFLAGS)
+$(foreach v,$(VARIANTS),$(addprefix $(BUILD)/obj/$(v)/,code/10-kqueue/%.o tests/unit/kqueue_test.o benchmarks/micro/wait_ways_kqueue.o)): CPPFLAGS += $(KQUEUE_CPPFLAGS)
 
 00-client_SRC    := code/00-client/client.c code/common/die.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c

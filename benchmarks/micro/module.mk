@@ -75,7 +75,24 @@ port-bind_SRC      := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MI
 port-bind_SRC_any  := benchmarks/micro/own_network_$(if $(filter Linux,$(SYSTEM)),linux,none).c
 port-bind_SRC_diet := benchmarks/micro/own_network_none.c
 
+# Linux has more ways to wait for many sockets than select and poll; 10-kqueue brings one more.
+PROGRAMS += event-wait event-rate
+WAIT_WAYS := $(addprefix benchmarks/micro/,wait_ways.c wait_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c)
+event-wait_SRC := benchmarks/micro/event-wait.c $(WAIT_WAYS) $(MICRO_COMMON)
+event-rate_SRC := $(addprefix benchmarks/micro/,event-rate.c children.c) $(WAIT_WAYS) $(MICRO_COMMON)
+event-wait_SRC_any   = benchmarks/micro/wait_ways_kqueue.c $(KQUEUE_SRC)
+event-rate_SRC_any   = $(event-wait_SRC_any)
+event-wait_SRC_diet := benchmarks/micro/wait_ways_no_kqueue.c
+event-rate_SRC_diet := $(event-wait_SRC_diet)
+
+PROGRAMS += sigio-overflow
+sigio-overflow_SRC := benchmarks/micro/sigio-overflow.c $(MICRO_COMMON)
+
+PROGRAMS += readiness-facts
+readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c children.c \
+                       facts_epoll$(if $(filter Linux,$(SYSTEM)),,_none).c) $(MICRO_COMMON)
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
-            first-read hold-connections fd-alloc timeout-accuracy
+            first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "benchmarks" / "experiments"
-PARTS = {"style", "curves", "labels"}  # loaded by the others
+PARTS = {"style", "curves", "log-log", "labels"}  # loaded by the others
 SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]
@@ -220,6 +220,15 @@ def write_timeout_accuracy(data: Path) -> None:
     write_meta(data / "timeout-accuracy", titles)
 
 
+def write_event_wait(data: Path) -> None:
+    titles = {"select": "select", "poll": "poll", "epoll": "epoll"}
+    for place, name in enumerate(titles):
+        write_series(data / "event-wait", name, {"wait_us": 900 / 10**place})
+        write_series(data / "event-wait-active", name, {"event_us": 9 / 2**place})
+    write_meta(data / "event-wait", titles)
+    write_meta(data / "event-wait-active", titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -278,6 +287,7 @@ def data(tmp_path: Path) -> Path:
     write_fd_alloc(folder)
     write_port_bind(folder)
     write_timeout_accuracy(folder)
+    write_event_wait(folder)
     return folder
 
 

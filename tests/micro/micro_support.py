@@ -39,6 +39,22 @@ RUSAGE = [
     "utime_us",
     "stime_us",
 ]
+OVERFLOW = [
+    "events",
+    "room",
+    "signals",
+    "in_order",
+    "lost",
+    "overflow",
+    "poll_finds",
+    "after_default",
+    "after_ignore",
+    "closed",
+    "in_band",
+    "in_revents",
+    "hup_band",
+    "hup_revents",
+]
 PROGRAMS = {
     "fork-latency": Program(["live", "fork_ns"]),
     "fork-reap": Program(["remaining", "reap_ns"]),
@@ -62,6 +78,11 @@ PROGRAMS = {
     ),
     "lazy-binding": Program(["live", "fork_ns", "dirty_kib"]),
     "getrusage": Program(RUSAGE, rows=1),
+    "event-wait": Program(["wait_ns", "event_ns", "calls", "send_ns", "read_ns"], ("poll",)),
+    "event-rate": Program(
+        ["waits", "events_per_wait", "messages_per_wait", "lost", "rate"], ("poll",), 1
+    ),
+    "sigio-overflow": Program(OVERFLOW, ("-q", "5"), 1),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
