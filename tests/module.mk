@@ -14,7 +14,7 @@ $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIAN
 kqueue_test_VARIANTS := glibc static static-pie musl asan # dietlibc's timerfd_create() is broken
 
 PROGRAMS += $(UNIT_TESTS)
-PORTABLE += http_date_test http_parse_test open_below_test reply_test
+PORTABLE += http_date_test http_parse_test kqueue_test open_below_test reply_test
 
 # The same test against libkqueue, where it is: made and run by hand, since that differs in many places.
 ifeq ($(shell pkg-config --exists libkqueue 2>/dev/null && echo yes),yes)
