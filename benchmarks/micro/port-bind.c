@@ -17,7 +17,7 @@
  * net/ipv4/inet_connection_sock.c, __inet_hash_connect() in net/ipv4/inet_hashtables.c, Linux 6.18;
  * ip_local_port_range and IP_BIND_ADDRESS_NO_PORT in ip(7).
  * With -k 51 only every 51st port is the kernel's choice, and has a line. The others are bound by
- * number, which takes no search: we draw them in the kernel's way, so those in use lie as they would
+ * number, which takes no search: we draw them in its way, so those in use lie as they would
  * had it chosen them all. (All connections of `late` are made.)
  * It runs in a network of its own, with the range that a new one has. Each PART of the sockets is
  * handed to a child process that sleeps, so that ulimit -n may be low.

@@ -93,7 +93,7 @@ static void handle(struct client *c)
         watch(c);
 }
 
-static void begin(int fd, const struct options *o)
+static void begin_client(int fd, const struct options *o)
 {
     struct client *c = clients_add(fd, o);
 
@@ -113,7 +113,7 @@ static bool accept_some(int listen_fd, const struct options *o)
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd >= 0) {
-            begin(fd, o);
+            begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             return false;
         } else if (accept_lacks_room(errno)) {

@@ -33,6 +33,13 @@ static int queue;
 static struct kevent changes[EVENTS];
 static int nchanges;
 
+/* What could not be registered would never be told of. One that is closed is not worth a word. */
+static void end_refused(const struct kevent *answer)
+{
+    if (answer->data != 0 && answer->data != EBADF)
+        clients_end(answer->udata);
+}
+
 /* No room left: now, and without taking an event along. EV_RECEIPT gives each change an answer. */
 static void apply_changes(void)
 {
@@ -41,8 +48,11 @@ static void apply_changes(void)
 
     for (int i = 0; i < nchanges; i++)
         changes[i].flags |= EV_RECEIPT;
-    if (kevent(queue, changes, nchanges, answers, nchanges, NULL) < 0)
+    int n = kevent(queue, changes, nchanges, answers, nchanges, NULL);
+    if (n < 0)
         die_errno("kevent");
+    for (int i = 0; i < n; i++)
+        end_refused(&answers[i]);
     nchanges = 0;
     /* endsolution: apply */
 }
@@ -78,7 +88,7 @@ static void handle(struct client *c)
         watch(c);
 }
 
-static void begin(int fd, const struct options *o)
+static void begin_client(int fd, const struct options *o)
 {
     struct client *c = clients_add(fd, o);
 
@@ -98,7 +108,7 @@ static bool accept_some(int listen_fd, const struct options *o)
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd >= 0) {
-            begin(fd, o);
+            begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             return false;
         } else if (accept_lacks_room(errno)) {
@@ -132,10 +142,10 @@ static void event_loop(int listen_fd, const struct options *o)
             c = events[i].udata;
             if (c == NULL)
                 guests = true;
-            else if (!(events[i].flags & EV_ERROR))
+            else if (events[i].flags & EV_ERROR)
+                end_refused(&events[i]);
+            else
                 handle(c);
-            else if (events[i].data != EBADF) /* that one is closed, and c gone */
-                clients_end(c);
         }
         for (; turns > 0; turns--)
             handle(clients_next_again());
