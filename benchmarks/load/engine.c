@@ -2,7 +2,9 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -94,22 +96,29 @@ static int allocate(struct engine *e)
 }
 
 int engine_init(struct engine *e, const struct options *options, struct url_list *urls,
-                struct samples *samples, const char **call)
+                const struct url_list *herd_urls, struct samples *samples, const char **call)
 {
     *e = (struct engine){.options = options,
                          .urls = urls,
                          .sources = options->sources,
                          .samples = samples,
                          .signal.fd = -1,
+                         .epoll_fd = -1,
                          .random = options->seed};
     deadline_queue_init(&e->timeouts, options->timeout_ns);
     deadline_queue_init(&e->rests, REST_MS * NS_PER_MS);
+    *call = "herd: fork"; /* first: the processes inherit what is there */
+    if (herd_start(&e->herd, options, herd_urls) < 0)
+        return -1;
     *call = "epoll_create1";
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (e->epoll_fd < 0)
         return -1;
     *call = "malloc";
     if (allocate(e) < 0)
+        return -1;
+    *call = "epoll_ctl";
+    if (herd_watch(&e->herd, e->epoll_fd) < 0)
         return -1;
     *call = "signalfd";
     if (open_signals(e) < 0)
@@ -130,6 +139,9 @@ static void handle(struct engine *e, const struct epoll_event *event)
         break;
     case WATCH_CROWD:
         crowd_on_event(e, event->data.ptr);
+        break;
+    case WATCH_HERD:
+        herd_on_event(&e->herd, event->data.ptr);
         break;
     }
 }
@@ -200,6 +212,26 @@ static uint64_t next_change(const struct engine *e, uint64_t now)
     return earlier(next, crowd_next(&e->crowd));
 }
 
+static int establish_herd(struct engine *e)
+{
+    while (!herd_is_settled(&e->herd) && !e->outcome.signal)
+        if (turn(e, clock_now(), CLOCK_NEVER) < 0)
+            return -1;
+    return 0;
+}
+
+/* No load: the herd is there until a signal comes. */
+static int hold(struct engine *e)
+{
+    printf("hammer: holding %" PRIu64 " connections\n", e->herd.report.established);
+    if (fflush(stdout) == EOF)
+        return -1;
+    while (!e->outcome.signal)
+        if (turn(e, clock_now(), CLOCK_NEVER) < 0)
+            return -1;
+    return 0;
+}
+
 static int establish_crowd(struct engine *e)
 {
     crowd_begin(e, clock_now());
@@ -240,8 +272,21 @@ static int drive(struct engine *e)
 int engine_run(struct engine *e, const char **call)
 {
     *call = "epoll_wait";
-    if (establish_crowd(e) < 0 || drive(e) < 0)
+    if (establish_herd(e) < 0)
         return -1;
+    if (e->herd.failed) {
+        herd_finish(&e->herd);
+        *call = e->herd.problem;
+        errno = 0;
+        return -1;
+    }
+    if (options_hold_only(e->options) && !e->outcome.signal) {
+        *call = "stdout";
+        if (hold(e) < 0)
+            return -1;
+    } else if (establish_crowd(e) < 0 || drive(e) < 0) {
+        return -1;
+    }
     outcome_end(e);
     return 0;
 }
@@ -251,6 +296,7 @@ void engine_free(struct engine *e)
     for (uint64_t i = 0; e->clients && i < e->options->connections; i++)
         client_free(&e->clients[i]);
     crowd_free(&e->crowd);
+    herd_free(&e->herd);
     free(e->clients);
     free(e->warm_up);
     free(e->measured);

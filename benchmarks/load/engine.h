@@ -12,6 +12,7 @@
 #include "client.h"
 #include "crowd.h"
 #include "deadline.h"
+#include "herd.h"
 #include "options.h"
 #include "outcome.h"
 #include "samples.h"
@@ -40,6 +41,7 @@ struct engine {
     struct client *free_last;
     uint64_t in_flight;
     struct crowd crowd;
+    struct herd herd;
     struct tally *warm_up;
     struct tally *measured;
     struct outcome outcome;
@@ -47,15 +49,15 @@ struct engine {
 };
 
 /*
- * `options`, `urls` and `samples` must outlive the engine and stay the caller's. Returns 0, or
- * -1 with errno and the name of the call that failed in *call.
+ * `options`, `urls`, `herd_urls` and `samples` must outlive the engine and stay the caller's.
+ * Returns 0, or -1 with errno and the name of the call that failed in *call.
  */
 int engine_init(struct engine *engine, const struct options *options, struct url_list *urls,
-                struct samples *samples, const char **call);
+                const struct url_list *herd_urls, struct samples *samples, const char **call);
 
 /*
  * Runs to the end or to the first SIGINT or SIGTERM; a second one ends the process at once.
- * Returns 0, or -1 with errno and *call as above.
+ * Returns 0, or -1 with errno and *call as above; errno 0 if *call says it all.
  */
 int engine_run(struct engine *engine, const char **call);
 

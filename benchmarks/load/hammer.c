@@ -3,7 +3,7 @@
  *
  * Shows: closed and open loop, and what the open one sees that the closed one hides; connect,
  * first-byte and total time in nanoseconds; slow, half-dead and idle clients beside the measured
- * ones. One process, one thread, one epoll set.
+ * ones. One process, one thread, one epoll set; only a herd is held by processes of its own.
  * Needs: Linux (5.11 or newer for open-loop timing below a millisecond).
  * Run:   hammer -c 16 -s 5 -k http://127.0.0.1:8080/
  *        hammer -r 1000 -s 5 http://127.0.0.1:8080/       (open loop)
@@ -34,9 +34,9 @@ static int complain(int status, const char *what, int error)
     return status;
 }
 
-static int read_urls(struct url_list *urls, const struct options *o, char *message)
+static int read_urls(struct url_list *urls, const struct options *o, bool keep_alive, char *message)
 {
-    struct request_style style = {.head = o->head, .keep_alive = o->keep_alive};
+    struct request_style style = {.head = o->head, .keep_alive = keep_alive};
 
     if (o->url_file && url_list_read(urls, o->url_file, style, message, MESSAGE_SIZE) < 0)
         return -1;
@@ -104,6 +104,18 @@ static int raise_descriptors(const struct options *o, char *message)
     return -1;
 }
 
+/* A herd that is all that was wanted must be whole at its end. */
+static int judge_herd(const struct crowd_report *r)
+{
+    char message[MESSAGE_SIZE];
+
+    if (r->held == r->wanted)
+        return EXIT_OK;
+    snprintf(message, MESSAGE_SIZE, "herd: %" PRIu64 " of %" PRIu64 " connections at the end",
+             r->held, r->wanted);
+    return complain(EXIT_FAILED, message, 0);
+}
+
 /* The run is over: prints it, and says as exit status what it was worth. */
 static int conclude(const struct engine *e, struct samples *samples)
 {
@@ -115,12 +127,16 @@ static int conclude(const struct engine *e, struct samples *samples)
         return complain(EXIT_FAILED, "stdout", errno);
     if (samples_close(samples) < 0)
         return complain(EXIT_FAILED, e->options->samples_path, errno);
+    if (*e->herd.problem)
+        return complain(EXIT_FAILED, e->herd.problem, 0);
+    if (options_hold_only(e->options))
+        return judge_herd(&e->herd.report);
     if (e->outcome.signal)
         return EXIT_SIGNAL + e->outcome.signal;
     return e->measured->errors[FETCH_GOOD] > 0 ? EXIT_OK : EXIT_FAILED;
 }
 
-static int run(const struct options *o, struct url_list *urls)
+static int run(const struct options *o, struct url_list *urls, const struct url_list *herd_urls)
 {
     static struct samples samples;
     struct engine engine;
@@ -129,7 +145,8 @@ static int run(const struct options *o, struct url_list *urls)
 
     if (samples_open(&samples, o->samples_path) < 0)
         return complain(EXIT_FAILED, o->samples_path, errno);
-    if (engine_init(&engine, o, urls, &samples, &call) < 0 || engine_run(&engine, &call) < 0)
+    if (engine_init(&engine, o, urls, herd_urls, &samples, &call) < 0 ||
+        engine_run(&engine, &call) < 0)
         status = complain(EXIT_FAILED, call, errno);
     else
         status = conclude(&engine, &samples);
@@ -140,15 +157,18 @@ static int run(const struct options *o, struct url_list *urls)
 static int prepare_and_run(const struct options *o)
 {
     struct url_list urls = {0};
+    struct url_list herd_urls = {0}; /* the same, asked for with keep-alive whatever -k says */
     char message[MESSAGE_SIZE];
     int status;
 
-    if (read_urls(&urls, o, message) < 0 || check_targets(&urls, o, message) < 0)
+    if (read_urls(&urls, o, o->keep_alive, message) < 0 ||
+        read_urls(&herd_urls, o, true, message) < 0 || check_targets(&urls, o, message) < 0)
         status = complain(EXIT_USAGE, message, 0);
     else if (raise_descriptors(o, message) < 0)
         status = complain(EXIT_FAILED, message, 0);
     else
-        status = run(o, &urls);
+        status = run(o, &urls, &herd_urls);
+    url_list_free(&herd_urls);
     url_list_free(&urls);
     return status;
 }

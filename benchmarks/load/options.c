@@ -22,13 +22,14 @@ enum {
     OPTION_SLOW,
     OPTION_HALF_DEAD,
     OPTION_IDLE,
+    OPTION_HERD,
     OPTION_DRIP,
     OPTION_HEAD,
     OPTION_JSON
 };
 
 static const char usage[] =
-    "usage: hammer [OPTION]... {URL... | -i FILE}     (-n, -s or both are needed)\n"
+    "usage: hammer [OPTION]... {URL... | -i FILE}     (-n, -s or both, or --herd)\n"
     "\n"
     "  -c, --connections N   parallel connections (default 1; with -r 64)\n"
     "  -n, --requests N      end after N fetches\n"
@@ -47,6 +48,8 @@ static const char usage[] =
     "      --slow N          N more clients that send and read one byte at a time\n"
     "      --half-dead N     N more clients that send half a request and then nothing\n"
     "      --idle N          N more clients that connect and send nothing\n"
+    "      --herd N          N connections that are served once, kept alive, and then silent;\n"
+    "                        without -n and -s they are all, and held until a signal comes\n"
     "      --drip MS         pause of a slow client between bytes (default 100)\n"
     "      --json            the result as one JSON object\n"
     "  -h, --help            this text\n"
@@ -72,6 +75,7 @@ static const struct option long_options[] = {
     {"slow", required_argument, NULL, OPTION_SLOW},
     {"half-dead", required_argument, NULL, OPTION_HALF_DEAD},
     {"idle", required_argument, NULL, OPTION_IDLE},
+    {"herd", required_argument, NULL, OPTION_HERD},
     {"drip", required_argument, NULL, OPTION_DRIP},
     {"head", no_argument, NULL, OPTION_HEAD},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -96,6 +100,7 @@ static const struct number_option number_options[] = {
     {OPTION_SLOW, "--slow", offsetof(struct options, slow), 0, 1e6, 1},
     {OPTION_HALF_DEAD, "--half-dead", offsetof(struct options, half_dead), 0, 1e6, 1},
     {OPTION_IDLE, "--idle", offsetof(struct options, idle), 0, 1e6, 1},
+    {OPTION_HERD, "--herd", offsetof(struct options, herd), 0, 1e6, 1},
     {OPTION_DRIP, "--drip", offsetof(struct options, drip_ns), 1, 1e6, 1e6},
 };
 
@@ -205,10 +210,15 @@ static bool parse_option(struct options *o, int code, char *message, size_t mess
     return parse_other(o, code, message, message_size);
 }
 
+bool options_hold_only(const struct options *o)
+{
+    return o->herd && !o->requests && !o->seconds_ns && !o->slow && !o->half_dead && !o->idle;
+}
+
 /* What no single option can know. */
 static const char *check_together(const struct options *o)
 {
-    if (!o->requests && !o->seconds_ns)
+    if (!o->requests && !o->seconds_ns && !options_hold_only(o))
         return "say when to end: -n N, -s SECONDS or both";
     if (!o->url_file && !*o->urls)
         return "no URL given";

@@ -26,6 +26,7 @@ struct options {
     uint64_t slow;
     uint64_t half_dead;
     uint64_t idle;
+    uint64_t herd;
     uint64_t drip_ns;
     const char *samples_path; /* NULL: none */
     const char *url_file;     /* NULL: none */
@@ -36,6 +37,9 @@ struct options {
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_BAD };
+
+/* Without an end the herd is all that is wanted: it is held until a signal comes. */
+bool options_hold_only(const struct options *options);
 
 /*
  * On OPTIONS_BAD `message` holds one line, or is empty if getopt has already written its own to

@@ -60,4 +60,5 @@ void outcome_end(struct engine *e)
     o->cpu_system_ns = s->measuring ? system - o->cpu_system_ns : 0;
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
         e->crowd.reports[kind].held = crowd_connected(&e->crowd, kind);
+    herd_finish(&e->herd);
 }

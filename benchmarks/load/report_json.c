@@ -41,6 +41,7 @@ static void put_parameters(struct json *j, const struct engine *e)
     json_unsigned(j, "slow", o->slow);
     json_unsigned(j, "half_dead", o->half_dead);
     json_unsigned(j, "idle", o->idle);
+    json_unsigned(j, "herd", o->herd);
     json_number(j, "drip_ms", (double)o->drip_ns / 1e6);
     json_bool(j, "samples", o->samples_path != NULL);
     json_close(j, '}');
@@ -216,15 +217,10 @@ static void put_requests(struct json *j, const struct engine *e, const struct su
     json_number(j, "bytes_per_s", s->bytes_per_s);
 }
 
-void report_json(const struct engine *e, FILE *out)
+static void put_fetches(struct json *j, const struct engine *e)
 {
     struct summary s = summarize(e);
-    struct json json = {.out = out};
-    struct json *j = &json;
 
-    json_open(j, NULL, '{');
-    json_unsigned(j, "schema", SCHEMA_VERSION);
-    put_parameters(j, e);
     put_requests(j, e, &s);
     put_times(j, "connect", &e->measured->connect);
     put_times(j, "first_byte", &e->measured->first_byte);
@@ -238,6 +234,19 @@ void report_json(const struct engine *e, FILE *out)
     put_warm_up(j, e);
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
         put_crowd(j, summary_crowd_name(kind), &e->crowd.reports[kind]);
+}
+
+void report_json(const struct engine *e, FILE *out)
+{
+    struct json json = {.out = out};
+    struct json *j = &json;
+
+    json_open(j, NULL, '{');
+    json_unsigned(j, "schema", SCHEMA_VERSION);
+    put_parameters(j, e);
+    if (!options_hold_only(e->options))
+        put_fetches(j, e);
+    put_crowd(j, "herd", &e->herd.report);
     json_close(j, '}');
     putc('\n', out);
 }

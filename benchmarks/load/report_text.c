@@ -114,6 +114,10 @@ void report_text(const struct engine *e, FILE *out)
     struct summary s = summarize(e);
     const struct tally *w = e->warm_up;
 
+    if (options_hold_only(e->options)) {
+        put_crowd(out, "herd", &e->herd.report);
+        return;
+    }
     if (e->outcome.signal)
         fputs("interrupted: the figures cover only what was done\n", out);
     put_http_load(out, e, &s);
@@ -127,5 +131,6 @@ void report_text(const struct engine *e, FILE *out)
             (double)e->outcome.warm_up_ns / 1e9, w->finished, w->finished - w->errors[FETCH_GOOD]);
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
         put_crowd(out, summary_crowd_name(kind), &e->crowd.reports[kind]);
+    put_crowd(out, "herd", &e->herd.report);
     fprintf(out, "seed: %" PRIu64 "\n", e->options->seed);
 }

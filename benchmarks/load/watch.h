@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* First member of everything that is watched: epoll's cookie points to it. */
-enum watch_role { WATCH_SIGNAL, WATCH_CLIENT, WATCH_CROWD };
+enum watch_role { WATCH_SIGNAL, WATCH_CLIENT, WATCH_CROWD, WATCH_HERD };
 
 /*
  * Makes epoll report `wanted` for `fd` with `owner` as the cookie. *current is what it reports

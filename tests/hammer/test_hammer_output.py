@@ -45,6 +45,7 @@ KEYS = {
     "slow",
     "half_dead",
     "idle",
+    "herd",
 }
 TIMES = {"count", "min", "max", "mean", "median", "p90", "p99", "p999", "histogram"}
 COLUMNS = [

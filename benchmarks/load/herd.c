@@ -1,0 +1,219 @@
+/* The processes of the herd, seen from hammer; see herd.h. */
+#include "herd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "herder.h"
+
+enum {
+    MOST_EACH = 10000,        /* connections of a process, if it may have so many descriptors */
+    WINDOW = 128,             /* on their way at once, of all: fits into any listen backlog */
+    OTHER_DESCRIPTORS = 16,   /* of a process: standard streams, what it inherits, one to spare */
+    FIRST_SOURCE = 0x7f010001 /* 127.1.0.1 */
+};
+
+/* How many connections a process may hold: by its hard limit, which it makes its own. */
+static int most_each(uint64_t *most)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return -1;
+    if (limit.rlim_max <= OTHER_DESCRIPTORS) {
+        errno = EMFILE;
+        return -1;
+    }
+    *most = limit.rlim_max - OTHER_DESCRIPTORS;
+    if (*most > MOST_EACH)
+        *most = MOST_EACH;
+    return 0;
+}
+
+/* In the new process. Ctrl-C is for hammer, which then asks this process for its report. */
+_Noreturn static void be_herder(const struct herd *herd, const struct herder_task *task)
+{
+    struct rlimit limit;
+
+    for (size_t i = 0; i < herd->count; i++)
+        if (herd->processes[i].fd >= 0)
+            close(herd->processes[i].fd);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        _exit(EXIT_FAILURE);
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        _exit(EXIT_FAILURE);
+    herder_run(task);
+}
+
+static int start_process(struct herd *herd, struct herd_process *p, struct herder_task *task)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    p->fd = pair[0];
+    task->control = pair[1];
+    p->pid = fork();
+    if (p->pid == 0)
+        be_herder(herd, task);
+    int error = errno;
+    close(pair[1]);
+    errno = error;
+    if (p->pid > 0)
+        return 0;
+    close(p->fd);
+    p->fd = -1;
+    errno = error;
+    return -1;
+}
+
+int herd_start(struct herd *herd, const struct options *o, const struct url_list *urls)
+{
+    uint64_t most;
+
+    herd->report.wanted = o->herd;
+    if (o->herd == 0)
+        return 0;
+    if (most_each(&most) < 0)
+        return -1;
+    herd->count = (o->herd + most - 1) / most;
+    herd->processes = calloc(herd->count, sizeof *herd->processes);
+    if (!herd->processes) {
+        herd->count = 0;
+        return -1;
+    }
+    for (size_t i = 0; i < herd->count; i++)
+        herd->processes[i] = (struct herd_process){.role = WATCH_HERD, .fd = -1};
+    for (size_t i = 0; i < herd->count; i++) {
+        uint64_t first = o->herd * i / herd->count;
+        struct herder_task task = {.options = o,
+                                   .urls = urls,
+                                   .first = first,
+                                   .count = o->herd * (i + 1) / herd->count - first,
+                                   .window = WINDOW / herd->count + 1,
+                                   .own_host = FIRST_SOURCE + (uint32_t)i};
+        if (start_process(herd, &herd->processes[i], &task) < 0)
+            return -1;
+        herd->unsettled++;
+    }
+    return 0;
+}
+
+int herd_watch(struct herd *herd, int epoll_fd)
+{
+    for (size_t i = 0; i < herd->count; i++) {
+        struct herd_process *p = &herd->processes[i];
+        uint32_t watched = 0;
+        if (watch(epoll_fd, p->fd, p, &watched, EPOLLIN | EPOLLONESHOT) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What the process tells next; false at its end. */
+static bool listen_to(struct herd_process *p)
+{
+    ssize_t n;
+    do
+        n = recv(p->fd, &p->news, sizeof p->news, 0);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof p->news;
+}
+
+static uint64_t failures(const struct crowd_report *r)
+{
+    return r->refused + r->timed_out + r->answered + r->dropped;
+}
+
+void herd_on_event(struct herd *herd, struct herd_process *p)
+{
+    if (!listen_to(p) || failures(&p->news.report) > 0)
+        herd->failed = true;
+    else
+        herd->report.established += p->news.report.served;
+    herd->unsettled--;
+}
+
+bool herd_is_settled(const struct herd *herd)
+{
+    return herd->failed || herd->unsettled == 0;
+}
+
+static void add_up(struct crowd_report *sum, const struct crowd_report *r)
+{
+    sum->refused += r->refused;
+    sum->timed_out += r->timed_out;
+    sum->served += r->served;
+    sum->answered += r->answered;
+    sum->dropped += r->dropped;
+    sum->held += r->held;
+}
+
+/* One line that says why the herd is not, or no more, what was wanted. */
+static void describe(struct herd *herd, int error)
+{
+    const struct crowd_report *r = &herd->report;
+    const char *what = "was closed by the server before it had a reply";
+
+    if (herd->died > 0) {
+        snprintf(herd->problem, sizeof herd->problem, "herd: %zu of its processes died",
+                 herd->died);
+        return;
+    }
+    if (!herd->failed)
+        return;
+    if (r->refused > 0)
+        what = "could not be opened";
+    else if (r->timed_out > 0)
+        what = "had no reply in time";
+    else if (r->answered > 0)
+        what = "had a reply that is not 2xx with keep-alive";
+    snprintf(herd->problem, sizeof herd->problem,
+             "herd: %" PRIu64 " of %" PRIu64 " connections, the next %s%s%s", r->served, r->wanted,
+             what, error ? ": " : "", error ? strerror(error) : "");
+}
+
+void herd_finish(struct herd *herd)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < herd->count; i++)
+        if (herd->processes[i].fd >= 0)
+            shutdown(herd->processes[i].fd, SHUT_WR);
+    for (size_t i = 0; i < herd->count; i++) {
+        struct herd_process *p = &herd->processes[i];
+        if (p->fd < 0)
+            continue;
+        while (listen_to(p))
+            continue;
+        herd->died += !p->news.last;
+        error = error ? error : p->news.error;
+        add_up(&herd->report, &p->news.report);
+        close(p->fd);
+        p->fd = -1;
+        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    if (!*herd->problem)
+        describe(herd, error);
+}
+
+void herd_free(struct herd *herd)
+{
+    herd_finish(herd);
+    free(herd->processes);
+    herd->processes = NULL;
+    herd->count = 0;
+}
