@@ -52,6 +52,7 @@ def _check_placeholders(experiment: Experiment, shown: str) -> None:
         shared += phase.args
     for variant in experiment.variants:
         texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, *shared]
+        texts.append(variant.holds)
         if tool := experiment.tools.get(variant.load):
             texts += [*tool.args, *tool.warmup]
         wanted = [name for text in texts for name in PLACEHOLDER.findall(text)]

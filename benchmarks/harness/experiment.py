@@ -34,7 +34,7 @@ KINDS = ("micro", "load", "trace")
 BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
 PINS = ("one", "apart", "none")
 REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count", "jain")
-RESOURCES = ("processes", "descriptors", "memory", "mappings")
+RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings")
 OPERATIONS = {"ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1}
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -157,6 +157,7 @@ def _variant(table: Table, kind: str) -> Variant:
         server=table.text("server", ""),
         peer=table.text("peer", ""),
         args=table.texts("args"),
+        holds=table.text("holds", ""),
         prefix=table.texts("prefix"),
         load=table.choice("load", (*LOAD_TOOLS, NO_LOAD), "hammer"),
         load_args=table.texts("load_args"),
@@ -172,6 +173,8 @@ def _variant(table: Table, kind: str) -> Variant:
         raise table.error('"command" is missing')
     if kind == "load" and bool(variant.server) == bool(variant.peer):
         raise table.error('one of "server" and "peer" is needed')
+    if variant.holds and (kind != "load" or variant.peer):
+        raise table.error('"holds" goes with "server" and kind = "load"')
     if kind == "trace" and not variant.server:
         raise table.error('"server" is missing')
     if kind != "micro" and variant.command:

@@ -1,5 +1,5 @@
-"""How much an experiment may take of processes, descriptors, memory (in MiB) and mappings: well
-below what the user may have.
+"""How much an experiment may take of processes, descriptors, connections, memory (in MiB) and
+mappings: well below what the user may have.
 
 On a shared host nobody else must notice, so a quarter of what is free now is the most. What belongs
 to one process alone, its descriptors and its mappings, it may use nearly all.
@@ -13,6 +13,7 @@ from pathlib import Path
 SHARE = 4
 RESERVE_DESCRIPTORS = 64
 RESERVE_MAPPINGS = 1000  # of the program itself; the sanitizers have hundreds
+KIB_PER_CONNECTION = 12  # of the kernel, for both ends of an idle one: here it takes 9
 KIB_PER_MIB = 1 << 10
 BYTES_PER_MIB = 1 << 20
 
@@ -115,6 +116,15 @@ def memory_caps(
                 yield Cap(free // BYTES_PER_MIB // SHARE, why)
 
 
+def connection_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
+    """Idle connections with both ends here, in any number of processes."""
+    for cap in memory_caps(proc):
+        yield Cap(cap.most * KIB_PER_MIB // KIB_PER_CONNECTION, cap.why)
+    most = _number(proc / "sys" / "fs" / "file-max")
+    if most is not None:
+        yield Cap(most // SHARE // 2, f"fs.file-max {most}")
+
+
 def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
     most = _number(proc / "sys" / "vm" / "max_map_count")
     if most is not None:
@@ -124,6 +134,7 @@ def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
 RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
     "processes": lambda: process_caps(),
     "descriptors": lambda: descriptor_caps(),
+    "connections": lambda: connection_caps(),
     "memory": lambda: memory_caps(),
     "mappings": lambda: mapping_caps(),
 }

@@ -9,10 +9,10 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from harness import docroot, namespace, peers, processes, programs, tools
+from harness import docroot, limits, namespace, peers, processes, programs, tools
 from harness.context import (
     EXIT_UNSUPPORTED,
     Context,
@@ -43,6 +43,9 @@ class Scene:
     values: Params
     scratch: Path
     stop_signal: signal.Signals = signal.SIGTERM
+    servers: list[Process] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
+    kernel: dict[str, float] = field(default_factory=dict)  # before the server started
     requests: float = 0.0
     load_cpu_s: float = 0.0
     load_s: float = 0.0
@@ -77,25 +80,42 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
             if not helper.after_server:
                 stack.enter_context(_helper(scene, helper))
         _docroot(scene)
-        kernel = kernel_memory()
-        server = stack.enter_context(_server(scene))
+        scene.kernel = kernel_memory()
+        for _ in range(_instances(scene)):
+            scene.servers.append(stack.enter_context(_server(scene)))
+        _publish(scene)
         with contextlib.ExitStack() as beside:
             for helper in scene.experiment.helpers:
                 if helper.after_server and not helper.phases:
                     beside.enter_context(_helper(scene, helper))
             _load(scene)
-            memory = {**memory_of(server.pid), **account_of(server.pid)}
-            now = kernel_memory()
-        scalars = scene.repetition.scalars
-        scalars.update({f"kernel_{name}": now[name] - kernel[name] for name in now})
-        scalars.update({f"server_{name}": value for name, value in memory.items()})
-        usage = processes.stop(server, scene.stop_signal)
-        wall_s = server.wall_s
+            _note_memory(scene, "")
+        usages = [processes.stop(server, scene.stop_signal) for server in scene.servers]
         # Our servers end with 0; a peer may let the signal end it.
         fine = (0, -scene.stop_signal) if scene.variant.peer else (0,)
-        if server.status not in fine:
-            raise RepetitionError(server.describe_end())
-    return usage, wall_s
+        for server in scene.servers:
+            if server.status not in fine:
+                raise RepetitionError(server.describe_end())
+    together = Usage(*(sum(column) for column in zip(*map(astuple, usages), strict=True)))
+    return together, scene.servers[0].wall_s
+
+
+def _instances(scene: Scene) -> int:
+    """One server, or as many as the connections need that one process may not have."""
+    wanted = int(expand_all((scene.variant.holds or "1",), scene.values)[0])
+    return -(-wanted // limits.smallest(["descriptors"]).most)
+
+
+def _note_memory(scene: Scene, prefix: str) -> None:
+    scalars = scene.repetition.scalars
+    for server in scene.servers:
+        for name, value in memory_of(server.pid).items():
+            key = f"{prefix}server_{name}"
+            scalars[key] = scalars.get(key, 0.0) + value
+    for name, value in account_of(scene.servers[0].pid).items():
+        scalars[f"{prefix}server_{name}"] = value
+    for name, value in kernel_memory().items():
+        scalars[f"{prefix}kernel_{name}"] = value - scene.kernel[name]
 
 
 def _docroot(scene: Scene) -> None:
@@ -112,12 +132,14 @@ def _docroot(scene: Scene) -> None:
 
 @contextlib.contextmanager
 def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
-    """Ready when it has printed a line."""
+    """Ready when it has printed a line. Ended by a signal or with 0, or it has failed."""
     words = expand_all(helper.command, scene.values)
     with running(helper.name, words, scene.context.placement.load, pipe=True) as process:
-        processes.read_line(process)
+        processes.read_line(process, scene.context.timeout)
         yield process
         processes.stop(process)
+        if process.status and process.status > 0:
+            raise RepetitionError(process.describe_end())
 
 
 @contextlib.contextmanager
@@ -140,9 +162,9 @@ def _server(scene: Scene) -> Iterator[Process]:
     with running(name, words, scene.context.placement.measured, pipe=peer is None) as process:
         if peer:
             peers.await_connection(process, ADDRESS, int(values["port"]))
+            scene.ports.append(int(values["port"]))
         else:
-            values["port"] = _listening_port(process)
-        _publish(scene)
+            scene.ports.append(_listening_port(process))
         yield process
 
 
@@ -160,12 +182,14 @@ def _listening_port(process: Process) -> int:
 
 
 def _publish(scene: Scene) -> None:
-    """{url} and {urls}, now that the port is known."""
-    url = f"http://{ADDRESS}:{scene.values['port']}"
-    scene.values["url"] = url
+    """{port}, {url} and {urls}, now that the ports are known."""
+    urls = [f"http://{ADDRESS}:{port}" for port in scene.ports]
+    scene.values["port"] = scene.ports[0]
+    scene.values["url"] = urls[0]
     path = scene.scratch / "urls"
     names = docroot.names(scene.experiment.docroot)
-    path.write_text("".join(f"{url}/{name}\n" for name in names), encoding="utf-8")
+    text = "".join(f"{url}/{name}\n" for name in names for url in urls)
+    path.write_text(text, encoding="utf-8")
     scene.values["urls"] = str(path)
 
 
@@ -187,6 +211,7 @@ def _load(scene: Scene) -> None:
                 stack.enter_context(_helper(scene, helper))
             args = (*tool.args, *phase.args, *scene.variant.load_args)
             _run_tool(scene, args, f"{phase.name}.", keep=True)
+            _note_memory(scene, f"{phase.name}.")
     elapsed = cpu_time(scene.context.placement.measured).since(before)
     scene.repetition.scalars["softirq_s"] = elapsed.softirq
     scene.repetition.scalars["server_core_busy_s"] = elapsed.busy

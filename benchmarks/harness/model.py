@@ -50,6 +50,7 @@ class Variant:
     server: str = ""
     peer: str = ""
     args: tuple[str, ...] = ()
+    holds: str = ""  # connections; more servers are started if one may not have so many
     prefix: tuple[str, ...] = ()
     load: str = "hammer"
     load_args: tuple[str, ...] = ()

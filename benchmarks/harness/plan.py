@@ -99,7 +99,9 @@ def plan_hash(
     whole = asdict(experiment)
     measuring: dict[str, Any] = {key: whole[key] for key in MEASURING}
     measuring["variants"] = [
-        {key: variant[key] for key in MEASURING_VARIANT} for variant in whole["variants"]
+        {key: variant[key] for key in MEASURING_VARIANT}
+        | ({"holds": variant["holds"]} if variant["holds"] else {})
+        for variant in whole["variants"]
     ]
     settings = asdict(profile)
     measuring["profile"] = {key: settings[key] for key in ("name", "rounds", "values", "sweep")}

@@ -77,7 +77,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      'number "gain": exactly one of ratio, difference, percent, inverse, value is needed'),
     (
         {"caps": {"n": "time"}},
-        '"caps": "n" must be among processes, descriptors, memory, mappings',
+        '"caps": "n" must be among processes, descriptors, connections, memory, mappings',
     ),
     ({"caps": {"size": "processes"}}, '"caps": no value or sweep is called "size"'),
     ({"docroot": {"files": {"../x": 1}}}, '"docroot": "files": "../x" must lie below the docroot'),

@@ -335,6 +335,78 @@ def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> Non
     assert tree.processes("helper") == []
 
 
+GROWING = """\
+held = []
+def grow(request):
+    held.append(bytearray(8 << 20))
+"""
+
+
+def test_memory_is_noted_at_the_end_of_each_phase(tree: Tree) -> None:
+    """The server keeps 8 MiB for each request, and each phase has one."""
+    make(tree, extra='[[phase]]\nname = "before"\n[[phase]]\nname = "during"\n')
+    server = SERVER.replace("client.recv(1000)", "grow(client.recv(1000))")
+    tree.program("fake-server", server.format(before=GROWING))
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    scalars = tree.of_type("repetition")[0]["scalars"]
+    more = scalars["during.server_pss_kib"] - scalars["before.server_pss_kib"]
+    assert more == pytest.approx(8 << 10, rel=0.2)
+    assert scalars["server_pss_kib"] == pytest.approx(scalars["during.server_pss_kib"], rel=0.2)
+    assert "before.kernel_slab_kib" in scalars
+
+
+def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None:
+    make(tree, extra=HELPERS)
+    tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
+    done = bench(tree)
+    assert done.returncode == 1
+    assert tree.of_type("failure")[0]["error"] == "attack ended with status 1: one is gone"
+
+
+LISTING = """
+with open("urls", "a") as file:
+    file.write(open(sys.argv[1]).read() + "\\n")
+"""
+
+
+@pytest.mark.parametrize(("connections", "servers"), [(1, 1), (936, 1), (937, 2)])
+def test_servers_share_the_connections_one_may_not_hold(
+    tree: Tree, connections: int, servers: int
+) -> None:
+    """Of 1000 descriptors 64 are for other things."""
+    make(tree, variant='server = "fake-server"\nholds = "{connections}"')
+    path = tree.experiments / "sample.toml"
+    text = path.read_text(encoding="utf-8").replace("[1, 4]", f"[{connections}]")
+    path.write_text(text.replace('["-c",', '["{urls}", "-c",'), encoding="utf-8")
+    tree.program("hammer", HAMMER.format(extra=LISTING, failed=0, little=1.0))
+    script = f"ulimit -n 1000 && {sys.executable} -m harness bench --profile smoke"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=tree.root,
+        env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    scalars = tree.of_type("repetition")[0]["scalars"]
+    assert scalars["server_processes"] == servers
+    assert scalars["server_cpu_s"] >= 0.05 * servers, "of all of them"
+    urls = (tree.root / "urls").read_text(encoding="utf-8").split()
+    assert len(set(urls)) == 4 * servers
+    assert [url.rpartition("/")[2] for url in urls[:servers]] == ["a.html"] * servers
+    assert tree.processes("fake-server") == []
+
+
+def test_a_peer_holds_no_shares(tree: Tree) -> None:
+    make(tree, variant='peer = "peer"\nholds = "{connections}"')
+    done = bench(tree)
+    assert done.returncode == 2
+    assert done.stderr.endswith('variant "server": "holds" goes with "server" and kind = "load"\n')
+
+
 def test_other_load_tools_fill_the_same_scalars(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

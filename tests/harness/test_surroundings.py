@@ -77,6 +77,16 @@ def test_memory_of_the_cgroup_counts_and_idle_file_pages_do_not(
     assert list(found) == [limits.Cap(100, f"{limit} 1000 MiB of our cgroup")]
 
 
+def test_connections_take_memory_and_files_at_both_ends(tmp_path: Path) -> None:
+    root = proc(tmp_path, "")
+    (root / "meminfo").write_text(f"MemAvailable: {480 << 10} kB\n")
+    (root / "sys" / "fs").mkdir()
+    (root / "sys" / "fs" / "file-max").write_text("80000\n")
+    caps = list(limits.connection_caps(root))
+    assert caps[0] == limits.Cap(10240, "480 MiB available"), "a quarter, at 12 KiB each"
+    assert caps[-1] == limits.Cap(10000, "fs.file-max 80000")
+
+
 def test_mappings_are_those_of_one_process(tmp_path: Path) -> None:
     assert list(limits.mapping_caps(tmp_path)) == []
     (tmp_path / "sys" / "vm").mkdir(parents=True)
