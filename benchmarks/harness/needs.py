@@ -124,6 +124,17 @@ def root() -> Answer:
     return Answer(False, "needs root", "run it as root")
 
 
+def processes() -> Answer:
+    """A thousand are no more than the quarter that an experiment may take."""
+    from harness.limits import smallest
+
+    cap = smallest(["processes"])
+    if cap.most >= 1000:
+        return Answer(True)
+    reason = f"an experiment may have only {cap.most} processes, a quarter of {cap.why}"
+    return Answer(False, reason, "ulimit -u, or pids.max")
+
+
 def many() -> Answer:
     """Consent to more processes than others on the machine would fail to notice."""
     if os.environ.get("MANY") == "1":
@@ -143,6 +154,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "namespace": namespace,
     "two-cores": two_cores,
     "root": root,
+    "processes": processes,
     "many": many,
 }
 # A build variant needs this to exist.
