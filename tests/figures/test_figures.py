@@ -113,6 +113,25 @@ def write_server_memory(data: Path) -> None:
     write_meta(data / "server-memory", titles)
 
 
+def write_request_latency(data: Path) -> None:
+    titles = {"07-poll": "07-poll", "09-epoll": "09-epoll"}
+    for place, name in enumerate(titles):
+        write_series(
+            data / "request-latency", name, {"connect_us": 30.0, "request_us": 60.0**place}
+        )
+    write_meta(data / "request-latency", titles)
+
+
+def write_idle_herd(data: Path) -> None:
+    levels = {
+        f"{when}_{what}": 100.0 * place
+        for place, when in enumerate(("before", "during", "after"), start=1)
+        for what in ("us", "p99_us", "pss_kib", "slab_kib")
+    }
+    write_series(data / "idle-herd", "09-epoll", levels)
+    write_meta(data / "idle-herd", {"09-epoll": "09-epoll"})
+
+
 def write_prefork_herd(data: Path) -> None:
     titles = {"accept": "accept", "poll": "poll, accept"}
     for place, name in enumerate(titles):
@@ -276,6 +295,8 @@ def data(tmp_path: Path) -> Path:
     write_prefork_herd(folder)
     write_server_memory(folder)
     write_pool_queueing(folder)
+    write_request_latency(folder)
+    write_idle_herd(folder)
     write_slow_client(folder)
     write_crosscheck(folder)
     write_timeline(folder)
