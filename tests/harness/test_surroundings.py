@@ -239,6 +239,15 @@ def test_many_processes_need_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     assert needs.many().ok
 
 
+@pytest.mark.parametrize(("most", "ok"), [(999, False), (1000, True)])
+def test_a_thousand_processes_may_be_needed(
+    monkeypatch: pytest.MonkeyPatch, most: int, ok: bool
+) -> None:
+    monkeypatch.setattr(limits, "process_caps", lambda: [limits.Cap(most, "ulimit -u")])
+    assert needs.processes().ok == ok
+    assert ("999 processes, a quarter of ulimit -u" in needs.processes().reason) != ok
+
+
 # ---- progress -----------------------------------------------------------------------------------
 
 
