@@ -44,9 +44,9 @@ static void print_listening(int fd, const struct options *o)
     if (getsockname(fd, &a.any, &len) < 0)
         die_errno("getsockname");
     bool v6 = a.any.sa_family == AF_INET6;
-    printf("%s: listening on http://%s%s%s:%d/\n", program_name, v6 ? "[" : "", o->addr,
-           v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
-    if (fflush(stdout) != 0)
+    int n = printf("%s: listening on http://%s%s%s:%d/\n", program_name, v6 ? "[" : "", o->addr,
+                   v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
+    if (n < 0 || fflush(stdout) != 0) /* musl writes in the one, glibc in the other */
         die_errno("write to stdout");
 }
 
