@@ -124,8 +124,8 @@ static void event_loop(int listen_fd, const struct options *o)
         for (int fd = 0; nready > 0 && fd <= highest; fd++)
             if (who[fd] != NULL && (FD_ISSET(fd, &readable) || FD_ISSET(fd, &writable)))
                 handle(who[fd]);
-        for (; turns > 0; turns--)
-            handle(clients_next_again());
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            handle(c);
         if (stopping)
             clients_stop();
         if (guests && clients_may_come())

@@ -134,8 +134,8 @@ static void event_loop(int listen_fd, const struct options *o)
         for (int i = 1, n = used; nready > 0 && i < n; i++)
             if (fds[i].revents != 0)
                 handle(who[i]);
-        for (; turns > 0; turns--)
-            handle(clients_next_again());
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            handle(c);
         if (stopping)
             clients_stop();
         if (guests && clients_may_come())

@@ -173,8 +173,8 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             guests = true;
         else if (signum == READY && info.si_fd < room && who[info.si_fd] != NULL)
             handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
-        for (; turns > 0; turns--)
-            handle(clients_next_again());
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            handle(c);
         if (stopping)
             clients_stop();
         if (guests && clients_may_come())

@@ -113,8 +113,8 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 guests = true;
         }
-        for (; turns > 0; turns--)
-            handle(clients_next_again());
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            handle(c);
         if (stopping)
             clients_stop();
         if (guests && clients_may_come())
