@@ -120,7 +120,8 @@ def main() -> int:
         if not path.parent.name.endswith("-inetd"):
             numbered.setdefault(path.parent.name, path)
     servers = list(numbered.values())
-    files = sorted([*CODE.rglob("*.[ch]"), *Path("benchmarks").rglob("*.[ch]")])
+    tops = (CODE, Path("benchmarks"), Path("labs"))
+    files = sorted(path for top in tops for path in top.rglob("*.[ch]"))
     folders = sorted(CODE.glob("[0-9][0-9]*-*"))
     faults = [
         *check_servers(servers),

@@ -203,7 +203,7 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             warnings = box.build(how.tools)
         except NotBuilt as error:
             return Verdict(lab, _not_tried(lab.tests, "There is no program."), str(error), False)
-        box.keep_program(how.logs)
+        box.keep_programs(how.logs)
         judge = Judge(box, how.logs, how.patience)
         results: dict[str, Result] = {}
         for test in lab.tests:

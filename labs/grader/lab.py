@@ -52,7 +52,7 @@ class Lab:
     title: str
     kind: str
     minutes: int
-    files: tuple[str, ...]  #: what is handed in, each in place of code/NN-slug/FILE
+    files: tuple[str, ...]  #: what is handed in: for each there is a source()
     replacements: dict[str, dict[str, str]]  #: file -> solution -> what the starter has instead
     limits: Limits
     tests: tuple[Test, ...]
@@ -74,8 +74,15 @@ class Lab:
         tests = [replace(test, needs=need) for test, need in zip(chosen, needs, strict=True)]
         return replace(self, tests=tuple(tests))
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Files that are programs of their own, beside the server."""
+        return tuple(name for name in self.files if self.source(name).parent == self.folder)
+
     def source(self, name: str) -> Path:
-        return self.folder.parent.parent / "code" / self.slug / name
+        """The real file: one of the server, or a program in the lab's folder."""
+        own = self.folder / name
+        return own if own.exists() else self.folder.parent.parent / "code" / self.slug / name
 
 
 def slugs(tree: Path = TREE) -> list[str]:

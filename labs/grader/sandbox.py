@@ -104,8 +104,8 @@ class Sandbox:
         (self.root / "hand-in" / name).write_bytes(data)
 
     def build(self, tools: Toolchain) -> str:
-        """Makes the server; returns the compiler's warnings. The headers of code/ come along, its
-        programs do not: what is handed in shall be what is judged."""
+        """Makes the server, and the lab's programs; returns the compiler's warnings. The headers of
+        code/ come along, its programs do not: what is handed in shall be what is judged."""
         code = self.root / "code"
         shutil.copytree(TREE / "code", code, ignore=shutil.ignore_patterns("*.c", "*.py", "*.o"))
         real = Path("code") / self.lab.slug
@@ -116,19 +116,28 @@ class Sandbox:
                 objects.append(f"real/{number}.o")
                 shutil.copyfile(TREE / path, self.root / objects[-1])
                 (self.root / objects[-1]).chmod(0o644)
-        sources = [f"hand-in/{name}" for name in self.lab.files if name.endswith(".c")]
-        program = f"real/{self.lab.slug}"
-        text = self._compile([*tools.compiler, *tools.flags, "-o", program, *sources, *objects])
-        script = self.root / "bin" / self.lab.slug
-        script.write_text(self.confinement.script(self.root / program))
-        script.chmod(0o755)
+        text = ""
+        for program, sources in self._sources().items():
+            command = [*tools.compiler, *tools.flags, "-o", f"real/{program}", *sources, *objects]
+            text += self._compile(command)
+            script = self.root / "bin" / program
+            script.write_text(self.confinement.script(self.root / "real" / program))
+            script.chmod(0o755)
         return text
 
-    def keep_program(self, folder: Path) -> None:
-        """A copy to try by hand. Whoever runs the last one goes on running it."""
-        part = folder / f"{self.lab.slug}.{os.getpid()}"
-        shutil.copy(self.root / "real" / self.lab.slug, part)
-        part.replace(folder / self.lab.slug)
+    def _sources(self) -> dict[str, list[str]]:
+        """Program -> what it is made of, beside the real objects."""
+        programs = {Path(name).stem: [f"hand-in/{name}"] for name in self.lab.programs}
+        server = [name for name in self.lab.files if name not in self.lab.programs]
+        sources = [f"hand-in/{name}" for name in server if name.endswith(".c")]
+        return {self.lab.slug: sources, **programs}
+
+    def keep_programs(self, folder: Path) -> None:
+        """Copies to try by hand. Whoever runs the last one goes on running it."""
+        for program in self._sources():
+            part = folder / f"{program}.{os.getpid()}"
+            shutil.copy(self.root / "real" / program, part)
+            part.replace(folder / program)
 
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)

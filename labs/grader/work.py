@@ -43,13 +43,17 @@ def note(verdict: Verdict, folder: Path) -> None:
     progress.save(folder)
 
 
+def _in_tree(lab: Lab, name: str) -> str:
+    return str(lab.source(name).relative_to(lab.folder.parent.parent))
+
+
 def starters(lab: Lab) -> dict[str, str]:
     """File -> what a student begins with."""
     found = {}
     for name in lab.files:
         path = lab.source(name)
         replacements = lab.replacements.get(name, {})
-        where = f"code/{lab.slug}/{name}"
+        where = _in_tree(lab, name)
         found[name] = starter.cut(path.read_text(encoding="utf-8"), replacements, where)
     return found
 
@@ -66,9 +70,10 @@ def begin(lab: Lab, folder: Path) -> str:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     where = ", ".join(str(folder / name) for name in texts)
+    files = "your file  " if len(texts) == 1 else "your files "
     return (
         f"{lab.title} ({lab.points} points, about {lab.minutes} minutes)\n\n"
-        f"  your file   {where}\n"
+        f"  {files} {where}\n"
         f"  the task    labs/{lab.slug}/task.md\n"
         f"  then        make check CH={lab.slug}"
     )
@@ -118,7 +123,7 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
             mine = (folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise LabError(f"{folder / name}: {error.strerror}") from None
-        labels = str(folder / name), f"code/{lab.slug}/{name}"
+        labels = str(folder / name), _in_tree(lab, name)
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)
     return text.rstrip("\n") or "Your server is the real one, to the letter."

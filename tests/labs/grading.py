@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.lab import Lab
+
 TREE = Path(__file__).resolve().parents[2]
 #: far above what any grading takes; a grading that hangs is a failure of the test
 LIMIT_S = 900.0
@@ -32,9 +34,22 @@ class Place:
 
     def hand_in(self, text: str) -> Path:
         """A folder with this server.c."""
+        return self._hand_in({"server.c": text})
+
+    def hand_in_the_real(self, lab: Lab, old: str = "", new: str = "") -> Path:
+        """A folder with what the lab's authors would hand in; with `old`, which is there once, it
+        has a fault."""
+        texts = {name: lab.source(name).read_text(encoding="utf-8") for name in lab.files}
+        if old:
+            assert sum(text.count(old) for text in texts.values()) == 1
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        return self._hand_in(texts)
+
+    def _hand_in(self, texts: dict[str, str]) -> Path:
         folder = self.top / "hand-in"
         folder.mkdir()
-        (folder / "server.c").write_text(text)
+        for name, text in texts.items():
+            (folder / name).write_text(text)
         return folder
 
     def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -119,11 +119,12 @@ def test_a_hint_for_no_test_is_said(tree: Path) -> None:
 def test_the_starter_builds_without_a_warning_and_says_what_is_missing(
     slug: str, tmp_path: Path
 ) -> None:
-    for name, text in work.starters(labs.load(slug)).items():
+    lab = labs.load(slug)
+    for name, text in work.starters(lab).items():
         path = tmp_path / name
         path.write_text(text)
         assert "solution" not in text
-        assert "Missing" in text
+        assert "Missing" in text or lab.kind == "debug"
         include = ["-Icode", "-Icode/common", "-Icode/http", f"-Icode/{slug}"]
         flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
         command = ["cc", *flags, *include, "-c", "-o", str(tmp_path / "x.o"), str(path)]
