@@ -41,10 +41,8 @@ static bool tell_kernel(struct client *c, int op)
 
 static void watch(struct client *c)
 {
-    /* solution: watch */
     if (!edge && !tell_kernel(c, EPOLL_CTL_MOD))
         clients_end(c);
-    /* endsolution: watch */
 }
 
 static bool enter(struct client *c)
@@ -101,8 +99,9 @@ static void event_loop(int listen_fd, const struct options *o)
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        /* solution: loop */
+        /* solution: turns */
         int turns = clients_again(); /* whoever is served below has had a turn */
+        /* endsolution: turns */
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
@@ -113,8 +112,10 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 guests = true;
         }
+        /* solution: again */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
+        /* endsolution: again */
         if (stopping)
             clients_stop();
         if (guests && clients_may_come())
@@ -122,7 +123,6 @@ static void event_loop(int listen_fd, const struct options *o)
         clients_overdue();
         while ((c = clients_next_ended()) != NULL)
             clients_free(c);
-        /* endsolution: loop */
     }
 }
 /* endregion: loop */
