@@ -87,7 +87,7 @@ plot arrows using "ms":(when(kind_is("accept"), client_y(0) - half)): \
          (bottom(0)):(top(0)):(full(0)) with boxxyerror \
          fillstyle solid border linewidth 1 dashtype solid linecolor rgb variable notitle, \
      bars using (column("start_ms") + 4 / pixels):"y":(says(0)):(word_ink(0)) \
-         with labels left font ",13" textcolor rgb variable notitle, \
+         with labels left noenhanced font ",13" textcolor rgb variable notitle, \
      rows using (first):"y":"name" with labels right offset character -1, 0 notitle, \
      NaN with boxes fillstyle solid linecolor rgb 0x5c5c64 title "running", \
      NaN with boxes fillstyle solid linecolor rgb 0xd8d8dc title "waiting", \
