@@ -105,7 +105,6 @@ static void begin_client(int fd, const struct options *o)
         clients_refuse(c);
 }
 
-/* region: accept */
 /* Returns whether guests may be left. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
@@ -126,7 +125,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     return true;
     /* endsolution: accept */
 }
-/* endregion: accept */
 
 /* region: recover */
 /*
@@ -165,12 +163,14 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         int signum = sigtimedwait(signals, &info, patience < 0 ? NULL : &limit);
         if (signum < 0 && errno != EAGAIN && errno != EINTR)
             die_errno("sigtimedwait");
+        /* region: taken */
         if (signum == SIGTERM || signum == SIGINT)
             stop_begin();
         else if (signum == SIGIO)
             recover();
         else if (signum == READY && info.si_fd == listen_fd)
             guests = true;
+        /* endregion: taken */
         else if (signum == READY && info.si_fd < room && who[info.si_fd] != NULL)
             handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
