@@ -34,11 +34,13 @@ static struct kevent changes[EVENTS];
 static int nchanges;
 
 /* What could not be registered would never be told of. One that is closed is not worth a word. */
+/* region: refused */
 static void end_refused(const struct kevent *answer)
 {
     if (answer->data != 0 && answer->data != EBADF)
         clients_end(answer->udata);
 }
+/* endregion: refused */
 
 /* No room left: now, and without taking an event along. EV_RECEIPT gives each change an answer. */
 static void apply_changes(void)
@@ -100,7 +102,6 @@ static void begin_client(int fd, const struct options *o)
         clients_refuse(c);
 }
 
-/* region: accept */
 /* Returns whether guests may be left. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
@@ -121,7 +122,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     return true;
     /* endsolution: accept */
 }
-/* endregion: accept */
 
 /* region: loop */
 static void event_loop(int listen_fd, const struct options *o)

@@ -104,6 +104,7 @@ static int kq_make_room(struct kq *kq, int fd)
     return 0;
 }
 
+/* region: control */
 /* A disabled one is not taken out of epoll: only there it is known whether its number was
  * closed. */
 static int knote_control(struct kq *kq, enum side side, int fd, int operation)
@@ -120,6 +121,7 @@ static int knote_control(struct kq *kq, enum side side, int fd, int operation)
     }
     return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, operation, fd, &e) == 0 ? 0 : errno;
 }
+/* endregion: control */
 
 static int knote_add(struct kq *kq, enum side side, int fd, const struct kevent *change)
 {
@@ -360,12 +362,14 @@ static bool source_event(const struct slot *slot, int fd, struct kevent *out)
 static int knote_report(struct kq *kq, enum side side, const struct epoll_event *e,
                         struct kevent *out)
 {
+    /* region: stale */
     int fd = (int)(uint32_t)e->data.u64;
     struct slot *slot = &kq->slots[fd];
     struct knote *k = &slot->knote[side];
 
     if (k->generation != e->data.u64 >> 32 || !k->exists || k->disabled)
         return 0;
+    /* endregion: stale */
     EV_SET(out, fd, side == SIDE_READ ? EVFILT_READ : EVFILT_WRITE, k->flags, 0, 0, k->udata);
     if (slot->filter == 0)
         descriptor_event(slot, side, e->events, out);
