@@ -138,11 +138,12 @@ static void recover(void)
     if (signal(SIGIO, SIG_IGN) == SIG_ERR || signal(READY, SIG_IGN) == SIG_ERR ||
         signal(SIGIO, SIG_DFL) == SIG_ERR || signal(READY, SIG_DFL) == SIG_ERR)
         die_errno("signal");
-    int nready = poll(fds, (nfds_t)room, 0);
-    if (nready < 0 && errno != EINTR && errno != ENOMEM)
-        die_errno("poll");
-    for (int fd = 0; nready != 0 && fd < room; fd++)
-        if (who[fd] != NULL && (nready < 0 || fds[fd].revents != 0))
+    int used = room; /* poll() refuses more entries than there may be descriptors */
+    while (used > 0 && who[used - 1] == NULL)
+        used--;
+    int nready = poll(fds, (nfds_t)used, 0);
+    for (int fd = 0; fd < used; fd++)
+        if (who[fd] != NULL && (nready < 0 || fds[fd].revents != 0)) /* if it failed: ask all */
             handle(who[fd]);
     guests = true;
     /* endsolution: recover */

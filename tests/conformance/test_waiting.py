@@ -241,3 +241,21 @@ def test_a_queue_of_signals_that_overflows(start: Start, tmp_path: Path, queue: 
     )
     with_si = [line for line in trace.lines() if "SIGIO" in line or "SIGPOLL" in line]
     assert with_si, "the queue never overflowed"
+
+
+@contract("mechanism", "survives", "concurrency")
+@pytest.mark.servers("08-sigio")
+def test_an_overflow_near_the_limit_of_descriptors(start: Start) -> None:
+    """poll() refuses more entries than there may be descriptors, and tables grow by doubling."""
+    wrapper = ["/usr/bin/prlimit", "--sigpending=4", "--nofile=100"]
+    server = start(wrapper=wrapper, backlog=128)
+    clients = [server.connect() for _ in range(80)]
+    for c in clients:
+        c.send(ASK[:20])
+    assert wait_until(lambda: len(proc.sockets(server.pid)) == 81, server.patience.limit)
+    server.signal(signal.SIGSTOP)
+    for c in clients:
+        c.send(ASK[20:])
+    server.signal(signal.SIGCONT)
+    for c in clients:
+        assert c.read_reply().body == HELLO
