@@ -69,7 +69,6 @@ static void begin_client(int fd, const struct options *o)
         clients_refuse(c);
 }
 
-/* region: accept */
 /* Returns whether guests may be left. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
@@ -90,7 +89,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     return true;
     /* endsolution: accept */
 }
-/* endregion: accept */
 
 /* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
@@ -105,6 +103,7 @@ static void event_loop(int listen_fd, const struct options *o)
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
+        /* region: answers */
         for (int i = 0; i < nready; i++) {
             c = events[i].data.ptr;
             if (c != NULL)
@@ -112,6 +111,7 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 guests = true;
         }
+        /* endregion: answers */
         /* solution: again */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
