@@ -26,8 +26,8 @@ WAITING_CALLS = [
 # fmt: on
 MAKING_CALLS = ["clone", "clone3", "fork", "vfork"]
 OTHER_CALLS = ["close", "execve", "exit", "exit_group"]
-POLLING_CALLS = ["poll", "ppoll"]
-MORE = "}, ..."  # where strace leaves out the rest of an array
+# What strace prints behind the first of several descriptors: it leaves out the rest of a poll().
+MORE = {"poll": "}, ...", "ppoll": "}, ...", "select": "> ", "pselect6": "> "}
 MIN_WAIT_S = 0.0005
 
 # The name in our sources where the kernel has another one.
@@ -103,8 +103,8 @@ def peer(text: str, visits: Mapping[int, Visit]) -> str:
 
 
 def served_by(call: Call, visits: Mapping[int, Visit]) -> str:
-    """The client a call is for; a poll() on several descriptors is for nobody in particular."""
-    several = call.name in POLLING_CALLS and MORE in call.args
+    """The client a call is for; a wait for several descriptors is for nobody in particular."""
+    several = call.name in MORE and MORE[call.name] in call.args
     return "" if several else peer(call.args, visits)
 
 

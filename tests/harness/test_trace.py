@@ -231,6 +231,14 @@ def test_whom_a_poll_is_for(more: str, client: str) -> None:
     assert [(row[3], row[4]) for row in waits] == [("poll", client)]
 
 
+@pytest.mark.parametrize(("before", "client"), [("", "A"), ("3<TCP:[127.0.0.1:80]> ", "")])
+def test_whom_a_select_is_for(before: str, client: str) -> None:
+    """strace names all descriptors of a set, and the listening socket is mostly the first."""
+    text = f"1 100.0 pselect6(5, [{before}{TO_A}], [], NULL, NULL, NULL) = 1 (in [4]) <0.010000>\n"
+    waits = [row for row in rows_of(text) if row[2] == "waiting" and row[0] == "task"]
+    assert [(row[3], row[4]) for row in waits] == [("select", client)]
+
+
 def test_one_task_that_turns_from_client_to_client() -> None:
     """What an event loop does: served in one go, told apart all the same."""
     text = (
