@@ -88,6 +88,7 @@ bool clients_handle(struct client *c)
 
     if (c->list != NOWHERE)
         return false;
+    /* region: one-turn */
     enum want want = conn_handle(&c->conn);
     if (c->conn.deadline != deadline) {
         leave_queue(c);
@@ -97,6 +98,7 @@ bool clients_handle(struct client *c)
         move_to(c, want == WANT_AGAIN ? AGAIN : ENDED);
     else
         c->want = want;
+    /* endregion: one-turn */
     return c->want != before;
 }
 /* endregion: handle */
