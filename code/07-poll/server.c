@@ -94,7 +94,6 @@ static void begin_client(int fd, const struct options *o)
         clients_refuse(c);
 }
 
-/* region: accept */
 /* Returns whether guests may be left. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
@@ -115,7 +114,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     return true;
     /* endsolution: accept */
 }
-/* endregion: accept */
 
 /* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
