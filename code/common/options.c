@@ -29,30 +29,30 @@ static int number(char option, const char *text, long low, long high)
     return (int)n;
 }
 
-static struct own_option *own;
-static int owns;
+static struct own_option *own_options;
+static int own_count;
 
 static _Noreturn void print_usage(const char *summary)
 {
     printf("%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v]",
            program_name, summary, program_name);
-    for (int i = 0; i < owns; i++)
-        printf(" [-%c%s%s]", own[i].letter, own[i].metavar != NULL ? " " : "",
-               own[i].metavar != NULL ? own[i].metavar : "");
+    for (int i = 0; i < own_count; i++)
+        printf(" [-%c%s%s]", own_options[i].letter, own_options[i].metavar != NULL ? " " : "",
+               own_options[i].metavar != NULL ? own_options[i].metavar : "");
     printf(" [DOCROOT]\n%s", usage_text);
-    for (int i = 0; i < owns; i++)
-        printf("  -%c %-8s %s\n", own[i].letter, own[i].metavar != NULL ? own[i].metavar : "",
-               own[i].help);
+    for (int i = 0; i < own_count; i++)
+        printf("  -%c %-8s %s\n", own_options[i].letter,
+               own_options[i].metavar != NULL ? own_options[i].metavar : "", own_options[i].help);
     exit(EXIT_SUCCESS);
 }
 
 /* Returns whether it is one of the server's own. */
 static bool take_own(int option)
 {
-    for (int i = 0; i < owns; i++) {
-        if (own[i].letter != option)
+    for (int i = 0; i < own_count; i++) {
+        if (own_options[i].letter != option)
             continue;
-        own[i].value = own[i].metavar != NULL ? optarg : "";
+        own_options[i].value = own_options[i].metavar != NULL ? optarg : "";
         return true;
     }
     return false;
@@ -89,16 +89,16 @@ static void take_option(struct options *o, int option, const char *summary)
 }
 
 void options_parse_own(struct options *o, int argc, char **argv, const char *summary,
-                       struct own_option *options, int count)
+                       struct own_option *own, int count)
 {
     char letters[64] = ":a:p:b:w:t:vh";
     size_t len = strlen(letters);
     int option;
 
     set_program_name(argv[0]);
-    own = options;
-    owns = count;
-    for (int i = 0; i < owns; i++) { /* a handful: there is room */
+    own_options = own;
+    own_count = count;
+    for (int i = 0; i < count; i++) { /* a handful: there is room */
         letters[len++] = own[i].letter;
         if (own[i].metavar != NULL)
             letters[len++] = ':';

@@ -70,6 +70,9 @@ MODELS = {
     )
 }
 
+#: The programs; one may be in the list more than once, with other options.
+PROGRAMS = sorted({model.program or model.slug for model in MODELS.values()})
+
 #: Those that accept the connections themselves.
 LISTENING = [model.slug for model in MODELS.values() if not model.under_inetd]
 

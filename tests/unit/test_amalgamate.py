@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.servers import MODELS
+from conformance.servers import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]
 
 
-@pytest.mark.parametrize("server", MODELS)
+@pytest.mark.parametrize("server", PROGRAMS)
 def test_one_file_compiles_alone(server: str, tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     assert compiler
