@@ -15,8 +15,7 @@ static const char usage_text[] =
     "  -b BACKLOG  listen backlog, default 1024\n"
     "  -w N        processes or threads, where the server has them\n"
     "  -t SECONDS  end a connection that is silent for so long, default 23\n"
-    "  -v          print a line on stderr for every request\n"
-    "  DOCROOT     folder to serve, default .\n";
+    "  -v          print a line on stderr for every request\n";
 
 /* A decimal number within [low, high]; anything else is a wrong command line. */
 static int number(char option, const char *text, long low, long high)
@@ -43,6 +42,7 @@ static _Noreturn void print_usage(const char *summary)
     for (int i = 0; i < own_count; i++)
         printf("  -%c %-8s %s\n", own_options[i].letter,
                own_options[i].metavar != NULL ? own_options[i].metavar : "", own_options[i].help);
+    puts("  DOCROOT     folder to serve, default .");
     exit(EXIT_SUCCESS);
 }
 
