@@ -132,13 +132,15 @@ def _docroot(scene: Scene) -> None:
 
 @contextlib.contextmanager
 def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
-    """Ready when it has printed a line. Ended by a signal or with 0, or it has failed."""
+    """Ready when it has printed a line. Ended by our signal, with the status by which a shell tells
+    of it, or with 0; else it has failed.
+    """
     words = expand_all(helper.command, scene.values)
     with running(helper.name, words, scene.context.placement.load, pipe=True) as process:
         processes.read_line(process, scene.context.timeout)
         yield process
         processes.stop(process)
-        if process.status and process.status > 0:
+        if process.status not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
             raise RepetitionError(process.describe_end())
 
 

@@ -39,8 +39,8 @@ static void watch(struct client *c)
 static bool enter(struct client *c)
 {
     /* solution: enter */
-    if (c->conn.fd >=
-        FD_SETSIZE) /* that bit would be in some other variable: nobody looks but us */
+    /* Its bit would be in some other variable, and nobody looks but us. */
+    if (c->conn.fd >= FD_SETSIZE)
         return false;
     who[c->conn.fd] = c;
     highest = c->conn.fd > highest ? c->conn.fd : highest;

@@ -364,6 +364,14 @@ def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None
     assert tree.of_type("failure")[0]["error"] == "attack ended with status 1: one is gone"
 
 
+@pytest.mark.parametrize("end", ["0", "143"])
+def test_a_helper_may_tell_of_the_signal_that_ended_it(tree: Tree, end: str) -> None:
+    make(tree, extra=HELPERS)
+    tree.program("helper", HELPER.replace("sys.exit(0)", f"sys.exit({end})"))
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 LISTING = """
 with open("urls", "a") as file:
     file.write(open(sys.argv[1]).read() + "\\n")
