@@ -50,7 +50,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WE
 CFLAGS   := -std=c11 -O2 -g
 
 # A variant is a folder of build/, a compiler with its flags, and what the linker is told beside.
-VARIANTS := glibc static static-pie diet musl asan tsan
+VARIANTS := glibc static static-pie diet musl asan tsan libkqueue
 
 # glibc's linker warns of getaddrinfo in static programs, dietlibc's of printf's size. Both are meant here.
 LD_QUIET := $(shell ld --help 2>/dev/null | grep -q -e --no-warnings && echo -Wl,--no-warnings)
@@ -73,9 +73,13 @@ dir_asan       := $(BUILD)/asan
 cc_asan        := $(CC) -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 dir_tsan       := $(BUILD)/tsan
 cc_tsan        := $(CC) -fsanitize=thread
+dir_libkqueue  := $(BUILD)/libkqueue
+cc_libkqueue   := $(CC) $(shell pkg-config --cflags libkqueue 2>/dev/null)
+ld_libkqueue   := -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)
 
 # A compiler that is not here takes its variant away; `make doctor` says which and how to get it.
-VARIANTS_MISSING := $(if $(shell command -v diet),,diet) $(if $(shell command -v musl-gcc),,musl)
+VARIANTS_MISSING := $(if $(shell command -v diet),,diet) $(if $(shell command -v musl-gcc),,musl) \
+                    $(if $(shell pkg-config --exists libkqueue 2>/dev/null && echo yes),,libkqueue)
 VARIANTS_HERE    := $(filter-out $(VARIANTS_MISSING),$(VARIANTS))
 
 PROGRAMS :=

@@ -25,7 +25,7 @@ SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonbl
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
 KQUEUE_CPPFLAGS := $(if $(KQUEUE_SRC),-Icode/10-kqueue/linux)
-$(foreach v,$(VARIANTS),$(addprefix $(BUILD)/obj/$(v)/,code/10-kqueue/%.o tests/unit/kqueue_test.o benchmarks/micro/wait_ways_kqueue.o)): CPPFLAGS += $(KQUEUE_CPPFLAGS)
+$(foreach v,$(filter-out libkqueue,$(VARIANTS)),$(addprefix $(BUILD)/obj/$(v)/,code/10-kqueue/%.o tests/unit/kqueue_test.o benchmarks/micro/wait_ways_kqueue.o)): CPPFLAGS += $(KQUEUE_CPPFLAGS)
 
 00-client_SRC    := code/00-client/client.c code/common/die.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c
@@ -42,7 +42,7 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 07-poll_SRC         := code/07-poll/server.c $(CLIENTS_SRC)
 08-sigio_SRC        := code/08-sigio/server.c $(CLIENTS_SRC)
 09-epoll_SRC        := code/09-epoll/server.c $(CLIENTS_SRC)
-10-kqueue_SRC       := code/10-kqueue/server.c $(KQUEUE_SRC) $(CLIENTS_SRC)
+10-kqueue_SRC       := code/10-kqueue/server.c $(CLIENTS_SRC)
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread
@@ -50,6 +50,8 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
+10-kqueue_SRC_libkqueue := $(OPEN_BELOW_any) code/10-kqueue/closing_libkqueue.c
+10-kqueue_SRC_any       += code/10-kqueue/closing_kernel.c $(KQUEUE_SRC)
 10-kqueue_VARIANTS := $(filter-out diet,$(VARIANTS)) # the timers of linux/kqueue.c: dietlibc's timerfd_create() is broken
 
 PROGRAMS += 00-client constant $(SERVERS)

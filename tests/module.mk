@@ -4,25 +4,18 @@ UNIT_TESTS := http_date_test http_parse_test kqueue_test open_below_test reply_t
 
 http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
-kqueue_test_SRC     := tests/unit/kqueue_test.c $(KQUEUE_SRC)
+kqueue_test_SRC_any := tests/unit/kqueue_test.c $(KQUEUE_SRC)
+kqueue_test_SRC_libkqueue := tests/unit/kqueue_test.c
 open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
 reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/open_below_walk.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 
 $(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
-kqueue_test_VARIANTS := glibc static static-pie musl asan # dietlibc's timerfd_create() is broken
+kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
 
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += http_date_test http_parse_test kqueue_test open_below_test reply_test
-
-# The same test against libkqueue, where it is: made and run by hand, since that differs in many places.
-ifeq ($(shell pkg-config --exists libkqueue 2>/dev/null && echo yes),yes)
-$(BUILD)/bin/kqueue_libkqueue_test: tests/unit/kqueue_test.c tests/unit/tap.c
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS) $(shell pkg-config --cflags libkqueue) -o $@ $^ $(shell pkg-config --libs libkqueue)
-endif
 
 # ASan finds what it can find in the servers as they are; TSan is for those with threads.
 CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HERE))
@@ -66,9 +59,21 @@ tests-of-variants:
 test-book: ## the browser test of every page and slide that is built
 	$(Q)$(PYTEST) tests/book
 
+# Where libkqueue is installed, 10-kqueue and the test of kqueue run on that, too. The test shows where libkqueue does not keep
+# to the manual pages; it may wait there for what never comes, and ends after a minute.
+.PHONY: libkqueue
+libkqueue: ## 10-kqueue on libkqueue, where that is installed: the servers' contract, then the test of kqueue
+ifeq ($(filter libkqueue,$(VARIANTS_HERE)),)
+	$(Q)echo "make libkqueue needs libkqueue, and pkg-config to find it; Debian 12 has no package of it" >&2; exit 1
+else
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(addprefix $(BUILD)/libkqueue/,10-kqueue kqueue_test 00-client constant)
+	$(Q)$(PYTEST) --servers=10-kqueue --variants=libkqueue tests/conformance
+	$(Q)timeout 60 $(BUILD)/libkqueue/kqueue_test || echo "not ok, or an early end: there libkqueue differs from the manual pages"
+endif
+
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
-	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
+	$(Q)$(PYTHON) tests/soak/churn.py --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30

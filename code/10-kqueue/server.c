@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "06-select/clients.h"
+#include "10-kqueue/closing.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
@@ -154,8 +155,10 @@ static void event_loop(int listen_fd, const struct options *o)
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();
-        while ((c = clients_next_ended()) != NULL)
+        while ((c = clients_next_ended()) != NULL) {
+            before_close(queue, c->conn.fd);
             clients_free(c);
+        }
         /* endsolution: loop */
     }
 }

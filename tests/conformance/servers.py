@@ -91,5 +91,6 @@ FOLDERS = {
     "musl": "musl",
     "asan": "asan",
     "tsan": "tsan",
+    "libkqueue": "libkqueue",
 }
 SANITIZED = ("asan", "tsan")

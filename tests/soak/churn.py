@@ -1,7 +1,7 @@
 """Opens thousands of connections and closes them again, for minutes, and looks whether anything of
 the server grows.
 
-    python3 tests/soak/soak.py --server 09-epoll --connections 18000 --seconds 300 --build build
+    python3 tests/soak/churn.py --server 09-epoll --connections 18000 --seconds 300 --build build
 
 A cycle is one run of hammer: a herd of idle keep-alive connections is opened and served, one client
 asks beside it, and all are closed. After each cycle the server's memory and descriptors are noted.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from soak import Cycle, faults
+from churn import Cycle, faults
 
 Change = Callable[[int, Cycle], Cycle]
 
