@@ -50,7 +50,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WE
 CFLAGS   := -std=c11 -O2 -g
 
 # A variant is a folder of build/, a compiler with its flags, and what the linker is told beside.
-VARIANTS := glibc static static-pie diet musl asan tsan libkqueue
+VARIANTS := glibc static static-pie diet musl asan tsan
+# Of 10-kqueue alone: `make libkqueue`.
+VARIANTS += libkqueue
 
 # glibc's linker warns of getaddrinfo in static programs, dietlibc's of printf's size. Both are meant here.
 LD_QUIET := $(shell ld --help 2>/dev/null | grep -q -e --no-warnings && echo -Wl,--no-warnings)
