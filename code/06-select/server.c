@@ -109,11 +109,14 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        bool ask = !guests && !stopping; /* before the next line: a signal may come in between */
+        if (stopping)
+            clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
         fd_set readable = read_set, writable = write_set;
         int patience = clients_patience(guests);
         struct timeval limit = {patience / 1000, patience % 1000 * 1000};
-        if (!guests && !stopping)
+        if (ask)
             FD_SET(listen_fd, &readable);
         int nready = select((highest > listen_fd ? highest : listen_fd) + 1, &readable, &writable,
                             NULL, patience < 0 ? NULL : &limit);
@@ -126,8 +129,6 @@ static void event_loop(int listen_fd, const struct options *o)
                 handle(who[fd]);
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
-        if (stopping)
-            clients_stop();
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();

@@ -122,8 +122,10 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        fds[0].fd = guests || stopping ? -1 : listen_fd; /* first: a signal may come in between */
+        if (stopping)
+            clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
-        fds[0].fd = guests || stopping ? -1 : listen_fd; /* poll() passes over negative ones */
         int nready = poll(fds, (nfds_t)used, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("poll");
@@ -134,8 +136,6 @@ static void event_loop(int listen_fd, const struct options *o)
                 handle(who[i]);
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
-        if (stopping)
-            clients_stop();
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();

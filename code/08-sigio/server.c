@@ -157,6 +157,8 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        if (stopping)
+            clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
         siginfo_t info;
         int patience = clients_patience(guests);
@@ -176,8 +178,6 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
-        if (stopping)
-            clients_stop();
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();

@@ -98,6 +98,8 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: turns */
+        if (stopping)
+            clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
         /* endsolution: turns */
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
@@ -116,8 +118,6 @@ static void event_loop(int listen_fd, const struct options *o)
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
         /* endsolution: again */
-        if (stopping)
-            clients_stop();
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();

@@ -132,6 +132,8 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
+        if (stopping)
+            clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
         int patience = clients_patience(guests);
         struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
@@ -150,8 +152,6 @@ static void event_loop(int listen_fd, const struct options *o)
         }
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
-        if (stopping)
-            clients_stop();
         if (guests && clients_may_come())
             guests = !stopping && accept_some(listen_fd, o);
         clients_overdue();

@@ -75,6 +75,10 @@ def test_no_call_on_a_client_can_block(start: Start, tmp_path: Path) -> None:
         if (Path(f"/proc/{server.pid}/fd") / link.name).readlink().name.startswith("socket:"):
             flags = re.search(r"^flags:\s*([0-7]+)$", link.read_text(), re.MULTILINE)
             assert flags is not None and int(flags[1], 8) & 0o4000, f"descriptor {link.name} blocks"
+    trips = ("recvfrom", "recvmsg", "sendto", "sendmsg", "writev")
+    assert trace.has(  # strace writes a moment later than the server acts
+        lambda calls: sum(1 for _, name, _ in calls if name in trips) >= 6, server.patience.limit
+    )
     accepted: set[str] = set()
     quiet: set[str] = set()
     transfers = 0
