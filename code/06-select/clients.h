@@ -5,9 +5,10 @@
  *
  * A turn of the loop:
  *
+ *     clients_stop(), if the server is to stop
  *     wait, at most clients_patience()       the only place where the process sleeps
  *     clients_handle() for those that are ready
- *     clients_handle() for those of clients_next_again(), one turn for each
+ *     clients_next_again(), clients_handle() as many times as clients_again() said before the wait
  *     accept, if guests wait and clients_may_come()
  *     clients_overdue()                      ends those whose time is up
  *     clients_next_ended(), clients_free()   at the end of the batch, never in its middle: an event

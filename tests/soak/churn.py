@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import resource
 import statistics
@@ -165,7 +166,11 @@ def main() -> int:
     if hard < o.connections + 100:
         parser.error(f"--connections {o.connections}: the limit of descriptors is {hard}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return soak(o.build / "bin" / o.server, o.build / "bin" / "hammer", o.connections, o.seconds)
+    server, hammer = o.build / "bin" / o.server, o.build / "bin" / "hammer"
+    for program in (server, hammer):
+        if not os.access(program, os.X_OK):
+            parser.error(f"{program} is not there: make servers")
+    return soak(server, hammer, o.connections, o.seconds)
 
 
 if __name__ == "__main__":
