@@ -88,8 +88,13 @@ PROGRAMS :=
 PORTABLE :=
 include $(wildcard */module.mk) code/cross.mk
 
+# Headers of libraries that not everybody has: 13-uring_NEEDS := liburing.h. Where one is missing the program is not built;
+# packages.tsv says what brings it, and doctor, harness and tests say so.
+HEADERS_MISSING := $(shell for h in $(sort $(foreach p,$(PROGRAMS),$($(p)_NEEDS))); do \
+	$(CC) -E -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
+
 # $(call variants_of,program): those it declares (or all) that can be built here.
-variants_of = $(filter $(VARIANTS_HERE),$(or $($(1)_VARIANTS),$(VARIANTS)))
+variants_of = $(if $(filter $(HEADERS_MISSING),$($(1)_NEEDS)),,$(filter $(VARIANTS_HERE),$(or $($(1)_VARIANTS),$(VARIANTS))))
 # $(call programs_in,variant): the paths of all programs built in it.
 programs_in = $(foreach p,$(PROGRAMS),$(if $(filter $(1),$(call variants_of,$(p))),$(dir_$(1))/$(p)))
 

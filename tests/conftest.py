@@ -30,9 +30,10 @@ from conformance.process import (
     calibrate,
     environment,
 )
-from conformance.programs import Run, Start, targets, variants
+from conformance.programs import TREE, Run, Start, targets, variants
 from conformance.servers import FOLDERS, MODELS
 from conformance.wire import ContractBroken, transcripts
+from harness import libraries
 
 SERVERS = pytest.StashKey[list[Server]]()
 
@@ -189,6 +190,9 @@ def target(request: pytest.FixtureRequest) -> Target:
     """
     chosen: Target = request.param
     if not os.access(chosen.binary, os.X_OK):
+        lacking = libraries.missing(chosen.binary.name, TREE)
+        if lacking is not None:
+            pytest.skip(f"{lacking.reason}: {lacking.remedy}")
         pytest.fail(
             f"{chosen.binary} is not there: make it, or leave it out with --variants", False
         )

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import cpus, environment, limits, needs
+from harness import cpus, environment, libraries, limits, needs
 from harness.context import EXIT_UNSUPPORTED
 from harness.needs import Answer
 from harness.programs import build_folder
@@ -73,7 +73,9 @@ def server(slug: str, folder: Path | None = None) -> Answer:
     program = (folder or build_folder("glibc")) / slug
     if not program.is_file():
         compiler = needs.probe("cc")
-        return Answer(True, "not built yet", "make servers") if compiler.ok else compiler
+        if not compiler.ok:
+            return compiler
+        return libraries.missing(slug) or Answer(True, "not built yet", "make servers")
     if slug in NO_PORT:
         return _ends_well([str(program), "-h"])
     with tempfile.TemporaryDirectory() as docroot:

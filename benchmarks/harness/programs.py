@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import needs, peers
+from harness import libraries, needs, peers
 from harness.model import NO_LOAD, Experiment, Variant
 from harness.needs import Answer
 
@@ -105,7 +105,8 @@ def missing(experiment: Experiment, variant: Variant) -> Answer | None:
         answer = needs.probe(build_need) if build_need else Answer(True)
         if not answer.ok:
             return answer
-        return Answer(False, f"{word} is not built", "make variants")
+        lacking = libraries.missing(Path(word).name)
+        return lacking or Answer(False, f"{word} is not built", "make variants")
     return None
 
 

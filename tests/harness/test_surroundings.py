@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from harness import cpus, cputime, docroot, environment, experiment, limits, needs, programs
+from harness import (
+    cpus,
+    cputime,
+    docroot,
+    environment,
+    experiment,
+    libraries,
+    limits,
+    needs,
+    programs,
+)
 from harness.model import Docroot
 from harness.plan import Step
 from harness.progress import Estimate, Progress, duration
@@ -302,3 +312,21 @@ def test_on_a_terminal_one_line_is_rewritten() -> None:
     shown.finish()
     assert "\n" not in out.getvalue()
     assert out.getvalue().count("\r") == 3
+
+
+# ---- libraries ----------------------------------------------------------------------------------
+
+
+def test_a_program_without_its_library_says_which_package_brings_it(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    rules = "x_NEEDS := stdio.h no-such-header.h # why\ny_NEEDS := stdio.h\n"
+    (tmp_path / "code" / "module.mk").write_text(rules)
+    table = tmp_path / libraries.TABLE
+    table.parent.mkdir(parents=True)
+    table.write_text("# head\nlibno-dev\tbuild\theader:no-such-header.h\tno\tx\n")
+    lacking = libraries.missing("x", tmp_path)
+    assert lacking is not None
+    assert lacking.reason == "libno-dev is not installed"
+    assert lacking.remedy == "apt-get install libno-dev"
+    assert libraries.missing("y", tmp_path) is None
+    assert libraries.missing("z", tmp_path) is None

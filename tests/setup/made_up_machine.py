@@ -41,7 +41,7 @@ FAKES = {
         while [ "$1" != --prefix ]; do shift; done
         mkdir -p "$2/node_modules" && "$FAKE/make-reveal" "$2/node_modules/reveal.js"
         """,
-    "cc": 'test -e "$FAKE/headers"',
+    "cc": """grep -qxF "$(sed 's/.*<//; s/>.*//')" "$FAKE/headers" 2>/dev/null""",
     "apt-cache": """
         shift
         for p in "$@"; do
@@ -144,7 +144,7 @@ class Machine:
                 "daemon": f'ln -sf /bin/true "$DEPS_ROOT/usr/sbin/{item}"',
                 "python": '[ -e "$DEPS_ROOT/usr/bin/python3" ] || '
                 f'cp "$FAKE/python3" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
-                "header": 'touch "$FAKE/headers"',
+                "header": f'echo {item} >>"$FAKE/headers"',
                 "file": f'mkdir -p "$DEPS_ROOT{Path(item).parent}" && touch "$DEPS_ROOT{item}"',
                 "font": 'mkdir -p "$DEPS_ROOT/usr/share/fonts/truetype/dejavu" && '
                 f'touch "$DEPS_ROOT/usr/share/fonts/truetype/dejavu/{item}"',
