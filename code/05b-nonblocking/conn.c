@@ -101,6 +101,7 @@ static int begin_reply(struct conn *c, struct request *req, int used)
         return -1;
     out->head_sent = out->step = 0;
     out->has_body = used > 0 && req->has_body;
+    out->held = NULL;
     req->keep_alive = req->keep_alive && !stopping;
     if (used < 0)
         reply_error(&out->reply, NULL, -used);
@@ -119,8 +120,8 @@ static int begin_reply(struct conn *c, struct request *req, int used)
 
 static void end_reply(struct conn *c)
 {
-    if (c->out != NULL && c->out->reply.fd >= 0)
-        close(c->out->reply.fd);
+    if (c->out != NULL)
+        send_end(c->out);
     free(c->out);
     c->out = NULL;
 }

@@ -1,4 +1,7 @@
-/* send_reply.h: a reply on its way into a socket that does not block. */
+/*
+ * send_reply.h: a reply on its way into a socket that does not block. Later servers send by other
+ * means, with these functions in files of their own.
+ */
 #ifndef SEND_REPLY_H
 #define SEND_REPLY_H
 
@@ -12,6 +15,7 @@ struct sending {
     size_t head_sent;
     long step;     /* bytes sent in the step in hand: conn.c */
     bool has_body; /* the request may be followed by bytes that nobody will read */
+    void *held;    /* what the sending holds beside the open file: NULL at first, and here */
 };
 
 enum sent {
@@ -23,5 +27,8 @@ enum sent {
 
 /* Sends what the socket takes, and stops soon after *budget bytes, which it counts down. */
 enum sent send_reply(int fd, struct sending *s, long *budget);
+
+/* Closes the file, and gives back what is held; sent or not. */
+void send_end(struct sending *s);
 
 #endif
