@@ -86,6 +86,7 @@ VARIANTS_HERE    := $(filter-out $(VARIANTS_MISSING),$(VARIANTS))
 
 PROGRAMS :=
 PORTABLE :=
+PORTABLE_SRC :=
 include $(wildcard */module.mk) code/cross.mk
 
 # Headers of libraries that not everybody has: 13-uring_NEEDS := liburing.h. Where one is missing the program is not built;

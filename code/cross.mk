@@ -25,7 +25,8 @@ $(foreach p,$(PORTABLE),$(eval $(p)_VARIANTS := $(CROSS)))
 # Else it writes to the user's home.
 export ZIG_GLOBAL_CACHE_DIR := $(abspath $(BUILD))/cross/cache
 export ZIG_LOCAL_CACHE_DIR  := $(ZIG_GLOBAL_CACHE_DIR)
-cross-programs: $(addprefix $(dir_$(CROSS))/,$(PORTABLE))
+# Of a server that waits with epoll, what does not is compiled only.
+cross-programs: $(addprefix $(dir_$(CROSS))/,$(PORTABLE)) $(PORTABLE_SRC:%.c=$(BUILD)/obj/$(CROSS)/%.o)
 	@:
 endif
 

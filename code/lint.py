@@ -25,7 +25,12 @@ MODEL_CHANGES = frozenset(
     {"01-iterative", "06-select", "12-aio", "13-uring", "14-owfat", "15-slashdot"}
 )
 # Made from another server than the one before it (chapters/decisions/0003-neighbours.md).
-MADE_FROM = {"04-threads": "02-fork", "09-epoll": "07-poll", "10-kqueue": "09-epoll"}
+MADE_FROM = {
+    "04-threads": "02-fork",
+    "09-epoll": "07-poll",
+    "10-kqueue": "09-epoll",
+    "11-sendfile": "09-epoll",
+}
 MARKER = re.compile(r"^\s*/\* (end)?(region|solution): ")
 SOLUTION = re.compile(r"^\s*/\* (end)?solution: ([a-z0-9-]+) \*/$")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")

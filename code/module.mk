@@ -20,7 +20,7 @@ THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
 CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c send_reply.c)
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
-SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue
+SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -44,6 +44,16 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 09-epoll_SRC        := code/09-epoll/server.c $(CLIENTS_SRC)
 10-kqueue_SRC       := code/10-kqueue/server.c $(CLIENTS_SRC)
 
+# Ways to send that not every system has, or has by another name.
+SENDFILE_Linux   := linux
+SENDFILE_FreeBSD := freebsd
+SENDFILE_Darwin  := macos
+LINUX_OR_NONE    := $(if $(filter Linux,$(SYSTEM)),linux,none)
+SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c join_cork.c \
+                 cork_$(if $(filter Linux,$(SYSTEM)),linux,bsd).c join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
+                 body_read.c body_mmap.c body_sendfile_$(or $(SENDFILE_$(SYSTEM)),none).c body_splice_$(LINUX_OR_NONE).c)
+11-sendfile_SRC := code/11-sendfile/server.c $(filter-out %/send_reply.c,$(CLIENTS_SRC)) $(SEND_PATH_SRC)
+
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread
 
@@ -56,3 +66,4 @@ $(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thre
 
 PROGRAMS += 00-client constant $(SERVERS)
 PORTABLE += 00-client constant 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 10-kqueue
+PORTABLE_SRC += $(SEND_PATH_SRC)

@@ -67,6 +67,7 @@ MODELS = {
             edge_triggered_listener=True,
         ),
         Model("10-kqueue", capacity=500, waits=EPOLL, edge_triggered_listener=True),
+        Model("11-sendfile", capacity=500, waits=EPOLL, edge_triggered_listener=True),
     )
 }
 

@@ -1,0 +1,76 @@
+/*
+ * The file's pages are made part of the process's memory, and sent from there: one copy less, but
+ * page tables to set up and to throw away for each file. Only the kernel ever touches the
+ * mapping. So where the file has become shorter, send() returns EFAULT; touched here, the process
+ * would be killed by SIGBUS.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "11-sendfile/send_path.h"
+
+#define WINDOW                                                                                     \
+    (512 *                                                                                         \
+     1024) /* bytes of a file that are mapped at the same time; a multiple of every page size */
+
+struct window {
+    off_t from;
+    size_t len;
+    char *at;
+};
+
+static void end(struct sending *s)
+{
+    struct window *w = s->held;
+
+    if (w != NULL && w->at != NULL)
+        munmap(w->at, w->len);
+    free(w);
+}
+
+/* Maps what lies around s->reply.offset, if it is not mapped. Returns 0, or -1 with errno. */
+static int move_window(struct sending *s)
+{
+    struct reply *r = &s->reply;
+    struct window *w = s->held;
+
+    if (w == NULL && (s->held = w = calloc(1, sizeof *w)) == NULL)
+        return -1;
+    if (w->at != NULL && r->offset >= w->from && r->offset < w->from + (off_t)w->len)
+        return 0;
+    if (w->at != NULL)
+        munmap(w->at, w->len);
+    w->from = r->offset - r->offset % WINDOW;
+    w->len = r->end - w->from < WINDOW ? (size_t)(r->end - w->from) : WINDOW;
+    w->at = mmap(NULL, w->len, PROT_READ, MAP_SHARED, r->fd, w->from);
+    if (w->at == MAP_FAILED)
+        w->at = NULL;
+    return w->at != NULL ? 0 : -1;
+}
+
+static ssize_t show(struct sending *s, size_t most, const char **bytes)
+{
+    struct stat st;
+
+    if (move_window(s) < 0 || fstat(s->reply.fd, &st) < 0)
+        return -1;
+    if ((off_t)st.st_size < s->reply.end) /* the rest of its last page would read as zeros */
+        return 0;
+    struct window *w = s->held;
+    size_t skip = (size_t)(s->reply.offset - w->from);
+    *bytes = w->at + skip;
+    return (ssize_t)(most < w->len - skip ? most : w->len - skip);
+}
+
+static ssize_t send_body(int fd, struct sending *s, size_t most)
+{
+    const char *bytes;
+    ssize_t n = show(s, most, &bytes);
+
+    return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
+}
+
+const struct body body_mmap = {.name = "mmap", .send = send_body, .show = show, .end = end};

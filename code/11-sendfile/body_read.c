@@ -1,0 +1,27 @@
+/*
+ * The oldest way: read into a buffer, write from it. The processor copies every byte twice, from
+ * the page cache and to the socket.
+ */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "11-sendfile/send_path.h"
+
+/* Of no connection: what the socket does not take is read once more. */
+static char buffer[65536];
+
+static ssize_t show(struct sending *s, size_t most, const char **bytes)
+{
+    *bytes = buffer;
+    return pread(s->reply.fd, buffer, most < sizeof buffer ? most : sizeof buffer, s->reply.offset);
+}
+
+static ssize_t send_body(int fd, struct sending *s, size_t most)
+{
+    const char *bytes;
+    ssize_t n = show(s, most, &bytes);
+
+    return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
+}
+
+const struct body body_read = {.name = "read", .send = send_body, .show = show};

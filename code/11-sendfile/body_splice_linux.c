@@ -1,0 +1,86 @@
+/*
+ * splice(2): what sendfile() is made of, in two steps, file to pipe and pipe to socket. A pipe
+ * holds references to pages and not their bytes, so nothing is copied here either. What the
+ * socket does not take stays in the pipe, so every reply in flight has one of its own.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "11-sendfile/send_path.h"
+#include "die.h"
+
+struct channel {
+    int out, in; /* as pipe() has them */
+    size_t full; /* bytes in it */
+};
+
+/* A pipe that no reply has, for the next one: most replies are sent in one go. */
+static struct channel *spare;
+
+static struct channel *new_pipe(void)
+{
+    struct channel *c = malloc(sizeof *c);
+    int ends[2];
+
+    if (c == NULL)
+        return NULL;
+    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) < 0) {
+        free(c);
+        return NULL;
+    }
+    *c = (struct channel){ends[0], ends[1], 0};
+    return c;
+}
+
+static void prepare(void)
+{
+    spare = new_pipe();
+    if (spare == NULL)
+        die_errno("pipe");
+}
+
+static void take_pipe(struct sending *s)
+{
+    s->held = spare != NULL ? spare : new_pipe();
+    spare = NULL;
+}
+
+static void end(struct sending *s)
+{
+    struct channel *c = s->held;
+
+    if (c != NULL && c->full == 0 && spare == NULL) {
+        spare = c;
+    } else if (c != NULL) {
+        close(c->out);
+        close(c->in);
+        free(c);
+    }
+}
+
+static ssize_t send_body(int fd, struct sending *s, size_t most)
+{
+    struct reply *r = &s->reply;
+
+    if (s->held == NULL)
+        take_pipe(s);
+    struct channel *c = s->held;
+    if (c == NULL)
+        return -1;
+    if (c->full == 0) {
+        loff_t offset = r->offset;
+        ssize_t n = splice(r->fd, &offset, c->in, NULL, most, SPLICE_F_NONBLOCK);
+        if (n <= 0)
+            return n;
+        c->full = (size_t)n;
+    }
+    unsigned more = r->offset + (off_t)c->full < r->end ? SPLICE_F_MORE : 0;
+    ssize_t n = splice(c->out, NULL, fd, NULL, c->full, SPLICE_F_NONBLOCK | more);
+    if (n > 0)
+        c->full -= (size_t)n;
+    return n;
+}
+
+const struct body body_splice = {
+    .name = "splice", .send = send_body, .end = end, .prepare = prepare};

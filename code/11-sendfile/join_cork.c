@@ -1,0 +1,24 @@
+/*
+ * A cork in the bottle: TCP keeps back what fills no packet until the cork is pulled. TCP_CORK on
+ * Linux (tcp(7)), TCP_NOPUSH on the BSDs (tcp(4)). Two more system calls a reply. Whoever forgets
+ * to pull it, waits: 200 ms on Linux.
+ */
+#include <sys/socket.h>
+
+#include "11-sendfile/cork.h"
+#include "11-sendfile/send_path.h"
+
+static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+{
+    (void)body;
+    if (s->reply.fd >= 0 && cork(fd, true) < 0)
+        return -1;
+    return send(fd, s->reply.head + s->head_sent, s->reply.head_len - s->head_sent, 0);
+}
+
+static void end(int fd)
+{
+    cork(fd, false); /* if the socket is no more, the next recv() says so */
+}
+
+const struct join join_cork = {.name = "cork", .send_head = send_head, .end = end};

@@ -1,0 +1,18 @@
+/*
+ * The head goes with the remark that more follows: MSG_MORE (send(2)), a cork that lasts for one
+ * call and costs none. Linux only.
+ */
+#include <sys/socket.h>
+
+#include "11-sendfile/send_path.h"
+
+static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+{
+    struct reply *r = &s->reply;
+    bool follows = r->fd >= 0 && r->offset < r->end;
+
+    (void)body;
+    return send(fd, r->head + s->head_sent, r->head_len - s->head_sent, follows ? MSG_MORE : 0);
+}
+
+const struct join join_more = {.name = "more", .send_head = send_head};

@@ -1,0 +1,90 @@
+#include "11-sendfile/send_path.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "die.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct body *const bodies[] = {&body_read, &body_mmap, &body_sendfile, &body_splice};
+static const struct join *const joins[] = {&join_two, &join_nodelay, &join_writev, &join_cork,
+                                           &join_more};
+
+static const struct body *chosen_body;
+static const struct join *chosen_join;
+
+void send_path_choose(const char *name)
+{
+    const char *way = name != NULL ? name : "more+sendfile";
+    const char *plus = strchr(way, '+');
+
+    for (size_t i = 0; plus != NULL && i < COUNT(joins); i++)
+        if (strlen(joins[i]->name) == (size_t)(plus - way) &&
+            memcmp(joins[i]->name, way, (size_t)(plus - way)) == 0)
+            chosen_join = joins[i];
+    for (size_t i = 0; plus != NULL && i < COUNT(bodies); i++)
+        if (strcmp(bodies[i]->name, plus + 1) == 0)
+            chosen_body = bodies[i];
+    if (chosen_join == NULL || chosen_body == NULL)
+        die(EXIT_USAGE, "-s %s: there is no such way to send; -h lists them", way);
+    if (chosen_join->send_head == NULL || chosen_body->send == NULL)
+        die(EXIT_UNSUPPORTED, "-s %s: this system has no %s", way,
+            chosen_join->send_head == NULL ? chosen_join->name : chosen_body->name);
+    if (chosen_join->needs_memory && chosen_body->show == NULL)
+        die(EXIT_USAGE, "-s %s: %s needs the body in memory: read or mmap", way, chosen_join->name);
+    if (chosen_body->prepare != NULL)
+        chosen_body->prepare();
+}
+
+void send_path_begin(int fd)
+{
+    if (chosen_join->begin != NULL)
+        chosen_join->begin(fd);
+}
+
+static size_t rest(const struct sending *s, long budget)
+{
+    off_t left = s->reply.end - s->reply.offset;
+
+    return left < budget ? (size_t)left : (size_t)budget;
+}
+
+/* region: send-reply */
+enum sent send_reply(int fd, struct sending *s, long *budget)
+{
+    struct reply *r = &s->reply;
+
+    while (s->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
+        if (*budget <= 0)
+            return SENT_BUDGET;
+        /* solution: send */
+        size_t head = r->head_len - s->head_sent;
+        ssize_t n = head > 0 ? chosen_join->send_head(fd, s, chosen_body)
+                             : chosen_body->send(fd, s, rest(s, *budget));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
+        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
+            return SENT_FAILED;
+        size_t of_head = (size_t)n < head ? (size_t)n : head;
+        s->head_sent += of_head;
+        r->offset += n - (ssize_t)of_head;
+        *budget -= n;
+        /* endsolution: send */
+    }
+    if (r->fd >= 0 && chosen_join->end != NULL)
+        chosen_join->end(fd);
+    return SENT_ALL;
+}
+/* endregion: send-reply */
+
+void send_end(struct sending *s)
+{
+    if (chosen_body->end != NULL)
+        chosen_body->end(s);
+    if (s->reply.fd >= 0)
+        close(s->reply.fd);
+}
