@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "05b-nonblocking/find_reply.h"
 #include "05b-nonblocking/send_reply.h"
 #include "http_parse.h"
 #include "reply.h"
@@ -63,6 +64,12 @@ int conn_init(struct conn *c, int fd, const struct options *o)
     return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
+static void free_input(struct conn *c)
+{
+    if (c->out == NULL) /* else it is part of that */
+        free(c->in);
+}
+
 /* region: input */
 /* From the connection to the common buffer, and back. */
 static void take_input(struct conn *c)
@@ -71,7 +78,7 @@ static void take_input(struct conn *c)
     in.have = c->have;
     if (c->in != NULL)
         memcpy(in.bytes, c->in, c->have);
-    free(c->in);
+    free_input(c);
     c->in = NULL;
     c->have = 0;
     /* endsolution: take-input */
@@ -82,7 +89,7 @@ static int keep_input(struct conn *c)
     /* solution: keep-input */
     if (in.have == 0)
         return 0;
-    c->in = malloc(in.have);
+    c->in = c->out != NULL ? c->out->rest : malloc(in.have);
     if (c->in == NULL)
         return -1;
     memcpy(c->in, in.bytes, in.have);
@@ -92,30 +99,42 @@ static int keep_input(struct conn *c)
 }
 /* endregion: input */
 
-/* `used` is what http_parse() returned, not 0. Returns -1 without memory. */
-static int begin_reply(struct conn *c, struct request *req, int used)
+static struct sending *new_sending(struct conn *c)
 {
-    struct sending *out = malloc(sizeof *out);
+    struct sending *out = malloc(sizeof *out + in.have);
 
     if (out == NULL)
-        return -1;
+        return NULL;
+    out->conn = c;
     out->head_sent = out->step = 0;
-    out->has_body = used > 0 && req->has_body;
     out->held = NULL;
+    out->found = out->has_body = false;
+    out->reply.fd = -1;
+    return out;
+}
+
+/* `used` is what http_parse() returned, not 0. WANT_READ here means that the reply is there to be
+ * sent. */
+static enum want begin_reply(struct conn *c, struct request *req, int used)
+{
+    if (c->out == NULL && (c->out = new_sending(c)) == NULL)
+        return WANT_CLOSE;
+    struct sending *out = c->out;
     req->keep_alive = req->keep_alive && !stopping;
     if (used < 0)
         reply_error(&out->reply, NULL, -used);
-    else
-        reply_plan(&out->reply, req, c->options->docroot_fd);
+    else if (!find_reply(out, req, c->options->docroot_fd))
+        return WANT_DISK;
+    out->found = true;
+    out->has_body = used > 0 && req->has_body;
     if (c->options->verbose)
         reply_log(&out->reply, req);
     if (used > 0) { /* what follows is the next request, if the client sends several at once */
         in.have -= (size_t)used;
         memmove(in.bytes, in.bytes + used, in.have);
     }
-    c->out = out;
     begin_step(c);
-    return 0;
+    return WANT_READ;
 }
 
 static void end_reply(struct conn *c)
@@ -142,6 +161,11 @@ static enum want drain(struct conn *c)
     return conn_now() < c->deadline ? WANT_AGAIN : WANT_CLOSE;
 }
 
+static const enum want want_after[] = {[SENT_BLOCKED] = WANT_WRITE,
+                                       [SENT_BUDGET] = WANT_AGAIN,
+                                       [SENT_DISK] = WANT_DISK,
+                                       [SENT_FAILED] = WANT_CLOSE};
+
 /* region: send-on */
 /* Sends on. WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
@@ -156,7 +180,7 @@ static enum want send_on(struct conn *c, long *budget)
         begin_step(c);
     }
     if (sent != SENT_ALL)
-        return sent == SENT_BLOCKED ? WANT_WRITE : sent == SENT_BUDGET ? WANT_AGAIN : WANT_CLOSE;
+        return want_after[sent];
 
     bool last = !c->out->reply.keep_alive, unread = in.have > 0 || c->out->has_body;
     end_reply(c);
@@ -183,13 +207,14 @@ static enum want go_on(struct conn *c)
         struct request req;
         int used;
 
-        if (c->out != NULL) {
+        if (c->out != NULL && c->out->found) {
             enum want want = send_on(c, &budget);
             if (want != WANT_READ)
                 return want;
         } else if ((used = http_parse(in.bytes, in.have, &req)) != 0) {
-            if (begin_reply(c, &req, used) < 0)
-                return WANT_CLOSE;
+            enum want want = begin_reply(c, &req, used);
+            if (want != WANT_READ)
+                return want;
             requests++;
         } else {
             ssize_t n = recv(c->fd, in.bytes + in.have, sizeof in.bytes - in.have, 0);
@@ -210,7 +235,11 @@ enum want conn_handle(struct conn *c)
     if (c->draining)
         return drain(c);
     take_input(c);
+    if (c->deadline == CONN_NEVER)
+        begin_step(c);
     enum want want = go_on(c);
+    if (want == WANT_DISK)
+        c->deadline = CONN_NEVER;
     if (want != WANT_CLOSE && keep_input(c) < 0)
         return WANT_CLOSE;
     return want;
@@ -218,7 +247,7 @@ enum want conn_handle(struct conn *c)
 
 void conn_end(struct conn *c)
 {
+    free_input(c);
     end_reply(c);
-    free(c->in);
     close(c->fd);
 }

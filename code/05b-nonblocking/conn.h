@@ -8,6 +8,8 @@
  * WANT_WRITE  send() has just given EAGAIN; that it took less than it was given is no proof yet
  * WANT_AGAIN  there is more to do, but others shall have their turn: call again without waiting for
  *             the socket, which may have nothing new to tell
+ * WANT_DISK   a file is being looked up or read by others (12-aio), who will tell; until then the
+ *             connection must not be ended, and has no deadline
  * WANT_CLOSE  it is over: conn_end(), but not before the end of the batch of events at hand, in
  *             which the connection may be named once more
  * A call with nothing to do does no harm. All calls come from one thread: the buffers are shared.
@@ -15,11 +17,14 @@
 #ifndef CONN_H
 #define CONN_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "options.h"
 
-enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_CLOSE };
+#define CONN_NEVER LLONG_MAX
+
+enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_DISK, WANT_CLOSE };
 
 /* region: conn */
 struct conn {
@@ -28,7 +33,8 @@ struct conn {
     unsigned short have; /* bytes in `in` */
     char *in;            /* what has come of a request that is not complete; else NULL */
     struct sending *out; /* the reply on its way; else NULL */
-    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end */
+    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end;
+                            CONN_NEVER while it is not the client that is waited for */
     const struct options *options;
 };
 /* endregion: conn */

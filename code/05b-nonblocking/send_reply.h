@@ -10,18 +10,24 @@
 
 #include "reply.h"
 
+struct conn;
+
 struct sending {
     struct reply reply; /* its offset moves on with what is sent of the file */
     size_t head_sent;
     long step;     /* bytes sent in the step in hand: conn.c */
     bool has_body; /* the request may be followed by bytes that nobody will read */
-    void *held;    /* what the sending holds beside the open file: NULL at first, and here */
+    bool found;    /* the file has been looked up: `reply` is a reply */
+    struct conn *conn;
+    void *held;  /* what the sending holds beside the open file: NULL at first, and here */
+    char rest[]; /* room for what has come after the request: more is not read meanwhile */
 };
 
 enum sent {
     SENT_ALL,
     SENT_BLOCKED, /* send() gave EAGAIN */
     SENT_BUDGET,  /* as much as was allowed */
+    SENT_DISK,    /* the file has to be waited for: WANT_DISK */
     SENT_FAILED,  /* the client is gone, or the file is shorter than promised */
 };
 

@@ -13,10 +13,11 @@
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
  * head, to move a client to its end: O(1). Those that are being drained have another time-out, and
- * a queue of their own.
+ * a queue of their own. Those for whom the disk is at work have none.
  */
 static struct client served = {.older = &served, .newer = &served};
 static struct client drained = {.older = &drained, .newer = &drained};
+static struct client undated = {.older = &undated, .newer = &undated};
 /* endregion: queues */
 
 static struct client again = {.previous = &again, .next = &again};
@@ -34,7 +35,9 @@ static void leave_queue(struct client *c)
 
 static void join_queue(struct client *c)
 {
-    struct client *queue = c->conn.draining ? &drained : &served;
+    struct client *queue = c->conn.draining                 ? &drained
+                           : c->conn.deadline == CONN_NEVER ? &undated
+                                                            : &served;
 
     c->newer = queue;
     c->older = queue->older;
@@ -201,6 +204,7 @@ void clients_stop(void)
     if (!stopped) {
         stop_queue(&served);
         stop_queue(&drained);
+        stop_queue(&undated);
     }
     stopped = true;
 }

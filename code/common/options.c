@@ -17,8 +17,7 @@ static const char usage_text[] =
     "  -t SECONDS  end a connection that is silent for so long, default 23\n"
     "  -v          print a line on stderr for every request\n";
 
-/* A decimal number within [low, high]; anything else is a wrong command line. */
-static int number(char option, const char *text, long low, long high)
+int options_number(char option, const char *text, long low, long high)
 {
     char *end;
     errno = 0;
@@ -65,16 +64,16 @@ static void take_option(struct options *o, int option, const char *summary)
         o->addr = optarg;
         break;
     case 'p':
-        o->port = number('p', optarg, 0, 65535);
+        o->port = options_number('p', optarg, 0, 65535);
         break;
     case 'b':
-        o->backlog = number('b', optarg, 1, INT_MAX);
+        o->backlog = options_number('b', optarg, 1, INT_MAX);
         break;
     case 'w':
-        o->workers = number('w', optarg, 1, 1000000);
+        o->workers = options_number('w', optarg, 1, 1000000);
         break;
     case 't':
-        o->timeout = number('t', optarg, 1, 86400);
+        o->timeout = options_number('t', optarg, 1, 86400);
         break;
     case 'v':
         o->verbose = true;

@@ -38,4 +38,8 @@ struct own_option {
 void options_parse_own(struct options *o, int argc, char **argv, const char *summary,
                        struct own_option *own, int count);
 
+/* The value of an option as a decimal number within [low, high]; anything else is a wrong command
+ * line, and ends the program. */
+int options_number(char letter, const char *text, long low, long high);
+
 #endif

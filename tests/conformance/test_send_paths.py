@@ -154,15 +154,18 @@ def data_packets(connection: socket.socket) -> int:
 
 @contract("mechanism")
 def test_head_and_body_share_a_packet(start: Start, way: str) -> None:
-    """But where they are sent one after the other without a remark."""
+    """But where they are sent one after the other without a remark. The least of several replies
+    counts: TCP may send a packet twice when an acknowledgement is late.
+    """
     server = start("-s", way)
+    packets = []
     with server.connect() as c:
-        for _ in range(3):
+        for _ in range(5):
             before = data_packets(c.socket)
             c.send(request("/hello.txt"))
             assert c.read_reply().body == HELLO
-            expected = 2 if way.split("+")[0] in ("two", "nodelay") else 1
-            assert data_packets(c.socket) - before == expected
+            packets.append(data_packets(c.socket) - before)
+    assert min(packets) == (2 if way.split("+")[0] in ("two", "nodelay") else 1)
 
 
 def calls_for_the_client(calls: list[tuple[int, str, str]]) -> list[str]:
@@ -186,6 +189,8 @@ def test_the_calls_of_a_way(start: Start, tmp_path: Path, way: str) -> None:
     used = set(calls_for_the_client(trace.calls())) - {"accept", "close"}
     head, body = way.split("+")
     expected = HEAD_CALLS[head] | BODY_CALLS[body]
+    if body != "mmap":
+        used -= {"mmap", "munmap"}  # they may be malloc()'s
     if head == "writev":  # the whole of a small file, the first piece of a large one
         assert used - {"sendto"} == expected - {"sendto"}
     else:
