@@ -20,7 +20,7 @@ THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
 CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c find_reply.c send_reply.c)
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
-SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile
+SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -53,6 +53,15 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
                  cork_$(if $(filter Linux,$(SYSTEM)),linux,bsd).c join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
                  body_read.c body_mmap.c body_sendfile_$(or $(SENDFILE_$(SYSTEM)),none).c body_splice_$(LINUX_OR_NONE).c)
 11-sendfile_SRC := code/11-sendfile/server.c $(filter-out %/send_reply.c,$(CLIENTS_SRC)) $(SEND_PATH_SRC)
+
+# Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
+12-aio_SRC := code/12-aio/server.c $(filter-out %/send_reply.c %/find_reply.c,$(CLIENTS_SRC)) \
+              $(addprefix code/12-aio/,job.c look_up.c helper.c piece.c backend.c $(addprefix backend_, \
+              writev.c sendfile.c posix.c threads.c nowait.c threads_sendfile.c linux.c readahead.c)) \
+              $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c join_more.c) \
+              code/03-prefork/end_with_parent_linux.c
+12-aio_VARIANTS := glibc static asan tsan
+12-aio_LIBS     := -pthread
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread

@@ -34,6 +34,8 @@ static _Noreturn void print_usage(const char *summary)
 {
     printf("%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v]",
            program_name, summary, program_name);
+    if (own_count > 2)
+        printf("\n      ");
     for (int i = 0; i < own_count; i++)
         printf(" [-%c%s%s]", own_options[i].letter, own_options[i].metavar != NULL ? " " : "",
                own_options[i].metavar != NULL ? own_options[i].metavar : "");

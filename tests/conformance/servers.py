@@ -34,6 +34,8 @@ class Model:
     waits: frozenset[str] = frozenset()
     #: is told once of a guest at the listening socket, and takes EAGAIN for the last word
     edge_triggered_listener: bool = False
+    #: options with which one thread does all reading of files, so that calls can be counted
+    one_reader: tuple[str, ...] = ()
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
@@ -68,6 +70,15 @@ MODELS = {
         ),
         Model("10-kqueue", capacity=500, waits=EPOLL, edge_triggered_listener=True),
         Model("11-sendfile", capacity=500, waits=EPOLL, edge_triggered_listener=True),
+        Model(
+            "12-aio",
+            capacity=500,
+            workers=20,
+            threaded=True,
+            one_reader=("-r", "1"),
+            waits=EPOLL,
+            edge_triggered_listener=True,
+        ),
     )
 }
 

@@ -218,7 +218,9 @@ def test_calls_that_are_interrupted(start: Start, tmp_path: Path, calls: str, wh
 
 @contract("signals", "file-changes", "survives")
 @pytest.mark.parametrize("error", ["EINTR", "EIO"])
-def test_reading_a_file_fails(start: Start, docroot: Site, tmp_path: Path, error: str) -> None:
+def test_reading_a_file_fails(
+    start: Start, target: Target, docroot: Site, tmp_path: Path, error: str
+) -> None:
     """An interrupted call is made again; a disk that fails ends that connection only."""
     calls = "read,pread64,readv,preadv,sendfile,splice"
     trace = tracing.Trace(
@@ -227,7 +229,7 @@ def test_reading_a_file_fails(start: Start, docroot: Site, tmp_path: Path, error
         inject=f"{calls}:error={error}:when=2+2",
         path=docroot.root / "medium.bin",
     )
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    server = start(*target.model.one_reader, wrapper=trace.wrapper(), env=tracing.ENV)
     content = (docroot.root / "medium.bin").read_bytes()
     for _ in range(2):
         with server.connect() as c:

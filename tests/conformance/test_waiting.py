@@ -52,7 +52,9 @@ def test_one_kind_of_wait(start: Start, tmp_path: Path) -> None:
         assert slow.read_head().status == 200
         assert len(slow.read_all()) == 300_007
     assert trace.has(lambda calls: len(calls) > 20, server.patience.limit)
-    used = {name for _, name, _ in trace.calls()}
+    used = {name for pid, name, _ in trace.calls() if pid == server.pid}
+    if server.target.model.threaded:  # and for moments for a lock that the others hold
+        used.discard("futex")
     assert used, "it never waited"
     assert used <= waits
 

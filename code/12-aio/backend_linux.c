@@ -1,0 +1,109 @@
+/*
+ * The kernel's own asynchronous I/O, io_submit(2), and no thread at all; it is asynchronous only
+ * for O_DIRECT, so nothing stays in the page cache, and a file that everybody wants is read for
+ * everybody. glibc has no wrappers for these calls.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "12-aio/backend.h"
+#include "12-aio/piece.h"
+#include "die.h"
+
+#define EVENTS 64 /* taken at a time */
+
+static aio_context_t context;
+static int room; /* reads the kernel may still be given */
+static struct job *waiting, **waiting_end = &waiting;
+
+/* Whether the kernel has it now; if not, it stays with us. */
+static bool submit(struct piece *p)
+{
+    struct iocb control = {.aio_data = (uintptr_t)p,
+                           .aio_lio_opcode = IOCB_CMD_PREAD,
+                           .aio_fildes = (unsigned)p->fd,
+                           .aio_buf = (uintptr_t)p->buffer,
+                           .aio_nbytes = p->want,
+                           .aio_offset = p->from,
+                           .aio_flags = IOCB_FLAG_RESFD,
+                           .aio_resfd = (unsigned)jobs_fd()};
+    struct iocb *list[] = {&control};
+
+    if (syscall(SYS_io_submit, context, 1L, list) != 1)
+        return false;
+    room--;
+    return true;
+}
+
+static void collect(void)
+{
+    struct io_event events[EVENTS];
+    struct timespec at_once = {0};
+    long n;
+
+    do {
+        n = syscall(SYS_io_getevents, context, 0L, (long)EVENTS, events, &at_once);
+        for (long i = 0; i < n; i++) {
+            struct piece *p = (struct piece *)(uintptr_t)events[i].data;
+            p->have = events[i].res < 0 ? -1 : (ssize_t)events[i].res;
+            p->error = events[i].res < 0 ? (int)-events[i].res : 0;
+            room++;
+            job_collected(&p->job);
+        }
+    } while (n == EVENTS || (n < 0 && errno == EINTR));
+    while (waiting != NULL && room > 0) {
+        struct piece *p = (struct piece *)waiting;
+        if ((waiting = p->job.next) == NULL)
+            waiting_end = &waiting;
+        if (!submit(p)) {
+            piece_read(&p->job);
+            job_collected(&p->job);
+        }
+    }
+}
+
+static void start(int readers)
+{
+    if (syscall(SYS_io_setup, readers, &context) < 0)
+        die(errno == ENOSYS ? EXIT_UNSUPPORTED : EXIT_FAILURE, "io_setup: %s", strerror(errno));
+    room = readers;
+    jobs_collect_by(collect);
+}
+
+static bool go_direct(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && ((flags & O_DIRECT) != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
+}
+
+static void begin(struct piece *p)
+{
+    if (!go_direct(p->fd)) { /* not every file system can: all wait for this read */
+        piece_read(&p->job);
+    } else if (room > 0) {
+        if (submit(p))
+            p->job.state = UNDER_WAY;
+        else
+            piece_read(&p->job);
+    } else { /* as many are under way as shall be: the next that is over makes room */
+        p->job.state = UNDER_WAY;
+        p->job.next = NULL;
+        *waiting_end = &p->job;
+        waiting_end = &p->job.next;
+    }
+}
+
+static enum fetched fetch(struct sending *s)
+{
+    return piece_fetch(s, begin);
+}
+
+const struct backend backend_linux = {
+    .name = "linux", .start = start, .fetch = fetch, .send = piece_send, .end = piece_end};

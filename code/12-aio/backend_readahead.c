@@ -1,0 +1,83 @@
+/*
+ * Perlbal's way: a thread has the kernel read ahead into the page cache, then the loop's
+ * sendfile() finds the pages there. readahead(2) only begins that, so the thread also reads a
+ * byte of every page and waits. If a page is thrown out in between, the loop waits for it after
+ * all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "11-sendfile/send_path.h"
+#include "12-aio/backend.h"
+#include "12-aio/job.h"
+
+#define MOST (256 * 1024) /* bytes ahead */
+#define PAGE 4096         /* no smaller one is known to Linux */
+
+struct ahead {
+    struct job job; /* first */
+    int fd;
+    off_t from, end;
+    bool failed;
+};
+
+static struct pool *pool;
+
+static void start(int readers)
+{
+    pool = pool_start(readers);
+}
+
+static void run(struct job *job)
+{
+    struct ahead *a = (struct ahead *)job;
+    char byte;
+
+    readahead(a->fd, a->from, (size_t)(a->end - a->from)); /* if it cannot, the reads below do it */
+    for (off_t at = a->from; at < a->end; at += PAGE - at % PAGE) {
+        ssize_t n = pread(a->fd, &byte, 1, at);
+        a->failed = n == 0 || (n < 0 && errno != EINTR);
+        if (a->failed)
+            return;
+    }
+}
+
+static enum fetched fetch(struct sending *s)
+{
+    struct reply *r = &s->reply;
+    struct ahead *a = s->held;
+
+    if (a == NULL && (s->held = a = calloc(1, sizeof *a)) == NULL)
+        return FETCH_FAILED;
+    if (a->job.state == UNDER_WAY)
+        return FETCHING;
+    if (a->failed)
+        return FETCH_FAILED;
+    if (r->offset >= a->from && r->offset < a->end)
+        return FETCHED;
+    a->fd = r->fd;
+    a->from = r->offset;
+    a->end = r->end - r->offset < MOST ? r->end : r->offset + MOST;
+    a->job.conn = s->conn;
+    a->job.run = run;
+    pool_run(pool, &a->job);
+    return FETCHING;
+}
+
+static ssize_t send_body(int fd, struct sending *s, size_t most)
+{
+    struct ahead *a = s->held;
+    size_t there = (size_t)(a->end - s->reply.offset);
+
+    return body_sendfile.send(fd, s, most < there ? most : there);
+}
+
+static void end(struct sending *s)
+{
+    free(s->held);
+}
+
+const struct backend backend_readahead = {
+    .name = "readahead", .start = start, .fetch = fetch, .send = send_body, .end = end};

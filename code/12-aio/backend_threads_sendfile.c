@@ -1,0 +1,75 @@
+/*
+ * The whole of sendfile() in a thread: nothing is copied, and the loop only hears how much is
+ * out.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+
+#include "12-aio/backend.h"
+#include "12-aio/job.h"
+
+#define MOST (512 * 1024) /* bytes a job */
+
+struct send_job {
+    struct job job; /* first */
+    int from, to;
+    off_t offset;
+    size_t want;
+    ssize_t sent;
+    int error;
+};
+
+static struct pool *pool;
+
+static void start(int readers)
+{
+    pool = pool_start(readers);
+}
+
+static void run(struct job *job)
+{
+    struct send_job *j = (struct send_job *)job;
+
+    do
+        j->sent = sendfile(j->to, j->from, &j->offset, j->want);
+    while (j->sent < 0 && errno == EINTR);
+    j->error = j->sent < 0 ? errno : 0;
+}
+
+static enum fetched fetch(struct sending *s)
+{
+    struct reply *r = &s->reply;
+    struct send_job *j = s->held;
+
+    if (s->head_sent < r->head_len) /* goes before, with the remark that more follows */
+        return FETCHED;
+    if (j == NULL && (s->held = j = calloc(1, sizeof *j)) == NULL)
+        return FETCH_FAILED;
+    if (j->job.state == UNDER_WAY)
+        return FETCHING;
+    if (j->job.state == OVER) {
+        j->job.state = IDLE;
+        if (j->sent <= 0)
+            return j->sent < 0 && j->error == EAGAIN ? FETCH_BLOCKED : FETCH_FAILED;
+        r->offset += j->sent;
+        if (r->offset == r->end)
+            return FETCHED;
+    }
+    j->from = r->fd;
+    j->to = s->conn->fd;
+    j->offset = r->offset;
+    j->want = r->end - r->offset < MOST ? (size_t)(r->end - r->offset) : MOST;
+    j->job.conn = s->conn;
+    j->job.run = run;
+    pool_run(pool, &j->job);
+    return FETCHING;
+}
+
+static void end(struct sending *s)
+{
+    free(s->held);
+}
+
+const struct backend backend_threads_sendfile = {
+    .name = "threads-sendfile", .start = start, .fetch = fetch, .end = end};

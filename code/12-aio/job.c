@@ -1,0 +1,160 @@
+#include "12-aio/job.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "die.h"
+
+#define COLLECTORS 2
+#define STACK_SIZE (256 * 1024)
+
+static int event_fd; /* counts what is over and not yet taken */
+
+static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static struct job *over;
+
+static void (*collectors[COLLECTORS])(void);
+
+void jobs_init(void)
+{
+    event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (event_fd < 0)
+        die_errno("eventfd");
+}
+
+int jobs_fd(void)
+{
+    return event_fd;
+}
+
+void jobs_collect_by(void (*collect)(void))
+{
+    for (int i = 0; i < COLLECTORS; i++) {
+        if (collectors[i] == NULL) {
+            collectors[i] = collect;
+            return;
+        }
+    }
+}
+
+/* region: over */
+void job_collected(struct job *job)
+{
+    pthread_mutex_lock(&over_lock);
+    job->next = over;
+    over = job;
+    pthread_mutex_unlock(&over_lock);
+}
+
+void job_is_over(struct job *job)
+{
+    uint64_t one = 1;
+
+    job_collected(job);
+    while (write(event_fd, &one, sizeof one) < 0 && errno == EINTR)
+        ; /* EAGAIN, after 2^64 jobs: the loop will look anyway */
+}
+
+struct conn *jobs_next_over(void)
+{
+    static struct job *taken;
+    uint64_t count;
+
+    if (taken == NULL) {
+        while (read(event_fd, &count, sizeof count) < 0 && errno == EINTR)
+            ;
+        for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
+            collectors[i]();
+        pthread_mutex_lock(&over_lock);
+        taken = over;
+        over = NULL;
+        pthread_mutex_unlock(&over_lock);
+    }
+    if (taken == NULL)
+        return NULL;
+    struct job *job = taken;
+    taken = job->next;
+    job->state = OVER;
+    return job->conn;
+}
+/* endregion: over */
+
+/* region: pool */
+struct pool {
+    pthread_mutex_t lock; /* of the queue */
+    pthread_cond_t not_empty;
+    struct job *first, **end;
+};
+
+static void *work_loop(void *arg)
+{
+    struct pool *pool = arg;
+
+    for (;;) {
+        pthread_mutex_lock(&pool->lock);
+        while (pool->first == NULL)
+            pthread_cond_wait(&pool->not_empty, &pool->lock);
+        struct job *job = pool->first;
+        pool->first = job->next;
+        if (pool->first == NULL)
+            pool->end = &pool->first;
+        pthread_mutex_unlock(&pool->lock);
+        job->run(job);
+        job_is_over(job);
+    }
+    return NULL;
+}
+
+void pool_run(struct pool *pool, struct job *job)
+{
+    job->state = UNDER_WAY;
+    job->next = NULL;
+    pthread_mutex_lock(&pool->lock);
+    *pool->end = job;
+    pool->end = &job->next;
+    pthread_cond_signal(&pool->not_empty);
+    pthread_mutex_unlock(&pool->lock);
+}
+/* endregion: pool */
+
+/* Signals are for the loop: in a thread they would wake nobody. */
+static void start_threads(struct pool *pool, int count)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+    sigset_t all, before;
+
+    sigfillset(&all);
+    errno = pthread_attr_init(&detached); /* these functions return their errors */
+    if (errno == 0)
+        errno = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (errno == 0)
+        errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
+    if (errno == 0)
+        errno = pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (int i = 0; i < count && errno == 0; i++)
+        errno = pthread_create(&thread, &detached, work_loop, pool);
+    if (errno == 0)
+        errno = pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (errno != 0)
+        die_errno("pthread_create");
+    pthread_attr_destroy(&detached);
+}
+
+struct pool *pool_start(int threads)
+{
+    struct pool *pool = malloc(sizeof *pool);
+
+    if (pool == NULL)
+        die_errno("malloc");
+    *pool = (struct pool){.first = NULL, .end = &pool->first};
+    pthread_mutex_init(&pool->lock, NULL); /* with defaults these do not fail on Linux */
+    pthread_cond_init(&pool->not_empty, NULL);
+    start_threads(pool, threads);
+    return pool;
+}

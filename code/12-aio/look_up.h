@@ -1,0 +1,47 @@
+/*
+ * look_up.h: to find a file takes a walk over directories and an inode, and each may have to come
+ * from the disk. There is no open() and no stat() that does not wait (13-uring has both). So
+ * somebody else waits: a thread, or another process.
+ */
+#ifndef LOOK_UP_H
+#define LOOK_UP_H
+
+#include <sys/stat.h>
+
+#include "12-aio/job.h"
+#include "reply.h"
+
+/* region: look-up */
+struct look_up {
+    struct job job; /* first */
+    int docroot_fd;
+    int fd;    /* of the open file; -1: see error */
+    int error; /* errno; 0: it was only seen to that to look again will not take long */
+    struct stat st;
+    char path[];
+};
+/* endregion: look-up */
+
+#define LOOK_UP_HELP                                                                               \
+    "who looks files up, default 4: so many threads (0: all wait), or unix or tcp:\n"              \
+    "              another process, asked over sockets"
+
+/*
+ * `who`: a number of threads, 0: the loop itself; "unix" or "tcp": a helper process over such
+ * sockets. NULL is the default. Ends the program if there is no such thing. Before there are
+ * threads.
+ */
+void look_up_start(const char *who, int docroot_fd);
+
+/* What the loop has to watch beside jobs_fd(), for jobs_next_over(); -1: nothing. */
+int look_up_fd(void);
+
+/* Ends the helper, if there is one. */
+void look_up_stop(void);
+
+/* The helper (helper.c): begins to look; returns false if it is gone. */
+int helper_start(bool over_tcp, int docroot_fd);
+bool helper_begin(struct look_up *l);
+void helper_stop(void);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * 12-aio: nobody waits for the disk any more but those who are there for it. A connection whose
+ * file has to be looked up or read first says WANT_DISK; threads, the kernel or another process
+ * do it, and the loop hears of it by an eventfd. -d chooses who reads, -m who looks up.
+ *
+ * Run:  build/bin/12-aio -p 8080 /usr/share/doc       (-d sendfile -m 0: waits, as 11-sendfile
+ * does) Poke: strace -f -e trace=openat2,pread64,eventfd2,write build/bin/12-aio -p 8080
+ * /usr/share/doc
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "06-select/clients.h"
+#include "12-aio/backend.h"
+#include "12-aio/look_up.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define EVENTS  256
+
+static bool guests; /* connections may wait to be accepted */
+static int epoll_fd;
+
+static bool disk; /* somebody has something to hand over */
+
+/* region: watch */
+/*
+ * Edge-triggered: with level triggering, an answer for a client who waits for the disk would have
+ * to be un-asked for, and asked for again.
+ */
+static bool enter(struct client *c)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
+}
+/* endregion: watch */
+
+static void handle(struct client *c)
+{
+    clients_handle(c);
+}
+
+static void begin_client(int fd, const struct options *o)
+{
+    struct client *c = clients_add(fd, o);
+
+    if (c == NULL)
+        return;
+    if (enter(c))
+        handle(c); /* its request may be here already */
+    else
+        clients_refuse(c);
+}
+
+/* Returns whether guests may be left. */
+static bool accept_some(int listen_fd, const struct options *o)
+{
+    /* solution: accept */
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd >= 0) {
+            begin_client(fd, o);
+        } else if (errno == EAGAIN || stopping) {
+            return false;
+        } else if (accept_lacks_room(errno)) {
+            clients_lack_room();
+            return true;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+    return true;
+    /* endsolution: accept */
+}
+
+/* region: loop */
+static void event_loop(int listen_fd, const struct options *o)
+{
+    struct epoll_event events[EVENTS];
+    struct client *c;
+
+    while (!stopping || clients_count() > 0) {
+        /* solution: turns */
+        if (stopping)
+            clients_stop();
+        int turns = clients_again(); /* whoever is served below has had a turn */
+        /* endsolution: turns */
+        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
+        if (nready < 0 && errno != EINTR)
+            die_errno("epoll_wait");
+        /* region: answers */
+        for (int i = 0; i < nready; i++) {
+            c = events[i].data.ptr;
+            if (c == (void *)&guests)
+                guests = true;
+            else if (c == (void *)&disk)
+                disk = true;
+            else
+                handle(c);
+        }
+        /* endregion: answers */
+        /* region: disk */
+        /* solution: disk */
+        for (struct conn *conn; disk && (conn = jobs_next_over()) != NULL;)
+            handle((struct client *)conn); /* its first member */
+        disk = false;
+        /* endsolution: disk */
+        /* endregion: disk */
+        /* solution: again */
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            handle(c);
+        /* endsolution: again */
+        if (guests && clients_may_come())
+            guests = !stopping && accept_some(listen_fd, o);
+        clients_overdue();
+        while ((c = clients_next_ended()) != NULL)
+            clients_free(c);
+    }
+}
+/* endregion: loop */
+
+static void watch_for(int fd, bool *flag, unsigned how)
+{
+    struct epoll_event event = {.events = EPOLLIN | how, .data.ptr = flag};
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+        die_errno("epoll_ctl");
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct own_option own[] = {
+        {'d', "BACKEND", BACKEND_HELP, NULL},
+        {'r', "N", "so many reads at a time, default 16", NULL},
+        {'m', "WHO", LOOK_UP_HELP, NULL},
+        {'n', NULL, "do not note in a file's inode that it was read (O_NOATIME)", NULL},
+    };
+
+    options_parse_own(&o, argc, argv, "a web server that does not wait for the disk", own, 4);
+    jobs_init();
+    look_up_start(own[2].value, o.docroot_fd); /* forks, so before there are threads */
+    backend_choose(own[0].value,
+                   own[1].value != NULL ? options_number('r', own[1].value, 1, 1000) : 16,
+                   own[3].value != NULL);
+    stop_on_signals();
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd < 0)
+        die_errno("epoll_create1");
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
+        die_errno("fcntl");
+    watch_for(listen_fd, &guests, EPOLLET);
+    watch_for(jobs_fd(), &disk, 0);
+    if (look_up_fd() >= 0)
+        watch_for(look_up_fd(), &disk, 0);
+    event_loop(listen_fd, &o);
+    look_up_stop();
+    return EXIT_SUCCESS;
+}
