@@ -63,10 +63,10 @@ void job_is_over(struct job *job)
 struct conn *jobs_next_over(void)
 {
     static struct job *taken;
-    uint64_t count;
+    uint64_t number;
 
     if (taken == NULL) {
-        while (read(event_fd, &count, sizeof count) < 0 && errno == EINTR)
+        while (read(event_fd, &number, sizeof number) < 0 && errno == EINTR)
             ;
         for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
             collectors[i]();
@@ -123,7 +123,7 @@ void pool_run(struct pool *pool, struct job *job)
 /* endregion: pool */
 
 /* Signals are for the loop: in a thread they would wake nobody. */
-static void start_threads(struct pool *pool, int count)
+static void start_threads(struct pool *pool, int threads)
 {
     pthread_attr_t detached;
     pthread_t thread;
@@ -137,7 +137,7 @@ static void start_threads(struct pool *pool, int count)
         errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
     if (errno == 0)
         errno = pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 0; i < count && errno == 0; i++)
+    for (int i = 0; i < threads && errno == 0; i++)
         errno = pthread_create(&thread, &detached, work_loop, pool);
     if (errno == 0)
         errno = pthread_sigmask(SIG_SETMASK, &before, NULL);
