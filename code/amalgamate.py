@@ -30,13 +30,13 @@ def own_names(path: Path) -> set[str]:
 
 
 def renamed(line: str, names: set[str], path: Path) -> str:
-    """The line with the file's name before each of `names`, but not where a member is meant."""
+    """The line with the file's name before each of `names`, but not where a member or a type is meant."""
     if not names:
         return line
     words = "|".join(sorted(names))
     prefix = re.sub(r"\W", "_", path.stem)
     return re.sub(
-        rf"{STRING}|(?<![.\w])(?<!->)\b({words})\b",
+        rf"{STRING}|(?<![.\w])(?<!->)(?<!struct )\b({words})\b",
         lambda match: f"{prefix}_{match.group(1)}" if match.group(1) else match.group(),
         line,
     )
