@@ -54,7 +54,7 @@ tests-of-all:
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro
-	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer
+	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer tests/disk
 
 test-book: ## the browser test of every page and slide that is built
 	$(Q)$(PYTEST) tests/book

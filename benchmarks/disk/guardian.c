@@ -1,0 +1,88 @@
+/* The process that unmounts after a kill; see guardian.h. */
+#include "guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOKS    100
+#define PAUSE_NS 20000000 /* 2 s for the kernel to close what the dead one held */
+
+/* A mount whose file system has gone; any other is none of ours. */
+static bool is_left_over(const char *mountpoint)
+{
+    struct statvfs unused;
+    return statvfs(mountpoint, &unused) == -1 && errno == ENOTCONN;
+}
+
+static _Noreturn void unmount(const char *mountpoint)
+{
+    if (umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        _exit(EXIT_SUCCESS);
+    execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", mountpoint, (char *)NULL);
+    _exit(EXIT_FAILURE);
+}
+
+/* Of a session of its own, so that who kills museum's does not kill this; nor keeps it any pipe. */
+static _Noreturn void watch(int fd, const char *mountpoint)
+{
+    char byte;
+    ssize_t got;
+    sigset_t all;
+    int null = open("/dev/null", O_RDWR);
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    setsid();
+    prctl(PR_SET_NAME, "museum-guardian");
+    if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 || dup2(null, 2) == -1 ||
+        chdir("/") == -1)
+        _exit(EXIT_FAILURE);
+    while ((got = read(fd, &byte, 1)) == -1 && errno == EINTR)
+        continue;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (int i = 0; got == 0 && i < LOOKS; i++) {
+        if (is_left_over(mountpoint))
+            unmount(mountpoint);
+        nanosleep(&pause, NULL);
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+bool guardian_start(struct guardian *g, const char *mountpoint)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) == -1)
+        return false;
+    g->pid = fork();
+    if (g->pid == 0) {
+        close(fds[1]);
+        watch(fds[0], mountpoint);
+    }
+    int error = errno;
+    close(fds[0]);
+    g->fd = fds[1];
+    if (g->pid != -1)
+        return true;
+    close(fds[1]);
+    errno = error;
+    return false;
+}
+
+void guardian_dismiss(struct guardian *g)
+{
+    ssize_t written;
+    while ((written = write(g->fd, "", 1)) == -1 && errno == EINTR)
+        continue;
+    close(g->fd);
+    while (waitpid(g->pid, NULL, 0) == -1 && errno == EINTR)
+        continue;
+}

@@ -1,0 +1,367 @@
+"""The mounted disk: its files, its time, its statistics, its end."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import errno
+import json
+import mmap
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aio import read_all_at_once
+from museum_support import Museum, await_unmounted, content, mounted, needed, run
+
+from conformance.process import Unprivileged
+
+Mount = Callable[..., Museum]
+FAST = ("--speed", "100")
+K100 = 102400
+
+
+def names(*pools: str) -> list[str]:
+    return run("museum", "--list", *pools).stdout.splitlines()
+
+
+# ---- the files
+
+
+def test_first_line_and_tree(mount: Mount) -> None:
+    museum = mount(*FAST, "files=600x100K")
+    assert museum.line == f"museum: mounted on {museum.folder}, 600 files\n"
+    listed = {
+        str(Path(top, name).relative_to(museum.folder))
+        for top, _, files in os.walk(museum.folder)
+        for name in files
+    }
+    assert listed == set(names("files=600x100K"))
+    assert len(listed) == 600
+    state = (museum.folder / "files/000/000256").stat()
+    assert (state.st_size, state.st_mtime) == (K100, 1170374400)
+    with pytest.raises(FileNotFoundError):
+        (museum.folder / "files/000/000001").stat()
+
+
+def test_nobody_can_write(mount: Mount) -> None:
+    museum = mount(*FAST, "files=1x10")
+    attempts: list[Callable[[], object]] = [
+        partial(os.open, museum.folder / "files/000/000000", os.O_RDWR),
+        partial(os.open, museum.folder / "new", os.O_WRONLY | os.O_CREAT),
+        partial(os.unlink, museum.folder / "files/000/000000"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(OSError) as caught:
+            attempt()
+        assert caught.value.errno in (errno.EROFS, errno.EACCES)
+
+
+def by_pread(fd: int, offset: int, length: int) -> bytes:
+    return os.pread(fd, length, offset)
+
+
+def by_mmap(fd: int, offset: int, length: int) -> bytes:
+    page = offset & ~(mmap.PAGESIZE - 1)
+    span = offset - page + length
+    with mmap.mmap(fd, span, mmap.MAP_SHARED, mmap.PROT_READ, offset=page) as mapped:
+        return mapped[offset - page :]
+
+
+def by_direct_io(fd: int, offset: int, length: int) -> bytes:
+    page = offset & ~4095
+    direct = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, (offset - page + length + 4095) & ~4095) as buffer:
+            got = os.preadv(direct, [buffer], page)
+            return buffer[:got][offset - page :][:length]
+    finally:
+        os.close(direct)
+
+
+def into_a_file(fill: Callable[[int], int], length: int) -> bytes:
+    with tempfile.TemporaryFile() as out:
+        done = 0
+        while done < length and (n := fill(out.fileno())) > 0:
+            done += n
+        out.seek(0)
+        return out.read()
+
+
+def by_sendfile(fd: int, offset: int, length: int) -> bytes:
+    at = offset
+
+    def fill(out: int) -> int:
+        nonlocal at
+        n = os.sendfile(out, fd, at, offset + length - at)
+        at += n
+        return n
+
+    return into_a_file(fill, length)
+
+
+def by_splice(fd: int, offset: int, length: int) -> bytes:
+    splice: Any = vars(os)["splice"]  # mypy's list of what os has may be older
+    reader, writer = os.pipe()
+    at = offset
+
+    def fill(out: int) -> int:
+        nonlocal at
+        n: int = splice(fd, writer, min(32768, offset + length - at), offset_src=at)
+        at += n
+        moved: int = splice(reader, out, n)
+        return moved
+
+    try:
+        return into_a_file(fill, length)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.parametrize("how", [by_pread, by_mmap, by_direct_io, by_sendfile, by_splice])
+def test_every_way_reads_the_same(mount: Mount, how: Callable[[int, int, int], bytes]) -> None:
+    """At odd offsets, over the borders of pieces and fragments, at the end, and beyond 4 GiB."""
+    museum = mount(*FAST, "--fragment", "8", "big=2x5000000001")
+    path = "big/001/000001"
+    fd = os.open(museum.folder / path, os.O_RDONLY)
+    try:
+        for offset, length in (
+            (0, 10), (1, 4097), (131071, 3), (100003, 50001), (4294967290, 20000),
+            (5000000001 - 7, 7),
+        ):  # fmt: skip
+            assert how(fd, offset, length) == content(path, offset, length), (offset, length)
+        assert os.pread(fd, 100, 5000000001 - 3) == content(path, 5000000001 - 3, 3)
+        assert os.pread(fd, 100, 5000000001) == b""
+    finally:
+        os.close(fd)
+
+
+# ---- what it costs
+
+
+def test_one_file_is_one_seek(mount: Mount) -> None:
+    """No GETATTR before a read(), no second READ; metadata is free."""
+    museum = mount(*FAST, "files=1000x100K")
+    for name in names("files=1000x100K")[40:60]:
+        with (museum.folder / name).open("rb", buffering=0) as file:
+            assert len(file.read(K100)) == K100
+    told = museum.new_phase()
+    assert told["getattrs"] <= 2
+    assert (told["reads"], told["opens"]) == (20, 20)
+    assert told["disk_bytes"] == 20 * K100
+    assert told["seeks"] == 20
+
+
+def test_pieces_of_a_file_are_one_seek(mount: Mount) -> None:
+    museum = mount(*FAST, "big=1x16M")
+    with (museum.folder / "big/000/000000").open("rb", buffering=0) as file:
+        while file.read(65536):
+            pass
+    told = museum.statistics()
+    assert told["disk_bytes"] == 16 << 20
+    assert told["reads"] >= 128
+    assert told["seeks"] <= 3
+    assert told["seeks"] + told["continuations"] == told["disk_reads"]
+
+
+def test_cold_is_cold_and_kept_is_hot(mount: Mount) -> None:
+    seen = {}
+    for options in ((), ("--keep",), ("--cache", "10")):
+        museum = mount(*FAST, *options, "files=10x100K")
+        for _ in range(3):
+            assert (museum.folder / "files/003/000003").read_bytes()[:9] == content(
+                "files/003/000003", 0, 9
+            )
+        told = museum.statistics()
+        seen[options] = (told["reads"], told["disk_reads"], told["cache_hits"])
+    assert seen == {(): (3, 3, 0), ("--keep",): (1, 1, 0), ("--cache", "10"): (3, 1, 50)}
+
+
+def test_a_cold_lookup_is_a_seek(mount: Mount) -> None:
+    museum = mount(*FAST, "--metadata", "cold", "files=1000x100K")
+    path = museum.folder / "files/007/000007"
+    path.stat()
+    first = museum.new_phase()
+    assert first["disk_reads"] == 3, "the pool, the directory, the file"
+    for _ in range(5):
+        path.stat()
+    assert museum.statistics()["disk_reads"] == 0, "and then they are in the kernel's cache"
+
+
+def test_threads_are_not_serialised(mount: Mount) -> None:
+    museum = mount("files=1000x100K")
+    chosen = names("files=1000x100K")[::10]
+    together = threading.Barrier(len(chosen))
+
+    def read(name: str) -> bool:
+        with (museum.folder / name).open("rb", buffering=0) as file:
+            together.wait()
+            return file.read()[-9:] == content(name, K100 - 9, 9)
+
+    with concurrent.futures.ThreadPoolExecutor(len(chosen)) as pool:
+        assert all(pool.map(read, chosen))
+    told = museum.statistics()
+    assert told["queue_deepest"] >= 64
+    assert told["disk_bytes"] == len(chosen) * K100
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="aio by system call: x86-64's numbers")
+def test_io_submit_does_not_block(mount: Mount) -> None:
+    museum = mount("files=1000x100K")
+    paths = [str(museum.folder / name) for name in names("files=1000x100K")[::10]]
+    submit_s, all_s, blocks = read_all_at_once(paths, 4096)
+    for path, block in zip(paths, blocks, strict=True):
+        name = str(Path(path).relative_to(museum.folder))
+        assert block[:64] == content(name, 0, 64)
+    assert museum.statistics()["queue_deepest"] >= 64
+    assert submit_s < all_s / 4
+
+
+def test_the_rate_is_the_models(mount: Mount) -> None:
+    """With a queue, oversleeping costs nothing: the time is that of the arithmetic."""
+    museum = mount("--speed", "5", "files=1000x100K")
+    chosen = random.Random(1).choices(names("files=1000x100K"), k=400)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        museum.new_phase()
+        list(pool.map(Path.read_bytes, [museum.folder / name for name in chosen]))
+    told = museum.statistics()
+    model = run("museum-model", "-j", "16", "--parts", "1", "files=1000x100K").stdout
+    rate = float(model.splitlines()[1].split("\t")[1])
+    assert told["utilisation"] > 0.5
+    assert 0.8 < len(chosen) / told["seconds"] / told["utilisation"] / rate < 1.25
+
+
+def test_statistics(mount: Mount) -> None:
+    museum = mount(*FAST, "-s", "3", "files=100x100K")
+    for name in names("files=100x100K"):
+        (museum.folder / name).read_bytes()
+    told = museum.statistics()
+    assert len(told["spindle_utilisation"]) == 3
+    mean = sum(told["spindle_utilisation"]) / 3
+    assert told["utilisation"] == pytest.approx(mean)
+    assert 0 < told["utilisation"] < 1
+    assert told["head_travel"] > 0
+    ends, depths, shares = zip(*told["course"], strict=True)
+    assert ends[-1] == pytest.approx(told["seconds"])
+    widths = [end - start for start, end in zip((0, *ends), ends, strict=False)]
+    for values, key in ((depths, "queue_depth"), (shares, "utilisation")):
+        over_time = sum(v * w for v, w in zip(values, widths, strict=True)) / told["seconds"]
+        assert over_time == pytest.approx(told[key], rel=0.01)
+    museum.process.send_signal(signal.SIGUSR1)
+    printed = json.loads(museum.next_line())
+    assert printed["reads"] == 100
+    assert museum.new_phase()["reads"] == 100
+    assert museum.new_phase()["reads"] == 0
+
+
+def test_sigusr2_begins_anew(mount: Mount) -> None:
+    museum = mount(*FAST, "files=1x100K")
+    (museum.folder / "files/000/000000").read_bytes()
+    museum.process.send_signal(signal.SIGUSR2)
+    deadline = time.monotonic() + 30
+    while museum.statistics()["reads"] != 0:
+        assert time.monotonic() < deadline
+
+
+# ---- its end
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_end(mount: Mount, how: signal.Signals) -> None:
+    museum = mount(*FAST, "files=1x100K")
+    (museum.folder / "files/000/000000").read_bytes()
+    status, out, err = museum.stop(how)
+    assert (status, err) == (0, "")
+    assert json.loads(out)["reads"] == 1
+    assert not mounted(museum.folder)
+
+
+def test_ends_while_files_are_open_and_read(mount: Mount) -> None:
+    museum = mount("--speed", "0.01", "files=1000x100K")
+    script = "exec 3<$0/files/000/000000; cat $0/files/001/*"
+    command = ["sh", "-c", script, str(museum.folder)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader:
+        while museum.statistics()["reads"] == 0:
+            time.sleep(0.01)
+        status, _, err = museum.stop()
+        assert (status, err) == (0, "")
+        assert not mounted(museum.folder)
+        reader.wait(timeout=30)
+
+
+def test_killed(mount: Mount) -> None:
+    museum = mount(*FAST, "files=1x100K")
+    assert mounted(museum.folder)
+    museum.stop(signal.SIGKILL)
+    assert await_unmounted(museum.folder)
+
+
+def test_unmounted_by_another(mount: Mount) -> None:
+    if not shutil.which("fusermount3"):
+        pytest.skip("needs fusermount3 (apt-get install fuse3)")
+    museum = mount(*FAST, "files=1x100K")
+    subprocess.run(["fusermount3", "-u", str(museum.folder)], check=True)
+    assert museum.process.wait(timeout=30) == 0
+
+
+def test_a_user_by_fusermount(mount: Mount, unprivileged: Unprivileged) -> None:
+    """Where /dev/fuse is open to users. This mount is closed to root, even for looking at it."""
+    program = str(unprivileged.reachable(Path(needed())))
+    museum = mount(*FAST, "files=1x100K", prefix=tuple(unprivileged.prefix), program=program)
+    command = [*unprivileged.prefix, "sha256sum", str(museum.folder / "files/000/000000")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    museum.stop(signal.SIGKILL)
+    assert await_unmounted(museum.folder)
+
+
+# ---- bad usage
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        ([], 2, "no MOUNTPOINT"),
+        (["a=1x1"], 2, "no MOUNTPOINT"),
+        (["/tmp"], 2, "no pool"),
+        (["/tmp", "a"], 2, "NAME=COUNTxSIZE"),
+        (["--speed", "0", "/tmp", "a=1x1"], 2, "--speed: '0'"),
+        (["--keep", "--cache", "1", "/tmp", "a=1x1"], 2, "exclude each other"),
+        (["--readers", "1", "/tmp", "a=1x1"], 2, "unrecognized option"),
+        (["/nonexistent", "a=1x1"], 1, "/nonexistent: No such file"),
+        (["/etc/passwd", "a=1x1"], 1, "not a directory"),
+    ],
+)
+def test_bad_usage(args: list[str], status: int, words: str) -> None:
+    done = run("museum", *args)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help() -> None:
+    done = run("museum", "-h")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: museum ")
+
+
+def test_where_there_is_no_fuse(tmp_path: Path) -> None:
+    """In a mount namespace of its own, with an empty /dev."""
+    script = 'mount -t tmpfs none /dev && exec "$0" "$1" a=1x1'
+    command = ["unshare", "-m", "sh", "-c", script, needed(), str(tmp_path)]
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 77, done.stderr
+    assert "/dev/fuse" in done.stderr
+    assert "modprobe" in done.stderr
