@@ -13,6 +13,7 @@ BUILTINS = {
     "load": {"bin", "build", "scratch", "docroot", "url", "urls", "port", "address"},
     "trace": {"bin", "build", "scratch", "docroot"},
 }
+DISK_BUILTINS = {"docroot", "files"}  # with a [disk]
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 
 
@@ -53,11 +54,16 @@ def _check_placeholders(experiment: Experiment, shown: str) -> None:
     for variant in experiment.variants:
         texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, *shared]
         texts.append(variant.holds)
+        if experiment.disk:
+            texts += [*experiment.disk.pools, *experiment.disk.args, *variant.disk_args]
+        elif variant.disk_args:
+            raise InputError(f'{shown}: variant "{variant.name}": "disk_args" without a [disk]')
         if tool := experiment.tools.get(variant.load):
             texts += [*tool.args, *tool.warmup]
         wanted = [name for text in texts for name in PLACEHOLDER.findall(text)]
         for profile in experiment.profiles.values():
             known = BUILTINS[experiment.kind] | profile.values.keys() | profile.sweep.keys()
+            known |= DISK_BUILTINS if experiment.disk else set()
             known |= variant.values.keys() | variant.sweep.keys() | experiment.sweep.keys()
             for name in wanted:
                 if name not in known:

@@ -17,6 +17,7 @@ from harness.model import (
     PROFILES,
     Axis,
     Derived,
+    Disk,
     Docroot,
     Experiment,
     Helper,
@@ -77,6 +78,7 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
         tools={tool: _tool(top.table(tool)) for tool in LOAD_TOOLS if tool in top},
         helpers=tuple(_helpers(top, shown)),
         phases=tuple(_phases(top, shown)),
+        disk=_disk(top, kind),
     )
     top.done()
     coherence.check(experiment, shown)
@@ -161,6 +163,7 @@ def _variant(table: Table, kind: str) -> Variant:
         prefix=table.texts("prefix"),
         load=table.choice("load", (*LOAD_TOOLS, NO_LOAD), "hammer"),
         load_args=table.texts("load_args"),
+        disk_args=table.texts("disk_args"),
         needs=table.texts("needs"),
         aa=bool(aa) or isinstance(aa, dict),
         aa_at=_sweep(table.table("aa")) if isinstance(aa, dict) else {},
@@ -311,6 +314,21 @@ def _docroot(table: Table) -> Docroot:
     docroot = Docroot(files=sizes, path=table.text("path", ""))
     table.done()
     return docroot
+
+
+def _disk(top: Table, kind: str) -> Disk | None:
+    if "disk" not in top:
+        return None
+    table = top.table("disk")
+    disk = Disk(pools=table.texts("pools"), args=table.texts("args"))
+    table.done()
+    if not disk.pools:
+        raise table.error('"pools" is missing')
+    if kind == "trace":
+        raise table.error('a disk goes with kind = "micro" or "load"')
+    if "docroot" in top:
+        raise table.error("the disk is the docroot: there is no [docroot] beside it")
+    return disk
 
 
 def _tool(table: Table) -> LoadTool:

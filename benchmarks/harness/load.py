@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from harness import docroot, limits, namespace, peers, processes, programs, tools
+from harness import docroot, limits, museum, namespace, peers, processes, programs, tools
 from harness.context import (
     EXIT_UNSUPPORTED,
     Context,
@@ -46,6 +46,7 @@ class Scene:
     servers: list[Process] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
     kernel: dict[str, float] = field(default_factory=dict)  # before the server started
+    disk: museum.Mounted | None = None
     requests: float = 0.0
     load_cpu_s: float = 0.0
     load_s: float = 0.0
@@ -61,7 +62,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         usage, wall_s = _measure(scene)
         elapsed, ours = cpu_time(cpus).since(before), _own_cpu_s() - own
     _summarize(scene, usage)
-    ours += usage.cpu_s + scene.load_cpu_s
+    ours += usage.cpu_s + scene.load_cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
     mark_noise(scene.repetition, elapsed, ours, wall_s * max(1, len(cpus)))
     scene.repetition.mark(*context.placement.marks)
     if not namespace.entered():
@@ -76,6 +77,10 @@ def _own_cpu_s() -> float:
 
 def _measure(scene: Scene) -> tuple[Usage, float]:
     with contextlib.ExitStack() as stack:
+        if scene.experiment.disk:
+            cpus = scene.context.placement.load
+            mount = museum.mounted(scene.experiment.disk, scene.variant, scene.values, cpus)
+            scene.disk = stack.enter_context(mount)
         for helper in scene.experiment.helpers:
             if not helper.after_server:
                 stack.enter_context(_helper(scene, helper))
@@ -120,6 +125,8 @@ def _note_memory(scene: Scene, prefix: str) -> None:
 
 def _docroot(scene: Scene) -> None:
     wanted = scene.experiment.docroot
+    if scene.disk:
+        return
     if wanted.path:
         root = Path(expand_all((wanted.path,), scene.values)[0])
     else:
@@ -189,7 +196,7 @@ def _publish(scene: Scene) -> None:
     scene.values["port"] = scene.ports[0]
     scene.values["url"] = urls[0]
     path = scene.scratch / "urls"
-    names = docroot.names(scene.experiment.docroot)
+    names = scene.disk.names if scene.disk else docroot.names(scene.experiment.docroot)
     text = "".join(f"{url}/{name}\n" for name in names for url in urls)
     path.write_text(text, encoding="utf-8")
     scene.values["urls"] = str(path)
@@ -228,6 +235,8 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     program = programs.tool_path(name)
     words = [program, *expand_all(args, scene.values)]
     context = scene.context
+    if keep and scene.disk:
+        scene.disk.begin()
     before = events()
     process, output = processes.run(
         name, words, context.placement.load, context.timeout, context.tick
@@ -241,6 +250,8 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     scene.load_s += process.wall_s
     if keep:
         _keep(scene.repetition, outcome, prefix)
+    if keep and scene.disk:
+        scene.repetition.scalars.update(scene.disk.scalars(prefix))
 
 
 def _keep(repetition: Repetition, outcome: tools.Outcome, prefix: str) -> None:

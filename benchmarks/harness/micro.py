@@ -4,8 +4,10 @@ The header line names the columns. A column `error` holds "-" or the name of an 
 stays in the data and is counted, but no metric ever takes it for a fast sample (reduction.py).
 """
 
+import contextlib
 from typing import Any
 
+from harness import museum
 from harness.context import (
     EXIT_UNSUPPORTED,
     Context,
@@ -25,11 +27,17 @@ NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
 STEAL_SHARE = 0.01
 
 
-def run(_experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
-    with scratch() as folder:
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(scratch())
         values: Params = {**params, **folders(variant), "scratch": folder}
-        words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
         cpus = context.placement.measured
+        mounted = None
+        if experiment.disk:
+            mount = museum.mounted(experiment.disk, variant, values, context.placement.load)
+            mounted = stack.enter_context(mount)
+            mounted.begin()
+        words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
         before = cpu_time(cpus)
         with running(variant.name, words, cpus) as process:
             output = _output(process, context)
@@ -38,6 +46,8 @@ def run(_experiment: Experiment, variant: Variant, params: Params, context: Cont
             assert process.usage is not None
             repetition.scalars = usage_scalars(process.usage)
             elapsed, wall = after.since(before), process.wall_s
+        if mounted:
+            repetition.scalars.update(mounted.scalars())
     errors = count_errors(repetition.samples)
     if errors:
         repetition.scalars["errors"] = float(errors)

@@ -54,6 +54,7 @@ class Variant:
     prefix: tuple[str, ...] = ()
     load: str = "hammer"
     load_args: tuple[str, ...] = ()
+    disk_args: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     aa: bool = False
     aa_at: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
@@ -119,6 +120,14 @@ class Docroot:
 
 
 @dataclass(frozen=True)
+class Disk:
+    """A museum disk to be mounted: its pools of files, NAME=COUNTxSIZE, and its options."""
+
+    pools: tuple[str, ...]
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     id: str
     title: str
@@ -140,6 +149,7 @@ class Experiment:
     tools: Mapping[str, LoadTool]
     helpers: tuple[Helper, ...]
     phases: tuple[Phase, ...]
+    disk: Disk | None = None
 
     def variant(self, name: str) -> Variant:
         """The variant of that name; `x+aa` is x, run a second time in the round."""

@@ -124,6 +124,18 @@ def root() -> Answer:
     return Answer(False, "needs root", "run it as root")
 
 
+def fuse() -> Answer:
+    """A file system in user space may be had; what else can be missing, mounting it tells."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        return Answer(False, "/dev/fuse is not for us", "run it as root, or chmod 666 /dev/fuse")
+    except OSError as error:
+        remedy = "modprobe fuse; a container needs --device /dev/fuse"
+        return Answer(False, f"/dev/fuse: {error.strerror}", remedy)
+    return Answer(True) if os.geteuid() == 0 else program("fusermount3")
+
+
 def processes() -> Answer:
     """A thousand are no more than the quarter that an experiment may take."""
     from harness.limits import smallest
@@ -154,6 +166,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "namespace": namespace,
     "two-cores": two_cores,
     "root": root,
+    "fuse": fuse,
     "processes": processes,
     "many": many,
 }

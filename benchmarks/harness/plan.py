@@ -100,9 +100,11 @@ def plan_hash(
     measuring: dict[str, Any] = {key: whole[key] for key in MEASURING}
     measuring["variants"] = [
         {key: variant[key] for key in MEASURING_VARIANT}
-        | ({"holds": variant["holds"]} if variant["holds"] else {})
+        | {key: variant[key] for key in ("holds", "disk_args") if variant[key]}
         for variant in whole["variants"]
     ]
+    if whole["disk"]:
+        measuring["disk"] = whole["disk"]
     settings = asdict(profile)
     measuring["profile"] = {key: settings[key] for key in ("name", "rounds", "values", "sweep")}
     measuring["programs"] = dict(programs)

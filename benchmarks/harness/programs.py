@@ -76,6 +76,8 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
     words = [command[0] for command in commands if command]
     if variant.server:
         words.append(str(build_folder(variant.build) / variant.server))
+    if experiment.disk:
+        words.append(str(build_folder("glibc") / "museum"))
     if variant.peer:
         words.append(peers.load(variant.peer).program)
     if experiment.kind == "load" and variant.load != NO_LOAD:
@@ -92,7 +94,7 @@ class _Known(dict[str, str]):
 
 def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     """Why this variant cannot run here, or None."""
-    for need in (*experiment.needs, *variant.needs):
+    for need in (*experiment.needs, *variant.needs, *(("fuse",) if experiment.disk else ())):
         answer = needs.probe(need)
         if not answer.ok:
             return answer

@@ -96,3 +96,9 @@ readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_ch
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
             first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts
+
+# The time is the disk's: one variant will do.
+PROGRAMS += disk-read
+disk-read_SRC      := benchmarks/micro/disk-read.c $(MICRO_COMMON)
+disk-read_LIBS     := -pthread
+disk-read_VARIANTS := glibc asan

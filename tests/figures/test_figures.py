@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "benchmarks" / "experiments"
-PARTS = {"style", "curves", "log-log", "labels"}  # loaded by the others
+PARTS = {"style", "curves", "log-log", "doublings", "labels"}  # loaded by the others
 SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]
@@ -248,6 +248,18 @@ def write_event_wait(data: Path) -> None:
     write_meta(data / "event-wait-active", titles)
 
 
+def write_disk(data: Path) -> None:
+    titles = {"fifo": "two disks, FIFO", "elevator": "two disks, elevator", "one": "one disk, FIFO"}
+    for place, name in enumerate(titles):
+        levels = {"files_per_s": 150.0 - 30 * place, "read_ms": 12.0}
+        write_series(data / "disk-model", name, levels)
+        write_series(data / "disk-seek", name, levels)
+        write_series(data / "disk-stream", name, {"mb_per_s": 30.0 / (place + 1)})
+        write_series(data / "disk-wait", name, {"requests_per_s": 70.0 + 70 * place})
+    for experiment in ("disk-model", "disk-seek", "disk-stream", "disk-wait"):
+        write_meta(data / experiment, titles)
+
+
 BARS = """\
 y	start_ms	end_ms	kind	state	call	letter	client
 4.0	0.0	0.1	client	connecting	-	A	1
@@ -298,6 +310,7 @@ def data(tmp_path: Path) -> Path:
     write_request_latency(folder)
     write_idle_herd(folder)
     write_slow_client(folder)
+    write_disk(folder)
     write_crosscheck(folder)
     write_timeline(folder)
     write_sched_switch(folder)

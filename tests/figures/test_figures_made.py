@@ -32,7 +32,15 @@ class Tree:
     def __init__(self, path: Path) -> None:
         self.path = path
         (path / "figures").mkdir()
-        for name in ("module.mk", "style.gp", "curves.gp", "log-log.gp", "labels.gp", "draw.sh"):
+        for name in (
+            "module.mk",
+            "style.gp",
+            "curves.gp",
+            "log-log.gp",
+            "doublings.gp",
+            "labels.gp",
+            "draw.sh",
+        ):
             shutil.copy(ROOT / "figures" / name, path / "figures")
         (path / "Makefile").write_text(MAKEFILE)
         (path / "figures/sample.gp").write_text(SCRIPT)

@@ -91,6 +91,18 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"kind": "load", "variant": [{"name": "a", "server": "x", "command": ["y"]}]},
      'variant "a": "command" belongs to kind = "micro", not "load"'),
     ({"kind": "trace", "variant": [{"name": "a"}]}, 'variant "a": "server" is missing'),
+    ({"disk": {}}, '"disk": "pools" is missing'),
+    ({"disk": {"pools": ["a=1x1"], "speed": 1}}, '"disk": unknown key "speed"'),
+    ({"disk": {"pools": ["a=1x1"]}, "docroot": {"files": {"x": 1}}},
+     '"disk": the disk is the docroot: there is no [docroot] beside it'),
+    ({"disk": {"pools": ["a=1x1"]}, "kind": "trace", "variant": [{"name": "a", "server": "x"}]},
+     '"disk": a disk goes with kind = "micro" or "load"'),
+    ({"disk": {"pools": ["a={size}x1"]}},
+     'variant "a": unknown placeholder {size} in profile "smoke"'),
+    ({"variant": [{"name": "a", "command": ["x", "{files}"]}]},
+     'variant "a": unknown placeholder {files} in profile "smoke"'),
+    ({"variant": [{"name": "a", "command": ["x"], "disk_args": ["--keep"]}]},
+     'variant "a": "disk_args" without a [disk]'),
 ]  # fmt: skip
 
 

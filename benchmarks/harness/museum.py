@@ -1,0 +1,128 @@
+"""The museum disk (benchmarks/disk) under an experiment: mounted anew for each repetition, always
+unmounted at its end, and what it has done while the load ran.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import processes, programs
+from harness.context import EXIT_UNSUPPORTED, expand_all
+from harness.errors import RepetitionError, Unsupported
+from harness.model import Disk, Params, Variant
+from harness.needs import which
+from harness.processes import Process, running
+
+PROGRAM = "museum"
+UNMOUNT_PATIENCE = 5.0
+
+
+def program() -> str:
+    return str(programs.build_folder("glibc") / PROGRAM)
+
+
+@dataclass
+class Mounted:
+    """A disk that is there."""
+
+    folder: Path
+    files: Path  # a list of the paths of all files, one a line
+    names: list[str]
+    process: Process
+
+    def begin(self) -> None:
+        """What it has done until now no longer counts."""
+        self._report(".phase")
+
+    def scalars(self, prefix: str = "") -> dict[str, float]:
+        """What it has done since, as `disk.seeks`, ...: what is a number in its report."""
+        return {
+            f"{prefix}disk.{key}": float(value)
+            for key, value in self._report(".statistics").items()
+            if isinstance(value, int | float)
+        }
+
+    def _report(self, name: str) -> dict[str, object]:
+        try:
+            text = (self.folder / name).read_text(encoding="ascii")
+            report: dict[str, object] = json.loads(text)
+        except (OSError, ValueError) as error:
+            self.process.reap(0.0)
+            raise RepetitionError(f"{PROGRAM}: no statistics: {error}") from error
+        return report
+
+    @property
+    def cpu_s(self) -> float:
+        """Of its whole life, once it has ended."""
+        return self.process.usage.cpu_s if self.process.usage else 0.0
+
+
+@contextlib.contextmanager
+def mounted(
+    disk: Disk, variant: Variant, values: Params, cpus: frozenset[int]
+) -> Iterator[Mounted]:
+    """Sets {docroot} and {files} among the values."""
+    scratch = Path(str(values["scratch"])).absolute()
+    folder, files = scratch / "disk", scratch / "files"
+    folder.mkdir()
+    # A peer that is started by root reads as another user.
+    scratch.chmod(0o755)
+    args = expand_all((*disk.args, *variant.disk_args), values)
+    pools = expand_all(disk.pools, values)
+    names = _names(args, pools)
+    files.write_text("".join(f"{folder}/{name}\n" for name in names), encoding="utf-8")
+    try:
+        with running(PROGRAM, [program(), *args, str(folder), *pools], cpus, pipe=True) as process:
+            _await_mount(process)
+            values["docroot"], values["files"] = str(folder), str(files)
+            yield Mounted(folder, files, names, process)
+            processes.stop(process)
+            if process.status != 0:
+                raise RepetitionError(process.describe_end())
+    finally:
+        _await_unmounted(folder)
+
+
+def _names(args: Iterable[str], pools: Iterable[str]) -> list[str]:
+    """Asked of the program, not of the mount: reading its directories could cost seeks."""
+    command = [program(), *args, "--list", *pools]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        words = done.stderr.strip()
+        raise RepetitionError(f"{PROGRAM} ended with status {done.returncode}: {words}")
+    return done.stdout.splitlines()
+
+
+def _await_mount(process: Process) -> None:
+    try:
+        processes.read_line(process)
+    except RepetitionError:
+        if process.status == EXIT_UNSUPPORTED:
+            raise Unsupported(process.last_words() or "no file system in user space") from None
+        raise
+
+
+def is_mounted(folder: Path) -> bool:
+    """The kernel's list is asked: looking at a mount whose program has died is an error."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    return any(line.split()[4] == str(folder) for line in lines)
+
+
+def _await_unmounted(folder: Path) -> None:
+    """When the program was killed, its guardian unmounts; if that was killed too, we do."""
+    deadline = time.monotonic() + UNMOUNT_PATIENCE
+    while is_mounted(folder):
+        if time.monotonic() > deadline:
+            words = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-u", "-z"]
+            command = [which(words[0]) or words[0], *words[1:], str(folder)]
+            subprocess.run(command, capture_output=True, check=False, timeout=30)
+            return
+        time.sleep(0.01)

@@ -1,0 +1,33 @@
+# One curve a variant as in curves.gp, over an x that doubles from tick to tick; y begins at 0.
+# Loaded by a script that has set metric, y_text and x_text.
+shown = variants
+x_low = 1e9
+x_high = 0
+y_low = 0
+y_high = 0
+do for [name in shown] {
+    stats points(name) using "x" nooutput # both at once would complain of two points in a line
+    x_low = STATS_min < x_low ? STATS_min : x_low
+    x_high = STATS_max > x_high ? STATS_max : x_high
+    stats points(name) using metric nooutput
+    y_high = STATS_max > y_high ? STATS_max : y_high
+}
+y_high = 1.1 * y_high
+
+set logscale x 2
+eval y_title(y_text)
+set xlabel x_text
+set xrange [0.93 * x_low:1.08 * x_high]
+set yrange [y_low:y_high]
+unset key
+set lmargin 8
+set rmargin 23
+load "figures/labels.gp"
+
+nth(i) = word(shown, i)
+plot for [i=1:words(shown)] points(nth(i)) using "x":metric with points pointtype 7 \
+         pointsize 0.25 linecolor rgb tints[i], \
+     for [i=1:words(shown)] series(nth(i)) using "x":(low_of(metric)):(high_of(metric)) \
+         with filledcurves fillcolor rgb tints[i] fillstyle transparent solid 0.6 noborder, \
+     for [i=1:words(shown)] series(nth(i)) using "x":metric with linespoints linetype i \
+         pointsize 0.6
