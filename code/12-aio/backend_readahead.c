@@ -13,13 +13,13 @@
 #include "12-aio/backend.h"
 #include "12-aio/job.h"
 
-#define MOST (256 * 1024) /* bytes ahead */
-#define PAGE 4096         /* no smaller one is known to Linux */
+#define AHEAD (256 * 1024) /* bytes ahead */
+#define PAGE  4096         /* no smaller one is known to Linux */
 
 struct ahead {
     struct job job; /* first */
     int fd;
-    off_t from, end;
+    off_t from, until;
     bool failed;
 };
 
@@ -35,8 +35,9 @@ static void run(struct job *job)
     struct ahead *a = (struct ahead *)job;
     char byte;
 
-    readahead(a->fd, a->from, (size_t)(a->end - a->from)); /* if it cannot, the reads below do it */
-    for (off_t at = a->from; at < a->end; at += PAGE - at % PAGE) {
+    readahead(a->fd, a->from,
+              (size_t)(a->until - a->from)); /* if it cannot, the reads below do it */
+    for (off_t at = a->from; at < a->until; at += PAGE - at % PAGE) {
         ssize_t n = pread(a->fd, &byte, 1, at);
         a->failed = n == 0 || (n < 0 && errno != EINTR);
         if (a->failed)
@@ -55,11 +56,11 @@ static enum fetched fetch(struct sending *s)
         return FETCHING;
     if (a->failed)
         return FETCH_FAILED;
-    if (r->offset >= a->from && r->offset < a->end)
+    if (r->offset >= a->from && r->offset < a->until)
         return FETCHED;
     a->fd = r->fd;
     a->from = r->offset;
-    a->end = r->end - r->offset < MOST ? r->end : r->offset + MOST;
+    a->until = r->end - r->offset < AHEAD ? r->end : r->offset + AHEAD;
     a->job.conn = s->conn;
     a->job.run = run;
     pool_run(pool, &a->job);
@@ -69,7 +70,7 @@ static enum fetched fetch(struct sending *s)
 static ssize_t send_body(int fd, struct sending *s, size_t most)
 {
     struct ahead *a = s->held;
-    size_t there = (size_t)(a->end - s->reply.offset);
+    size_t there = (size_t)(a->until - s->reply.offset);
 
     return body_sendfile.send(fd, s, most < there ? most : there);
 }
