@@ -16,7 +16,7 @@
 #include "12-aio/piece.h"
 #include "die.h"
 
-#define EVENTS 64 /* taken at a time */
+#define TAKEN 64 /* at a time */
 
 static aio_context_t context;
 static int room; /* reads the kernel may still be given */
@@ -43,12 +43,12 @@ static bool submit(struct piece *p)
 
 static void collect(void)
 {
-    struct io_event events[EVENTS];
+    struct io_event events[TAKEN];
     struct timespec at_once = {0};
     long n;
 
     do {
-        n = syscall(SYS_io_getevents, context, 0L, (long)EVENTS, events, &at_once);
+        n = syscall(SYS_io_getevents, context, 0L, (long)TAKEN, events, &at_once);
         for (long i = 0; i < n; i++) {
             struct piece *p = (struct piece *)(uintptr_t)events[i].data;
             p->have = events[i].res < 0 ? -1 : (ssize_t)events[i].res;
@@ -56,7 +56,7 @@ static void collect(void)
             room++;
             job_collected(&p->job);
         }
-    } while (n == EVENTS || (n < 0 && errno == EINTR));
+    } while (n == TAKEN || (n < 0 && errno == EINTR));
     while (waiting != NULL && room > 0) {
         struct piece *p = (struct piece *)waiting;
         if ((waiting = p->job.next) == NULL)
