@@ -252,6 +252,7 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
         _keep(scene.repetition, outcome, prefix)
     if keep and scene.disk:
         scene.repetition.scalars.update(scene.disk.scalars(prefix))
+        scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
 
 
 def _keep(repetition: Repetition, outcome: tools.Outcome, prefix: str) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from harness.processes import Process, running
 
 PROGRAM = "museum"
 UNMOUNT_PATIENCE = 5.0
+RATES = ("requests_per_s", "bytes_per_s")
+TIMES = ("total.median", "total.p99", "first_byte.median", "connect.median")
 
 
 def program() -> str:
@@ -34,6 +36,7 @@ class Mounted:
     files: Path  # a list of the paths of all files, one a line
     names: list[str]
     process: Process
+    speed: float  # --speed: seconds of the disk in one of ours
 
     def begin(self) -> None:
         """What it has done until now no longer counts."""
@@ -46,6 +49,18 @@ class Mounted:
             for key, value in self._report(".statistics").items()
             if isinstance(value, int | float)
         }
+
+    def at_its_pace(self, scalars: Mapping[str, float], prefix: str = "") -> dict[str, float]:
+        """What a load tool measured, in the disk's own seconds: `disk.requests_per_s`, ...: what it
+        would be at --speed 1, if nobody but the disk took any time.
+        """
+        rates = {
+            f"{prefix}disk.{key}": scalars[key] / self.speed for key in RATES if key in scalars
+        }
+        times = {
+            f"{prefix}disk.{key}": scalars[key] * self.speed for key in TIMES if key in scalars
+        }
+        return {**rates, **times}
 
     def _report(self, name: str) -> dict[str, object]:
         try:
@@ -80,12 +95,23 @@ def mounted(
         with running(PROGRAM, [program(), *args, str(folder), *pools], cpus, pipe=True) as process:
             _await_mount(process)
             values["docroot"], values["files"] = str(folder), str(files)
-            yield Mounted(folder, files, names, process)
+            yield Mounted(folder, files, names, process, speed_of(args))
             processes.stop(process)
             if process.status != 0:
                 raise RepetitionError(process.describe_end())
     finally:
         _await_unmounted(folder)
+
+
+def speed_of(args: Sequence[str]) -> float:
+    """The last --speed counts; that it is a number, the program has seen to."""
+    speed = 1.0
+    for word, following in zip(args, (*args[1:], ""), strict=True):
+        if word == "--speed":
+            speed = float(following)
+        elif word.startswith("--speed="):
+            speed = float(word.partition("=")[2])
+    return speed
 
 
 def _names(args: Iterable[str], pools: Iterable[str]) -> list[str]:

@@ -8,14 +8,16 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 from made_up import Tree
 from test_bench import await_process, bench
 from test_load import HAMMER, SERVER
 
-from harness import needs, plan
+from harness import museum, needs, plan
 from harness.libraries import missing
+from harness.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "build" / "bin" / "museum"
@@ -210,3 +212,14 @@ def test_the_disk_is_part_of_the_plan(tree: Tree) -> None:
         found = experiment.load(tree.experiments / "sample.toml")
         hashes.add(plan.plan_hash(found, found.profiles["smoke"], {}, ()))
     assert len(hashes) == 3
+
+
+def test_rates_and_times_in_the_seconds_of_the_disk() -> None:
+    assert museum.speed_of(["-s", "1"]) == 1.0
+    assert museum.speed_of(["--speed", "4", "--speed=8"]) == 8.0
+    disk = museum.Mounted(Path(), Path(), [], cast(Process, None), speed=4.0)
+    measured = {"requests_per_s": 400.0, "total.median": 25.0, "failed": 0.0}
+    assert disk.at_its_pace(measured, "before.") == {
+        "before.disk.requests_per_s": 100.0,
+        "before.disk.total.median": 100.0,
+    }
