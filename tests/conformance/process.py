@@ -161,7 +161,7 @@ def die_with_parent() -> list[str]:
 def environment(**more: str) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
     env.update(
-        ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=99",
+        ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:exitcode=99:quarantine_size_mb=16",
         UBSAN_OPTIONS="print_stacktrace=1",
         TSAN_OPTIONS="exitcode=99",
         LC_ALL="C",
