@@ -3,32 +3,35 @@
 Each program gets a session of its own, so that Ctrl-C reaches the harness alone and whatever the
 program has started can be found again. All of it is ended by process id when the block that
 started it is left, in whatever way; if the harness itself is killed, the kernel ends the programs
-(PR_SET_PDEATHSIG).
+(PR_SET_PDEATHSIG), and the guard whatever they have started.
 """
 
 import contextlib
 import ctypes
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from harness import guard
 from harness.environment import anonymous
 from harness.errors import RepetitionError
-from harness.sessions import end_session
+from harness.sessions import end_session, session_members
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LISTENING = re.compile(r": listening on http://(\S+):(\d+)/\s*$")
 START_PATIENCE = 15.0
 STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
+REST_PATIENCE = 1.0  # for what it has started and not waited for
 SLICE = 2.0  # how often a waiting harness wakes to report progress
 
 Tick = Callable[[], None]
@@ -71,6 +74,22 @@ class Usage:
     @property
     def cpu_s(self) -> float:
         return self.user_s + self.system_s
+
+    @staticmethod
+    def of(ru: "resource.struct_rusage") -> "Usage":
+        return Usage(
+            user_s=ru.ru_utime,
+            system_s=ru.ru_stime,
+            voluntary=ru.ru_nvcsw,
+            involuntary=ru.ru_nivcsw,
+            minor_faults=ru.ru_minflt,
+            max_rss_kib=ru.ru_maxrss,
+            integral_sizes=ru.ru_ixrss + ru.ru_idrss + ru.ru_isrss,
+        )
+
+    def plus(self, other: "Usage") -> "Usage":
+        together = Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return replace(together, max_rss_kib=max(self.max_rss_kib, other.max_rss_kib))
 
 
 @dataclass
@@ -121,15 +140,7 @@ class Process:
         _, status, ru = os.wait4(self.pid, 0)
         self.wall_s = time.monotonic() - self.started
         self.popen.returncode = os.waitstatus_to_exitcode(status)
-        self.usage = Usage(
-            user_s=ru.ru_utime,
-            system_s=ru.ru_stime,
-            voluntary=ru.ru_nvcsw,
-            involuntary=ru.ru_nivcsw,
-            minor_faults=ru.ru_minflt,
-            max_rss_kib=ru.ru_maxrss,
-            integral_sizes=ru.ru_ixrss + ru.ru_idrss + ru.ru_isrss,
-        )
+        self.usage = Usage.of(ru)
         return True
 
     def kill(self) -> None:
@@ -139,6 +150,7 @@ class Process:
                 os.kill(self.pid, signal.SIGKILL)
             self.reap(None)
         end_session(self.pid)
+        guard.release(self.pid)
 
     def close(self) -> None:
         self.kill()
@@ -221,6 +233,7 @@ def running(
             )
         except OSError as error:
             raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+        guard.watch(popen.pid)
         process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
         try:
             yield process
@@ -277,5 +290,26 @@ def stop(process: Process, stop_signal: signal.Signals = signal.SIGTERM) -> Usag
         raise RepetitionError(
             f"{process.name} did not end within {STOP_PATIENCE:g} s of {stop_signal.name}"
         )
+    _add_the_rest(process)
     assert process.usage is not None
     return process.usage
+
+
+def _add_the_rest(process: Process) -> None:
+    """What a program has started and not waited for is ours now (become_subreaper): a parent of
+    workers, or one with a helper, may end before them. Their work counts too; they get a second
+    to end, and then are killed.
+    """
+    deadline = time.monotonic() + REST_PATIENCE
+    while members := session_members(process.pid):
+        for pid in members:
+            with contextlib.suppress(ChildProcessError):
+                ended, _, ru = os.wait4(pid, os.WNOHANG)
+                if ended and process.usage is not None:
+                    process.usage = process.usage.plus(Usage.of(ru))
+            if time.monotonic() > deadline:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline + REST_PATIENCE:
+            return  # not ours to wait for
+        time.sleep(0.005)
