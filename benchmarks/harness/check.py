@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness import claims, experiment, programs, stamp
+from harness import claims, experiment, peers, programs, stamp
 from harness.coherence import operand_problem
 from harness.errors import InputError
-from harness.model import Experiment
+from harness.model import Experiment, Variant
 from harness.needs import python_module
 from harness.record import complete_lines, read, schema_problems
 
@@ -50,8 +50,23 @@ def _programs(experiments: Iterable[Experiment]) -> Iterator[str]:
         for variant in definition.variants:
             try:
                 programs.words_of(definition, variant)
+                yield from _peer_values(definition, variant)
             except InputError as error:
                 yield str(error)
+
+
+def _peer_values(definition: Experiment, variant: Variant) -> Iterator[str]:
+    """What the files of its peer ask for and no profile has."""
+    if not variant.peer:
+        return
+    peer = peers.load(variant.peer)
+    shared = {*variant.values, *variant.sweep, *definition.sweep}
+    for profile in definition.profiles.values():
+        for name in peers.unknown_values(peer, shared | {*profile.values, *profile.sweep}):
+            yield (
+                f'{definition.id}.toml: variant "{variant.name}": no value for @{name}@ of'
+                f' {peers.FOLDER}/{peer.name}.toml in profile "{profile.name}"'
+            )
 
 
 def _results(experiments: list[Experiment], folders: Iterable[Path]) -> Iterator[str]:

@@ -34,6 +34,14 @@ def names(docroot: Docroot) -> list[str]:
     return [name for pattern in docroot.files for name in expand_name(pattern)]
 
 
+def smallest(docroot: Docroot) -> tuple[str, int] | None:
+    """A file and its size, for a look whether the server is there."""
+    if not docroot.files:
+        return None
+    pattern, size = min(docroot.files.items(), key=lambda item: item[1])
+    return next(expand_name(pattern)), size
+
+
 def content(name: str, size: int) -> bytes:
     """Differs from file to file, is the same on every machine."""
     head = name.encode() + b"\n"

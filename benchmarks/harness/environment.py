@@ -9,7 +9,7 @@ import re
 import resource
 import socket
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,8 @@ def steal_share() -> float | None:
     return int(fields[7]) / total if len(fields) == 8 and total else None
 
 
-def collect(placement: Placement, peers: Iterable[str], kind: str) -> dict[str, Any]:
-    """The environment of a run that starts now."""
+def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[str, Any]:
+    """The environment of a run that starts now; `peers`: name -> program."""
     allowed = cpus.allowed()
     commit, dirty = _commit()
     return {
@@ -166,7 +166,7 @@ def collect(placement: Placement, peers: Iterable[str], kind: str) -> dict[str, 
         "libc": _libc(),
         "compiler": anonymous(first_line(["cc", "--version"])),
         "cflags": anonymous(_cflags()),
-        "peers": {peer: anonymous(version(peer)) for peer in sorted(peers)},
+        "peers": {peer: anonymous(version(peers[peer])) for peer in sorted(peers)},
         "python": platform.python_version(),
         "commit": commit,
         "dirty": dirty,
@@ -193,13 +193,19 @@ def _network(kind: str) -> dict[str, Any] | None:
 
 
 VERSION_OPTION = {"nginx": "-v", "lighttpd": "-v", "apache2": "-v", "h2o": "-v", "wrk": "-v"}
+SILENT = ("tcpserver", "tcpsvd")  # they do not tell: Debian's package does
 
 
 def version(program: str) -> str:
-    from harness.needs import which
+    from harness.needs import PACKAGES, which
 
     path = which(program)
-    return first_line([path, VERSION_OPTION.get(program, "--version")]) if path else ""
+    if not path:
+        return ""
+    if program in SILENT:
+        show = "--showformat=${Package} ${Version}\\n"
+        return first_line(["dpkg-query", "--show", show, PACKAGES[program]])
+    return first_line([path, VERSION_OPTION.get(program, "--version")])
 
 
 # A set that was stopped may go on only where these are still the same.

@@ -12,7 +12,17 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from harness import docroot, limits, museum, namespace, peers, processes, programs, tools
+from harness import (
+    docroot,
+    limits,
+    museum,
+    namespace,
+    peering,
+    peers,
+    processes,
+    programs,
+    tools,
+)
 from harness.context import (
     EXIT_UNSUPPORTED,
     Context,
@@ -26,7 +36,6 @@ from harness.errors import RepetitionError, Unsupported
 from harness.memory import account_of, kernel_memory, memory_of
 from harness.micro import mark_noise, usage_scalars
 from harness.model import NO_LOAD, Experiment, Helper, Params, Phase, Variant
-from harness.needs import which
 from harness.processes import Process, Usage, running
 
 ADDRESS = "127.0.0.1"
@@ -154,26 +163,31 @@ def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
 @contextlib.contextmanager
 def _server(scene: Scene) -> Iterator[Process]:
     variant, values = scene.variant, scene.values
-    peer = peers.load(variant.peer) if variant.peer else None
-    if peer:
-        values["port"] = peers.free_port(ADDRESS)
-        values["scratch"] = str(scene.scratch.absolute())
-        peers.write_files(peer, scene.scratch, values)
-        scene.stop_signal = peer.stop
-        command = expand_all(peer.command, values)
-        command[0] = which(command[0]) or command[0]
-    else:
-        program = programs.build_folder(variant.build) / variant.server
-        command = [str(program), "-a", ADDRESS, "-p", "0"]
-        command += [*expand_all(variant.args, values), str(values["docroot"])]
+    if variant.peer:
+        with _peer(scene) as process:
+            yield process
+        return
+    program = programs.build_folder(variant.build) / variant.server
+    command = [str(program), "-a", ADDRESS, "-p", "0"]
+    command += [*expand_all(variant.args, values), str(values["docroot"])]
     words = [*expand_all(variant.prefix, values), *command]
-    name = variant.peer or variant.server
-    with running(name, words, scene.context.placement.measured, pipe=peer is None) as process:
-        if peer:
-            peers.await_connection(process, ADDRESS, int(values["port"]))
-            scene.ports.append(int(values["port"]))
-        else:
-            scene.ports.append(_listening_port(process))
+    with running(variant.server, words, scene.context.placement.measured, pipe=True) as process:
+        scene.ports.append(_listening_port(process))
+        yield process
+
+
+@contextlib.contextmanager
+def _peer(scene: Scene) -> Iterator[Process]:
+    peer = peers.load(scene.variant.peer)
+    scene.stop_signal = peer.stop
+    smallest = docroot.smallest(scene.experiment.docroot)
+    probe = peering.Probe(*smallest) if smallest else peering.Probe()
+    with peering.serving(
+        peer, scene.values, scene.scratch, probe, scene.context.placement.measured,
+        scene.variant.prefix,
+    ) as (process, port):  # fmt: skip
+        scene.ports.append(port)
+        scene.requests += 1  # the probe
         yield process
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness import cpus, environment, limits, namespace, plan
+from harness import cpus, environment, limits, namespace, peers, plan
 from harness.context import Context, Repetition, Runner, runner
 from harness.errors import RepetitionError, Unsupported
 from harness.jobs import Job
@@ -48,9 +48,10 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     if experiment.kind != "micro" and not (experiment.disk and os.geteuid() != 0):
         namespace.enter()
     placement = cpus.place(experiment.pin, cpus.cores(cpus.allowed()))
-    peers = {v.peer for v in experiment.variants if v.peer}
-    peers |= {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
-    here = environment.collect(placement, peers, experiment.kind)
+    others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
+    tools = {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
+    others |= {tool: tool for tool in tools}
+    here = environment.collect(placement, others, experiment.kind)
     if job.old and (what := environment.differs(job.old.run["environment"], here)):
         progress.line(f"{experiment.id}: measured anew, because {what} is not what it was")
         job.old = None

@@ -118,6 +118,14 @@ def tracing() -> Answer:
     return Answer(False, "ptrace is not allowed here", remedy)
 
 
+def io_aio() -> Answer:
+    """Perlbal without it does all its disk work in its only thread."""
+    done = subprocess.run(["perl", "-MIO::AIO", "-e", "1"], capture_output=True, check=False)
+    if done.returncode == 0:
+        return Answer(True)
+    return Answer(False, "libio-aio-perl is not installed", "make peers")
+
+
 def root() -> Answer:
     if os.geteuid() == 0:
         return Answer(True)
@@ -165,6 +173,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "strace": tracing,
     "namespace": namespace,
     "two-cores": two_cores,
+    "io-aio": io_aio,
     "root": root,
     "fuse": fuse,
     "processes": processes,

@@ -8,36 +8,42 @@ experiment's own values; braces mean something to most servers.
 
 import re
 import signal
-import socket
-import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, RepetitionError
+from harness.errors import InputError
 from harness.model import Value
-from harness.processes import Process
 from harness.tables import Table, read_toml
 
 FOLDER = Path("benchmarks/peers")
 MARKER = re.compile(r"@([a-z_][a-z0-9_]*)@")
 STOP_SIGNALS = ("TERM", "QUIT", "INT", "WINCH")
+# Given by the harness, beside the folders a peer's own file looks for.
+GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
 
 
 @dataclass(frozen=True)
 class Peer:
+    """`folders`: for each marker, where its folder may be; `as_root` precedes the command there."""
+
     name: str
     title: str
     program: str
     command: tuple[str, ...]
     files: Mapping[str, str]
     stop: signal.Signals
+    as_root: tuple[str, ...]
+    helpers: tuple[str, ...]
+    needs: tuple[str, ...]
+    defaults: Mapping[str, Value]
+    folders: Mapping[str, tuple[str, ...]]
 
 
 def load(name: str, folder: Path = FOLDER) -> Peer:
     path = folder / f"{name}.toml"
     table = Table(str(path), read_toml(path, str(path)))
-    files = table.table("files")
+    files, folders = table.table("files"), table.table("folders")
     peer = Peer(
         name=name,
         title=table.text("title", name),
@@ -45,10 +51,28 @@ def load(name: str, folder: Path = FOLDER) -> Peer:
         command=table.texts("command"),
         files={file: files.text(file) for file in files.names()},
         stop=signal.Signals[f"SIG{table.choice('stop', STOP_SIGNALS, 'TERM')}"],
+        as_root=table.texts("as_root"),
+        helpers=table.texts("helpers"),
+        needs=table.texts("needs"),
+        defaults=_defaults(table.table("defaults")),
+        folders={key: folders.texts(key) for key in folders.names()},
     )
     table.required("command")
     table.done()
     return peer
+
+
+def _defaults(table: Table) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for key in table.names():
+        value = table.raw(key)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise table.error(f'"{key}" must be a number or text')
+        values[key] = value
+    return values
+
+
+# ---- templates ----------------------------------------------------------------------------------
 
 
 def fill(text: str, values: Mapping[str, Value], where: str) -> str:
@@ -60,29 +84,17 @@ def fill(text: str, values: Mapping[str, Value], where: str) -> str:
     return MARKER.sub(value, text)
 
 
+def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
+    """Markers of its files that nothing will fill in."""
+    wanted = {name for text in peer.files.values() for name in MARKER.findall(text)}
+    return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(peer.folders) - set(known))
+
+
 def write_files(peer: Peer, folder: Path, values: Mapping[str, Value]) -> None:
+    """A file that begins with #! can be run."""
     for name, text in peer.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(fill(text, values, f"{FOLDER}/{peer.name}.toml"), encoding="utf-8")
-
-
-def free_port(address: str = "127.0.0.1") -> int:
-    with socket.create_server((address, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
-def await_connection(process: Process, address: str, port: int, patience: float = 15.0) -> None:
-    """Until something accepts there: a peer prints no listening line."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        if process.reap(0.0):
-            raise RepetitionError(process.describe_end())
-        try:
-            socket.create_connection((address, port), timeout=1).close()
-        except OSError:
-            time.sleep(0.02)
-        else:
-            return
-    raise RepetitionError(f"{process.name} did not listen within {patience:g} s")
+        if text.startswith("#!"):
+            path.chmod(0o755)

@@ -79,7 +79,8 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
     if experiment.disk:
         words.append(str(build_folder("glibc") / "museum"))
     if variant.peer:
-        words.append(peers.load(variant.peer).program)
+        peer = peers.load(variant.peer)
+        words += [peer.program, *peer.helpers]
     if experiment.kind == "load" and variant.load != NO_LOAD:
         words.append(tool_path(variant.load))
     return [word.format_map(_Known(values)) for word in words]
@@ -94,7 +95,9 @@ class _Known(dict[str, str]):
 
 def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     """Why this variant cannot run here, or None."""
-    for need in (*experiment.needs, *variant.needs, *(("fuse",) if experiment.disk else ())):
+    of_disk = ("fuse",) if experiment.disk else ()
+    of_peer = peers.load(variant.peer).needs if variant.peer else ()
+    for need in (*experiment.needs, *variant.needs, *of_disk, *of_peer):
         answer = needs.probe(need)
         if not answer.ok:
             return answer
@@ -113,11 +116,16 @@ def missing(experiment: Experiment, variant: Variant) -> Answer | None:
 
 
 def fingerprints(experiment: Experiment, variants: Iterable[Variant]) -> dict[str, str]:
-    """Program -> hash, for all programs of these variants. No key names a folder above build/."""
+    """Program -> hash, for all programs of these variants, and for the settings of peers. No key
+    names a folder above build/.
+    """
     found = {}
     for variant in variants:
         for word in words_of(experiment, variant):
             path = find(word)
             if path:
                 found[word.removeprefix(f"{BUILD}/")] = fingerprint(path)
+        if variant.peer:
+            settings = repr(peers.load(variant.peer))
+            found[f"peers/{variant.peer}"] = hashlib.sha256(settings.encode()).hexdigest()
     return found

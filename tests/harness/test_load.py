@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -262,12 +263,17 @@ stop = "QUIT"
 """
 PEER_PROGRAM = """\
 import signal, socket, sys
+if sys.argv[1] == "--version":
+    sys.exit("peer 1.0")
 words = open(sys.argv[1]).read().split()
 signal.signal(signal.SIGQUIT, lambda *_: sys.exit(0))
 sock = socket.create_server(("127.0.0.1", int(words[1])))
 while True:
     client, _ = sock.accept()
-    client.sendall(words[5].encode())
+    if client.recv(1000).startswith(b"GET /pool/0.html "):
+        client.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 50\\r\\n\\r\\n" + b"x" * 50)
+    else:
+        client.sendall(words[5].encode())
     client.close()
 """
 
@@ -281,6 +287,13 @@ def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
     done = bench(tree)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(tree.of_type("repetition")) == 2
+    assert tree.of_type("repetition")[0]["scalars"]["requests_served"] == 126  # the probe too
+    run = tree.records()[0]
+    assert run["environment"]["peers"] == {"peer": "peer 1.0"}
+    assert re.fullmatch("[0-9a-f]{64}", run["programs"]["peers/peer"])
+    text = PEER.replace("root @docroot@", "root  @docroot@")
+    (peers / "peer.toml").write_text(text, encoding="utf-8")
+    assert "measured anew" in bench(tree).stdout, "its settings have changed"
 
 
 @pytest.mark.parametrize("path", sorted((BENCHMARKS / "peers").glob("*.toml")), ids=str)

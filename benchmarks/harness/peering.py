@@ -1,0 +1,128 @@
+"""A peer while it runs: it gets a port and a private folder, has answered before anybody measures,
+and is ended by whoever leaves the `with` block.
+"""
+
+import contextlib
+import http.client
+import os
+import resource
+import socket
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import peers
+from harness.context import expand_all
+from harness.errors import RepetitionError, Unsupported
+from harness.model import Params
+from harness.needs import which
+from harness.peers import Peer
+from harness.processes import Process, running
+
+ADDRESS = "127.0.0.1"
+DESCRIPTORS = 20000
+START_PATIENCE = 15.0
+REPLY_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a peer must answer before it counts as started; without a size anything but an error
+    of its own.
+    """
+
+    path: str = ""
+    size: int | None = None
+
+
+def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
+    """What the harness gives, for the files of a peer: no path of these is relative."""
+    port, helper_port = free_ports(2)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
+    return {
+        **peer.defaults,
+        **{key: _first_folder(peer, key) for key in peer.folders},
+        **values,
+        "port": port,
+        "helper_port": helper_port,
+        "address": ADDRESS,
+        "scratch": str(scratch.absolute()),
+        "bin": str(Path(str(values["bin"])).absolute()),
+        "descriptors": known,
+        "only_root": "" if os.geteuid() == 0 else "#",
+    }
+
+
+def _first_folder(peer: Peer, key: str) -> str:
+    for folder in peer.folders[key]:
+        if Path(folder).is_dir():
+            return folder
+    raise Unsupported(f"{peer.title}: no folder of its {key} found")
+
+
+def free_ports(count: int) -> list[int]:
+    """All are held until the last is known, so no two are the same."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server((ADDRESS, 0))) for _ in range(count)]
+        return [int(sock.getsockname()[1]) for sock in sockets]
+
+
+# ---- running ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(
+    peer: Peer,
+    values: Params,
+    scratch: Path,
+    probe: Probe,
+    cpus: frozenset[int] = frozenset(),
+    prefix: tuple[str, ...] = (),
+) -> Iterator[tuple[Process, int]]:
+    """A peer that has answered, and its port. `values` has docroot and bin."""
+    values = _surroundings(peer, values, scratch)
+    peers.write_files(peer, scratch, values)
+    as_root = peer.as_root if os.geteuid() == 0 else ()
+    words = expand_all((*prefix, *as_root, *peer.command), values)
+    words = [which(word) or word if word == peer.program else word for word in words]
+    port = int(values["port"])
+    with running(peer.name, words, cpus) as process:
+        await_reply(process, port, probe)
+        yield process, port
+
+
+def await_reply(process: Process, port: int, probe: Probe) -> None:
+    """Until it answers as it will under load: a peer prints no listening line."""
+    deadline = time.monotonic() + START_PATIENCE
+    while time.monotonic() < deadline:
+        if process.reap(0.0):
+            raise RepetitionError(process.describe_end())
+        try:
+            problem = _ask(port, probe)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.02)
+        else:
+            if problem:
+                raise RepetitionError(f"{process.name}: {problem}")
+            return
+    raise RepetitionError(f"{process.name} did not answer within {START_PATIENCE:g} s")
+
+
+def _ask(port: int, probe: Probe) -> str:
+    """What is wrong with the reply; OSError while there is none, as from a helper not ready."""
+    connection = http.client.HTTPConnection(ADDRESS, port, timeout=REPLY_PATIENCE)
+    try:
+        target = urllib.parse.quote(f"/{probe.path}")
+        connection.request("GET", target, headers={"Connection": "close"})
+        reply = connection.getresponse()
+        body = reply.read()
+    finally:
+        connection.close()
+    if reply.status >= http.client.INTERNAL_SERVER_ERROR:
+        raise ConnectionError(reply.status)
+    if probe.size is None or (reply.status == http.client.OK and len(body) == probe.size):
+        return ""
+    return f"GET {target} gave status {reply.status} and {len(body)} bytes, not {probe.size}"

@@ -1,0 +1,413 @@
+"""Every peer of benchmarks/peers, through the harness's own code: started, asked, ended, gone."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from made_up import BENCHMARKS
+
+from harness import docroot, environment, guard, libraries, needs, peering, peers, processes
+from harness.errors import InputError, RepetitionError
+from harness.model import Params
+from harness.peers import Peer
+from harness.processes import Process, Usage
+from harness.sessions import session_members
+
+TREE = BENCHMARKS.parent
+BIN = TREE / "build" / "bin"
+SMALL, BIG = 1000, 102400
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+# Peer file, and what differs from its defaults.
+CASES: list[tuple[str, Params]] = [
+    ("nginx", {}),
+    ("nginx", {"sendfile": "off", "tcp_nopush": "off", "open_file_cache": "max=1000"}),
+    ("nginx", {"workers": 4}),
+    ("nginx-aio", {}),
+    ("nginx-aio", {"directio": "4k"}),
+    ("lighttpd", {}),
+    ("lighttpd", {"workers": 4, "backend": "writev", "stat_cache": "simple"}),
+    ("lighttpd-stat-helper", {}),
+    ("lighttpd-stat-helper", {"transport": "tcp", "threads": 1}),
+    ("apache-prefork", {"workers": 8}),
+    ("apache-event", {}),
+    ("apache-event", {"sendfile": "off", "mmap": "on"}),
+    ("h2o", {}),
+    ("perlbal", {}),
+    ("perlbal", {"aio_mode": "none"}),
+    ("tcpserver", {}),
+    ("tcpsvd", {}),
+    ("systemd-socket-activate", {}),
+]
+
+
+def names_of(cases: list[tuple[str, Params]]) -> list[str]:
+    return [
+        ",".join([name, *(f"{key}={value}" for key, value in sorted(values.items()))])
+        for name, values in cases
+    ]
+
+
+every_case = pytest.mark.parametrize(("name", "values"), CASES, ids=names_of(CASES))
+
+
+def load(name: str) -> Peer:
+    """Skips where it cannot run here, for the same reasons as the harness."""
+    peer = peers.load(name, BENCHMARKS / "peers")
+    for need in (peer.program, *peer.needs):
+        answer = needs.probe(need)
+        if not answer.ok:
+            pytest.skip(f"{answer.reason}: {answer.remedy}")
+    for helper in peer.helpers:
+        program = Path(helper).name
+        lacking = libraries.missing(program, TREE)
+        if lacking is not None:
+            pytest.skip(f"{lacking.reason}: {lacking.remedy}")
+        assert (BIN / program).is_file(), f"{program} is not there: make servers"
+    return peer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def heir() -> None:
+    """As in a measurement: what a peer leaves behind is ours to end and to count."""
+    processes.become_subreaper()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "docroot"
+    root.mkdir()
+    for name, size in (("small.html", SMALL), ("big.bin", BIG)):
+        docroot.write(root / name, name, size)
+    (tmp_path / "scratch").mkdir()
+    return tmp_path
+
+
+def serve(
+    peer: Peer, folder: Path, values: Params, cpus: frozenset[int] = frozenset()
+) -> Iterator[tuple[Process, int]]:
+    whole: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN), **values}
+    probe = peering.Probe("small.html", SMALL)
+    with peering.serving(peer, whole, folder / "scratch", probe, cpus) as (process, port):
+        yield process, port
+
+
+def get(connection: http.client.HTTPConnection, name: str, **headers: str) -> tuple[int, bytes]:
+    connection.request("GET", f"/{name}", headers=headers)
+    reply = connection.getresponse()
+    return reply.status, reply.read()
+
+
+def expect_the_files(port: int) -> None:
+    """All over one connection: it is kept."""
+    big = docroot.content("big.bin", BIG)
+    connection = http.client.HTTPConnection(peering.ADDRESS, port, timeout=20)
+    connection.connect()
+    socket = connection.sock
+    assert get(connection, "small.html") == (200, docroot.content("small.html", SMALL))
+    assert get(connection, "big.bin") == (200, big)
+    assert get(connection, "big.bin", Range="bytes=70001-70999") == (206, big[70001:71000])
+    assert connection.sock is socket
+    assert get(connection, "missing.html")[0] == 404
+    connection.close()
+
+
+def cpu_of(session: int) -> float:
+    """What its processes that live have used, by /proc."""
+    total = 0
+    for pid in session_members(session):
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total * TICK
+
+
+def keep_busy(port: int, session: int, seconds: float) -> float:
+    """Asks until the peer has worked for so long; what it has used by then."""
+    deadline = time.monotonic() + 30
+    while (used := cpu_of(session)) < seconds and time.monotonic() < deadline:
+        connection = http.client.HTTPConnection(peering.ADDRESS, port, timeout=20)
+        for _ in range(50):
+            get(connection, "big.bin")
+        connection.close()
+    return used
+
+
+def expect_nothing_left(session: int, port: int) -> None:
+    assert session_members(session) == []
+    with pytest.raises(ConnectionRefusedError):
+        http.client.HTTPConnection(peering.ADDRESS, port, timeout=5).connect()
+
+
+@every_case
+def test_it_serves_and_leaves_nothing(folder: Path, name: str, values: Params) -> None:
+    peer = load(name)
+    for process, port in serve(peer, folder, values):
+        expect_the_files(port)
+        processes.stop(process, peer.stop)
+        assert process.status in (0, -peer.stop), process.describe_end()
+        expect_nothing_left(process.pid, port)
+
+
+# tcpserver and its like have a process for a connection: those are reaped, or at work.
+MANY_PROCESSES: list[tuple[str, Params]] = [
+    ("nginx", {"workers": 2}),
+    ("lighttpd", {"workers": 2}),
+    ("lighttpd-stat-helper", {}),
+    ("apache-prefork", {"workers": 4}),
+    ("apache-event", {}),
+    ("h2o", {}),
+    ("perlbal", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), MANY_PROCESSES, ids=names_of(MANY_PROCESSES))
+def test_the_work_of_all_its_processes_counts(folder: Path, name: str, values: Params) -> None:
+    peer = load(name)
+    used, usage = 0.0, Usage(0, 0, 0, 0, 0, 0)
+    for process, port in serve(peer, folder, values):
+        used = keep_busy(port, process.pid, 0.2)
+        usage = processes.stop(process, peer.stop)
+    assert used >= 0.2
+    assert usage.cpu_s >= used - 2 * TICK * float(values.get("workers", 2))
+
+
+@every_case
+def test_all_its_threads_are_pinned(folder: Path, name: str, values: Params) -> None:
+    peer = load(name)
+    cpu = max(os.sched_getaffinity(0))
+    for process, port in serve(peer, folder, values, frozenset({cpu})):
+        expect_the_files(port)
+        tasks = [
+            int(task)
+            for pid in session_members(process.pid)
+            for task in os.listdir(f"/proc/{pid}/task")
+        ]
+        assert tasks
+        assert all(os.sched_getaffinity(task) == {cpu} for task in tasks)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> None:
+    peer = load(name)
+    if not shutil.which("ss"):
+        pytest.skip("ss is not installed: apt-get install iproute2")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = peering.DESCRIPTORS if hard < 0 else min(hard, peering.DESCRIPTORS)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))  # as bench does
+        for process, port in serve(peer, folder, {}):
+            command = ["ss", "-Hltn", f"sport = :{port}"]
+            listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            assert int(listing.split()[2]) >= 1000, listing
+            for pid in session_members(process.pid):
+                limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
+                found = re.search(r"^Max open files\s+(\d+)", limits, re.M)
+                assert found
+                assert int(found.group(1)) >= wanted
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_a_user_can_run_it_too(name: str) -> None:
+    """In the whole of a user's view: nothing in it belongs to root's rights."""
+    load(name)
+    place = Path(f"/tmp/peer-{os.getpid()}-{name}")
+    place.mkdir()
+    try:
+        (place / "bin").mkdir()
+        for program in ("02-inetd", "stat-helper"):
+            if (BIN / program).exists():
+                shutil.copy(BIN / program, place / "bin")
+        shutil.copytree(BENCHMARKS, place / "benchmarks", ignore=_only_what_is_needed)
+        subprocess.run(["chown", "-R", "nobody:", str(place)], check=True)
+        command = ["setpriv", "--reuid=nobody", "--regid=65534", "--clear-groups"]
+        path = f"{os.environ['PATH']}:/usr/sbin"
+        done = subprocess.run(
+            [*command, sys.executable, "-c", ALONE, name, "bin"],
+            cwd=place, env={"PATH": path, "PYTHONPATH": "benchmarks"},
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, "served as 65534\n", "")
+    finally:
+        shutil.rmtree(place)
+
+
+def _only_what_is_needed(folder: str, names: list[str]) -> list[str]:
+    return [
+        name for name in names if folder == str(BENCHMARKS) and name not in ("harness", "peers")
+    ]
+
+
+ALONE = """
+import os, pathlib, sys
+from harness import guard, peering, peers, processes
+processes.become_subreaper()
+guard.start()
+for folder in ("docroot", "scratch"):
+    pathlib.Path(folder).mkdir(exist_ok=True)
+pathlib.Path("docroot/a.html").write_text("x" * 100)
+peer = peers.load(sys.argv[1])
+values = {"docroot": os.path.abspath("docroot"), "bin": sys.argv[2]}
+probe = peering.Probe("a.html", 100)
+with peering.serving(peer, values, pathlib.Path("scratch"), probe) as (process, port):
+    print("served as", os.stat(f"/proc/{process.pid}").st_uid, flush=True)
+    if sys.argv[3:]:
+        print(process.pid, port, flush=True)
+        sys.stdin.read()
+    processes.stop(process, peer.stop)
+"""
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_a_killed_harness_leaves_no_peer(folder: Path, name: str) -> None:
+    load(name)
+    (folder / "benchmarks").symlink_to(BENCHMARKS)
+    harness = subprocess.Popen(
+        [sys.executable, "-c", ALONE, name, str(BIN), "stay"],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert harness.stdout is not None
+    harness.stdout.readline()
+    session, port = map(int, harness.stdout.readline().split())
+    assert session_members(session)
+    harness.kill()
+    harness.communicate(timeout=20)
+    deadline = time.monotonic() + 10
+    while session_members(session) and time.monotonic() < deadline:
+        _reap_what_is_ours(session)
+        time.sleep(0.02)
+    left = session_members(session)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+    expect_nothing_left(session, port)
+
+
+def _reap_what_is_ours(session: int) -> None:
+    """We are the subreaper: the orphans of the harness we have killed are ours to wait for."""
+    for pid in session_members(session):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def test_the_guard_knows_what_was_not_ended() -> None:
+    assert guard.left(["+1\n", "+2\n", "-1\n", "+3\n", "+1\n", "-3\n"]) == [2, 1]
+
+
+# ---- made-up peers ------------------------------------------------------------------------------
+
+MADE_UP = """\
+title = "Made up"
+program = "{python}"
+command = ["{python}", "{{scratch}}/peer.py"]
+[defaults]
+workers = 1
+{more}
+[files]
+"peer.py" = '''
+import http.server, os, signal, sys, time
+{code}
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_): pass
+os.chdir("@docroot@")
+http.server.HTTPServer(("@address@", @port@), Handler).serve_forever()
+'''
+"""
+
+
+def made_up(folder: Path, code: str = "", more: str = "") -> Peer:
+    text = MADE_UP.format(python=sys.executable, code=code, more=more)
+    (folder / "made-up.toml").write_text(text, encoding="utf-8")
+    return peers.load("made-up", folder)
+
+
+def failure(peer: Peer, folder: Path, probe: peering.Probe) -> str:
+    values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
+    with (
+        pytest.raises(RepetitionError) as caught,
+        peering.serving(peer, values, folder / "scratch", probe),
+    ):
+        pass
+    return str(caught.value)
+
+
+def test_a_peer_must_give_the_file_before_it_is_measured(folder: Path) -> None:
+    peer = made_up(folder)
+    said = failure(peer, folder, peering.Probe("small.html", 999))
+    assert said == "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"
+    said = failure(peer, folder, peering.Probe("missing.html", 0))
+    assert said.startswith("made-up: GET /missing.html gave status 404 ")
+
+
+def test_a_peer_that_ends_at_once_says_why(folder: Path) -> None:
+    peer = made_up(folder, "sys.exit('no such directive')")
+    said = failure(peer, folder, peering.Probe("small.html", SMALL))
+    assert said == "made-up ended with status 1: no such directive"
+
+
+def test_a_peer_that_is_deaf_is_killed_with_its_workers(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "STOP_PATIENCE", 0.3)
+    deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork() == 0: time.sleep(600)"
+    for process, port in serve(made_up(folder, deaf), folder, {}):
+        assert len(session_members(process.pid)) == 2
+        with pytest.raises(RepetitionError, match=r"did not end within 0\.3 s of SIGTERM"):
+            processes.stop(process)
+        expect_nothing_left(process.pid, port)
+
+
+def test_what_a_peer_leaves_behind_is_counted_and_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "REST_PATIENCE", 0.3)
+    worker = """
+if os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while time.process_time() < 0.3: pass
+    open("@scratch@/worked", "w").close()
+    time.sleep(600)
+"""
+    for process, port in serve(made_up(folder, worker), folder, {}):
+        deadline = time.monotonic() + 20
+        while not (folder / "scratch" / "worked").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        usage = processes.stop(process)
+        assert usage.cpu_s >= 0.3
+        expect_nothing_left(process.pid, port)
+
+
+def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
+    peer = made_up(folder, "@speed@ @folder@", '[folders]\nfolder = ["/nowhere"]')
+    assert peers.unknown_values(peer, ["seconds"]) == ["speed"]
+    assert peers.unknown_values(peer, ["speed"]) == []
+    with pytest.raises(InputError, match="unknown value @speed@"):
+        peers.write_files(peer, folder, {"folder": "x"})
+    with pytest.raises(InputError, match='"x" must be a number or text'):
+        made_up(folder, "", "x = true")
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+def test_its_version_is_recorded(name: str) -> None:
+    said = environment.version(load(name).program)
+    assert re.search(r"\d\.\d", said), said
+    assert "usage" not in said.lower()
+
+
+def test_every_peer_file_is_tested_here() -> None:
+    files = {path.stem for path in (BENCHMARKS / "peers").glob("*.toml")}
+    assert files == {name for name, _ in CASES}
