@@ -98,33 +98,44 @@ policy=$root/usr/sbin/policy-rc.d
 mark='deps.sh of the web server book'
 
 # Debian starts a server when it is installed, and at each boot. While policy-rc.d answers 101 it is
-# not started now; afterwards the boot links of those this run installed are taken away.
+# not started now; afterwards, also when this is stopped, the boot links of those this run installed
+# are taken away.
 install_peers() {
     if [ -e "$policy" ] && ! grep -qs "$mark" "$policy"; then
         if "$policy" nginx start >/dev/null 2>&1; [ $? -ne 101 ]; then
             say "peers not installed: your own $policy lets services start; move it away meanwhile"
             return 0
         fi
-    else
-        trap remove_policy EXIT
-        trap 'exit 130' HUP INT TERM
-        if ! write_policy; then say "peers not installed: cannot write $policy"; return 0; fi
+    elif ! write_policy; then
+        say "peers not installed: cannot write $policy"
+        return 0
     fi
+    trap leave_no_service EXIT
+    trap 'exit 130' HUP INT TERM
     install_all
-    remove_policy
-    for service in $apt_packages; do # each peer's service is named as its package
-        if [ -e "$root/etc/init.d/$service" ]; then
-            $become update-rc.d "$service" disable >>"$log" 2>&1
-        fi
-    done
+    leave_no_service
 }
 
+# If we are killed it stays, but without us it prevents nothing.
 write_policy() {
-    printf '#!/bin/sh\n# %s: no service starts while it installs.\nexit 101\n' "$mark" |
-        $become tee "$policy" >/dev/null && $become chmod 755 "$policy"
+    $become tee "$policy" >/dev/null <<EOF && $become chmod 755 "$policy"
+#!/bin/sh
+# $mark: no service starts while it installs.
+test -d /proc/$$ || exit 0
+exit 101
+EOF
 }
 
-remove_policy() {
+# A peer's services, timers and sockets begin with the name of its package.
+leave_no_service() {
     trap - EXIT HUP INT TERM
+    for package in $apt_packages; do
+        if [ -e "$root/etc/init.d/$package" ]; then
+            $become update-rc.d "$package" disable >>"$log" 2>&1
+        fi
+        for link in "$root"/etc/systemd/system/*.wants/"$package"[-.@]*; do
+            if [ -h "$link" ]; then $become rm -f "$link"; fi
+        done
+    done
     if grep -qs "$mark" "$policy"; then $become rm -f "$policy"; fi
 }

@@ -57,6 +57,7 @@ is_here() { # KIND:ITEM
         command:*) command -v "$item" >/dev/null ;;
         daemon:*) (PATH=$PATH:$root/usr/sbin:$root/sbin command -v "$item") >/dev/null ;;
         python:*) case $modules in *" $item "*) ;; *) return 1 ;; esac ;;
+        perl:*) perl "-M$item" -e 1 2>/dev/null ;;
         header:*) printf '#include <%s>\n' "$item" | cc -E - >/dev/null 2>&1 ;;
         file:*) test -e "$root$item" ;;
         font:*) any_file "$root/usr/share/fonts"/*/"$item" "$root/usr/share/fonts"/*/*/"$item" \

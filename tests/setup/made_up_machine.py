@@ -42,6 +42,7 @@ FAKES = {
         mkdir -p "$2/node_modules" && "$FAKE/make-reveal" "$2/node_modules/reveal.js"
         """,
     "cc": """grep -qxF "$(sed 's/.*<//; s/>.*//')" "$FAKE/headers" 2>/dev/null""",
+    "perl": 'grep -qx "${1#-M}" "$FAKE/modules"',
     "apt-cache": """
         shift
         for p in "$@"; do
@@ -144,6 +145,7 @@ class Machine:
                 "daemon": f'ln -sf /bin/true "$DEPS_ROOT/usr/sbin/{item}"',
                 "python": '[ -e "$DEPS_ROOT/usr/bin/python3" ] || '
                 f'cp "$FAKE/python3" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
+                "perl": f'cp "$FAKE/perl" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
                 "header": f'echo {item} >>"$FAKE/headers"',
                 "file": f'mkdir -p "$DEPS_ROOT{Path(item).parent}" && touch "$DEPS_ROOT{item}"',
                 "font": 'mkdir -p "$DEPS_ROOT/usr/share/fonts/truetype/dejavu" && '
@@ -154,7 +156,7 @@ class Machine:
             cases.append(f"{package}) {action} ;;")
         (self.bin / "cp").symlink_to("/bin/cp")
         (self.bin / "ln").symlink_to("/bin/ln")
-        for name in ("python3", "cc", "npm"):
+        for name in ("python3", "cc", "npm", "perl"):
             self.script(self.fake / name, FAKES[name])
         return "case $1 in\n" + "\n".join(cases) + "\nesac"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -143,12 +144,26 @@ def test_zig_that_cannot_be_fetched(machine: Machine, missing: tuple[str], reaso
 PEERS = ("nginx", "lighttpd", "apache2", "h2o", "perlbal", "ucspi-tcp", "ipsvd")
 
 
+def boot_link(machine: Machine, target: str, unit: str) -> Path:
+    folder = machine.root / "etc/systemd/system" / f"{target}.wants"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / unit).symlink_to(f"/usr/lib/systemd/system/{unit}")
+    return folder / unit
+
+
 def test_no_peer_is_started_and_none_at_boot(machine: Machine) -> None:
     machine.have_all_but(*PEERS)
     (machine.fake / "policy").touch()  # the fake apt-get shows the policy it finds
     (machine.root / "etc/init.d").mkdir(parents=True)
     (machine.root / "etc/init.d/nginx").touch()
+    links = [
+        boot_link(machine, "multi-user.target", "nginx.service"),
+        boot_link(machine, "timers.target", "lighttpd-maint.timer"),  # Debian 13 has one
+    ]
+    other = boot_link(machine, "multi-user.target", "nginx2.service")
     assert machine.run("peers", DEPS="yes").status == 0
+    assert not any(link.is_symlink() for link in links)
+    assert other.is_symlink()
     assert machine.installed() == [" ".join(PEERS)]
     assert "exit 101" in machine.calls()
     assert not (machine.root / "usr/sbin/policy-rc.d").exists()
@@ -160,7 +175,9 @@ def test_peer_that_was_there_keeps_its_service(machine: Machine) -> None:
     (machine.root / "etc/init.d").mkdir(parents=True)
     (machine.root / "etc/init.d/nginx").touch()
     (machine.root / "etc/init.d/lighttpd").touch()
+    link = boot_link(machine, "multi-user.target", "nginx.service")
     machine.run("peers", DEPS="yes")
+    assert link.is_symlink()
     disabled = [c for c in machine.calls() if c.startswith("update-rc.d")]
     assert disabled == ["update-rc.d lighttpd disable"]
 
@@ -186,9 +203,28 @@ def test_policy_left_by_a_killed_run_is_removed(machine: Machine) -> None:
     assert not policy.exists()
 
 
-def test_policy_is_removed_when_stopped(machine: Machine) -> None:
+def test_a_policy_whose_maker_is_gone_prevents_nothing(machine: Machine) -> None:
+    machine.have_all_but("nginx")
+    (machine.fake / "policy").touch()
+    machine.run("peers", DEPS="yes")
+    lines = machine.calls()
+    policy = machine.fake / "policy-rc.d"
+    place = lines.index("#!/bin/sh")
+    policy.write_text("\n".join(lines[place : place + 4]) + "\n", encoding="ascii")
+    done = subprocess.run(["sh", str(policy), "nginx", "start"], check=False)
+    assert done.returncode == 0
+    ours = re.sub(r"/proc/\d+", f"/proc/{os.getpid()}", policy.read_text(encoding="ascii"))
+    policy.write_text(ours, encoding="ascii")
+    done = subprocess.run(["sh", str(policy), "nginx", "start"], check=False)
+    assert done.returncode == 101
+
+
+def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
     machine.have_all_but("nginx")
     (machine.fake / "slow").touch()
+    (machine.root / "etc/init.d").mkdir(parents=True)
+    (machine.root / "etc/init.d/nginx").touch()
+    link = boot_link(machine, "multi-user.target", "nginx.service")
     child = subprocess.Popen(
         machine.command("peers"), env=machine.environment(DEPS="yes"), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -201,3 +237,5 @@ def test_policy_is_removed_when_stopped(machine: Machine) -> None:
     os.killpg(child.pid, signal.SIGTERM)
     assert child.wait(timeout=30) != 0
     assert not policy.exists()
+    assert "update-rc.d nginx disable" in machine.calls()
+    assert not link.is_symlink()

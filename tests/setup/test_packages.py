@@ -11,7 +11,7 @@ def test_the_table_is_in_order() -> None:
     classes = re.compile(
         r"(base|build|measure|book|slides|fetch|test|lint|browser|cross|peers)(,|$)"
     )
-    kind = re.compile(r"(command|header|python|font|file|daemon|reveal|zig):[^:|]+")
+    kind = re.compile(r"(command|header|python|font|file|daemon|reveal|zig|perl):[^|]+")
     seen = set()
     for line in (TREE / HARNESS / "packages.tsv").read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
