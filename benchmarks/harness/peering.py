@@ -7,6 +7,7 @@ import http.client
 import os
 import resource
 import socket
+import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -83,15 +84,29 @@ def serving(
     prefix: tuple[str, ...] = (),
 ) -> Iterator[tuple[Process, int]]:
     """A peer that has answered, and its port. `values` has docroot and bin."""
+    as_root = peer.as_root if os.geteuid() == 0 else ()
+    _probe_as_root(peer, as_root)
     values = _surroundings(peer, values, scratch)
     peers.write_files(peer, scratch, values)
-    as_root = peer.as_root if os.geteuid() == 0 else ()
     words = expand_all((*prefix, *as_root, *peer.command), values)
     words = [which(word) or word if word == peer.program else word for word in words]
     port = int(values["port"])
     with running(peer.name, words, cpus) as process:
         await_reply(process, port, probe)
         yield process, port
+
+
+def _probe_as_root(peer: Peer, as_root: tuple[str, ...]) -> None:
+    """Not every root may become somebody else: some containers have no other user."""
+    if not as_root:
+        return
+    try:
+        done = subprocess.run([*as_root, "true"], capture_output=True, check=False, timeout=10)
+    except OSError as error:
+        raise Unsupported(f"{peer.title}: {as_root[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Unsupported(f"{peer.title} does not serve as root: {said}")
 
 
 def await_reply(process: Process, port: int, probe: Probe) -> None:

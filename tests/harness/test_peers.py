@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import http.client
 import os
 import re
@@ -19,7 +20,7 @@ import pytest
 from made_up import BENCHMARKS
 
 from harness import docroot, environment, guard, libraries, needs, peering, peers, processes
-from harness.errors import InputError, RepetitionError
+from harness.errors import InputError, RepetitionError, Unsupported
 from harness.model import Params
 from harness.peers import Peer
 from harness.processes import Process, Usage
@@ -182,19 +183,23 @@ def test_the_work_of_all_its_processes_counts(folder: Path, name: str, values: P
     assert usage.cpu_s >= used - 2 * TICK * float(values.get("workers", 2))
 
 
+def affinities(session: int) -> Iterator[set[int]]:
+    """Of all its threads that have not just ended."""
+    for pid in session_members(session):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                yield os.sched_getaffinity(int(task))
+
+
 @every_case
 def test_all_its_threads_are_pinned(folder: Path, name: str, values: Params) -> None:
     peer = load(name)
     cpu = max(os.sched_getaffinity(0))
     for process, port in serve(peer, folder, values, frozenset({cpu})):
         expect_the_files(port)
-        tasks = [
-            int(task)
-            for pid in session_members(process.pid)
-            for task in os.listdir(f"/proc/{pid}/task")
-        ]
-        assert tasks
-        assert all(os.sched_getaffinity(task) == {cpu} for task in tasks)
+        pinned = list(affinities(process.pid))
+        assert pinned
+        assert all(cpus == {cpu} for cpus in pinned)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
@@ -203,13 +208,15 @@ def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> No
     if not shutil.which("ss"):
         pytest.skip("ss is not installed: apt-get install iproute2")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = int(Path("/proc/sys/net/core/somaxconn").read_text(encoding="ascii"))
+    queue = min(1024, most)
     wanted = peering.DESCRIPTORS if hard < 0 else min(hard, peering.DESCRIPTORS)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))  # as bench does
         for process, port in serve(peer, folder, {}):
             command = ["ss", "-Hltn", f"sport = :{port}"]
             listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            assert int(listing.split()[2]) >= 1000, listing
+            assert int(listing.split()[2]) >= queue, listing
             for pid in session_members(process.pid):
                 limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
                 found = re.search(r"^Max open files\s+(\d+)", limits, re.M)
@@ -389,6 +396,22 @@ if os.fork() == 0:
         usage = processes.stop(process)
         assert usage.cpu_s >= 0.3
         expect_nothing_left(process.pid, port)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("sh", "-c", "echo not you >&2; exit 1"), "Made up does not serve as root: not you"),
+        (("setpriv-of-old",), "Made up: setpriv-of-old: No such file or directory"),
+    ],
+)
+def test_a_root_who_cannot_be_another_skips_it(
+    folder: Path, words: tuple[str, ...], reason: str
+) -> None:
+    peer = dataclasses.replace(made_up(folder), as_root=words)
+    with pytest.raises(Unsupported, match=reason):
+        next(serve(peer, folder, {}))
 
 
 def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
