@@ -180,15 +180,20 @@ def _server(scene: Scene) -> Iterator[Process]:
 def _peer(scene: Scene) -> Iterator[Process]:
     peer = peers.load(scene.variant.peer)
     scene.stop_signal = peer.stop
-    smallest = docroot.smallest(scene.experiment.docroot)
-    probe = peering.Probe(*smallest) if smallest else peering.Probe()
     with peering.serving(
-        peer, scene.values, scene.scratch, probe, scene.context.placement.measured,
+        peer, scene.values, scene.scratch, _probe(scene), scene.context.placement.measured,
         scene.variant.prefix,
     ) as (process, port):  # fmt: skip
         scene.ports.append(port)
         scene.requests += 1  # the probe
         yield process
+
+
+def _probe(scene: Scene) -> peering.Probe:
+    if scene.disk:
+        return peering.Probe(scene.disk.names[0])  # not read: what is read once is in memory
+    smallest = docroot.smallest(scene.experiment.docroot)
+    return peering.Probe(*smallest) if smallest else peering.Probe()
 
 
 def _listening_port(process: Process) -> int:

@@ -30,8 +30,8 @@ REPLY_PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Probe:
-    """What a peer must answer before it counts as started; without a size anything but an error
-    of its own.
+    """The file a peer must give before it counts as started; without a size it need not be sent,
+    and without a path any reply will do but an error of the server's own.
     """
 
     path: str = ""
@@ -131,13 +131,15 @@ def _ask(port: int, probe: Probe) -> str:
     connection = http.client.HTTPConnection(ADDRESS, port, timeout=REPLY_PATIENCE)
     try:
         target = urllib.parse.quote(f"/{probe.path}")
-        connection.request("GET", target, headers={"Connection": "close"})
+        method = "GET" if probe.size is not None else "HEAD"
+        connection.request(method, target, headers={"Connection": "close"})
         reply = connection.getresponse()
         body = reply.read()
     finally:
         connection.close()
     if reply.status >= http.client.INTERNAL_SERVER_ERROR:
         raise ConnectionError(reply.status)
-    if probe.size is None or (reply.status == http.client.OK and len(body) == probe.size):
+    if not probe.path or (reply.status == http.client.OK and len(body) == (probe.size or 0)):
         return ""
-    return f"GET {target} gave status {reply.status} and {len(body)} bytes, not {probe.size}"
+    wanted = "" if probe.size is None else f" and {len(body)} bytes, not {probe.size}"
+    return f"{method} {target} gave status {reply.status}{wanted}"

@@ -358,6 +358,17 @@ def test_a_peer_must_give_the_file_before_it_is_measured(folder: Path) -> None:
     assert said == "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"
     said = failure(peer, folder, peering.Probe("missing.html", 0))
     assert said.startswith("made-up: GET /missing.html gave status 404 ")
+    said = failure(peer, folder, peering.Probe("missing.html"))
+    assert said == "made-up: HEAD /missing.html gave status 404"
+
+
+@pytest.mark.parametrize("probe", [peering.Probe(), peering.Probe("big.bin")])
+def test_on_a_disk_that_is_cold_nothing_is_read(folder: Path, probe: peering.Probe) -> None:
+    """Reading would warm it: python's server answers HEAD without."""
+    peer = made_up(folder, "http.server.SimpleHTTPRequestHandler.do_GET = None")
+    values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
+    with peering.serving(peer, values, folder / "scratch", probe) as (process, _):
+        assert session_members(process.pid)
 
 
 def test_a_peer_that_ends_at_once_says_why(folder: Path) -> None:
