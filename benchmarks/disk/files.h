@@ -7,8 +7,8 @@
  *
  * Files lie in the order of their numbers, pool after pool, evenly over the used part of the
  * platter, with the free space between them. With fragments each piece of so many bytes lies
- * at a place drawn for it alone. So does each inode and each directory: theirs is an old file
- * system, in which they are far from the data.
+ * at a place drawn for it alone. So does each inode: this is an old file system, in which they
+ * are far from the data.
  */
 #ifndef DISK_FILES_H
 #define DISK_FILES_H
@@ -83,7 +83,7 @@ void file_path(const struct files *files, const struct node *file, char path[FIL
 /* File `number` of all, 0 to total - 1, pool after pool. */
 struct node file_of(const struct files *files, uint64_t number);
 
-/* Where an inode or directory is read from the platter: so many bytes of it. */
+/* Where an inode is read from the platter: so many bytes of it. */
 enum { INODE_BYTES = 4096 };
 uint64_t inode_place(const struct files *files, uint64_t inode);
 

@@ -2,7 +2,7 @@
 DISK := $(addprefix benchmarks/disk/,model.c cache.c files.c options.c)
 
 PROGRAMS += museum museum-model
-museum_SRC       := $(addprefix benchmarks/disk/,museum.c spindles.c statistics.c guardian.c) $(DISK) \
+museum_SRC       := $(addprefix benchmarks/disk/,museum.c requests.c spindles.c statistics.c guardian.c) $(DISK) \
                     benchmarks/load/json.c code/common/die.c
 museum_NEEDS     := fuse3/fuse_opt.h
 museum_LIBS      := -lfuse3 -lm -pthread

@@ -3,20 +3,10 @@
  *
  * Shows: what a server does when reading a file takes as long as it took then. The files are made
  * up (files.h), the time is the model's (model.h), and what reads them is whatever the server uses.
+ * One thread reads requests and answers those that cost nothing (requests.c); a thread for each
+ * spindle answers the rest (spindles.c). libfuse's own loop of threads would stop at ten requests.
  * Needs: Linux, /dev/fuse; root, or fusermount3.
  * Run:   museum /mnt files=100000x102400 &  cat /mnt/files/000/000000 | wc -c
- *
- * How it gets out of its own way. Found with libfuse 3.14 and a kernel's 128 KiB of read-ahead:
- * - One thread reads requests and answers at once what costs nothing; spindles.c answers the rest.
- *   A loop with a thread for each request would stop at ten.
- * - max_background: at the default 12, the thirteenth read that nobody waits for (read-ahead,
- *   io_submit()) blocks who asks for it.
- * - No automatic invalidation, and attributes that stay valid: else each read() asks for the
- *   attributes first, and sendfile() does not.
- * - No direct_io: it forbids mmap(). Pages are dropped when a file is opened instead, unless the
- *   kernel's cache is to decide (--keep). So with --cache a page that is read again without an
- *   open() comes from the kernel, and the cache here does not see it.
- * - max_read 128 KiB, whatever the kernel would do: it is what READ brings of a cached file anyway.
  */
 #define FUSE_USE_VERSION 314
 
@@ -26,362 +16,15 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache.h"
 #include "die.h"
 #include "guardian.h"
-#include "options.h"
-#include "spindles.h"
-
-#define MAX_READ    (128 * 1024)
-#define PARALLEL    512
-#define FOREVER_S   (365 * 86400.0)
-#define MAX_EXTENTS (MAX_READ / 4096 + 1) /* the smallest fragment, and one more: none is aligned */
-
-/* A FUSE request that waits for the disk. */
-struct waiting {
-    struct job job;
-    fuse_req_t req;
-    struct node node;
-    bool is_lookup, is_readdir;
-    uint64_t offset;
-    size_t size;
-    struct request requests[MAX_EXTENTS];
-};
-
-/* What .statistics said when it was opened; in a list, as the kernel need not tell of each close. */
-struct snapshot {
-    char *text;
-    struct snapshot *next, **link;
-};
-
-/* One disk a process; libfuse hands a pointer to each function anyway, but done() has none. */
-static struct museum {
-    struct options options;
-    struct spindles spindles;
-    struct cache cache; /* under spindles.lock */
-    struct snapshot *snapshots;
-} museum;
-
-/* ---- answers ---- */
-
-static struct stat attributes(const struct node *node)
-{
-    struct stat st = {.st_ino = node->inode, .st_uid = getuid(), .st_gid = getgid()};
-    st.st_mode = node_is_directory(node) ? S_IFDIR | 0555 : S_IFREG | 0444;
-    st.st_nlink = node_is_directory(node) ? 2 : 1;
-    st.st_size = (off_t)node_size(node);
-    st.st_blocks = (st.st_size + 511) / 512;
-    st.st_blksize = 4096;
-    st.st_atim.tv_sec = st.st_mtim.tv_sec = st.st_ctim.tv_sec = FILES_MTIME;
-    return st;
-}
-
-/* Of a name that is not there the kernel remembers that, too: inode 0. */
-static void answer_lookup(fuse_req_t req, const struct node *node)
-{
-    struct fuse_entry_param entry = {.attr_timeout = FOREVER_S, .entry_timeout = FOREVER_S};
-    if (node->kind != NODE_NONE) {
-        entry.ino = node->inode;
-        entry.generation = 1;
-        entry.attr = attributes(node);
-    }
-    fuse_reply_entry(req, &entry);
-}
-
-static size_t add_entry(fuse_req_t req, char *at, size_t room, const char *name,
-                        const struct node *node, uint64_t next)
-{
-    struct stat st = attributes(node);
-    return fuse_add_direntry(req, at, room, name, &st, (off_t)next);
-}
-
-static void answer_readdir(fuse_req_t req, const struct node *node, uint64_t offset, size_t size)
-{
-    char name[MAX_POOL_NAME + 1];
-    char *list = malloc(size);
-    size_t used = 0;
-    if (!list) {
-        fuse_reply_err(req, ENOMEM);
-        return;
-    }
-    for (;; offset++) {
-        /* Who is above is the kernel's to know; what stands here as ".." it does not use. */
-        struct node entry =
-            offset < 2 ? *node : node_entry(&museum.options.files, node, offset - 2, name);
-        if (entry.kind == NODE_NONE)
-            break;
-        const char *shown = offset == 0 ? "." : offset == 1 ? ".." : name;
-        size_t needed = add_entry(req, list + used, size - used, shown, &entry, offset + 1);
-        if (needed > size - used)
-            break;
-        used += needed;
-    }
-    fuse_reply_buf(req, list, used);
-    free(list);
-}
-
-static void answer_read(fuse_req_t req, const struct node *node, uint64_t offset, size_t size)
-{
-    static _Thread_local char content[MAX_READ];
-    file_content(&museum.options.files, node, offset, content, size);
-    fuse_reply_buf(req, content, size);
-}
-
-static void answer(struct job *job)
-{
-    struct waiting *w = (struct waiting *)(void *)((char *)job - offsetof(struct waiting, job));
-    if (w->is_lookup)
-        answer_lookup(w->req, &w->node);
-    else if (w->is_readdir)
-        answer_readdir(w->req, &w->node, w->offset, w->size);
-    else
-        answer_read(w->req, &w->node, w->offset, w->size);
-    free(w);
-}
-
-/* NULL: no memory, and the request has got its error. */
-static struct waiting *new_waiting(fuse_req_t req, const struct node *node)
-{
-    struct waiting *w = calloc(1, sizeof *w);
-    if (!w) {
-        fuse_reply_err(req, ENOMEM);
-        return NULL;
-    }
-    w->req = req;
-    w->node = *node;
-    w->job.requests = w->requests;
-    return w;
-}
-
-static void ask(struct waiting *w, uint64_t start, uint64_t length)
-{
-    w->requests[w->job.count++] = (struct request){.start = start, .length = length};
-}
-
-/* ---- requests of the kernel ---- */
-
-static void count(uint64_t *counter, uint64_t n)
-{
-    pthread_mutex_lock(&museum.spindles.lock);
-    *counter += n;
-    pthread_mutex_unlock(&museum.spindles.lock);
-}
-
-static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
-{
-    conn->want = wanted ? conn->want | (flag & conn->capable) : conn->want & ~flag;
-}
-
-static void on_init(void *unused, struct fuse_conn_info *conn)
-{
-    (void)unused;
-    want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
-    want(conn, FUSE_CAP_READDIRPLUS, false);
-    want(conn, FUSE_CAP_ASYNC_READ, true);
-    want(conn, FUSE_CAP_ASYNC_DIO, true);
-    want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
-    conn->max_background = PARALLEL;
-    conn->congestion_threshold = PARALLEL;
-    conn->max_read = MAX_READ;
-    conn->time_gran = 1000000000;
-}
-
-static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-    struct node folder = node_of(&museum.options.files, parent);
-    struct node node = node_lookup(&museum.options.files, &folder, name);
-    bool ours = node.kind == NODE_STATISTICS || node.kind == NODE_PHASE;
-
-    count(&museum.spindles.asked.lookups, 1);
-    if (!museum.options.cold_metadata || ours) {
-        answer_lookup(req, &node);
-        return;
-    }
-    struct waiting *w = new_waiting(req, &node);
-    if (!w)
-        return;
-    w->is_lookup = true;
-    ask(w, inode_place(&museum.options.files, node.kind == NODE_NONE ? parent : node.inode),
-        INODE_BYTES);
-    spindles_submit(&museum.spindles, &w->job);
-}
-
-static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    struct node node = node_of(&museum.options.files, ino);
-    (void)fi;
-    count(&museum.spindles.asked.getattrs, 1);
-    if (node.kind == NODE_NONE) {
-        fuse_reply_err(req, ENOENT);
-        return;
-    }
-    struct stat st = attributes(&node);
-    fuse_reply_attr(req, &st, FOREVER_S);
-}
-
-/* What the disk has done until now, as text; the next phase begins if so wanted. */
-static char *report_now(bool reset)
-{
-    struct museum *m = &museum;
-    pthread_mutex_lock(&m->spindles.lock);
-    struct report report = spindles_report(&m->spindles, reset);
-    report.cache_hits = m->cache.hits;
-    report.cache_misses = m->cache.misses;
-    if (reset)
-        m->cache.hits = m->cache.misses = 0;
-    char *text = report_text(&report);
-    pthread_mutex_unlock(&m->spindles.lock);
-    return text;
-}
-
-static struct snapshot *new_snapshot(bool reset)
-{
-    struct snapshot *s = malloc(sizeof *s);
-    if (!s)
-        return NULL;
-    s->text = report_now(reset);
-    if (!s->text) {
-        free(s);
-        return NULL;
-    }
-    s->next = museum.snapshots;
-    s->link = &museum.snapshots;
-    if (s->next)
-        s->next->link = &s->next;
-    museum.snapshots = s;
-    return s;
-}
-
-static void free_snapshot(struct snapshot *s)
-{
-    *s->link = s->next;
-    if (s->next)
-        s->next->link = s->link;
-    free(s->text);
-    free(s);
-}
-
-static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    struct node node = node_of(&museum.options.files, ino);
-    struct snapshot *snapshot = NULL;
-    if ((fi->flags & O_ACCMODE) != O_RDONLY) {
-        fuse_reply_err(req, EROFS);
-        return;
-    }
-    fi->noflush = 1;
-    if (node.kind == NODE_FILE) {
-        count(&museum.spindles.asked.opens, 1);
-        fi->keep_cache = museum.options.keep;
-    } else {
-        snapshot = new_snapshot(node.kind == NODE_PHASE);
-        if (!snapshot) {
-            fuse_reply_err(req, ENOMEM);
-            return;
-        }
-        fi->fh = (uint64_t)(uintptr_t)snapshot;
-        fi->direct_io = 1; /* its size is not known before */
-    }
-    if (fuse_reply_open(req, fi) != 0 && snapshot)
-        free_snapshot(snapshot); /* who wanted it has gone: nobody will close it */
-}
-
-static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    (void)ino;
-    if (fi->fh)
-        free_snapshot((struct snapshot *)(uintptr_t)fi->fh);
-    fuse_reply_err(req, 0);
-}
-
-/* What of these bytes the cache has not, as requests. */
-static void ask_for(struct waiting *w)
-{
-    struct museum *m = &museum;
-    uint64_t from = w->offset, to = from + w->size;
-    pthread_mutex_lock(&m->spindles.lock);
-    m->spindles.asked.reads++;
-    m->spindles.asked.bytes += w->size;
-    bool missing = cache_read(&m->cache, w->node.inode, &from, &to);
-    pthread_mutex_unlock(&m->spindles.lock);
-    while (missing && from < to) {
-        struct extent piece = file_extent(&m->options.files, &w->node, from, to - from);
-        ask(w, piece.start, piece.length);
-        from += piece.length;
-    }
-}
-
-static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                    struct fuse_file_info *fi)
-{
-    struct node node = node_of(&museum.options.files, ino);
-    const char *text = fi->fh ? ((struct snapshot *)(uintptr_t)fi->fh)->text : NULL;
-    uint64_t from = (uint64_t)offset, end = text ? strlen(text) : node_size(&node);
-
-    if (size > MAX_READ)
-        size = MAX_READ;
-    size = from >= end ? 0 : end - from < size ? (size_t)(end - from) : size;
-    if (text || size == 0) {
-        fuse_reply_buf(req, text ? text + (size ? from : 0) : NULL, size);
-        return;
-    }
-    struct waiting *w = new_waiting(req, &node);
-    if (!w)
-        return;
-    w->offset = from;
-    w->size = size;
-    ask_for(w);
-    if (w->job.count == 0)
-        answer(&w->job);
-    else
-        spindles_submit(&museum.spindles, &w->job);
-}
-
-static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-                       struct fuse_file_info *fi)
-{
-    struct node node = node_of(&museum.options.files, ino);
-    (void)fi;
-    if (!museum.options.cold_metadata) {
-        answer_readdir(req, &node, (uint64_t)offset, size);
-        return;
-    }
-    struct waiting *w = new_waiting(req, &node);
-    if (!w)
-        return;
-    w->is_readdir = true;
-    w->offset = (uint64_t)offset;
-    w->size = size;
-    ask(w, inode_place(&museum.options.files, ino), INODE_BYTES);
-    spindles_submit(&museum.spindles, &w->job);
-}
-
-static void on_statfs(fuse_req_t req, fuse_ino_t ino)
-{
-    struct statvfs st = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = MAX_POOL_NAME};
-    (void)ino;
-    st.f_blocks = museum.options.geometry.capacity / 4096;
-    st.f_files = museum.options.files.total;
-    fuse_reply_statfs(req, &st);
-}
-
-static const struct fuse_lowlevel_ops operations = {
-    .init = on_init,
-    .lookup = on_lookup,
-    .getattr = on_getattr,
-    .open = on_open,
-    .read = on_read,
-    .release = on_release,
-    .readdir = on_readdir,
-    .statfs = on_statfs,
-};
+#include "requests.h"
 
 /* ---- mounting ---- */
 
@@ -432,7 +75,7 @@ static struct fuse_session *mount_it(const char *mountpoint)
     struct fuse_args args = FUSE_ARGS_INIT(3, words);
 
     fuse_set_log_func(note_complaint);
-    struct fuse_session *session = fuse_session_new(&args, &operations, sizeof operations, NULL);
+    struct fuse_session *session = fuse_session_new(&args, &requests, sizeof requests, NULL);
     fuse_opt_free_args(&args);
     if (!session)
         die(EXIT_FAILURE, "libfuse: %s", complaint);
@@ -584,8 +227,7 @@ int main(int argc, char *argv[])
     if (!cache_init(&museum.cache, (uint64_t)(o->cache_mib * 1024 * 1024)))
         die_errno("memory");
     serve(mountpoint, block_signals());
-    while (museum.snapshots)
-        free_snapshot(museum.snapshots);
+    forget_snapshots();
     cache_free(&museum.cache);
     free((void *)(uintptr_t)mountpoint);
     return EXIT_SUCCESS;

@@ -38,7 +38,7 @@ static const char disk_usage[] =
     "      --spread PERCENT  the files lie on so much of the disk (default 50)\n"
     "      --fragment KIB    every file in pieces of so much, all over that part\n"
     "      --cache MB        a cache of so many MiB, of data (default: none)\n"
-    "      --metadata HOW    cached (default), or cold: looking up a name costs a seek\n"
+    "      --metadata HOW    cached (default), or cold: the first look at a file costs a seek\n"
     "      --directories N   of each pool (default 256)\n"
     "\n";
 

@@ -5,9 +5,9 @@
  * model can be laid one upon the other.
  *   files_per_s, mb_per_s  of all READERS together
  *   read_ms                mean time for one file: open(), read() to its end, close()
- * Each reader is a thread that takes the next file of a common order: the paths that LIST holds, one
- * a line, at random (drawn anew with each process), or sorted: as they stand there, from a random one
- * on. No file is read twice, if there are enough. One part more than PARTS is read first.
+ * Each reader is a thread that takes the next file of a common order: the paths that LIST holds,
+ * one a line, at random (drawn anew with each process), or sorted: as they stand there, from a
+ * random one on. No file is read twice, if there are enough. One part more is read first.
  * Needs: threads; the museum disk, to be more than a test of memory.
  * Run:   museum --list files=1000x100K | sed 's#^#/tmp/disk/#' > list; disk-read -j 16 list random
  */
