@@ -230,17 +230,18 @@ def test_io_submit_does_not_block(mount: Mount) -> None:
 
 
 def test_the_rate_is_the_models(mount: Mount) -> None:
-    """With a queue, oversleeping costs nothing: the time is that of the arithmetic."""
-    museum = mount("--speed", "5", "files=1000x100K")
-    chosen = random.Random(1).choices(names("files=1000x100K"), k=400)
+    """With a queue, oversleeping costs nothing: the disks' time is that of the arithmetic. Where
+    the machine keeps the queue short the arms go less far, and the rate is higher.
+    """
+    museum = mount("--speed", "20", "files=1000x4K")
+    chosen = random.Random(1).choices(names("files=1000x4K"), k=1000)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         museum.new_phase()
         list(pool.map(Path.read_bytes, [museum.folder / name for name in chosen]))
     told = museum.statistics()
-    model = run("museum-model", "-j", "16", "--parts", "1", "files=1000x100K").stdout
+    model = run("museum-model", "-j", "16", "--parts", "1", "files=1000x4K").stdout
     rate = float(model.splitlines()[1].split("\t")[1])
-    assert told["utilisation"] > 0.5
-    assert 0.8 < len(chosen) / told["seconds"] / told["utilisation"] / rate < 1.25
+    assert 0.95 < len(chosen) / told["seconds"] / told["utilisation"] / rate < 1.25
 
 
 def test_statistics(mount: Mount) -> None:
@@ -292,13 +293,14 @@ def test_ends_while_files_are_open_and_read(mount: Mount) -> None:
     museum = mount("--speed", "0.01", "files=1000x100K")
     script = "exec 3<$0/files/000/000000; cat $0/files/001/*"
     command = ["sh", "-c", script, str(museum.folder)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
         while museum.statistics()["reads"] == 0:
             time.sleep(0.01)
         status, _, err = museum.stop()
         assert (status, err) == (0, "")
         assert not mounted(museum.folder)
-        reader.wait(timeout=30)
+        got, _ = reader.communicate(timeout=30)
+    assert got[:K100] == content("files/001/000001", 0, K100), "what was asked for was answered"
 
 
 def test_killed(mount: Mount) -> None:
