@@ -3,6 +3,7 @@ unmounted at its end, and what it has done while the load ran.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -106,7 +107,7 @@ def mounted(
 def speed_of(args: Sequence[str]) -> float:
     """The last --speed counts; that it is a number, the program has seen to."""
     speed = 1.0
-    for word, following in zip(args, (*args[1:], ""), strict=True):
+    for word, following in itertools.pairwise((*args, "")):
         if word == "--speed":
             speed = float(following)
         elif word.startswith("--speed="):
