@@ -79,6 +79,7 @@ MODELS = {
             waits=EPOLL,
             edge_triggered_listener=True,
         ),
+        Model("14-owfat", capacity=500, waits=EPOLL),
     )
 }
 

@@ -110,6 +110,22 @@ def test_others_are_served_while_some_are_waited_for(impatient: Server) -> None:
     assert impatient.settles()
 
 
+@contract("idle-time-out")
+def test_silent_clients_above_a_busy_one(impatient: Server) -> None:
+    """Those with the higher descriptors are not forgotten over what goes on at the lower ones."""
+    if impatient.target.model.capacity == 1:
+        pytest.skip("serves one after the other")
+    leaving = [impatient.connect() for _ in range(3)]
+    silent = [impatient.connect() for _ in range(3)]
+    assert all(c.hears_nothing(0.02) for c in silent)  # until they have been accepted
+    for c in leaving:
+        c.close()
+    time.sleep(0.1)
+    assert impatient.serves()
+    for c in silent:
+        c.expect_gone()
+
+
 @contract("idle-time-out", "survives")
 def test_in_the_end_all_are_served(impatient: Server) -> None:
     """Silent clients cost the others their time-outs, at the worst: for 01-iterative one after the

@@ -266,3 +266,79 @@ def test_an_overflow_near_the_limit_of_descriptors(start: Start) -> None:
     server.signal(signal.SIGCONT)
     for c in clients:
         assert c.read_reply().body == HELLO
+
+
+# ---- 14-owfat: what the library does below
+
+
+@contract("mechanism")
+@pytest.mark.servers("14-owfat")
+def test_what_libowfat_does_for_a_request(start: Start, tmp_path: Path) -> None:
+    """Told once, by level, with room for 100 answers; head and file are one packet; and nothing is
+    asked that 09-epoll does not ask, but the flags of the file.
+    """
+    trace = traced(tmp_path, "epoll_ctl,epoll_wait,fcntl,setsockopt,close,poll,ppoll," + TRANSFERS)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect() as c:
+        for method in ("GET", "GET", "GET", "HEAD"):
+            c.send(request("/hello.txt", method=method))
+            assert c.read_reply(method).status == 200
+    assert server.settles()
+    assert trace.has(
+        lambda calls: [name for _, name, _ in calls[-2:]] == ["epoll_ctl", "close"],
+        server.patience.limit,
+    )
+    lines = trace.lines()
+    assert all(", 100, " in line for line in lines if re.search(r"epoll_wait\(.* = ", line))
+    added = [line for line in lines if "EPOLL_CTL_ADD" in line]
+    assert len(added) == 2  # the listening socket, and the connection
+    assert all("{events=EPOLLIN, " in line for line in added)
+    turns = " ".join(name for _, name, _ in trace.calls()).split("epoll_wait ")
+    file, head = "recvfrom fcntl sendto sendfile close ", "recvfrom close sendto setsockopt "
+    assert [turn for turn in turns if "sendto" in turn] == [file, file, file, head]
+    assert all("MSG_MORE" in line for line in lines if "sendto(" in line)
+    assert turns[-1] == "recvfrom epoll_ctl close"
+    assert [line for line in lines if "epoll_ctl(" in line][-1].count("EPOLL_CTL_DEL") == 1
+
+
+@contract("mechanism", "keep-alive")
+@pytest.mark.servers("14-owfat")
+def test_libowfat_changes_what_it_watches(start: Start, tmp_path: Path) -> None:
+    """A reply that gets stuck adds the wish to write to the one to read, and takes it back."""
+    trace = traced(tmp_path, "epoll_ctl")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect(receive_buffer=4096) as c:
+        for _ in range(2):
+            c.send(request("/big.bin", "Range: bytes=0-8388607"))
+            assert c.read_head().status == 206
+            time.sleep(server.patience.silence)
+            c.read_exactly(8 << 20)
+    assert server.settles()
+    operations = [re.findall(r"EPOLL_CTL_\w+|events=[A-Z|]+", line) for line in trace.lines()]
+    both, one = ["EPOLL_CTL_MOD", "events=EPOLLIN|EPOLLOUT"], ["EPOLL_CTL_MOD", "events=EPOLLIN"]
+    assert operations[2:6] == [both, one] * 2
+    assert operations[6:] == [["EPOLL_CTL_DEL"]]
+
+
+@contract("survives")
+@pytest.mark.servers("14-owfat")
+def test_a_descriptor_that_is_a_multiple_of_16(start: Start) -> None:
+    """Debian's libowfat 0.32 takes such a one for the head of its list of those to be closed."""
+    take = 'for fd in 3 4 5 6 7 8 9 10 11 12 13 14 15; do eval "exec $fd</dev/null"; done'
+    server = start(wrapper=["/bin/bash", "-c", f'{take}; exec "$@"', "bash"])
+    assert Path(f"/proc/{server.pid}/fd/16").readlink().is_dir()
+    assert server.serves()
+
+
+@contract("survives", "idle-time-out")
+@pytest.mark.servers("14-owfat")
+def test_libowfat_does_not_say_that_it_could_not_watch(start: Start, tmp_path: Path) -> None:
+    """io_wantread() has no answer. The client is not heard, and ended like one that is silent."""
+    inject = "epoll_ctl:error=ENOSPC:when=2"
+    trace = tracing.Trace(tmp_path / "trace", "epoll_ctl", inject=inject)
+    server = start("-t", "1", wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect() as c:
+        c.send(ASK)
+        assert c.hears_nothing(0.5)
+        c.expect_gone()
+    assert server.serves()

@@ -9,22 +9,29 @@ from pathlib import Path
 import pytest
 
 from conformance.servers import PROGRAMS
+from harness import libraries
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]
+LIBRARIES = {"14-owfat": ["-lowfat"]}
 
 
 @pytest.mark.parametrize("server", PROGRAMS)
 def test_one_file_compiles_alone(server: str, tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     assert compiler
+    if (lacking := libraries.missing(server, ROOT)) is not None:
+        pytest.skip(f"{lacking.reason}: {lacking.remedy}")
     command = ["make", "-s", "amalgamate", f"CH={server}", f"BUILD={tmp_path}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     source = Path(done.stdout.strip())
     assert '#include "' not in source.read_text(encoding="utf-8")
     out = ["-o", str(tmp_path / server)]
     result = subprocess.run(
-        [compiler, *FLAGS, *out, str(source)], capture_output=True, text=True, check=False
+        [compiler, *FLAGS, *out, str(source), *LIBRARIES.get(server, [])],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
     help_text = subprocess.run([tmp_path / server, "-h"], capture_output=True, check=True).stdout

@@ -1,0 +1,228 @@
+#include "14-owfat/conn.h"
+
+#include <errno.h>
+#include <io.h>
+#include <iob.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_parse.h"
+#include "reply.h"
+#include "stop.h"
+
+/* What a client may do before the others have their turn. */
+#define BUDGET_REQUESTS 16
+#define BUDGET_BYTES    (256 * 1024)
+#define BUDGET_DRAINS   64    /* reads */
+#define PIECE           65536 /* of a file, for which the client has o->timeout seconds */
+#define DRAIN_S         1
+
+/*
+ * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
+ * the buffer into a list of its own, where io_close() finds it and does not close it yet.
+ */
+static char input[HTTP_HEAD_MAX];
+
+struct sending {
+    struct reply reply; /* its offset is how far the file has been put into the batch */
+    io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
+    bool has_body;      /* the request may be followed by bytes that nobody will read */
+};
+
+static void give_time(const struct conn *c, int seconds)
+{
+    tai6464 deadline;
+
+    taia_now(&deadline);
+    taia_addsec(&deadline, &deadline, seconds);
+    io_timeout(c->fd, deadline);
+}
+
+bool conn_init(struct conn *c, int fd, const struct options *o)
+{
+    *c = (struct conn){.fd = fd, .options = o};
+    if (!io_fd_canwrite(fd))
+        return false;
+    io_nonblock(fd);
+    give_time(c, o->timeout);
+    return true;
+}
+
+/* region: piece */
+/*
+ * iob_send() sends all it has been given, as long as the socket takes it, and a fast client takes
+ * it for ever. So it is given a piece at a time.
+ */
+static bool add_piece(struct conn *c)
+{
+    /* solution: piece */
+    struct reply *r = &c->out->reply;
+    off_t n = r->end - r->offset < PIECE ? r->end - r->offset : PIECE;
+
+    give_time(c, c->options->timeout);
+    if (!iob_addfile(c->out->batch, r->fd, (uint64)r->offset, (uint64)n))
+        return false;
+    r->offset += n;
+    return true;
+    /* endsolution: piece */
+}
+/* endregion: piece */
+
+/* `used` is what http_parse() returned, not 0. Returns false without memory. */
+static bool begin_reply(struct conn *c, struct request *req, int used)
+{
+    struct sending *out = c->out = malloc(sizeof *out);
+
+    if (out == NULL)
+        return false;
+    out->batch = iob_new(2);
+    out->has_body = used > 0 && req->has_body;
+    req->keep_alive = req->keep_alive && !stopping;
+    if (used < 0)
+        reply_error(&out->reply, NULL, -used);
+    else
+        reply_plan(&out->reply, req, c->options->docroot_fd);
+    if (c->options->verbose)
+        reply_log(&out->reply, req);
+    if (used > 0) { /* what follows is the next request, if the client sends several at once */
+        int64 left = array_bytes(&c->in) - used;
+        char *in = array_start(&c->in);
+        memmove(in, in + used, (size_t)left);
+        array_truncate(&c->in, 1, left);
+        if (left == 0)
+            array_reset(&c->in);
+    }
+    return out->batch != NULL && iob_addbuf(out->batch, out->reply.head, out->reply.head_len) &&
+           (out->reply.fd < 0 || add_piece(c));
+}
+
+static void end_reply(struct conn *c)
+{
+    if (c->out != NULL && c->out->reply.fd >= 0)
+        io_close(c->out->reply.fd);
+    if (c->out != NULL && c->out->batch != NULL)
+        iob_free(c->out->batch);
+    free(c->out);
+    c->out = NULL;
+}
+
+/* To close a socket with bytes unread would reset the connection, and overtake the reply. */
+static enum want drain(struct conn *c)
+{
+    for (int i = 0; i < BUDGET_DRAINS; i++) {
+        ssize_t n = recv(c->fd, input, sizeof input, 0);
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return WANT_CLOSE;
+    }
+    return WANT_READ;
+}
+
+/* region: held */
+/*
+ * iob_send() announces to the kernel that more will follow (MSG_MORE), also where no file does, and
+ * the kernel would wait for that 200 ms. To set this option, even once more, sends what is held.
+ */
+static bool send_held(int fd)
+{
+    return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) == 0;
+}
+/* endregion: held */
+
+static enum want after_reply(struct conn *c)
+{
+    bool last = !c->out->reply.keep_alive, unread = array_bytes(&c->in) > 0 || c->out->has_body;
+    bool held = c->out->reply.fd < 0;
+
+    end_reply(c);
+    give_time(c, c->options->timeout);
+    if (!last)
+        return held && !send_held(c->fd) ? WANT_CLOSE : WANT_READ;
+    if (!unread || shutdown(c->fd, SHUT_WR) < 0)
+        return WANT_CLOSE;
+    c->draining = true;
+    array_reset(&c->in);
+    give_time(c, DRAIN_S);
+    return WANT_WRITE; /* for another turn */
+}
+
+/* region: send */
+/* WANT_READ here means that the reply is out, and that it was not the last. */
+static enum want send_on(struct conn *c, long *budget)
+{
+    /* solution: send */
+    struct sending *out = c->out;
+
+    while (iob_bytesleft(out->batch) > 0) {
+        if (*budget <= 0)
+            return WANT_WRITE;
+        int64 n = iob_send(c->fd, out->batch);
+        if (n == -1)
+            return WANT_WRITE;
+        if (n == 0) /* and yet there is something left: the file is shorter than promised */
+            return WANT_CLOSE;
+        if (n < 0 && errno != EINTR)
+            return WANT_CLOSE;
+        *budget -= n > 0 ? n : 0;
+        if (iob_bytesleft(out->batch) == 0 && out->reply.offset < out->reply.end && !add_piece(c))
+            return WANT_CLOSE;
+    }
+    return after_reply(c);
+    /* endsolution: send */
+}
+/* endregion: send */
+
+static enum want go_on(struct conn *c)
+{
+    /* solution: go-on */
+    long budget = BUDGET_BYTES;
+    bool dry = false; /* the socket has no more, as far as we know */
+
+    for (int requests = 0; requests < BUDGET_REQUESTS;) {
+        struct request req;
+        int used;
+
+        if (c->out != NULL) {
+            enum want want = send_on(c, &budget);
+            if (want != WANT_READ)
+                return want;
+        } else if (array_bytes(&c->in) > 0 &&
+                   (used = http_parse(array_start(&c->in), (size_t)array_bytes(&c->in), &req)) !=
+                       0) {
+            if (!begin_reply(c, &req, used))
+                return WANT_CLOSE;
+            requests++;
+        } else if (dry) {
+            return WANT_READ;
+        } else {
+            ssize_t n = recv(c->fd, input, sizeof input, 0);
+            if (n < 0 && errno == EAGAIN)
+                return WANT_READ;
+            if (n == 0 || (n < 0 && errno != EINTR))
+                return WANT_CLOSE;
+            if (n > 0)
+                array_catb(&c->in, input, (uint64)n);
+            if (array_failed(&c->in))
+                return WANT_CLOSE;
+            dry = n >= 0 && n < (ssize_t)sizeof input;
+        }
+    }
+    return WANT_WRITE; /* there is room in the socket: the next wait will not last */
+    /* endsolution: go-on */
+}
+
+enum want conn_handle(struct conn *c)
+{
+    return c->draining ? drain(c) : go_on(c);
+}
+
+void conn_end(struct conn *c)
+{
+    end_reply(c);
+    array_reset(&c->in);
+    io_close(c->fd);
+}

@@ -1,0 +1,34 @@
+/*
+ * conn.h: a connection on libowfat: what comes is collected in an array of the library, what goes
+ * out is put into a batch of it. What is promised is that of 05b-nonblocking/conn.h, with three
+ * answers instead of four: the library tells of what is ready as long as it is so, and whoever
+ * wants another turn waits for room to write, which there is.
+ */
+#ifndef OWFAT_CONN_H
+#define OWFAT_CONN_H
+
+#include <array.h>
+#include <stdbool.h>
+
+#include "options.h"
+
+enum want { WANT_READ, WANT_WRITE, WANT_CLOSE };
+
+struct conn {
+    int fd;
+    bool draining;       /* the last reply is out; what still comes is thrown away */
+    array in;            /* what has come and is not answered; no memory while that is nothing */
+    struct sending *out; /* the reply on its way; else NULL */
+    const struct options *options;
+};
+
+/* Makes fd, just accepted, a connection of the library. Returns false without memory. */
+bool conn_init(struct conn *c, int fd, const struct options *o);
+
+enum want conn_handle(struct conn *c);
+
+/* Closes fd and frees what the connection owns. Not in the middle of a turn: the library may have
+ * the descriptor in a queue, and what is accepted next would be taken for it. */
+void conn_end(struct conn *c);
+
+#endif

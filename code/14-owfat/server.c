@@ -1,0 +1,232 @@
+/*
+ * 14-owfat: the library of the talk's author waits, reads and sends; what is left is what to say to
+ * whom, and when it is over. It keeps a table of descriptors, and finds out by itself what the
+ * system offers to wait with: here epoll.
+ *
+ * Run:  build/bin/14-owfat -p 8080 /usr/share/doc
+ * Poke: strace build/bin/14-owfat -p 8080 /usr/share/doc
+ */
+#include <errno.h>
+#include <io.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "14-owfat/conn.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "refusal.h"
+#include "stop.h"
+
+#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define WALK_S  1  /* between two looks at all time-outs */
+
+struct client {
+    struct conn conn;
+    enum want want;
+    struct client *next; /* of those that have ended */
+};
+
+static struct client *ended; /* in this turn */
+static int clients, highest_fd;
+
+/* region: watch */
+/*
+ * The library keeps in mind what it takes to be ready, and asks the kernel nothing about it. It is
+ * made to forget that before it is told what is wanted: else the descriptor may only be put into a
+ * queue, which is looked at after the next wait.
+ */
+static void want_read(int fd)
+{
+    io_eagain_read(fd);
+    io_wantread(fd);
+}
+
+static void want_write(int fd)
+{
+    io_eagain_write(fd);
+    io_wantwrite(fd);
+}
+
+/* After each batch of more than one part the library is no longer sure that there is room, and
+ * would have the kernel look, in two calls a request. To say that the socket is new ends that. */
+static void assume_room(int fd)
+{
+    io_fd_flags(fd, IO_FD_NONBLOCK | IO_FD_CANWRITE);
+}
+
+static void watch(struct client *c, enum want before)
+{
+    /* solution: watch */
+    int fd = c->conn.fd;
+
+    if (c->want == WANT_READ)
+        assume_room(fd);
+    if (c->want == before)
+        return;
+    if (c->want == WANT_READ) {
+        want_read(fd);
+        io_dontwantwrite(fd); /* last: it asks for what is wanted then, and no more */
+    } else {
+        io_dontwantread(fd);
+        want_write(fd);
+    }
+    /* endsolution: watch */
+}
+/* endregion: watch */
+
+static void end_client(struct client *c)
+{
+    io_setcookie(c->conn.fd, NULL); /* it may still be in one of the library's queues */
+    io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
+    c->next = ended;
+    ended = c;
+}
+
+static void handle(struct client *c)
+{
+    if (c == NULL) /* has ended in this turn */
+        return;
+    enum want before = c->want;
+    c->want = conn_handle(&c->conn);
+    if (c->want == WANT_CLOSE)
+        end_client(c);
+    else
+        watch(c, before);
+}
+
+static void begin_client(int fd, const struct options *o)
+{
+    struct client *c = calloc(1, sizeof *c);
+
+    if (c == NULL || !conn_init(&c->conn, fd, o)) {
+        serve_refusal(fd);
+        close(fd);
+        free(c);
+        return;
+    }
+    clients++;
+    if (fd > highest_fd)
+        highest_fd = fd;
+    io_setcookie(fd, c);
+    io_wantread(fd);
+}
+
+static void accept_some(int listen_fd, const struct options *o)
+{
+    /* solution: accept */
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept(listen_fd, NULL, NULL);
+        if (fd >= 0) {
+            begin_client(fd, o);
+        } else if (errno == EAGAIN || stopping) {
+            break;
+        } else if (accept_lacks_room(errno)) { /* until somebody leaves, or the next walk */
+            if (clients > 0)
+                io_dontwantread(listen_fd);
+            else /* with nothing to wait for io_waituntil2() does not wait */
+                accept_may_continue(errno);
+            break;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+    /* endsolution: accept */
+}
+
+/* region: overdue */
+static void end_overdue(int listen_fd)
+{
+    static tai6464 last, next; /* walks */
+    tai6464 now;
+    int64 fd;
+
+    taia_now(&now); /* it may be set back */
+    if (taia_less(&now, &next) && !taia_less(&now, &last))
+        return;
+    last = now;
+    taia_addsec(&next, &now, WALK_S);
+    /* io_timeouted() looks as far as the descriptor that was told last (0.32, 0.33). */
+    io_fd_flags(highest_fd, IO_FD_NONBLOCK);
+    while ((fd = io_timeouted()) >= 0)
+        if (io_getcookie(fd) != NULL)
+            end_client(io_getcookie(fd));
+    if (!stopping)
+        want_read(listen_fd);
+}
+/* endregion: overdue */
+
+static void free_ended(int listen_fd)
+{
+    struct client *c;
+
+    if (ended != NULL && !stopping)
+        want_read(listen_fd);
+    while ((c = ended) != NULL) {
+        ended = c->next;
+        conn_end(&c->conn);
+        free(c);
+        clients--;
+    }
+}
+
+/* After the signal to stop: shuts all for reading, so that none asks for more. */
+static void stop_clients(int listen_fd)
+{
+    static bool stopped;
+
+    if (stopped)
+        return;
+    stopped = true;
+    io_close(listen_fd); /* shut by the handler: it would be ready for ever */
+    for (int fd = 0; fd <= highest_fd; fd++)
+        if (io_getcookie(fd) != NULL)
+            shutdown(fd, SHUT_RD);
+}
+
+/* region: loop */
+static void event_loop(int listen_fd, const struct options *o)
+{
+    int64 fd;
+
+    while (!stopping || clients > 0) {
+        if (stopping)
+            stop_clients(listen_fd);
+        if (io_waituntil2(clients > 0 ? WALK_S * 1000 : -1) < 0 && errno != EINTR)
+            die_errno("io_waituntil2");
+        while ((fd = io_canread()) >= 0) {
+            io_eagain_read(fd);
+            if (fd == listen_fd)
+                accept_some(listen_fd, o);
+            else
+                handle(io_getcookie(fd));
+        }
+        while ((fd = io_canwrite()) >= 0) {
+            io_eagain_write(fd);
+            handle(io_getcookie(fd));
+        }
+        end_overdue(listen_fd);
+        free_ended(listen_fd);
+    }
+}
+/* endregion: loop */
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    options_parse(&o, argc, argv, "a web server on libowfat's io_* and iob_*");
+    stop_on_signals();
+    io_check(); /* without: Debian's 0.32 hangs in its first wait, if it knows a descriptor 16 n */
+    if (!io_fd(o.docroot_fd)) /* the first descriptor it is told makes it open its epoll */
+        die_errno("io_fd");
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    if (!io_fd_canwrite(listen_fd)) /* io_fd() would have it watched for room to write as well */
+        die_errno("io_fd");
+    io_nonblock(listen_fd); /* who knocked may have left since */
+    io_wantread(listen_fd);
+    event_loop(listen_fd, &o);
+    return EXIT_SUCCESS;
+}
