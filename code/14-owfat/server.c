@@ -1,7 +1,7 @@
 /*
- * 14-owfat: the library of the talk's author waits, reads and sends; what is left is what to say to
- * whom, and when it is over. It keeps a table of descriptors, and finds out by itself what the
- * system offers to wait with: here epoll.
+ * 14-owfat: the library of the talk's author waits and sends; what is left is what to say to whom,
+ * and when it is over. It keeps a table of descriptors, and finds out by itself what the system
+ * offers to wait with: here epoll.
  *
  * Run:  build/bin/14-owfat -p 8080 /usr/share/doc
  * Poke: strace build/bin/14-owfat -p 8080 /usr/share/doc
@@ -195,6 +195,7 @@ static void event_loop(int listen_fd, const struct options *o)
             stop_clients(listen_fd);
         if (io_waituntil2(clients > 0 ? WALK_S * 1000 : -1) < 0 && errno != EINTR)
             die_errno("io_waituntil2");
+        /* region: turn */
         while ((fd = io_canread()) >= 0) {
             io_eagain_read(fd);
             if (fd == listen_fd)
@@ -206,6 +207,7 @@ static void event_loop(int listen_fd, const struct options *o)
             io_eagain_write(fd);
             handle(io_getcookie(fd));
         }
+        /* endregion: turn */
         end_overdue(listen_fd);
         free_ended(listen_fd);
     }
