@@ -248,6 +248,13 @@ def write_event_wait(data: Path) -> None:
     write_meta(data / "event-wait-active", titles)
 
 
+def write_owfat(data: Path) -> None:
+    titles = {"09-epoll": "09-epoll", "14-owfat": "14-owfat"}
+    for place, name in enumerate(titles):
+        write_series(data / "owfat-epoll", name, {"requests_per_cpu_s": 8.0 - 2 * place})
+    write_meta(data / "owfat-epoll", titles)
+
+
 def write_disk(data: Path) -> None:
     titles = {"fifo": "two disks, FIFO", "elevator": "two disks, elevator", "one": "one disk, FIFO"}
     for place, name in enumerate(titles):
@@ -322,6 +329,7 @@ def data(tmp_path: Path) -> Path:
     write_port_bind(folder)
     write_timeout_accuracy(folder)
     write_event_wait(folder)
+    write_owfat(folder)
     return folder
 
 
