@@ -7,7 +7,7 @@ from functools import cached_property
 
 from harness import reduction, statistics
 from harness.coherence import split_operand
-from harness.model import AA, Derived, Experiment, Metric, Value
+from harness.model import AA, Derived, Experiment, Metric, Value, x_text
 from harness.record import ResultSet
 from harness.reduction import Point, Series
 
@@ -185,7 +185,7 @@ def _over_x(key: str, series: Series) -> dict[str, Number]:
     found = {}
     points = [point for point in series.points if point.x is not None]
     for point in points:
-        found[f"{key}@{reduction.x_text(point.x)}"] = summary(point, series.metric.unit)
+        found[f"{key}@{x_text(point.x)}"] = summary(point, series.metric.unit)
     for word, place in (("first", 0), ("last", -1)):
         if points:
             found[f"{key}@{word}"] = summary(points[place], series.metric.unit)

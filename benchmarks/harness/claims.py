@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness import experiment, reduction, rules, sources
+from harness import experiment, rules, sources
 from harness.analysis import Analysis
 from harness.coherence import operand_problem, split_operand
 from harness.errors import InputError
 from harness.judgement import NOT_MEASURED, Judgement, Measured, combine, not_measured
-from harness.model import Experiment
+from harness.model import Experiment, x_text
 from harness.sources import Sources
 from harness.stamp import LEDGER
 from harness.tables import Table, read_toml
@@ -261,7 +261,7 @@ def _measured(operand: str, home: str, data: _Data, origin: str) -> Measured | N
         float(p.x): p.values for p in series.points if p.x is not None and not isinstance(p.x, str)
     }
     return Measured(
-        name=analysis.title(label) + (f" at {reduction.x_text(point.x)}" if x else ""),
+        name=analysis.title(label) + (f" at {x_text(point.x)}" if x else ""),
         values=point.values,
         unit=series.metric.unit,
         better=series.metric.better,

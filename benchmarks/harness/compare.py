@@ -6,7 +6,7 @@ from pathlib import Path
 from harness import experiment, reduction, statistics, units
 from harness.analysis import Analysis
 from harness.errors import InputError
-from harness.model import Experiment
+from harness.model import Experiment, x_text
 from harness.record import read
 from harness.reduction import Point
 from harness.statistics import DIFFERENT, LEAST
@@ -68,7 +68,7 @@ def _pairs(
     for point in a.points:
         other = b.at(point.x) if point.x is not None else None
         if other:
-            yield f"{label} @{reduction.x_text(point.x)}", point, other
+            yield f"{label} @{x_text(point.x)}", point, other
 
 
 def row(name: str, old: Point, new: Point, unit: str, floor: float) -> tuple[str, ...]:

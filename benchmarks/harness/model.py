@@ -165,3 +165,10 @@ class Experiment:
 
 
 AA = "+aa"
+
+
+def x_text(x: Value | None) -> str:
+    """As in keys and tables: 100, 0.5, close."""
+    if x is None:
+        return "-"
+    return x if isinstance(x, str) else f"{x:.10g}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.micro import NO_ERROR
-from harness.model import AA, Axis, Experiment, Metric, Value
+from harness.model import AA, Axis, Experiment, Metric, Value, x_text
 from harness.record import Record, ResultSet
 from harness.statistics import median, quantile
 
@@ -58,13 +58,6 @@ class Series:
 
 def same_x(a: Value, b: Value) -> bool:
     return x_text(a) == x_text(b)
-
-
-def x_text(x: Value | None) -> str:
-    """As in keys and tables: 100, 0.5, close."""
-    if x is None:
-        return "-"
-    return x if isinstance(x, str) else f"{x:.10g}"
 
 
 def labels(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]]:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness import reduction, statistics
+from harness import statistics
 from harness.analysis import Analysis, summary
+from harness.model import x_text
 from harness.reduction import Point
 from harness.tools import bucket
 
@@ -62,7 +63,7 @@ def _series_table(analysis: Analysis, label: str, names: list[str]) -> str:
         count = max((len(point.values) for point in points if point), default=0)
         cells = [value for point in points for value in _cells(point)]
         bound = int(any("client-bound" in point.marks for point in points if point))
-        rows.append([None if x is None else reduction.x_text(x), *cells, count, bound])
+        rows.append([None if x is None else x_text(x), *cells, count, bound])
     return table(rows)
 
 
@@ -70,7 +71,7 @@ def _all_x(analysis: Analysis, label: str, names: list[str]) -> list[Any]:
     xs: dict[str, Any] = {}
     for name in names:
         for point in analysis.series(label, name).points:
-            xs.setdefault(reduction.x_text(point.x), point.x)
+            xs.setdefault(x_text(point.x), point.x)
     return sorted(xs.values(), key=lambda x: (isinstance(x, str), x or 0))
 
 
@@ -88,7 +89,7 @@ def _points_table(analysis: Analysis, label: str, names: list[str]) -> str:
         for number in rounds:
             values = [point.values.get(number) if point else None for point in points]
             marks = [outside.get(number) for outside in tukey]
-            shown = None if x is None else reduction.x_text(x)
+            shown = None if x is None else x_text(x)
             rows.append([shown, *values, number, *(mark or None for mark in marks)])
     return table(rows)
 
@@ -124,7 +125,7 @@ def _distribution_tables(analysis: Analysis, label: str) -> dict[str, str]:
     parameter = axis.parameter if axis else ""
     merged: dict[str, dict[float, float]] = {}
     for repetition in analysis.repetitions[label]:
-        x = f"@{reduction.x_text(repetition['params'][parameter])}" if parameter else ""
+        x = f"@{x_text(repetition['params'][parameter])}" if parameter else ""
         histograms = repetition.get("histograms", {})
         # Open loop: from when a request was due, else the wait of those behind it would be left
         # out.
