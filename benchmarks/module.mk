@@ -5,7 +5,7 @@ include $(wildcard benchmarks/*/module.mk)
 # The flags are recorded with every result.
 HARNESS := HARNESS_CFLAGS='$(CFLAGS)' $(PYTHON) -m harness
 
-.PHONY: bench headline compare claims export verdict
+.PHONY: bench headline compare claims tables export verdict
 
 bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all); goes on where it was stopped
 	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(ONLY))
@@ -22,6 +22,9 @@ compare: ## two result folders, old against new: A=DIR B=DIR
 
 claims: ## the claim ledger: what was said then, what is seen here
 	$(Q)$(HARNESS) claims
+
+tables: ## the tables of 2003 to 2007 with today's values beside them: ONLY=id,id (all)
+	$(Q)$(HARNESS) tables "$(ONLY)"
 
 export: ## numbers for figures, book and deck: build/data
 	$(Q)$(HARNESS) export

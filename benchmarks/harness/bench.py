@@ -39,7 +39,12 @@ class Report:
 
 
 def bench(
-    experiments: list[Experiment], profile: str, only: Iterable[str], headline: bool, results: Path
+    experiments: list[Experiment],
+    profile: str,
+    only: Iterable[str],
+    headline: bool,
+    results: Path,
+    reference: Path,
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     report = Report()
@@ -56,6 +61,8 @@ def bench(
             jobs.append(job)
     if jobs:
         _measure_all(jobs, report)
+        if not headline:  # `make` ends with the verdicts, on one screen
+            _print_tables(jobs, results, reference)
     _print_report(report, nothing=not jobs)
     return 1 if report.failures or report.errors else 0
 
@@ -82,6 +89,15 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
             progress.finish()
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _print_tables(jobs: list[Job], results: Path, reference: Path) -> None:
+    """What the sources say, beside what was just measured."""
+    beside = [job.experiment for job in jobs if job.experiment.thens]
+    if beside:
+        from harness.beside import print_all
+
+        print_all(beside, results, reference)
 
 
 def _add(report: Report, job: Job, result: ResultSet) -> None:

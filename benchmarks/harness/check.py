@@ -22,6 +22,7 @@ ENVIRONMENT = (
     "cpu", "kernel", "cores", "compiler", "cflags", "glibc", "musl", "diet", "hz", "distribution",
     "date", "profile",
 )  # fmt: skip
+THEN = re.compile(r"\{\.then\b[^}]*table=\"?([^\s\"}]*)")
 X = re.compile(r"-?[\w.]+(-x)?")
 
 
@@ -100,6 +101,10 @@ def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int
         problem = key_problem(key, experiments)
         if problem:
             yield f"number [{key}]: {problem}"
+    for key in THEN.findall(line):
+        tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
+        if key not in tables:
+            yield f'"{key}" is no [[then]] of an experiment'
     for claim in (*VERDICT.findall(line), *WHEN.findall(line)):
         if int(claim) not in ledger:
             yield f"claim {claim} is not in {stamp.LEDGER}"

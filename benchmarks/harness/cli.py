@@ -35,6 +35,11 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
     claims.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
 
+    tables = commands.add_parser("tables", help="the sources' tables, with what is measured here")
+    tables.add_argument("only", nargs="*", default=[], metavar="ID", help="ids, or how they begin")
+    tables.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
+    tables.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
+
     compare = commands.add_parser("compare", help="two result folders, old against new")
     compare.add_argument("old", type=Path, metavar="A")
     compare.add_argument("new", type=Path, metavar="B")
@@ -81,6 +86,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
         found = verdicts.entries(arguments.results, arguments.reference, arguments.data)
         return verdicts.show(found, arguments.results, arguments.verdicts)
+    if arguments.command == "tables":
+        from harness import beside
+
+        only = words(" ".join(arguments.only))
+        return beside.show(only, arguments.results, arguments.reference)
     if arguments.command == "compare":
         from harness import compare
 
@@ -109,6 +119,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         words(arguments.only),
         arguments.headline,
         arguments.results,
+        REFERENCE,
     )
 
 

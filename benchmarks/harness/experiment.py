@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import coherence
+from harness import coherence, history
 from harness.errors import InputError
 from harness.model import (
     LOAD_TOOLS,
@@ -79,9 +79,11 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
         helpers=tuple(_helpers(top, shown)),
         phases=tuple(_phases(top, shown)),
         disk=_disk(top, kind),
+        thens=history.read(top),
     )
     top.done()
     coherence.check(experiment, shown)
+    history.check(experiment, shown)
     return experiment
 
 

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import environment, experiment, gnuplot, sources, stamp, tsv, units
+from harness import beside, environment, experiment, gnuplot, sources, stamp, tsv, units
 from harness.analysis import Analysis, Number, numbers, scalar_numbers
+from harness.beside import Beside
 from harness.errors import InputError
 from harness.model import Experiment
 from harness.sources import HERE, REFERENCE, Source, Sources
@@ -26,11 +27,14 @@ def export(results: Path, reference: Path, data: Path) -> int:
     fingerprint = stamp.fingerprint(results, reference)
     errors: list[str] = []
     bound: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
     shown: dict[str, Source] = {}
     for definition in experiment.load_all():
         try:
             found = sources.load(definition, results, reference)
-            bound.update(_export_one(definition, found, data))
+            thens = beside.of(definition, found)
+            bound.update(_export_one(definition, found, thens, data))
+            tables.update(beside.bound(thens, definition.id))
         except InputError as error:
             errors.append(str(error))
             continue
@@ -40,6 +44,7 @@ def export(results: Path, reference: Path, data: Path) -> int:
             bound[definition.id] = _not_measured(definition)
     bound.update(_environment_numbers(shown))
     _write(data / "numbers.json", _json(bound))
+    _write(data / "then.json", _json(tables))
     _export_claims(results, reference, data, errors)
     for text in dict.fromkeys(errors):
         print(text, file=sys.stderr)
@@ -77,7 +82,9 @@ def _json(data: Any) -> str:
 # ---- one experiment -----------------------------------------------------------------------------
 
 
-def _export_one(definition: Experiment, found: Sources, data: Path) -> dict[str, Any]:
+def _export_one(
+    definition: Experiment, found: Sources, thens: list[Beside], data: Path
+) -> dict[str, Any]:
     """Writes its tables; its bound numbers."""
     folder = data / definition.id
     analyses = {
@@ -94,10 +101,14 @@ def _export_one(definition: Experiment, found: Sources, data: Path) -> dict[str,
         written = set(tables)
         if definition.kind == "trace":
             written |= _export_trace(analysis, folder)
+    if thens:
+        _write(folder / "then.tsv", beside.tsv(thens))
+        written.add("then.tsv")
     _remove_stale(folder, written | {"meta.gp"})
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
     hashes = _hash(folder, written)
-    _write(folder / "meta.gp", gnuplot.meta(definition, found, analysis) + f"# tables: {hashes}\n")
+    meta = gnuplot.meta(definition, found, analysis) + gnuplot.thens(thens)
+    _write(folder / "meta.gp", f"{meta}# tables: {hashes}\n")
     bound: dict[str, Any] = {}
     for source in (found.reference, found.here):  # the later one wins
         if source:

@@ -1,8 +1,11 @@
 """meta.gp: what a figure must know beside its tables, as variables of gnuplot."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from harness.analysis import Analysis
+from harness.beside import Beside
+from harness.history import SOURCES
 from harness.model import Experiment
 from harness.sources import Source, Sources
 
@@ -35,6 +38,22 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
         lines.append(f"title_{name} = {gnuplot_string(title)}")
     floors = _floors(definition, analysis)
     return "\n".join([*lines, *floors]) + "\n"
+
+
+def thens(tables: Iterable[Beside]) -> str:
+    """What a figure says of a table of a source; the numbers themselves are in then.tsv."""
+    lines = []
+    for beside in tables:
+        name = beside.then.key.replace("-", "_")
+        texts = {
+            "title": beside.then.title,
+            "source": SOURCES[beside.then.source],
+            "base": beside.base_title,
+            "metric": beside.metric.title,
+        }
+        lines += [f"then_{key}_{name} = {gnuplot_string(said)}" for key, said in texts.items()]
+        lines.append(f"then_rows_{name} = {len(beside.lines)}")
+    return "".join(line + "\n" for line in lines)
 
 
 def _floors(definition: Experiment, analysis: Analysis | None) -> list[str]:

@@ -88,6 +88,50 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class ThenRow:
+    """What a source reports of one thing, in its own unit; `low` and `high` where it gives several.
+
+    `variant` and `x` are what stands beside it here. Where nothing can, `why` says why.
+    """
+
+    title: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    variant: str = ""
+    x: str = ""
+    why: str = ""
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """As the file has it: `variant` or `variant@x`."""
+        return f"{self.variant}@{self.x}" if self.x else self.variant
+
+    def operand(self, metric: str) -> str:
+        return f"{self.variant}.{metric}" + (f"@{self.x}" if self.x else "")
+
+
+@dataclass(frozen=True)
+class Then:
+    """A table of a source, to be printed beside ours. `scale` turns its unit into the metric's."""
+
+    key: str
+    title: str
+    source: str
+    metric: str
+    unit: str
+    scale: float
+    base: str  # the name of the row that the ratios are relative to
+    rows: tuple[ThenRow, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def base_row(self) -> ThenRow:
+        return next(row for row in self.rows if row.variant and row.name == self.base)
+
+
+@dataclass(frozen=True)
 class Helper:
     """A program that runs beside the server: a disk, a herd of idle clients, a stat helper."""
 
@@ -150,6 +194,7 @@ class Experiment:
     helpers: tuple[Helper, ...]
     phases: tuple[Phase, ...]
     disk: Disk | None = None
+    thens: tuple[Then, ...] = ()
 
     def variant(self, name: str) -> Variant:
         """The variant of that name; `x+aa` is x, run a second time in the round."""
