@@ -16,7 +16,7 @@ BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 LUA_SHARED := $(addprefix $(PANDOC_DIR)/,common.lua labels.lua)
 LUA_LABELS := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,collect.lua figures.lua)
 LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua diffs.lua figures.lua json.lua listings.lua \
-              numbers.lua references.lua regions.lua search.lua slides.lua units.lua verdicts.lua)
+              numbers.lua references.lua regions.lua search.lua slides.lua then.lua units.lua verdicts.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua navigation.lua)
 
 # One file with everything in it: pandoc 3 calls it --embed-resources. Asked once, and only when it is needed.
@@ -71,7 +71,7 @@ $(WEAVE)/labels.tsv: $(BOOK_PAGES:%=$(WEAVE)/%.labels) $(PANDOC_DIR)/labels.py w
 	$(Q)$(PYTHON) $(PANDOC_DIR)/labels.py $@ $(filter %.labels,$^)
 
 # What is exported in this very run is looked at after it; the exporter leaves alone what has not changed.
-$(BUILD)/data/numbers.json $(BUILD)/data/claims.json: export
+$(addprefix $(BUILD)/data/,numbers.json claims.json then.json): export
 	@:
 
 $(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures

@@ -25,7 +25,8 @@ local function load()
   return table_of_numbers, path
 end
 
-local function note_run(entry)
+-- For the foot of the page, which names the runs that its numbers come from.
+function numbers.note_run(entry)
   local set = runs[entry.source]
   if set and type(entry.run) == 'string' and not set[entry.run] then
     set[entry.run] = true
@@ -95,7 +96,7 @@ local function bind(span)
     common.fail(('number "%s" has no form "%s"'):format(key, form), '[' .. key .. ']')
     return nil
   end
-  note_run(entry)
+  numbers.note_run(entry)
   -- A unit never stands alone at the start of a line.
   local content = pandoc.List { pandoc.Str((text:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(entry.source)
@@ -117,6 +118,17 @@ local words = {
   both = 'your machine, and reference where marked',
 }
 
+-- seen: { here = true, reference = true } or less. Not on slides, not when all is the reference
+-- run's.
+function numbers.run_label(seen)
+  local source = seen.here and seen.reference and 'both'
+    or seen.here and 'here'
+    or seen.reference and 'reference'
+  if source and common.form ~= 'slides' and common.results ~= 'reference' then
+    return pandoc.Span(words[source], pandoc.Attr('', { 'run-label', source }))
+  end
+end
+
 local function label_block(block)
   local seen = {}
   block:walk {
@@ -126,21 +138,15 @@ local function label_block(block)
       end
     end,
   }
-  local source = seen.here and seen.reference and 'both'
-    or seen.here and 'here'
-    or seen.reference and 'reference'
-  if source then
-    block.content:insert(1, pandoc.Span(words[source], pandoc.Attr('', { 'run-label', source })))
+  local label = numbers.run_label(seen)
+  if label then
+    block.content:insert(1, label)
     return block
   end
 end
 
--- The label in the margin of every paragraph with numbers. Not on slides, not when all is the
--- reference run's.
+-- The label in the margin of every paragraph with numbers.
 function numbers.margin(doc)
-  if common.form == 'slides' or common.results == 'reference' then
-    return doc
-  end
   return doc:walk { Para = label_block }
 end
 

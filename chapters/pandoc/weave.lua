@@ -16,6 +16,7 @@ local steps = {
   require('regions').apply,
   require('diffs').apply,
   require('boxes').apply,
+  require('then').apply,
   numbers.apply,
   require('units').apply,
   require('references').apply,
