@@ -18,7 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "benchmarks" / "experiments"
-PARTS = {"style", "curves", "log-log", "doublings", "labels"}  # loaded by the others
+# Loaded by the others.
+PARTS = {"style", "curves", "log-log", "doublings", "labels", "then-and-now"}
 SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]
@@ -59,6 +60,30 @@ def write_series(folder: Path, variant: str, levels: dict[str, float]) -> None:
     write_table(folder / f"samples-{variant}.tsv", points)
 
 
+def write_then(folder: Path, key: str) -> None:
+    """A table of a source: the base, one that is slower now, one that was faster, one with no now.
+
+    A second one in the same file, which must not be drawn.
+    """
+    ends = ["then", "then_low", "then_high", "then_ratio", "here", "here_low", "here_high"]
+    head = ["key", "row", "variant", "title", *ends, "ratio", "ratio_low", "ratio_high", "source"]
+    table: list[list[object]] = [[*head, "then_text", "here_text"]]
+    for name in (key, "other"):
+        end = [f"then of {name}", f"now of {name}"]
+        table += [
+            [name, 1, "a", "the base", 6.5, 6.0, 7.0, 1, 50.5, "-", "-", 1, 1, 1, "here", *end],
+            [name, 2, "b", "B", 13.5, "-", "-", 2.08, 5.5, 5.1, 6.1, 0.11, 0.1, 0.13, "here", *end],
+            [name, 3, "c", "C", 1.5, "-", "-", 0.23, 99.5, "-", "-", 1.98, "-", "-", "here", *end],
+            [name, 4, "d", "D", 2.5, "-", "-", 0.38, 99.5, "-", "-", "-", "-", "-", "here", *end],
+            [name, 5, "-", "LiteSpeed", 4.35, "-", "-", 0.67, *["-"] * 6, "none", *end],
+        ]
+    write_table(folder / "then.tsv", table)
+    with (folder / "meta.gp").open("a") as meta:
+        for what, said in {"source": "a paper, 2007", "base": "the base", "metric": "MB"}.items():
+            meta.write(f'then_{what}_{key.replace("-", "_")} = "{said}"\n')
+        meta.write(f"then_rows_{key.replace('-', '_')} = 5\n")
+
+
 LINKED = {
     "dynamic": "glibc, dynamic",
     "static": "glibc, static",
@@ -77,6 +102,7 @@ def write_fork(data: Path, experiment: str, metric: str, linked: dict[str, str] 
         gains.append([f"{key}-gain", 1 + place / 5, 0.95 + place / 5, 1.05 + place / 5, "-"])
     write_table(folder / "numbers.tsv", gains)
     write_meta(folder, linked, missing="" if linked == LINKED else "dietlibc, static: no diet")
+    write_then(folder, "linking")
 
 
 def write_spawn(data: Path) -> None:
@@ -90,6 +116,7 @@ def write_spawn(data: Path) -> None:
         summary.append([name, title, 500.5 / place, 490.5 / place, 510.5 / place])
     write_table(folder / "summary.tsv", summary)
     write_meta(folder, titles, missing="posix_spawn: none here")
+    write_then(folder, "vfork")
 
 
 def write_malloc(data: Path) -> None:
@@ -562,3 +589,26 @@ def test_each_figure_belongs_to_an_experiment_and_shows_its_metrics(script: str)
     for file in files:
         metrics = {metric["name"] for metric in tomllib.loads(file.read_text()).get("metric", [])}
         assert set(re.findall(r'^metric = "(\w+)"$', text, re.MULTILINE)) <= metrics
+
+
+# ---- a table of a source beside ours -------------------------------------------------------------
+
+
+def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.svg"
+    assert draw("spawn-then", data, out).stderr == ""
+    text = words(out)
+    assert text.count("then of vfork") == 5
+    assert text.count("now of vfork") == 5
+    assert "of other" not in text
+    assert "a paper, 2007" in text
+    assert "MB, times that of the base (logarithmic)" in text
+    assert all(name in text for name in ("the base", "B", "C", "D", "LiteSpeed"))
+
+
+def test_then_and_now_without_its_table_says_so(data: Path, tmp_path: Path) -> None:
+    meta = data / "spawn/meta.gp"
+    meta.write_text(meta.read_text().replace("_vfork", "_another"))
+    done = draw("spawn-then", data, tmp_path / "figure.svg")
+    assert done.returncode == 1
+    assert done.stderr == "figures: spawn-then: experiment spawn has no [[then]] vfork\n"

@@ -39,6 +39,7 @@ class Tree:
             "log-log.gp",
             "doublings.gp",
             "labels.gp",
+            "then-and-now.gp",
             "draw.sh",
         ):
             shutil.copy(ROOT / "figures" / name, path / "figures")
