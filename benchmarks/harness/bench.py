@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import guard, processes
+from harness import cgroups, guard, processes
 from harness.context import sweep_scratch
 from harness.errors import InputError, Stopped
 from harness.jobs import Job, prepare, select, skip_text
@@ -72,6 +72,7 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
+        cgroups.sweep()
         sweep_scratch()
         progress = Progress()
         previous = {number: signal.signal(number, _stop) for number in _STOPPING}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness import stage
 from harness.errors import InputError
 from harness.model import AA, NO_LOAD, Experiment
 
@@ -51,6 +52,7 @@ def _check_placeholders(experiment: Experiment, shown: str) -> None:
         shared += helper.command
     for phase in experiment.phases:
         shared += phase.args
+    shared += stage.texts(experiment.stage)
     for variant in experiment.variants:
         texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, *shared]
         texts.append(variant.holds)

@@ -54,6 +54,33 @@ def events(stat: Path = Path("/proc/stat")) -> dict[str, int]:
     return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
 
 
+def machine_times(stat: Path = Path("/proc/stat")) -> dict[str, int]:
+    """Ticks of the whole machine since boot, by what it did; nothing where it does not say so."""
+    try:
+        words = stat.read_text(encoding="ascii").partition("\n")[0].split()
+    except OSError:
+        return {}
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return dict(zip(names, map(int, words[1:]), strict=False))
+
+
+def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
+    """Of the time of all processors: idle, idle while a process waited for a disk, and busy; and
+    `waiting`, the second as a share of the first two: what others do meanwhile changes it least.
+
+    Which of the two kinds of idleness it is depends on where the one who waits has run last: with
+    two processors one process that waits makes at most half of it iowait (proc(5) warns of it).
+    """
+    total = sum(after[name] - before[name] for name in after)
+    if total <= 0:
+        return {}
+    found = {name: (after[name] - before[name]) / total for name in ("idle", "iowait")}
+    found["busy"] = 1 - found["idle"] - found["iowait"]
+    if nothing_to_run := found["idle"] + found["iowait"]:
+        found["waiting"] = found["iowait"] / nothing_to_run
+    return {f"machine_{name}_share": share for name, share in found.items()}
+
+
 def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
     """Events a second between two readings."""
     if wall_s <= 0:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import coherence, history
+from harness import coherence, history, stage
 from harness.errors import InputError
 from harness.model import (
     LOAD_TOOLS,
@@ -57,6 +57,7 @@ def load(path: Path) -> Experiment:
 def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
     top = Table(shown, data)
     kind = top.choice("kind", KINDS)
+    docroot = _docroot(top.table("docroot"))
     experiment = Experiment(
         id=_id(top, stem),
         title=top.text("title"),
@@ -74,7 +75,8 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
         metrics=tuple(_metrics(top, shown, kind)),
         derived=tuple(_derived(top, shown)),
         caps=_caps(top),
-        docroot=_docroot(top.table("docroot")),
+        docroot=docroot,
+        stage=stage.read(top, kind, bool(docroot.files)),
         tools={tool: _tool(top.table(tool)) for tool in LOAD_TOOLS if tool in top},
         helpers=tuple(_helpers(top, shown)),
         phases=tuple(_phases(top, shown)),

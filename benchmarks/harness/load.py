@@ -13,6 +13,8 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from harness import (
+    cgroups,
+    diskstats,
     docroot,
     limits,
     museum,
@@ -21,21 +23,25 @@ from harness import (
     peers,
     processes,
     programs,
+    stage,
+    staging,
     tools,
 )
 from harness.context import (
     EXIT_UNSUPPORTED,
     Context,
     Repetition,
+    expand,
     expand_all,
     folders,
     scratch,
 )
-from harness.cputime import cpu_time, events, rates
+from harness.cputime import cpu_time, events, machine_times, rates, shares
 from harness.errors import RepetitionError, Unsupported
+from harness.grouplimits import Limits
 from harness.memory import account_of, kernel_memory, memory_of
 from harness.micro import mark_noise, usage_scalars
-from harness.model import NO_LOAD, Experiment, Helper, Params, Phase, Variant
+from harness.model import NO_LOAD, Experiment, Helper, Params, Phase, Stage, Variant
 from harness.processes import Process, Usage, running
 
 ADDRESS = "127.0.0.1"
@@ -54,6 +60,9 @@ class Scene:
     stop_signal: signal.Signals = signal.SIGTERM
     servers: list[Process] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
+    staged: staging.Disk | None = None
+    limits: Limits = field(default_factory=Limits)
+    groups: list[Path] = field(default_factory=list)  # by which a server joins its control group
     kernel: dict[str, float] = field(default_factory=dict)  # before the server started
     disk: museum.Mounted | None = None
     requests: float = 0.0
@@ -94,6 +103,8 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
             if not helper.after_server:
                 stack.enter_context(_helper(scene, helper))
         _docroot(scene)
+        if scene.experiment.stage:
+            _stage(scene, scene.experiment.stage, stack)
         scene.kernel = kernel_memory()
         for _ in range(_instances(scene)):
             scene.servers.append(stack.enter_context(_server(scene)))
@@ -143,6 +154,15 @@ def _docroot(scene: Scene) -> None:
     scene.values["docroot"] = str(root.absolute())
 
 
+def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:
+    """The files move to a disk of their own, and the servers to come into a control group."""
+    options = expand_all((wanted.mount,), scene.values)[0]
+    disk = stack.enter_context(staging.disk(Path(str(scene.values["docroot"])), options))
+    scene.staged, scene.values["docroot"] = disk, str(disk.root)
+    scene.limits = stage.limits(wanted, lambda text: expand(text, scene.values), disk.device)
+    scene.groups = stack.enter_context(cgroups.group(scene.limits))
+
+
 # ---- programs beside the load -------------------------------------------------------------------
 
 
@@ -171,7 +191,8 @@ def _server(scene: Scene) -> Iterator[Process]:
     command = [str(program), "-a", ADDRESS, "-p", "0"]
     command += [*expand_all(variant.args, values), str(values["docroot"])]
     words = [*expand_all(variant.prefix, values), *command]
-    with running(variant.server, words, scene.context.placement.measured, pipe=True) as process:
+    cpus = scene.context.placement.measured
+    with running(variant.server, words, cpus, pipe=True, groups=scene.groups) as process:
         scene.ports.append(_listening_port(process))
         yield process
 
@@ -182,7 +203,7 @@ def _peer(scene: Scene) -> Iterator[Process]:
     scene.stop_signal = peer.stop
     with peering.serving(
         peer, scene.values, scene.scratch, _probe(scene), scene.context.placement.measured,
-        scene.variant.prefix,
+        scene.variant.prefix, scene.groups,
     ) as (process, port):  # fmt: skip
         scene.ports.append(port)
         scene.requests += 1  # the probe
@@ -256,14 +277,17 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     context = scene.context
     if keep and scene.disk:
         scene.disk.begin()
-    before = events()
+    before, times = events(), machine_times()
+    staged = scene.staged.counters() if scene.staged else None
     process, output = processes.run(
         name, words, context.placement.load, context.timeout, context.tick
     )
-    counted = rates(before, events(), process.wall_s)
+    counted = rates(before, events(), process.wall_s) | shares(times, machine_times())
     assert process.usage is not None
     outcome = tools.read(name, output, words, process.usage, process.wall_s)
     outcome.scalars.update(counted)
+    if scene.staged and staged:
+        _note_disk(scene, outcome, scene.staged.counters().since(staged), process.wall_s)
     scene.requests += outcome.requests
     scene.load_cpu_s += process.usage.cpu_s
     scene.load_s += process.wall_s
@@ -272,6 +296,15 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     if keep and scene.disk:
         scene.repetition.scalars.update(scene.disk.scalars(prefix))
         scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
+
+
+def _note_disk(
+    scene: Scene, outcome: tools.Outcome, done: diskstats.Counters, wall_s: float
+) -> None:
+    outcome.scalars.update(diskstats.scalars(done, wall_s, scene.limits.read_iops))
+    if sent := outcome.scalars.get("bytes.total"):
+        read = done.read_sectors * diskstats.SECTOR
+        outcome.scalars["from_memory_share"] = max(0.0, 1 - read / sent)
 
 
 def _keep(repetition: Repetition, outcome: tools.Outcome, prefix: str) -> None:

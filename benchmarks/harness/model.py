@@ -172,6 +172,16 @@ class Disk:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """Numbers, or placeholders; "" is no limit. `mount`: options; "" mounts for reading only."""
+
+    memory_mib: str = ""
+    read_iops: str = ""
+    read_bytes_per_s: str = ""
+    mount: str = ""
+
+
+@dataclass(frozen=True)
 class Experiment:
     id: str
     title: str
@@ -195,6 +205,7 @@ class Experiment:
     phases: tuple[Phase, ...]
     disk: Disk | None = None
     thens: tuple[Then, ...] = ()
+    stage: Stage | None = None
 
     def variant(self, name: str) -> Variant:
         """The variant of that name; `x+aa` is x, run a second time in the round."""

@@ -162,6 +162,28 @@ def many() -> Answer:
     return Answer(False, "so many processes are taken only by consent", "MANY=1 make bench")
 
 
+def memory_cgroup() -> Answer:
+    return _group("memory")
+
+
+def io_throttle() -> Answer:
+    return _group("io")
+
+
+def _group(controller: str) -> Answer:
+    from harness.cgroups import REMEDY, why_not
+
+    reason = why_not(controller)
+    return Answer(False, reason, REMEDY) if reason else Answer(True)
+
+
+def loop_device() -> Answer:
+    from harness.staging import REMEDY, why_not
+
+    reason = why_not()
+    return Answer(False, reason, REMEDY) if reason else Answer(True)
+
+
 PROBES: dict[str, Callable[[], Answer]] = {
     "cc": lambda: program("cc"),
     "diet": lambda: program("diet"),
@@ -178,6 +200,9 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "fuse": fuse,
     "processes": processes,
     "many": many,
+    "memory-cgroup": memory_cgroup,
+    "io-throttle": io_throttle,
+    "loop-device": loop_device,
 }
 # A build variant needs this to exist.
 BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl"}

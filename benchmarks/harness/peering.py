@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,8 +82,11 @@ def serving(
     probe: Probe,
     cpus: frozenset[int] = frozenset(),
     prefix: tuple[str, ...] = (),
+    groups: Iterable[Path] = (),
 ) -> Iterator[tuple[Process, int]]:
-    """A peer that has answered, and its port. `values` has docroot and bin."""
+    """A peer that has answered, and its port. `values` has docroot and bin; `groups` as in
+    processes.running().
+    """
     as_root = peer.as_root if os.geteuid() == 0 else ()
     _probe_as_root(peer, as_root)
     values = _surroundings(peer, values, scratch)
@@ -91,7 +94,7 @@ def serving(
     words = expand_all((*prefix, *as_root, *peer.command), values)
     words = [which(word) or word if word == peer.program else word for word in words]
     port = int(values["port"])
-    with running(peer.name, words, cpus) as process:
+    with running(peer.name, words, cpus, groups=groups) as process:
         await_reply(process, port, probe)
         yield process, port
 

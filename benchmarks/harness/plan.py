@@ -105,6 +105,8 @@ def plan_hash(
     ]
     if whole["disk"]:
         measuring["disk"] = whole["disk"]
+    if whole["stage"]:
+        measuring["stage"] = whole["stage"]
     settings = asdict(profile)
     measuring["profile"] = {key: settings[key] for key in ("name", "rounds", "values", "sweep")}
     measuring["programs"] = dict(programs)

@@ -189,7 +189,7 @@ def _poll_exit(pid: int, deadline: float | None, tick: Tick) -> bool:
         tick()
 
 
-def _prepare(cpus: frozenset[int]) -> Callable[[], None]:
+def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]:
     libc = _libc()
     prctl = getattr(libc, "prctl", None)
     parent = os.getpid()
@@ -201,6 +201,8 @@ def _prepare(cpus: frozenset[int]) -> Callable[[], None]:
             prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
             if os.getppid() != parent:
                 os._exit(1)  # the harness died before prctl took effect
+        for file in groups:
+            file.write_text("0", encoding="ascii")  # this process
 
     return in_child
 
@@ -212,10 +214,12 @@ def running(
     cpus: frozenset[int] = frozenset(),
     pipe: bool = False,
     folder: Path | None = None,
+    groups: Iterable[Path] = (),
 ) -> Iterator[Process]:
     """Runs a program inside a `with` block, and ends it where the block ends.
 
     Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line.
+    `groups`: files by which it joins control groups.
     """
     words = list(command)
     with contextlib.ExitStack() as files:
@@ -229,10 +233,12 @@ def running(
                 stderr=stderr,
                 start_new_session=True,
                 cwd=folder,
-                preexec_fn=_prepare(cpus),
+                preexec_fn=_prepare(cpus, groups),
             )
         except OSError as error:
             raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+        except subprocess.SubprocessError as error:  # what comes before exec, in the child
+            raise RepetitionError(f"{name}: cannot be started in its control group") from error
         guard.watch(popen.pid)
         process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
         try:

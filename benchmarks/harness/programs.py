@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import libraries, needs, peers
+from harness import libraries, needs, peers, stage
 from harness.model import NO_LOAD, Experiment, Variant
 from harness.needs import Answer
 
@@ -95,9 +95,9 @@ class _Known(dict[str, str]):
 
 def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     """Why this variant cannot run here, or None."""
-    of_disk = ("fuse",) if experiment.disk else ()
+    own = ("fuse",) if experiment.disk else stage.needs(experiment.stage)
     of_peer = peers.load(variant.peer).needs if variant.peer else ()
-    for need in (*experiment.needs, *variant.needs, *of_disk, *of_peer):
+    for need in (*experiment.needs, *variant.needs, *own, *of_peer):
         answer = needs.probe(need)
         if not answer.ok:
             return answer

@@ -1,0 +1,467 @@
+"""[stage]: limits by control groups of both versions, a disk of its own, and what they leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from made_up import BENCHMARKS, parsed
+
+from harness import (
+    cgroup_v1,
+    cgroup_v2,
+    cgroups,
+    cputime,
+    diskstats,
+    needs,
+    plan,
+    processes,
+    programs,
+    stage,
+    staging,
+)
+from harness.errors import InputError, RepetitionError, Unsupported
+from harness.grouplimits import Limits
+from harness.model import Experiment
+
+LIMITS = Limits(48 << 20, 240, 30_000_000, "7:0")
+
+
+def staged(table: dict[str, Any] | None, **changes: Any) -> Experiment:
+    whole: dict[str, Any] = {
+        "kind": "load",
+        "variant": [{"name": "a", "server": "09-epoll", "set": {"mib": 12, "atime": "noatime"}}],
+        "metric": [{"name": "rate", "scalar": "requests_per_s"}],
+        "hammer": {"args": ["{url}"]},
+        "docroot": {"files": {"x": 10}},
+        "stage": table,
+    }
+    return parsed(**{**whole, **changes})
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"memory_mib": 0}, '"memory_mib" must be a whole number above 0, or a placeholder'),
+        ({"memory_mib": True}, '"memory_mib" must be a whole number above 0'),
+        ({"read_iops": 2.5}, '"read_iops" must be a whole number above 0'),
+        ({"read_iops": "many"}, '"read_iops" must be a whole number above 0'),
+        ({"read_bytes_per_s": -1}, '"read_bytes_per_s" must be a whole number above 0'),
+        ({"read_iops": "{iops}"}, "unknown placeholder {iops}"),
+        ({"mount": "{option}"}, "unknown placeholder {option}"),
+        ({"mount": "noatime -o bind"}, '"mount" must be options of mount(8)'),
+        ({"iops": 240}, 'unknown key "iops"'),
+    ],
+)
+def test_a_mistake_is_one_line(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        staged(table)
+    text = str(caught.value)
+    assert text.startswith("sample.toml: ")
+    assert "\n" not in text
+    assert message in text
+
+
+def test_a_stage_needs_a_server_and_files() -> None:
+    with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
+        parsed(stage={"memory_mib": 12})
+    with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
+        staged({"memory_mib": 12}, docroot={"path": "{scratch}/x"})
+
+
+def test_the_values_of_a_repetition_are_put_in() -> None:
+    found = staged({"memory_mib": "{mib}", "read_iops": 240, "mount": "{atime},commit=1"}).stage
+    assert found
+    limits = stage.limits(found, lambda text: text.replace("{mib}", "12"), "7:3")
+    assert limits == Limits(12 << 20, 240, 0, "7:3")
+    with pytest.raises(InputError, match=r'\[stage\]: "much" \({mib}\) is no number'):
+        stage.limits(found, lambda text: text.replace("{mib}", "much"), "7:3")
+
+
+def test_what_a_stage_needs_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stage.needs(None) == ()
+    assert stage.needs(staged({"mount": "noatime"}).stage) == ("loop-device",)
+    both = staged({"memory_mib": 9, "read_bytes_per_s": 9})
+    assert stage.needs(both.stage) == ("loop-device", "memory-cgroup", "io-throttle")
+    asked = []
+
+    def probe(name: str) -> needs.Answer:
+        asked.append(name)
+        return needs.Answer(name != "io-throttle", "no such thing", "buy one")
+
+    monkeypatch.setattr(needs, "probe", probe)
+    answer = programs.missing(both, both.variants[0])
+    assert answer == needs.Answer(False, "no such thing", "buy one")
+    assert asked == ["loop-device", "memory-cgroup", "io-throttle"]
+
+
+def test_a_stage_belongs_to_the_plan() -> None:
+    def hashed(table: dict[str, Any] | None) -> str:
+        found = staged(table)
+        return plan.plan_hash(found, found.profiles["quick"], {}, ())
+
+    assert len({hashed(None), hashed({"read_iops": 240}), hashed({"read_iops": 480})}) == 3
+
+
+# ---- control groups, on trees made up ------------------------------------------------------------
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> str:
+    """/proc/mounts of a system with version 1, and an empty version 2 beside it."""
+    for name in ("memory", "blkio", "unified"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "unified/cgroup.controllers").write_text("\n")
+    return (
+        f"tmpfs {tmp_path} tmpfs rw 0 0\n"
+        f"cgroup2 {tmp_path}/unified cgroup2 rw,relatime 0 0\n"
+        f"cgroup {tmp_path}/memory cgroup rw,relatime,memory 0 0\n"
+        f"cgroup {tmp_path}/blkio cgroup rw,relatime,blkio 0 0\n"
+    )
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> str:
+    root = tmp_path / "with blank"
+    root.mkdir()
+    (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    (root / "cgroup.subtree_control").write_text("cpu memory\n")
+    return f"none {str(root).replace(' ', chr(92) + '040')} cgroup2 rw,nosuid 0 0\n"
+
+
+def emptied(places: list[Path]) -> dict[str, str]:
+    """What was written into a made-up group; a real one's files go with it."""
+    found = {}
+    for place in places:
+        for file in place.parent.iterdir():
+            found[file.name] = file.read_text()
+            file.unlink()
+    return found
+
+
+def test_version_1_has_a_group_in_each_hierarchy(first: str, tmp_path: Path) -> None:
+    with cgroups.group(LIMITS, first) as files:
+        name = files[0].parent.name
+        assert name.startswith(f"quest-{os.getpid()}-")
+        assert sorted(files) == [tmp_path / c / name / "cgroup.procs" for c in ("blkio", "memory")]
+        assert emptied(files) == {
+            "memory.limit_in_bytes": "50331648",
+            "blkio.throttle.read_iops_device": "7:0 240",
+            "blkio.throttle.read_bps_device": "7:0 30000000",
+        }
+    assert not list(tmp_path.glob("*/quest-*"))
+
+
+def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path: Path) -> None:
+    root = tmp_path / "with blank"
+    with cgroups.group(LIMITS, second) as files:
+        assert [file.parent.parent for file in files] == [root]
+        assert (root / "cgroup.subtree_control").read_text() == "+io"
+        assert emptied(files) == {
+            "memory.max": "50331648",
+            "io.max": "7:0 riops=240 rbps=30000000",
+        }
+    assert not list(root.glob("quest-*"))
+
+
+@pytest.mark.parametrize(
+    ("version", "limits", "files"),
+    [
+        (cgroup_v1, Limits(memory_bytes=9), ["memory.limit_in_bytes"]),
+        (cgroup_v2, Limits(memory_bytes=9), ["memory.max"]),
+        (cgroup_v1, Limits(read_iops=9, device="7:0"), ["blkio.throttle.read_iops_device"]),
+        (cgroup_v2, Limits(read_bytes_per_s=9, device="7:0"), ["io.max"]),
+        (cgroup_v1, Limits(), []),
+        (cgroup_v2, Limits(), []),
+    ],
+)
+def test_only_what_is_asked_for_is_set(
+    version: ModuleType, limits: Limits, files: list[str]
+) -> None:
+    assert [setting.file for setting in version.settings(limits)] == files
+
+
+def test_without_limits_there_is_no_group() -> None:
+    with cgroups.group(Limits(device="7:0"), "") as files:
+        assert files == []
+
+
+def test_without_controllers_it_cannot_run(first: str) -> None:
+    with pytest.raises(Unsupported) as caught, cgroups.group(LIMITS, "proc /proc proc rw 0 0\n"):
+        pass
+    assert "limit the reads of a disk and limit memory" in caught.value.reason
+    assert "as root" in caught.value.remedy
+    half = first.replace(",blkio", ",cpu")
+    assert cgroups.choose(["memory"], half)[0] is cgroup_v1
+    with pytest.raises(Unsupported):
+        cgroups.choose(["memory", "io"], half)
+
+
+def test_a_limit_that_is_refused_leaves_nothing(first: str, tmp_path: Path) -> None:
+    (tmp_path / "blkio").rmdir()
+    (tmp_path / "blkio").write_text("no folder")
+    with pytest.raises(Unsupported, match="no control group: "), cgroups.group(LIMITS, first):
+        pass
+    assert not list(tmp_path.glob("*/quest-*"))
+
+
+def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    (proc / "12").mkdir(parents=True)
+    for name in ("memory/quest-11-1", "blkio/quest-11-1", "memory/quest-12-1", "memory/other-11-1"):
+        (tmp_path / name).mkdir()
+    assert cgroups.sweep(first, proc) == ["quest-11-1"]
+    left = sorted(path.name for path in tmp_path.glob("*/*-1"))
+    assert left == ["other-11-1", "quest-12-1"]
+
+
+# ---- counters ------------------------------------------------------------------------------------
+
+
+def test_what_a_device_did(tmp_path: Path) -> None:
+    (tmp_path / "7:0").mkdir()
+    file = tmp_path / "7:0/stat"
+    file.write_text("   10 1 2000 50 4 0 80 7 0 60 70 0 0 0 0 0 0\n")
+    before = diskstats.counters("7:0", tmp_path)
+    file.write_text("  490 1 98000 530 8 0 160 9 0 1060 2070 0 0 0 0 0 0\n")
+    done = diskstats.counters("7:0", tmp_path).since(before)
+    assert (done.reads, done.read_sectors, done.writes) == (480, 96000, 4)
+    found = diskstats.scalars(done, 2.0, ceiling=240)
+    assert found == {
+        "device_reads": 480,
+        "device_reads_per_s": 240,
+        "device_read_kib_per_s": 24000,
+        "device_writes_per_s": 2,
+        "device_written_kib_per_s": 20,
+        "device_utilisation": 0.5,
+        "device_queue": 1,
+        "device_kib_per_read": 100,
+        "device_read_ms": 1,
+        "device_ceiling_share": 1,
+    }
+    assert "device_ceiling_share" not in diskstats.scalars(done, 2.0)
+    assert "device_read_ms" not in diskstats.scalars(diskstats.Counters(), 2.0)
+
+
+def test_idleness_of_two_kinds(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 0 100 1000 500 0 0 0 0 0\ncpu0 1 2 3\n")
+    before = cputime.machine_times(stat)
+    stat.write_text("cpu  110 0 110 1060 520 0 0 0 0 0\ncpu0 1 2 3\n")
+    found = cputime.shares(before, cputime.machine_times(stat))
+    assert found == pytest.approx(
+        {
+            "machine_idle_share": 0.6,
+            "machine_iowait_share": 0.2,
+            "machine_busy_share": 0.2,
+            "machine_waiting_share": 0.25,
+        }
+    )
+    assert cputime.shares(before, before) == {}
+    assert cputime.machine_times(tmp_path / "none") == {}
+
+
+# ---- for real, where it is allowed ---------------------------------------------------------------
+
+ALLOWED = [needs.probe(name) for name in ("loop-device", "memory-cgroup", "io-throttle")]
+REFUSED = next((answer.reason for answer in ALLOWED if not answer.ok), "")
+real = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+
+# In a process of its own: it moves into a mount namespace.
+INSIDE = """
+import os, sys, time
+from pathlib import Path
+from harness import cgroups, staging
+from harness.grouplimits import Limits
+files, options, iops = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+def read(disk, group):
+    child = os.fork()
+    if child == 0:
+        for file in group:
+            file.write_text("0")
+        for path in sorted(disk.root.glob("[0-9]*")):
+            path.read_bytes()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(20):
+        (folder / str(number)).write_bytes(bytes([number + 1]) * 40960)
+    return folder
+
+
+def inside(script: str, files: Path, options: str = "", iops: int = 0) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", INSIDE + script, str(files), options, str(iops)]
+    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+    return subprocess.Popen(
+        words, cwd=files.parent, env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def said(script: str, files: Path, options: str = "", iops: int = 0) -> list[str]:
+    process = inside(script, files, options, iops)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return out.splitlines()
+
+
+def loops(folder: Path) -> list[str]:
+    """Loop devices over a file of this folder."""
+    backing = Path("/sys/block").glob("loop*/loop/backing_file")
+    return [str(file) for file in backing if str(folder) in _text(file)]
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""  # detached meanwhile
+
+
+def gone(folder: Path) -> bool:
+    deadline = time.monotonic() + 10
+    while loops(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not loops(folder)
+
+
+@real
+def test_a_disk_is_cold_each_time_and_leaves_nothing(files: Path) -> None:
+    script = """
+for again in range(2):
+    with staging.disk(files, options) as disk:
+        first = disk.counters()
+        read(disk, [])
+        second = disk.counters()
+        read(disk, [])
+        third = disk.counters()
+        print(second.since(first).read_sectors, third.since(second).read_sectors)
+    print(disk.root.exists())
+"""
+    lines = said(script, files)
+    assert lines[1::2] == ["False", "False"]
+    for line in lines[::2]:
+        cold, warm = map(int, line.split())
+        assert cold >= 20 * 80
+        assert warm == 0
+    assert gone(files.parent)
+    assert not list((files.parent / "build/scratch").iterdir())
+
+
+@real
+@pytest.mark.parametrize(
+    ("options", "writes"), [("strictatime", True), ("relatime", False), ("noatime", False)]
+)
+def test_access_times_as_the_mount_has_them(files: Path, options: str, writes: bool) -> None:
+    script = """
+with staging.disk(files, options) as disk:
+    before = {path: path.stat().st_atime_ns for path in disk.root.glob("[0-9]*")}
+    read(disk, [])
+    print(sum(path.stat().st_atime_ns != was for path, was in before.items()))
+"""
+    assert said(script, files, options) == ["20" if writes else "0"]
+
+
+@real
+def test_a_group_slows_the_reads_of_those_in_it(files: Path) -> None:
+    script = """
+for group_iops in (0, iops):
+    with staging.disk(files, options) as disk:
+        with cgroups.group(Limits(64 << 20, group_iops, 0, disk.device)) as group:
+            start = time.monotonic()
+            read(disk, group)
+            print(time.monotonic() - start)
+            for file in group:
+                assert file.read_text() == ""
+"""
+    free, limited = map(float, said(script, files, iops=10))
+    assert limited > 5 * free
+
+
+@real
+def test_a_process_starts_in_the_group(tmp_path: Path) -> None:
+    with cgroups.group(Limits(memory_bytes=64 << 20)) as group:
+        name = group[0].parent.name
+        with processes.running("cat", ["cat", "/proc/self/cgroup"], groups=group) as process:
+            assert process.reap(10)
+            assert name in process.output()
+        missing = [tmp_path / "none" / "cgroup.procs"]
+        with pytest.raises(RepetitionError, match="cannot be started in its control group"):  # noqa: SIM117
+            with processes.running("cat", ["cat"], groups=missing):
+                pass
+    assert not group[0].parent.exists()
+
+
+def left_behind(name: str) -> Iterator[Path]:
+    for folders in (v.folders(cgroups.MOUNTS.read_text()) for v in cgroups.VERSIONS):
+        yield from (place for root in folders.values() for place in root.glob(name))
+
+
+@real
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_killed_one_leaves_the_next_removes(files: Path, number: int) -> None:
+    script = """
+with staging.disk(files, options) as disk, cgroups.group(Limits(64 << 20)) as group:
+    child = os.fork()
+    if child == 0:
+        group[0].write_text("0")
+        os.close(1)
+        time.sleep(60)
+    while not group[0].read_text():
+        time.sleep(0.01)
+    print(group[0].parent.name, child, flush=True)
+    time.sleep(60)
+"""
+    process = inside(script, files, "noatime")
+    assert process.stdout
+    name, child = process.stdout.readline().split()
+    try:
+        assert loops(files.parent)
+        assert list(left_behind(name))
+    finally:
+        process.send_signal(number)
+        process.communicate(timeout=10)
+    # The child held the mounts; it is ended as a member of the group.
+    assert name in cgroups.sweep()
+    assert not list(left_behind(name))
+    assert gone(files.parent)
+    scratch = files.parent / "build/scratch"
+    assert sorted(path.name.split("-")[1] for path in scratch.iterdir()) == ["disk", "image"]
+    assert said("from harness import context; context.sweep_scratch()", files) == []
+    assert list(scratch.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        for _ in range(200):
+            os.kill(int(child), 0)
+            time.sleep(0.05)
+
+
+@real
+def test_what_mke2fs_says_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RepetitionError) as caught:
+        staging._tool("mke2fs", "-q", str(tmp_path / "none" / "image"), "4096k")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("mke2fs: ")
+
+
+@real
+def test_a_limit_the_kernel_refuses_is_named() -> None:
+    limits = Limits(read_iops=240, device="250:250")
+    with pytest.raises(Unsupported, match=r"250:250.*240: "), cgroups.group(limits):
+        pass
+    assert not list(left_behind(f"quest-{os.getpid()}-*"))
