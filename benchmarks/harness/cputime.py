@@ -81,6 +81,31 @@ def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, flo
     return {f"machine_{name}_share": share for name, share in found.items()}
 
 
+def pressure(file: Path = Path("/proc/pressure/io")) -> dict[str, int]:
+    """Microseconds since boot in which some task waited for a disk, and in which all that had
+    something to do did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+    """
+    try:
+        lines = file.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    found = (words for line in lines if (words := line.split()))
+    return {words[0]: int(words[-1].removeprefix("total=")) for words in found}
+
+
+def pressure_shares(
+    before: Mapping[str, int], after: Mapping[str, int], wall_s: float
+) -> dict[str, float]:
+    """Of the time. A processor counts by how long it, or one that waits there, had something to do:
+    told where iowait is 0 because others keep the processors busy, and lower for that.
+    """
+    if wall_s <= 0:
+        return {}
+    return {
+        f"machine_io_{name}_share": (after[name] - before[name]) / 1e6 / wall_s for name in after
+    }
+
+
 def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
     """Events a second between two readings."""
     if wall_s <= 0:

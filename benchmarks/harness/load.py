@@ -36,7 +36,15 @@ from harness.context import (
     folders,
     scratch,
 )
-from harness.cputime import cpu_time, events, machine_times, rates, shares
+from harness.cputime import (
+    cpu_time,
+    events,
+    machine_times,
+    pressure,
+    pressure_shares,
+    rates,
+    shares,
+)
 from harness.errors import RepetitionError, Unsupported
 from harness.grouplimits import Limits
 from harness.memory import account_of, kernel_memory, memory_of
@@ -277,12 +285,13 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     context = scene.context
     if keep and scene.disk:
         scene.disk.begin()
-    before, times = events(), machine_times()
+    before, times, stalled = events(), machine_times(), pressure()
     staged = scene.staged.counters() if scene.staged else None
     process, output = processes.run(
         name, words, context.placement.load, context.timeout, context.tick
     )
     counted = rates(before, events(), process.wall_s) | shares(times, machine_times())
+    counted |= pressure_shares(stalled, pressure(), process.wall_s)
     assert process.usage is not None
     outcome = tools.read(name, output, words, process.usage, process.wall_s)
     outcome.scalars.update(counted)
@@ -302,8 +311,9 @@ def _note_disk(
     scene: Scene, outcome: tools.Outcome, done: diskstats.Counters, wall_s: float
 ) -> None:
     outcome.scalars.update(diskstats.scalars(done, wall_s, scene.limits.read_iops))
-    if sent := outcome.scalars.get("bytes.total"):
-        read = done.read_sectors * diskstats.SECTOR
+    if sent := outcome.scalars.get("bytes_per_s"):
+        # Rates, because the tool does not count the bytes of its warm-up.
+        read = done.read_sectors * diskstats.SECTOR / wall_s
         outcome.scalars["from_memory_share"] = max(0.0, 1 - read / sent)
 
 

@@ -272,6 +272,18 @@ def test_idleness_of_two_kinds(tmp_path: Path) -> None:
     assert cputime.machine_times(tmp_path / "none") == {}
 
 
+def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
+    file = tmp_path / "io"
+    text = "some avg10=0.00 avg60=1.00 avg300=2.00 total={}\nfull avg10=0.00 total={}\n"
+    file.write_text(text.format(1_000_000, 500_000))
+    before = cputime.pressure(file)
+    file.write_text(text.format(2_500_000, 600_000))
+    found = cputime.pressure_shares(before, cputime.pressure(file), 2.0)
+    assert found == {"machine_io_some_share": 0.75, "machine_io_full_share": 0.05}
+    assert cputime.pressure(tmp_path / "none") == {}
+    assert cputime.pressure_shares({}, {}, 2.0) == {}
+
+
 # ---- for real, where it is allowed ---------------------------------------------------------------
 
 ALLOWED = [needs.probe(name) for name in ("loop-device", "memory-cgroup", "io-throttle")]
