@@ -23,6 +23,7 @@ from harness import (
     peers,
     processes,
     programs,
+    segments,
     stage,
     staging,
     tools,
@@ -286,7 +287,7 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     if keep and scene.disk:
         scene.disk.begin()
     before, times, stalled = events(), machine_times(), pressure()
-    staged = scene.staged.counters() if scene.staged else None
+    staged, sent = scene.staged.counters() if scene.staged else None, segments.counters()
     process, output = processes.run(
         name, words, context.placement.load, context.timeout, context.tick
     )
@@ -297,6 +298,7 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     outcome.scalars.update(counted)
     if scene.staged and staged:
         _note_disk(scene, outcome, scene.staged.counters().since(staged), process.wall_s)
+    outcome.scalars.update(segments.scalars(sent, segments.counters(), outcome.requests))
     scene.requests += outcome.requests
     scene.load_cpu_s += process.usage.cpu_s
     scene.load_s += process.wall_s
@@ -345,3 +347,8 @@ def _summarize(scene: Scene, usage: Usage) -> None:
         if scalars.get("bytes.total") and scalars.get("requests"):
             each = scalars["bytes.total"] / scalars["requests"]
             scalars["bytes_per_cpu_s"] = each * scene.requests / usage.cpu_s
+            gigabytes = each * scene.requests / 1e9
+            scalars["cpu_s_per_gb"] = usage.cpu_s / gigabytes
+            scalars["user_s_per_gb"] = usage.user_s / gigabytes
+            scalars["system_s_per_gb"] = usage.system_s / gigabytes
+            scalars["client_s_per_gb"] = scene.load_cpu_s / gigabytes

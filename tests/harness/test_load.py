@@ -108,6 +108,10 @@ def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> 
     assert scalars["requests_per_cpu_s"] == pytest.approx(125 / scalars["server_cpu_s"])
     each = scalars["bytes_per_cpu_s"] / scalars["requests_per_cpu_s"]
     assert each == pytest.approx(1000)
+    gigabytes = 125 * 1000 / 1e9
+    assert scalars["user_s_per_gb"] == pytest.approx(scalars["server_user_s"] / gigabytes)
+    assert scalars["system_s_per_gb"] == pytest.approx(scalars["server_system_s"] / gigabytes)
+    assert scalars["segments_per_request"] >= 0
     for key in ("softirq_s", "server_voluntary_switches", "server_pss_kib", "client_cpu_s"):
         assert key in scalars
     own = scalars["server_voluntary_switches"]

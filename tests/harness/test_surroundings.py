@@ -19,6 +19,7 @@ from harness import (
     limits,
     needs,
     programs,
+    segments,
 )
 from harness.model import Docroot
 from harness.plan import Step
@@ -133,6 +134,26 @@ def test_switches_and_interrupts_a_second(tmp_path: Path) -> None:
     rates = cputime.rates(before, cputime.events(stat), 2.0)
     assert rates == {"machine_interrupts_per_s": 300, "machine_switches_per_s": 10}
     assert cputime.rates(before, before, 0.0) == {}
+
+
+def test_segments_of_a_request_and_of_a_reply(tmp_path: Path) -> None:
+    assert segments.counters(tmp_path) == {}
+    (tmp_path / "snmp").write_text(
+        "Udp: In Out\nUdp: 1 2\nTcp: Max OutSegs PassiveOpens\nTcp: -1 100 3\n"
+    )
+    (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 50 7\n")
+    before = segments.counters(tmp_path)
+    assert before["Tcp.Max"] == -1
+    assert before["TcpExt.TCPOrigDataSent"] == 50
+    (tmp_path / "snmp").write_text("Tcp: Max OutSegs PassiveOpens\nTcp: -1 150 5\n")
+    (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 84 7\n")
+    after = segments.counters(tmp_path)
+    assert segments.scalars(before, after, 10) == {
+        "segments_per_request": 5,
+        "segments_of_reply": 2,
+    }
+    assert segments.scalars(before, after, 0) == {}
+    assert segments.scalars({}, after, 10) == {}
 
 
 # ---- processors ---------------------------------------------------------------------------------
