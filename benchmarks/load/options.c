@@ -25,6 +25,7 @@ enum {
     OPTION_HERD,
     OPTION_DRIP,
     OPTION_HEAD,
+    OPTION_QUICKACK,
     OPTION_JSON
 };
 
@@ -41,6 +42,7 @@ static const char usage[] =
     "  -i, --input FILE      a URL a line; each request picks one at random\n"
     "      --seed N          seed of that choice (default: a new one, which is reported)\n"
     "      --head            HEAD instead of GET\n"
+    "      --quickack        acknowledge what comes at once, and not 40 ms later\n"
     "      --check           the same URL must always have the same length\n"
     "      --samples FILE    write every request as a line of tab-separated values\n"
     "      --source LIST     connect from these addresses in turn: 127.0.0.2,127.0.1.1-127.0.1.9\n"
@@ -78,6 +80,7 @@ static const struct option long_options[] = {
     {"herd", required_argument, NULL, OPTION_HERD},
     {"drip", required_argument, NULL, OPTION_DRIP},
     {"head", no_argument, NULL, OPTION_HEAD},
+    {"quickack", no_argument, NULL, OPTION_QUICKACK},
     {"json", no_argument, NULL, OPTION_JSON},
     {NULL, 0, NULL, 0}};
 
@@ -193,6 +196,9 @@ static bool parse_other(struct options *o, int code, char *message, size_t messa
         return true;
     case OPTION_HEAD:
         o->head = true;
+        return true;
+    case OPTION_QUICKACK:
+        o->quickack = true;
         return true;
     case OPTION_JSON:
         o->json = true;

@@ -20,6 +20,7 @@ struct options {
     double rate; /* requests per second of the open loop; 0: closed loop */
     bool keep_alive;
     bool head;
+    bool quickack;
     bool check;
     bool json;
     uint64_t seed;

@@ -33,6 +33,7 @@ static void put_parameters(struct json *j, const struct engine *e)
     json_number(j, "timeout_s", (double)o->timeout_ns / 1e9);
     json_bool(j, "keep_alive", o->keep_alive);
     json_string(j, "method", o->head ? "HEAD" : "GET");
+    json_bool(j, "quickack", o->quickack);
     json_bool(j, "check", o->check);
     json_unsigned(j, "seed", o->seed);
     json_unsigned(j, "urls", e->urls->count);

@@ -204,3 +204,20 @@ def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=HANG_S)
     assert process.returncode == -signal.SIGINT
+
+
+def in_two_parts(peer: Peer) -> None:
+    """The second waits until the first is acknowledged: Nagle's algorithm."""
+    head, _, body = OK.partition(b"\r\n\r\n")
+    while peer.request() is not None:
+        peer.send(head + b"\r\n\r\n")
+        peer.send(body)
+
+
+def test_quickack_spares_a_reply_in_two_parts_the_delayed_acknowledgement() -> None:
+    with Server(in_two_parts) as server:
+        delayed = measure("-k", "-n", "12", server.url())
+        at_once = measure("-k", "-n", "12", "--quickack", server.url())
+    assert at_once["parameters"]["quickack"] is True
+    assert (delayed["good"], at_once["good"]) == (12, 12)
+    assert delayed["total"]["median"] > 3 * at_once["total"]["median"]
