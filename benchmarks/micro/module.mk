@@ -92,10 +92,15 @@ PROGRAMS += readiness-facts
 readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c children.c \
                        facts_epoll$(if $(filter Linux,$(SYSTEM)),,_none).c) $(MICRO_COMMON)
 
+PROGRAMS += write-parts in-flight
+write-parts_SRC := benchmarks/micro/write-parts.c $(MICRO_COMMON)
+in-flight_SRC   := $(addprefix benchmarks/micro/,in-flight.c sent_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c) $(MICRO_COMMON)
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
-            first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts
+            first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts \
+            write-parts in-flight
 
 # The time is the disk's: one variant will do.
 PROGRAMS += disk-read

@@ -83,6 +83,8 @@ PROGRAMS = {
         ["waits", "events_per_wait", "messages_per_wait", "lost", "rate"], ("poll",), 1
     ),
     "sigio-overflow": Program(OVERFLOW, ("-q", "5"), 1),
+    "write-parts": Program(["write_ns"], ("two", "pipe")),
+    "in-flight": Program(["sent", "changed"], ("read",)),
     "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
 }
 
