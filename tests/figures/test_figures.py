@@ -266,6 +266,15 @@ def write_timeout_accuracy(data: Path) -> None:
     write_meta(data / "timeout-accuracy", titles)
 
 
+def write_send(data: Path) -> None:
+    """Two ways, one of them a thousand times slower."""
+    for experiment in ("send-path", "send-packets"):
+        for place, name in enumerate(("sendfile", "two"), start=1):
+            levels = {"cpu_s_per_gb": 0.1 * place, "median_ms": 0.04 * 1000**place}
+            write_series(data / experiment, name, {**levels, "reply_packets": 1.0 * place})
+        write_meta(data / experiment, {"sendfile": "sendfile", "two": "head, then body"})
+
+
 def write_event_wait(data: Path) -> None:
     titles = {"select": "select", "poll": "poll", "epoll": "epoll"}
     for place, name in enumerate(titles):
@@ -357,6 +366,7 @@ def data(tmp_path: Path) -> Path:
     write_timeout_accuracy(folder)
     write_event_wait(folder)
     write_owfat(folder)
+    write_send(folder)
     return folder
 
 
