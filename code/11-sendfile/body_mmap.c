@@ -51,6 +51,7 @@ static int move_window(struct sending *s)
     return w->at != NULL ? 0 : -1;
 }
 
+/* region: show */
 static ssize_t show(struct sending *s, size_t most, const char **bytes)
 {
     struct stat st;
@@ -64,6 +65,7 @@ static ssize_t show(struct sending *s, size_t most, const char **bytes)
     *bytes = w->at + skip;
     return (ssize_t)(most < w->len - skip ? most : w->len - skip);
 }
+/* endregion: show */
 
 static ssize_t send_body(int fd, struct sending *s, size_t most)
 {

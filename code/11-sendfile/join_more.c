@@ -6,6 +6,7 @@
 
 #include "11-sendfile/send_path.h"
 
+/* region: more */
 static ssize_t send_head(int fd, struct sending *s, const struct body *body)
 {
     struct reply *r = &s->reply;
@@ -14,5 +15,6 @@ static ssize_t send_head(int fd, struct sending *s, const struct body *body)
     (void)body;
     return send(fd, r->head + s->head_sent, r->head_len - s->head_sent, follows ? MSG_MORE : 0);
 }
+/* endregion: more */
 
 const struct join join_more = {.name = "more", .send_head = send_head};

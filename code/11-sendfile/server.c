@@ -3,8 +3,8 @@
  * sends the file from its own memory, and the head in the same packet. -s chooses among the ways
  * to do that.
  *
- * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: as everybody begins) Poke:
- * strace -e trace=sendto,sendfile,setsockopt build/bin/11-sendfile -p 8080 /usr/share/doc
+ * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: as everybody begins)
+ * Poke: strace -e trace=sendto,sendfile build/bin/11-sendfile -p 8080 /usr/share/doc
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,6 @@
 static bool guests; /* connections may wait to be accepted */
 static int epoll_fd;
 
-/* region: watch */
 /* The kernel gives the pointer back with each event: no table has to be searched. */
 static bool tell_kernel(struct client *c, int op)
 {
@@ -48,7 +47,6 @@ static bool enter(struct client *c)
     send_path_begin(c->conn.fd);
     return tell_kernel(c, EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
 }
-/* endregion: watch */
 
 static void handle(struct client *c)
 {
@@ -89,7 +87,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     /* endsolution: accept */
 }
 
-/* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
@@ -104,7 +101,6 @@ static void event_loop(int listen_fd, const struct options *o)
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
-        /* region: answers */
         for (int i = 0; i < nready; i++) {
             c = events[i].data.ptr;
             if (c != NULL)
@@ -112,7 +108,6 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 guests = true;
         }
-        /* endregion: answers */
         /* solution: again */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
@@ -124,7 +119,6 @@ static void event_loop(int listen_fd, const struct options *o)
             clients_free(c);
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {
