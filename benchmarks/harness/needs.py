@@ -32,6 +32,8 @@ PACKAGES = {
     "apache2": "apache2",
     "ab": "apache2-utils",
     "fusermount3": "fuse3",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
 }
 # Servers are asked for separately, because Debian starts some of them when it installs them.
 PEERS = {"nginx", "lighttpd", "apache2", "h2o", "perlbal", "tcpserver", "tcpsvd", "xinetd", "inetd"}

@@ -96,6 +96,22 @@ PROGRAMS += write-parts in-flight
 write-parts_SRC := benchmarks/micro/write-parts.c $(MICRO_COMMON)
 in-flight_SRC   := $(addprefix benchmarks/micro/,in-flight.c sent_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c) $(MICRO_COMMON)
 
+# File systems of one's own and what tells the page cache to forget are Linux's; dietlibc lacks most of the calls (nftw(),
+# mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.
+FILES_PROGRAMS := mmap-files stat-cost directory-size
+PROGRAMS       += $(FILES_PROGRAMS)
+OWN_FILES_SRC  := $(addprefix benchmarks/micro/,own_files.c own_mount.c micro.c)
+mmap-files_LINUX     := $(OWN_FILES_SRC)
+stat-cost_LINUX       = $(OWN_FILES_SRC) code/common/open_below_walk.c $(OPEN_BELOW_any)
+directory-size_LINUX := $(OWN_FILES_SRC)
+define files_program
+$(1)_SRC      := code/common/die.c
+$(1)_SRC_any   = $$(if $$(filter Linux,$$(SYSTEM)),benchmarks/micro/$(1).c $$($(1)_LINUX),benchmarks/micro/not_here.c)
+$(1)_SRC_diet := benchmarks/micro/not_here.c
+endef
+$(foreach p,$(FILES_PROGRAMS),$(eval $(call files_program,$(p))))
+$(foreach p,$(FILES_PROGRAMS),$(eval $(p)_SRC_musl := benchmarks/micro/not_here.c))
+
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \

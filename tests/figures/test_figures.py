@@ -259,6 +259,28 @@ def write_port_bind(data: Path) -> None:
     write_meta(data / "port-bind", titles)
 
 
+def write_files(data: Path) -> None:
+    levels = {"open_us": 1.5, "mmap_us": 2.5, "touch_us": 50.5}
+    titles = {"disk": "on disk, in memory", "cold": "on disk", "eager": "MAP_POPULATE"}
+    for name in titles:
+        write_series(data / "mmap-files", name, levels)
+    write_meta(data / "mmap-files", titles)
+    for name in ("cold", "warm"):
+        levels = {"stat_us": 500.5, "open_us": 1.5, "read_us": 70.5}
+        write_series(data / "stat-share", name, levels)
+    write_meta(data / "stat-share", {"cold": "nothing in memory", "warm": "all in memory"})
+    for experiment, metric in (
+        ("directory-size", "miss_us"),
+        ("stat-cost", "call_us"),
+        ("kernel-aio", "submit_us"),
+        ("aio-threads", "threads"),
+    ):
+        names = ["musl", "pipes", "pipe"] if experiment == "aio-threads" else ["one", "other"]
+        for place, name in enumerate(names):
+            write_series(data / experiment, name, {metric: 20.5 / 2**place})
+        write_meta(data / experiment, {name: f"title of {name}" for name in names})
+
+
 def write_timeout_accuracy(data: Path) -> None:
     titles = {"select": "select()", "select-1ns": "slack 1 ns", "event": "select(), an event"}
     for place, name in enumerate(titles):
@@ -362,6 +384,7 @@ def data(tmp_path: Path) -> Path:
     write_fairness(folder)
     write_ticks(folder)
     write_fd_alloc(folder)
+    write_files(folder)
     write_port_bind(folder)
     write_timeout_accuracy(folder)
     write_event_wait(folder)
