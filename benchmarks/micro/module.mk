@@ -99,18 +99,30 @@ in-flight_SRC   := $(addprefix benchmarks/micro/,in-flight.c sent_ways_$(if $(fi
 # File systems of one's own and what tells the page cache to forget are Linux's; dietlibc lacks most of the calls (nftw(),
 # mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.
 FILES_PROGRAMS := mmap-files stat-cost directory-size
+
+# File systems of one's own, asynchronous reads and what tells the page cache to forget are Linux's; dietlibc lacks most of
+# the calls (aio.h, syscall(), nftw(), mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.
+FILES_PROGRAMS := mmap-files stat-cost directory-size aio-threads kernel-aio
 PROGRAMS       += $(FILES_PROGRAMS)
+BLOCKS_SRC     := $(addprefix benchmarks/micro/,blocks.c micro.c)
 OWN_FILES_SRC  := $(addprefix benchmarks/micro/,own_files.c own_mount.c micro.c)
 mmap-files_LINUX     := $(OWN_FILES_SRC)
 stat-cost_LINUX       = $(OWN_FILES_SRC) code/common/open_below_walk.c $(OPEN_BELOW_any)
 directory-size_LINUX := $(OWN_FILES_SRC)
+aio-threads_LINUX    := $(BLOCKS_SRC)
+kernel-aio_LINUX     := $(BLOCKS_SRC) $(filter-out %/micro.c,$(OWN_FILES_SRC))
 define files_program
 $(1)_SRC      := code/common/die.c
 $(1)_SRC_any   = $$(if $$(filter Linux,$$(SYSTEM)),benchmarks/micro/$(1).c $$($(1)_LINUX),benchmarks/micro/not_here.c)
 $(1)_SRC_diet := benchmarks/micro/not_here.c
 endef
 $(foreach p,$(FILES_PROGRAMS),$(eval $(call files_program,$(p))))
-$(foreach p,$(FILES_PROGRAMS),$(eval $(p)_SRC_musl := benchmarks/micro/not_here.c))
+$(foreach p,$(filter-out aio-threads,$(FILES_PROGRAMS)),$(eval $(p)_SRC_musl := benchmarks/micro/not_here.c))
+aio-threads_LIBS := -pthread
+kernel-aio_LIBS  := -pthread
+# The threads that glibc starts have too small a stack for the sanitizer.
+aio-threads_VARIANTS := $(filter-out tsan,$(VARIANTS))
+kernel-aio_VARIANTS  := $(filter-out tsan,$(VARIANTS))
 
 # What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
