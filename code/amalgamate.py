@@ -19,7 +19,7 @@ FOLDERS = (Path("code/common"), Path("code/http"), Path("code"))
 QUOTED = re.compile(r'\s*#include "([^"]+)"')
 SYSTEM = re.compile(r"\s*#include <([^>]+)>")
 MARKER = re.compile(r"\s*/\* (end)?(region|solution): .*\*/\s*$")
-# A name of a file's own: static char buffer[65536]; static int show(...; and } in; of a struct.
+# A name of a file's own: static char buffer[65536]; static int show(...; } in; of a static struct.
 STATIC = re.compile(r"^static\b[^;={(]*?\b(\w+)(?:\[[^]]*\])*(?: =|[;(])|^\} (\w+);", re.M)
 STRING = r'"(?:[^"\\]|\\.)*"'
 
