@@ -7,7 +7,8 @@
  *   read_ms                mean time for one file: open(), read() to its end, close()
  * Each reader is a thread that takes the next file of a common order: the paths that LIST holds,
  * one a line, at random (drawn anew with each process), or sorted: as they stand there, from a
- * random one on. No file is read twice, if there are enough. One part more is read first.
+ * random one on. No file is read twice, if there are enough. One part more is read first. With -x
+ * SPEED the disk is so many times as fast (museum --speed), and all is told in its own seconds.
  * Needs: threads; the museum disk, to be more than a test of memory.
  * Run:   museum --list files=1000x100K | sed 's#^#/tmp/disk/#' > list; disk-read -j 16 list random
  */
@@ -32,6 +33,7 @@ struct run {
     char **paths; /* in the order in which they are read */
     size_t count;
     size_t readers, part, parts;
+    double speed;
 
     pthread_mutex_t lock; /* of what follows */
     size_t begun, done;
@@ -154,10 +156,10 @@ static void print_parts(const struct run *run)
 {
     puts("readers\tfiles_per_s\tmb_per_s\tread_ms");
     for (size_t i = 1; i <= run->parts; i++) {
-        double s = (double)(run->ended_at[i] - run->ended_at[i - 1]) / 1e9;
+        double s = (double)(run->ended_at[i] - run->ended_at[i - 1]) / 1e9 * run->speed;
         printf("%lu\t%.6g\t%.6g\t%.6g\n", (unsigned long)run->readers, (double)run->part / s,
                (double)run->part_bytes[i] / s / 1e6,
-               (double)run->part_waited_ns[i] / 1e6 / (double)run->part);
+               (double)run->part_waited_ns[i] / 1e6 * run->speed / (double)run->part);
     }
     samples_finish();
 }
@@ -168,8 +170,9 @@ int main(int argc, char *argv[])
         {'j', "READERS", 1, MAX_READERS, 1, 0},
         {'n', "FILES", 1, 1000000, 100, 0},
         {'p', "PARTS", 1, 1000, 5, 0},
+        {'x', "SPEED", 1, 1000, 1, 0},
     };
-    const struct command_line line = {options, 3, "LIST random|sorted", 2, 2};
+    const struct command_line line = {options, 4, "LIST random|sorted", 2, 2};
     char **words = read_command_line(argc, argv, &line);
     bool sorted = strcmp(words[1], "sorted") == 0;
     if (!sorted && strcmp(words[1], "random") != 0)
@@ -177,6 +180,7 @@ int main(int argc, char *argv[])
 
     struct run run = {.readers = options[0].value, .part = options[1].value};
     run.parts = options[2].value;
+    run.speed = (double)options[3].value;
     run.ended_at = samples_new(run.parts + 1, sizeof *run.ended_at);
     run.part_bytes = samples_new(run.parts + 1, sizeof *run.part_bytes);
     run.part_waited_ns = samples_new(run.parts + 1, sizeof *run.part_waited_ns);
