@@ -369,7 +369,6 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         put_content_range(r, first, last, st->st_size);
     if (status == 416) {
         finish_error(r, req);
-        close(fd);
         return;
     }
     put_date(r, "Last-Modified: ", st->st_mtime);
@@ -381,10 +380,8 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         put(r, "\r\nAccept-Ranges: bytes\r\n");
     }
     finish(r, req);
-    if (status == 304 || req->method == HTTP_HEAD || first > last) {
-        close(fd);
+    if (status == 304 || req->method == HTTP_HEAD || first > last)
         return;
-    }
     r->fd = fd;
     r->offset = first;
     r->end = last + 1;
@@ -416,19 +413,24 @@ static void folder(struct reply *r, const struct request *req)
     finish_error(r, req);
 }
 
-void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
-                const char *path)
+void reply_found(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                 const char *path)
 {
-    if (S_ISREG(st->st_mode)) {
+    if (S_ISREG(st->st_mode))
         regular_file(r, req, fd, st, path);
-        return;
-    }
-    close(fd);
-    if (S_ISDIR(st->st_mode))
+    else if (S_ISDIR(st->st_mode))
         folder(r, req);
     else
         reply_error(r, req,
                     403); /* a FIFO or a device: reading could wait for ever, or do something */
+}
+
+void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                const char *path)
+{
+    reply_found(r, req, fd, st, path);
+    if (r->fd < 0)
+        close(fd);
 }
 
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd)

@@ -36,12 +36,15 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
  * Its steps, for servers that open and stat by other means:
  * reply_path   0, and the path below the docroot in path; or the status that refuses the request
  * reply_file   the reply for an open file; takes fd over
+ * reply_found  the same, but fd stays the caller's, who closes it whether or not the reply names it
  * reply_errno  the reply for an open or stat that failed with `error`
  * reply_error  the reply for a status; req is NULL when there is no request to speak of
  */
 int reply_path(const struct request *req, char path[REPLY_PATH_MAX]);
 void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,
                 const char *path);
+void reply_found(struct reply *r, const struct request *req, int fd, const struct stat *st,
+                 const char *path);
 void reply_errno(struct reply *r, const struct request *req, int error);
 void reply_error(struct reply *r, const struct request *req, int status);
 
