@@ -21,7 +21,7 @@ CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c find_repl
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
-SERVERS += 14-owfat
+SERVERS += 13-uring 14-owfat
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -63,6 +63,12 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
               code/03-prefork/end_with_parent_linux.c
 12-aio_VARIANTS := glibc static asan tsan
 12-aio_LIBS     := -pthread
+
+# One thread, so there is nothing for TSan; and the libraries that Debian has are glibc's.
+13-uring_SRC      := $(addprefix code/13-uring/,server.c steps.c sending.c conn.c buffers.c ring.c) $(COMMON_SRC)
+13-uring_NEEDS    := liburing.h
+13-uring_LIBS     := -luring
+13-uring_VARIANTS := glibc static static-pie asan
 
 # The library is Debian's, made for glibc; with dietlibc or musl one would have to make it oneself.
 14-owfat_SRC      := code/14-owfat/server.c code/14-owfat/conn.c $(COMMON_SRC)

@@ -1,0 +1,161 @@
+#include "13-uring/conn.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "13-uring/buffers.h"
+
+static struct conn served = {.older = &served, .newer = &served};
+static struct conn drained = {.older = &drained, .newer = &drained};
+static struct conn *first_waiting, *last_waiting;
+static int living;
+
+long long conn_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail: the clock exists, t is ours */
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+struct conn *conn_new(int slot)
+{
+    struct conn *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    c->slot = slot;
+    c->older = c->newer = c;
+    living++;
+    return c;
+}
+
+void conn_free(struct conn *c)
+{
+    conn_leave_queue(c);
+    conn_give_piece(c);
+    free(c->out);
+    free(c->in);
+    free(c);
+    living--;
+}
+
+int conn_count(void)
+{
+    return living;
+}
+
+/* No longer than what has come: an idle connection has nothing, and a slow one little. */
+bool conn_keep(struct conn *c, const char *bytes, size_t len)
+{
+    char *in = realloc(c->in, c->have + len);
+
+    if (in == NULL)
+        return false;
+    memcpy(in + c->have, bytes, len);
+    c->in = in;
+    c->have = (unsigned short)(c->have + len);
+    return true;
+}
+
+void conn_forget(struct conn *c, size_t used)
+{
+    c->have = (unsigned short)(c->have - used);
+    if (c->have > 0) {
+        memmove(c->in, c->in + used, c->have);
+    } else {
+        free(c->in);
+        c->in = NULL;
+    }
+}
+
+void conn_leave_queue(struct conn *c)
+{
+    c->older->newer = c->newer;
+    c->newer->older = c->older;
+    c->older = c->newer = c;
+}
+
+void conn_begin_step(struct conn *c, int ms)
+{
+    struct conn *queue = c->draining ? &drained : &served;
+
+    c->deadline = conn_now() + ms;
+    conn_leave_queue(c);
+    c->newer = queue;
+    c->older = queue->older;
+    c->older->newer = queue->older = c;
+}
+
+/* Of the two that are first in their queues the one with less time left; NULL if there is none. */
+static struct conn *first(void)
+{
+    struct conn *a = served.newer, *b = drained.newer;
+
+    if (a == &served || (b != &drained && b->deadline < a->deadline))
+        a = b;
+    return a != &drained ? a : NULL;
+}
+
+struct conn *conn_overdue(void)
+{
+    struct conn *c = first();
+
+    return c != NULL && c->deadline <= conn_now() ? c : NULL;
+}
+
+int conn_patience(void)
+{
+    struct conn *c = first();
+
+    if (c == NULL)
+        return -1;
+    long long left = c->deadline - conn_now();
+    return left > 0 ? (int)left : 0;
+}
+
+void conn_shut_all(bool (*shut)(struct conn *c))
+{
+    struct conn *const queues[] = {&served, &drained};
+
+    for (int i = 0; i < 2; i++)
+        for (struct conn *c = queues[i]->newer; c != queues[i]; c = c->newer)
+            if (!c->shut && !shut(c))
+                return;
+}
+
+/* Nobody overtakes those that wait, or a few fast downloads would keep all pieces to themselves. */
+bool conn_has_piece(struct conn *c)
+{
+    if (c->piece == NULL && first_waiting == NULL)
+        c->piece = buffers_take_piece();
+    if (c->piece != NULL)
+        return true;
+    c->in_flight++;
+    c->next = NULL;
+    if (first_waiting == NULL)
+        first_waiting = c;
+    else
+        last_waiting->next = c;
+    last_waiting = c;
+    return false;
+}
+
+struct conn *conn_next_with_piece(void)
+{
+    struct conn *c = first_waiting;
+
+    if (c == NULL || (c->piece = buffers_take_piece()) == NULL)
+        return NULL;
+    first_waiting = c->next;
+    c->in_flight--;
+    return c;
+}
+
+void conn_give_piece(struct conn *c)
+{
+    if (c->piece != NULL)
+        buffers_give_piece(c->piece);
+    c->piece = NULL;
+}

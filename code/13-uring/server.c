@@ -1,0 +1,196 @@
+/*
+ * 13-uring: nobody asks whether a call would block. What a request needs is handed to the kernel,
+ * and what comes back is not "you may try" but "it is done": accept, receive, open, stat, read and
+ * send in one queue, by one system call. Who owns what meanwhile is here; a request's way, step by
+ * step, is in steps.c.
+ *
+ * Run:  build/bin/13-uring -p 8080 /usr/share/doc      (-r 8: that many workers of the kernel)
+ * Poke: strace build/bin/13-uring -p 8080 /usr/share/doc
+ *       ps -T -C 13-uring       (while it is busy: the kernel's workers are its threads, iou-wrk)
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "13-uring/buffers.h"
+#include "13-uring/conn.h"
+#include "13-uring/ring.h"
+#include "13-uring/steps.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "stop.h"
+
+#define WORKERS  64
+#define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
+
+static enum { NOBODY, ONE, MANY, NO_MORE } invited;
+static long long shut_until; /* by conn_now() */
+
+/*
+ * One submission for as many guests as come. Their sockets get no numbers of the process but
+ * places in a table of the ring (direct descriptors).
+ *
+ * accept(2) that finds no descriptor leaves the guest in the queue. Here the guest is taken out of
+ * the queue first, and where the table is full, ENFILE, its connection is closed: nobody can tell
+ * it why. So there must be a place for all who may come before we look again: in one wait, as many
+ * as the queue of completions can tell us of. Nearer to the end of the table they are invited one
+ * by one.
+ */
+static void invite(int listen_fd)
+{
+    /* solution: invite */
+    int places = ring_slots() - conn_count();
+    bool many = places > RING_COMPLETIONS + 1;
+
+    if (invited == MANY && !many) {
+        io_uring_prep_cancel64(ring_sqe(RING_NOBODY), RING_GUEST, 0);
+        invited = NO_MORE;
+    }
+    if (invited != NOBODY || places <= 0 || conn_now() < shut_until)
+        return;
+    struct io_uring_sqe *sqe = ring_sqe(RING_GUEST);
+    io_uring_prep_accept(sqe, listen_fd, NULL, NULL, 0);
+    sqe->file_index = IORING_FILE_INDEX_ALLOC;
+    sqe->ioprio |= many ? IORING_ACCEPT_MULTISHOT : 0;
+    invited = many ? MANY : ONE;
+    /* endsolution: invite */
+}
+
+static void close_slot(int slot)
+{
+    struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
+
+    io_uring_prep_close_direct(sqe, (unsigned)slot);
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+}
+
+static void on_guest(const struct io_uring_cqe *cqe)
+{
+    int error = -cqe->res;
+
+    if ((cqe->flags & IORING_CQE_F_MORE) == 0) /* the last one that this submission brings */
+        invited = NOBODY;
+    if (error <= 0) {
+        struct conn *c = stopping ? NULL : conn_new(cqe->res);
+        if (c != NULL)
+            steps_begin(c);
+        else
+            close_slot(cqe->res);
+    } else if (accept_lacks_room(error)) {
+        shut_until = conn_now() + PAUSE_MS;
+    } else if (accept_is_broken(error) && !stopping) {
+        errno = error;
+        die_errno("accept");
+    }
+}
+
+/*
+ * A connection ends when the last that names it has been heard of, and not before: the kernel may
+ * be writing to its memory. What is in flight is made to fail soon; whoever hears of it calls this
+ * again.
+ */
+static void end(struct conn *c)
+{
+    /* solution: end */
+    if (c->in_flight > 0 && !c->ending)
+        steps_shut(c, SHUT, SHUT_RDWR);
+    c->ending = true;
+    conn_leave_queue(c);
+    if (c->in_flight > 0)
+        return;
+    steps_end_reply(c);
+    close_slot(c->slot);
+    conn_free(c);
+    /* endsolution: end */
+}
+
+static void go_on(struct conn *c)
+{
+    if (c->ending || !steps_go_on(c))
+        end(c);
+}
+
+static void on_completion(const struct io_uring_cqe *cqe)
+{
+    struct conn *c = (struct conn *)(uintptr_t)(cqe->user_data & ~(uint64_t)STEP_BITS);
+    enum step step = (enum step)(cqe->user_data & STEP_BITS);
+
+    c->in_flight--;
+    if (step == OPENED && cqe->res >= 0)
+        c->out->file = cqe->res; /* ours from now on, even if there is no use for it any more */
+    if (c->ending || !steps_completed(c, step, cqe))
+        end(c);
+    buffers_give_back(cqe);
+}
+
+static bool shut_client(struct conn *c)
+{
+    c->shut = ring_room();
+    if (c->shut)
+        steps_shut(c, SHUT, SHUT_RD);
+    return c->shut;
+}
+
+/* As long as nobody is invited, stop_wakes() has nobody to wake: so look again soon. */
+static int patience(void)
+{
+    int ms = conn_patience();
+
+    return invited == NOBODY && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
+}
+
+static void event_loop(int listen_fd)
+{
+    struct io_uring_cqe cqe;
+    struct conn *c;
+
+    while (!stopping || conn_count() > 0) {
+        if (stopping)
+            conn_shut_all(shut_client);
+        else if (ring_room())
+            invite(listen_fd);
+        ring_wait(patience());
+        while (ring_next(&cqe)) {
+            if (cqe.user_data == RING_GUEST)
+                on_guest(&cqe);
+            else if (cqe.user_data != RING_NOBODY)
+                on_completion(&cqe);
+        }
+        while (ring_room() && (c = conn_next_with_piece()) != NULL)
+            go_on(c);
+        while (ring_room() && (c = conn_overdue()) != NULL)
+            end(c);
+    }
+}
+
+/* A number from 1 to 4096, or the program ends. */
+static unsigned workers(const char *text)
+{
+    char *rest;
+    unsigned long n = text != NULL ? strtoul(text, &rest, 10) : WORKERS;
+
+    if (text != NULL && (*text < '0' || *text > '9' || *rest != '\0' || n < 1 || n > 4096))
+        die(EXIT_USAGE, "-r %s: expected a number from 1 to 4096", text);
+    return (unsigned)n;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct own_option own = {'r', "N", "workers of the kernel for what blocks, default 64", NULL};
+
+    options_parse_own(&o, argc, argv, "a web server with one queue for everything, io_uring", &own,
+                      1);
+    unsigned most = workers(own.value);
+    stop_on_signals();
+    ring_set_up(most);
+    buffers_set_up();
+    steps_set_up(&o);
+    int listen_fd = tcp_listen(&o);
+    stop_wakes(listen_fd, -1);
+    event_loop(listen_fd);
+    ring_end();
+    return EXIT_SUCCESS;
+}

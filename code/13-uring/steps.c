@@ -1,0 +1,281 @@
+#include "13-uring/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "13-uring/buffers.h"
+
+#define STEP_BYTES 65536 /* of a reply, for which the client has -t seconds */
+#define DRAIN_MS   1000
+#define TRIES      8 /* to open a file while folders on the way to it are being renamed */
+
+static const struct options *options;
+
+static bool send_on(struct conn *c);
+
+void steps_set_up(const struct options *o)
+{
+    options = o;
+}
+
+static void begin_time_out(struct conn *c)
+{
+    conn_begin_step(c, options->timeout * 1000);
+}
+
+/* To each submission comes one completion. Until then the kernel has in hand what the submission
+ * names, and none of it may be freed. */
+static struct io_uring_sqe *submit(struct conn *c, enum step step)
+{
+    c->in_flight++;
+    return ring_sqe((uintptr_t)c | step);
+}
+
+/* ---- receive: the kernel chooses a buffer when there is something to put into it */
+
+static bool receive(struct conn *c)
+{
+    /* solution: receive */
+    struct io_uring_sqe *sqe = submit(c, RECEIVED);
+
+    io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, 0);
+    sqe->flags |= IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
+    return true;
+    /* endsolution: receive */
+}
+
+static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
+{
+    /* solution: on-received */
+    if (cqe->res == -EINTR || cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
+        return steps_go_on(c);
+    if (cqe->res <= 0)
+        return false;
+    if (!c->draining && !conn_keep(c, buffers_received(cqe), (size_t)cqe->res))
+        return false;
+    return steps_go_on(c);
+    /* endsolution: on-received */
+}
+
+/* ---- open, and stat what was opened. Its name lies in the piece meanwhile, for it has to stay */
+
+static bool planned(struct conn *c)
+{
+    if (options->verbose)
+        reply_log(&c->out->reply, &c->out->request);
+    if (c->out->used > 0) /* behind it may be the next request */
+        conn_forget(c, (size_t)c->out->used);
+    return send_on(c);
+}
+
+static bool open_file(struct conn *c)
+{
+    /* solution: open */
+    static struct open_how how = {
+        .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+
+    if (!sending_path(c->out, c->piece))
+        return planned(c);
+    io_uring_prep_openat2(submit(c, OPENED), options->docroot_fd, c->piece, &how);
+    return true;
+    /* endsolution: open */
+}
+
+static bool stat_file(struct conn *c)
+{
+    /* A direct descriptor will not do here: statx knows only numbers of the process (EBADF). */
+    io_uring_prep_statx(submit(c, STATED), c->out->file, "", AT_EMPTY_PATH,
+                        STATX_TYPE | STATX_SIZE | STATX_MTIME, &c->out->found);
+    return true;
+}
+
+static bool on_opened(struct conn *c, int result)
+{
+    if (result >= 0)
+        return stat_file(c);
+    if ((result == -EINTR || result == -EAGAIN) && c->out->tries++ < TRIES)
+        return open_file(c);
+    sending_failed(c->out, -result);
+    return planned(c);
+}
+
+static bool on_stated(struct conn *c, int result)
+{
+    if (result == -EINTR)
+        return stat_file(c);
+    if (result < 0)
+        sending_failed(c->out, -result);
+    else
+        sending_found(c->out, c->piece);
+    return planned(c);
+}
+
+/* ---- read and send: a piece of the file, the head in front, so that they share a packet */
+
+static bool send_piece(struct conn *c)
+{
+    struct io_uring_sqe *sqe = submit(c, SENT);
+
+    /* It would wait for room, the piece in its hands, as long as the client likes: not here. */
+    io_uring_prep_send(sqe, c->slot, c->piece, c->out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    sqe->flags |= IOSQE_FIXED_FILE;
+    return true;
+}
+
+/*
+ * Two submissions, linked: the second begins when the first has done all that it was to do, and
+ * then it alone is heard of. If the first falls short, that is what we hear, and the second is
+ * off.
+ */
+static bool send_on(struct conn *c)
+{
+    /* solution: send-on */
+    struct sending *out = c->out;
+    size_t n = sending_piece(out, c->piece, PIECE_BYTES);
+
+    if (n > 0) {
+        struct io_uring_sqe *sqe = ring_sqe((uintptr_t)c | READ);
+        io_uring_prep_read(sqe, out->file, c->piece + out->len - n, (unsigned)n,
+                           (uint64_t)out->reply.offset);
+        sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS | (out->patient ? IOSQE_ASYNC : 0);
+    }
+    return send_piece(c);
+    /* endsolution: send-on */
+}
+
+static bool on_short_read(struct conn *c, int result)
+{
+    struct sending *out = c->out;
+
+    if (result > 0) {
+        out->len = out->len - out->of_file + (size_t)result;
+        return send_piece(c);
+    }
+    if (result == -EINTR || (result == -EAGAIN && !out->patient)) {
+        out->patient = result == -EAGAIN; /* a worker may wait where this attempt must not */
+        return send_on(c);
+    }
+    return false; /* the promised length cannot be kept: only the connection's end says so */
+}
+
+static bool wait_for_room(struct conn *c)
+{
+    struct io_uring_sqe *sqe = submit(c, WRITABLE); /* readiness, once: it needs no buffer */
+
+    io_uring_prep_poll_add(sqe, c->slot, POLLOUT);
+    sqe->flags |= IOSQE_FIXED_FILE;
+    return true;
+}
+
+static bool on_all_sent(struct conn *c)
+{
+    bool last = !c->out->reply.keep_alive, unread = sending_leaves_unread(c->out, c->have);
+
+    steps_end_reply(c);
+    begin_time_out(c);
+    if (!last)
+        return steps_go_on(c);
+    if (!unread)
+        return false;
+    /* To close the socket now would be to reset the connection, and a reset overtakes the reply. */
+    conn_forget(c, c->have);
+    c->draining = true;
+    conn_begin_step(c, DRAIN_MS);
+    steps_shut(c, SHUT_TO_DRAIN, SHUT_WR);
+    return true;
+}
+
+static bool on_sent(struct conn *c, int result)
+{
+    struct sending *out = c->out;
+    size_t n = result > 0 ? (size_t)result : 0;
+
+    if (result < 0 && result != -EINTR && result != -EAGAIN)
+        return false;
+    if (sending_sent(out, n))
+        return on_all_sent(c);
+    if (out->step >= STEP_BYTES) {
+        out->step = 0;
+        begin_time_out(c);
+    }
+    conn_give_piece(c);
+    return n == out->len ? steps_go_on(c) : wait_for_room(c);
+}
+
+/* ---- from step to step */
+
+/* A request is complete, or never can be. */
+static bool begin_reply(struct conn *c, const struct request *req, int used)
+{
+    c->out = sending_new(req, used);
+    begin_time_out(c);
+    return c->out != NULL && steps_go_on(c);
+}
+
+bool steps_go_on(struct conn *c)
+{
+    struct request req;
+    int used;
+
+    if (c->out == NULL && c->have > 0 && (used = http_parse(c->in, c->have, &req)) != 0)
+        return begin_reply(c, &req, used);
+    if (c->out == NULL)
+        return receive(c);
+    if (!conn_has_piece(c))
+        return true; /* it will come */
+    return c->out->reply.status == 0 ? open_file(c) : send_on(c);
+}
+
+bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *cqe)
+{
+    switch (step) {
+    case RECEIVED:
+        return on_received(c, cqe);
+    case OPENED:
+        return on_opened(c, cqe->res);
+    case STATED:
+        return on_stated(c, cqe->res);
+    case READ:
+        return on_short_read(c, cqe->res);
+    case SENT:
+        return on_sent(c, cqe->res);
+    case WRITABLE:
+    case SHUT_TO_DRAIN:
+        return cqe->res >= 0 && steps_go_on(c);
+    default: /* SHUT: beside a step, and not one itself */
+        return true;
+    }
+}
+
+void steps_begin(struct conn *c)
+{
+    begin_time_out(c);
+    receive(c);
+}
+
+void steps_shut(struct conn *c, enum step step, int how)
+{
+    struct io_uring_sqe *sqe = submit(c, step);
+
+    io_uring_prep_shutdown(sqe, c->slot, how);
+    sqe->flags |= IOSQE_FIXED_FILE;
+}
+
+void steps_end_reply(struct conn *c)
+{
+    if (c->out != NULL && c->out->file >= 0) {
+        struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
+        io_uring_prep_close(sqe, c->out->file);
+        sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    }
+    free(c->out);
+    c->out = NULL;
+    conn_give_piece(c);
+}

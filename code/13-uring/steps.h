@@ -1,0 +1,45 @@
+/*
+ * steps.h: the life of a request, step by step: receive, open, stat, read and send. Each step is a
+ * submission, and the next one is taken when its completion comes.
+ */
+#ifndef STEPS_H
+#define STEPS_H
+
+#include <stdbool.h>
+
+#include "13-uring/conn.h"
+#include "13-uring/ring.h"
+#include "options.h"
+
+/* What has been done when a completion comes. It travels in the low bits of the pointer to the
+ * connection, which malloc() leaves free. */
+enum step {
+    RECEIVED = 1,
+    OPENED,
+    STATED,
+    READ,
+    SENT,
+    WRITABLE,
+    SHUT_TO_DRAIN,
+    SHUT,
+    STEP_BITS = 15
+};
+
+void steps_set_up(const struct options *o);
+
+/* Begins with a connection that has just been accepted. */
+void steps_begin(struct conn *c);
+
+/* Goes on with a connection of which nothing is in flight. False: it shall end. */
+bool steps_go_on(struct conn *c);
+
+/* The same, after a completion. */
+bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *cqe);
+
+/* Shuts the socket down in part: SHUT_RD, SHUT_WR, SHUT_RDWR. */
+void steps_shut(struct conn *c, enum step step, int how);
+
+/* Gives back what the request in hand holds. Nothing of it may be in flight. */
+void steps_end_reply(struct conn *c);
+
+#endif
