@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 TCP_LISTEN = "0A"
+DIRECT = re.compile(r"^ *[0-9]+: ", re.MULTILINE)
 STATE, PARENT, SESSION, UTIME, THREADS, START = 0, 1, 3, 11, 17, 19  # in stat_fields()
 
 
@@ -126,10 +128,37 @@ def threads(pid: int) -> int:
     return int(fields[THREADS]) if fields else 0
 
 
+def threads_of_kernel(pid: int) -> tuple[int, int]:
+    """The threads of a process that has an io_uring: its own, and the workers of the kernel, which
+    are among them and come and go.
+    """
+    names: list[str] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        names = [text(pid, f"task/{task}/comm") for task in os.listdir(f"/proc/{pid}/task")]
+    workers = sum(name.startswith("iou-") for name in names)
+    return sum(map(bool, names)) - workers, workers
+
+
+def direct_descriptors(pid: int) -> int:
+    """The files in the tables of the process's io_urings, which no listing of descriptors shows."""
+    found = 0
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        for name in os.listdir(f"/proc/{pid}/fdinfo"):
+            _, _, rest = text(pid, f"fdinfo/{name}").partition("UserFiles:")
+            found += len(DIRECT.findall(rest.partition("UserBufs:")[0]))
+    return found
+
+
 def memory_kib(pid: int) -> int:
     """The proportional share of memory (PSS), or the resident size if the kernel does not tell."""
     share = _value(pid, "smaps_rollup", "Pss:") or _value(pid, "status", "VmRSS:")
     return int(share[0]) if share else 0
+
+
+def anonymous_kib(pid: int) -> int:
+    """Memory that is no file's: unlike a share of those, it does not depend on other processes."""
+    found = _value(pid, "smaps_rollup", "Anonymous:")
+    return int(found[0]) if found else 0
 
 
 def cpu_seconds(pid: int) -> float:

@@ -145,7 +145,7 @@ class Launch:
 class Holdings:
     """What a server owns between two requests; equal before and after a test."""
 
-    descriptors: int  #: of all its processes
+    descriptors: int  #: of all its processes, those in the table of a ring too
     children: int
     threads: int  #: of its first process, or of all if they are its threads
 
@@ -276,6 +276,9 @@ class Server:
             return Holdings(len(proc.descriptors(self.pid)), 0, threads)
         children = self.children()
         descriptors = sum(len(proc.descriptors(pid)) for pid in (self.pid, *children))
+        if self.target.model.ring:
+            descriptors += proc.direct_descriptors(self.pid)
+            return Holdings(descriptors, len(children), proc.threads_of_kernel(self.pid)[0])
         return Holdings(descriptors, len(children), proc.threads(self.pid))
 
     def memory_kib(self) -> int:

@@ -36,6 +36,9 @@ class Model:
     edge_triggered_listener: bool = False
     #: options with which one thread does all reading of files, so that calls can be counted
     one_reader: tuple[str, ...] = ()
+    #: does everything by an io_uring: no system call is made on a client or a file, its sockets are
+    #: no descriptors of the process, and threads of the kernel come and go
+    ring: bool = False
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
@@ -45,6 +48,7 @@ SELECT = frozenset({"select", "pselect6"})
 POLL = frozenset({"poll", "ppoll"})
 SIGNALS = frozenset({"rt_sigtimedwait"})
 EPOLL = frozenset({"epoll_wait", "epoll_pwait", "epoll_pwait2"})
+URING = frozenset({"io_uring_enter"})
 
 MODELS = {
     model.slug: model
@@ -79,6 +83,7 @@ MODELS = {
             waits=EPOLL,
             edge_triggered_listener=True,
         ),
+        Model("13-uring", capacity=500, waits=URING, ring=True),
         Model("14-owfat", capacity=500, waits=EPOLL),
     )
 }
@@ -91,6 +96,10 @@ LISTENING = [model.slug for model in MODELS.values() if not model.under_inetd]
 
 #: Those that wait for all clients in one call.
 WAITING = [model.slug for model in MODELS.values() if model.waits]
+
+#: Of these the ones that are told what they may try, and those that are told what is done.
+READY = [model.slug for model in MODELS.values() if model.waits and not model.ring]
+RINGS = [model.slug for model in MODELS.values() if model.ring]
 
 #: Those that make a process or a thread for a connection, and so have to live without one.
 FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]

@@ -1,19 +1,23 @@
 """System-call traces and injected errors by strace(1), where the system allows tracing; else the
-test is skipped.
+test is skipped. For servers whose operations are no system calls: the same by ring_watch.c.
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
 import functools
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conformance.process import wait_until
+from conformance.process import Target, wait_until
 
 #: A leak check stops the process with ptrace, which is taken while strace looks on, and which
 #: SIGCONT from elsewhere upsets.
@@ -40,6 +44,8 @@ class Trace:
     """One strace of a server and its children. The server keeps the process number it would have
     without.
     """
+
+    env = ENV
 
     def __init__(
         self, output: Path, calls: str, inject: str | None = None, path: Path | None = None
@@ -81,3 +87,88 @@ class Trace:
     def has(self, true: Callable[[list[tuple[int, str, str]]], bool], limit: float) -> bool:
         """strace writes a moment later than the server acts."""
         return wait_until(lambda: self.output.exists() and true(self.calls()), limit)
+
+
+# ---- the operations of a ring
+
+#: operation -> the system calls that would do the same; the first is what calls() says
+OPERATIONS = {
+    "ACCEPT": ("accept", "accept4"),
+    "RECV": ("recvfrom", "recvmsg"),
+    "OPENAT2": ("openat2",),
+    "STATX": ("statx",),
+    "READ": ("read", "pread64", "readv", "preadv", "sendfile", "splice"),
+    "SEND": ("sendto", "sendmsg", "writev"),
+    "CLOSE": ("close",),
+    "POLL": ("poll_add",),
+    "SHUTDOWN": ("shutdown",),
+}
+
+
+@functools.cache
+def ring_watcher() -> Path:
+    """ring_watch.c, compiled: once a session, and removed with it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no compiler to build ring_watch.c with")
+    folder = Path(tempfile.mkdtemp(prefix="ring-watch-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    source = Path(__file__).with_name("ring_watch.c")
+    library = folder / "ring_watch.so"
+    command = [compiler, "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC"]
+    command += ["-o", str(library), str(source)]
+    subprocess.run([*command, "-ldl"], check=True, timeout=60)
+    folder.chmod(0o755)  # for servers that run as somebody else
+    return library
+
+
+def ring_env(target: Target, **more: str) -> dict[str, str]:
+    """The environment in which a server is watched, if it can be."""
+    if target.variant not in ("glibc", "asan"):
+        pytest.skip("ring_watch.c watches programs that are linked dynamically")
+    sanitizer = f"{ENV['ASAN_OPTIONS']}:verify_asan_link_order=0"
+    return {"LD_PRELOAD": str(ring_watcher()), "ASAN_OPTIONS": sanitizer, **more}
+
+
+class RingTrace(Trace):
+    """The same for a server that has a ring. Its operations are shown as the calls they replace."""
+
+    def __init__(self, target: Target, output: Path, inject: str | None = None) -> None:
+        self.output = output
+        self.env = ring_env(target, RING_WATCH=str(output))
+        if inject is not None:
+            release = tuple(int(n) for n in os.uname().release.split(".")[:2])
+            if release < (6, 10):
+                pytest.skip("operations that fail when told to need Linux 6.10")
+            calls, error, when = inject.split(":")
+            operation = next(op for op, names in OPERATIONS.items() if names[0] in calls.split(","))
+            number = getattr(errno, error.removeprefix("error="))
+            self.env["RING_INJECT"] = f"{operation}:{number}:{when.removeprefix('when=')}"
+
+    def wrapper(self) -> list[str]:
+        return []
+
+    def calls(self) -> list[tuple[int, str, str]]:
+        """Each io_uring_enter, and after it what it brought to an end."""
+        found = []
+        begun: dict[str, str] = {}
+        for line in self.lines():
+            what, *words = line.split()
+            if what == "entered":
+                found.append((0, "io_uring_enter", "0"))
+            elif what == "submitted":
+                begun[words[0]] = words[1]
+            elif words[0] in begun:
+                result = int(words[1])
+                name = OPERATIONS.get(begun[words[0]], (begun[words[0]],))[0]
+                found.append((0, name, errno.errorcode[-result] if result < 0 else words[1]))
+        return found
+
+
+def watch(
+    target: Target, output: Path, calls: str, inject: str | None = None, path: Path | None = None
+) -> Trace:
+    """What this server does, by whichever way it does it. Started with wrapper() and env."""
+    if target.model.ring:
+        return RingTrace(target, output, inject)
+    return Trace(output, calls, inject=inject, path=path)

@@ -1,0 +1,368 @@
+"""The servers whose work is done by an io_uring: what no system call shows, what a ring runs out
+of, and what is said where there is none.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance import proc, tracing
+from conformance.contract import contract
+from conformance.process import EXIT_UNSUPPORTED, Server, Target, environment, wait_until
+from conformance.programs import Start
+from conformance.servers import RINGS, SANITIZED
+from conformance.site import HELLO, OLD_DATE, Site
+from conformance.wire import Connection, request
+
+pytestmark = pytest.mark.servers(*RINGS)
+ASK = request("/hello.txt")
+LAST = request("/hello.txt", "Connection: close")
+#: whatever is done to a descriptor, and by whichever name; mmap too, but malloc() has that
+CALLS = "%network,%desc,%file"
+MEMORY = {"mmap", "mmap2", "io_uring_enter"}
+#: more than one wait brings to an end, and more than there are pieces to send from
+MANY = 700
+
+
+# ---- the mechanism
+
+
+@contract("mechanism", "concurrency")
+def test_no_call_but_one(start: Start, tmp_path: Path) -> None:
+    """No client and no file is touched by a system call of the server, whatever is asked."""
+    trace = tracing.Trace(tmp_path / "trace", CALLS)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    kept = [server.connect() for _ in range(3)]
+    for c in kept:
+        for path in ("/hello.txt", "/medium.bin", "/nothing", "/sub", "/fifo", "/%2e%2e/x"):
+            c.send(request(path))
+            c.read_reply()
+        c.send(request("/hello.txt", method="HEAD"))
+        assert c.read_reply("HEAD").status == 200
+        c.send(request("/hello.txt", f"If-Modified-Since: {OLD_DATE}"))
+        assert c.read_reply().status == 304
+        c.send(request("/hello.txt", "Range: bytes=99-"))
+        assert c.read_reply().status == 416
+    assert proc.sockets(server.pid) == proc.listening_sockets(server.pid)
+    assert proc.direct_descriptors(server.pid) == len(kept)
+    with server.connect() as c:
+        c.send(request("/", "Content-Length: 10", method="POST") + b"body")
+        assert c.read_reply().status == 405
+    assert trace.has(lambda calls: len(calls) > 40, server.patience.limit)
+    names = [name for _, name, _ in trace.calls()]
+    serving = set(names[names.index("io_uring_enter") :])
+    assert serving <= MEMORY, f"system calls of its own: {serving - MEMORY}"
+
+
+@contract("mechanism")
+def test_system_calls_a_request(start: Start, tmp_path: Path) -> None:
+    """For one client alone: received, opened, stated, sent. For many, a wait brings more."""
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter")
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    with server.connect() as c:
+        for _ in range(50):
+            c.send(ASK)
+            assert c.read_reply().body == HELLO
+    time.sleep(server.patience.silence)
+    alone = len(trace.calls())
+    assert 50 <= alone <= 50 * 4 + 10
+    clients = [server.connect() for _ in range(50)]
+    for _ in range(2):
+        server.signal(signal.SIGSTOP)
+        for c in clients:
+            c.send(ASK)
+        server.signal(signal.SIGCONT)
+        for c in clients:
+            assert c.read_reply().body == HELLO
+    assert len(trace.calls()) - alone < 250
+
+
+@contract("mechanism")
+@pytest.mark.parametrize(("options", "most"), [((), 64), (("-r", "2"), 2)])
+def test_workers_of_the_kernel(
+    start: Start, tmp_path: Path, options: tuple[str, ...], most: int
+) -> None:
+    """What would block is done by them, so many at most."""
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_register")
+    server = start(*options, wrapper=trace.wrapper(), env=tracing.ENV)
+    clients = [server.connect() for _ in range(100)]
+    seen = 0
+    for _ in range(10):
+        for c in clients:
+            c.send(ASK)
+        seen = max(seen, proc.threads_of_kernel(server.pid)[1])
+        for c in clients:
+            assert c.read_reply().body == HELLO
+    assert 1 <= max(seen, proc.threads_of_kernel(server.pid)[1]) <= most
+    assert proc.threads_of_kernel(server.pid)[0] == 1
+    told = [line for line in trace.lines() if "IOWQ_MAX_WORKERS" in line]
+    assert any(re.search(rf"(BOUND\]=|\[){most}, ", line) for line in told), told
+
+
+# ---- what a ring runs out of
+
+
+def stopped_and_asked(server: Server, clients: list[Connection]) -> None:
+    """All at once: while it is stopped, what has come is not yet known to it."""
+    server.signal(signal.SIGSTOP)
+    assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
+    for c in clients:
+        c.send(LAST)
+    server.signal(signal.SIGCONT)
+
+
+@contract("survives", "concurrency", "leaks")
+def test_more_at_once_than_the_queues_hold(start: Start) -> None:
+    """Completions, receive buffers, pieces: of each there are fewer than clients that ask."""
+    server = start(backlog=MANY)
+    clients = [server.connect() for _ in range(MANY)]
+    assert wait_until(lambda: proc.direct_descriptors(server.pid) == MANY, server.patience.limit)
+    stopped_and_asked(server, clients)
+    for c in reversed(clients):
+        assert c.read_reply().body == HELLO
+        c.expect_end()
+    assert server.settles()
+
+
+@contract("survives", "concurrency", "memory")
+def test_more_who_do_not_read_than_there_are_pieces(start: Start) -> None:
+    """A send that waited for its client would keep a piece as long as the client likes."""
+    server = start(backlog=MANY)
+    stuck = [server.connect(receive_buffer=4096) for _ in range(300)]
+    for c in stuck:
+        c.send(request("/big.bin"))
+    for c in stuck:
+        assert c.read_head().status == 200
+    assert server.serves()
+
+
+@contract("emfile", "survives", "concurrency")
+def test_guests_without_a_place_in_the_table(start: Start, tmp_path: Path) -> None:
+    """The table of direct descriptors is full: guests stay in the queue, clients are served, and
+    the server neither tries again and again nor rests.
+    """
+    places = 20
+    limit = ["/usr/bin/prlimit", f"--nofile={places}"]
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter")
+    server = start(wrapper=[*limit, *trace.wrapper()], env=tracing.ENV)
+    kept = [server.connect() for _ in range(places)]
+    assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
+    with server.connect() as guest:
+        guest.send(LAST)
+        kept[0].send(ASK)
+        assert kept[0].read_reply().body == HELLO
+        before = len(trace.calls())
+        assert guest.hears_nothing(server.patience.silence)
+        assert len(trace.calls()) - before <= 10 + 20 * server.patience.silence
+        kept[1].close()
+        assert guest.read_reply().body == HELLO
+    server.signal(signal.SIGTERM)  # nobody is invited, so nobody is woken
+    assert server.wait(2.5 * server.patience.factor) == 0
+
+
+@contract("emfile", "survives", "concurrency")
+def test_more_guests_at_once_than_places(start: Start) -> None:
+    """The kernel takes a guest out of the queue before it looks for a place: without one it would
+    close the connection.
+    """
+    places = 600
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * places:
+        pytest.skip(f"{2 * places} descriptors are needed (ulimit -n)")
+    server = start(wrapper=["/usr/bin/prlimit", f"--nofile={places}"], backlog=2 * places)
+    for _ in range(2):
+        server.signal(signal.SIGSTOP)
+        assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
+        clients = [server.connect() for _ in range(places + 100)]
+        server.signal(signal.SIGCONT)
+        time.sleep(server.patience.silence)
+        for c in clients:
+            c.send(LAST)
+        for c in clients:
+            reply = c.read_reply()
+            assert reply.status == 503 or reply.body == HELLO
+            c.expect_end()
+        assert server.settles()
+
+
+# ---- operations that fail
+
+
+@contract("signals", "survives", "leaks")
+@pytest.mark.parametrize("error", ["EINTR", "EAGAIN", "EBUSY"])
+def test_a_wait_that_fails(start: Start, tmp_path: Path, error: str) -> None:
+    inject = f"io_uring_enter:error={error}:when=2+2"
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter", inject=inject)
+    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    for _ in range(3):
+        assert server.serves()
+        assert len(server.get("/medium.bin").body) == 300_007
+    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+
+
+@contract("survives", "leaks", "emfile")
+@pytest.mark.parametrize(
+    ("call", "error", "when", "statuses"),
+    [
+        ("recvfrom", "ENOBUFS", "1..3", (200,)),
+        ("openat2", "EINTR", "1..3", (200,)),
+        ("openat2", "EAGAIN", "1..3", (200,)),
+        ("openat2", "EAGAIN", "1..40", (404, 503)),
+        ("openat2", "EMFILE", "1..1", (503,)),
+        ("openat2", "EACCES", "1..1", (403,)),
+        ("statx", "EINTR", "1..3", (200,)),
+        ("statx", "ENOMEM", "1..1", (503,)),
+        ("read", "EAGAIN", "1..1", (200,)),
+        ("sendto", "EAGAIN", "1..2", (200,)),
+    ],
+)
+def test_an_operation_that_fails(
+    target: Target, start: Start, tmp_path: Path, call: str, error: str, when: str, statuses: object
+) -> None:
+    """What can be tried again is; what cannot is told; and the connection lives on."""
+    inject = f"{call}:error={error}:when={when}"
+    trace = tracing.watch(target, tmp_path / "trace", call, inject=inject)
+    server = start(wrapper=trace.wrapper(), env=trace.env)
+    with server.connect() as c:
+        c.send(ASK)
+        reply = c.read_reply()
+        assert reply.status in statuses  # type: ignore[operator]
+        assert reply.status != 200 or reply.body == HELLO
+    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+
+
+@contract("survives", "leaks")
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [("recvfrom", "ECONNRESET"), ("read", "EIO"), ("sendto", "EPIPE"), ("shutdown", "ENOTCONN")],
+)
+def test_an_operation_that_ends_the_connection(
+    target: Target, start: Start, tmp_path: Path, call: str, error: str
+) -> None:
+    inject = f"{call}:error={error}:when=1..1"
+    trace = tracing.watch(target, tmp_path / "trace", call, inject=inject)
+    server = start(wrapper=trace.wrapper(), env=trace.env)
+    with server.connect() as c:
+        c.send(ASK)
+        if call == "shutdown":
+            assert c.read_reply().body == HELLO
+            c.send(request("/", "Content-Length: 9", method="POST"))
+            assert c.read_reply().status == 405
+        c.expect_gone()
+    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+    assert server.serves()
+
+
+@contract("idle-time-out", "leaks", "signals")
+def test_clients_that_leave_while_the_kernel_works_for_them(start: Start) -> None:
+    """At every moment of a request some operation names the connection, and may yet write to it."""
+    server = start("-t", "1")
+    done = threading.Event()
+
+    def come_and_go(pause: float) -> None:
+        while not done.is_set():
+            with Connection(server.address, server.patience.limit) as c:
+                c.send(request("/medium.bin") + ASK)
+                time.sleep(pause)
+                c.reset()
+
+    pauses = [0, 0.0001, 0.0003, 0.001]
+    threads = [threading.Thread(target=come_and_go, args=[pause]) for pause in pauses]
+    for thread in threads:
+        thread.start()
+    time.sleep(5 * server.patience.silence)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert server.serves()
+    assert server.settles()
+
+
+# ---- where there is no ring
+
+
+def refusal(target: Target, trace: tracing.Trace, docroot: Site, tmp_path: Path) -> str:
+    """What a server says that cannot be run here: one line, and exit status 77."""
+    command = [*trace.wrapper(), str(target.binary), "-p", "0", str(docroot.root)]
+    env = environment(**trace.env)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert done.returncode == EXIT_UNSUPPORTED, done
+    assert done.stdout == "", done
+    assert done.stderr.startswith(f"{target.binary.name}: io_uring") and done.stderr.endswith("\n")
+    assert len(done.stderr.splitlines()) == 1, done
+    return done.stderr
+
+
+@contract("setup-failure")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("ENOSYS", "Linux 6.1"),
+        ("EINVAL", "Linux 6.1"),
+        ("EPERM", "io_uring"),
+        ("ENOMEM", "ulimit -l"),
+    ],
+)
+def test_no_ring(target: Target, docroot: Site, tmp_path: Path, error: str, words: str) -> None:
+    inject = f"io_uring_setup:error={error}"
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_setup", inject=inject)
+    assert words in refusal(target, trace, docroot, tmp_path)
+
+
+@contract("setup-failure")
+@pytest.mark.parametrize("call", [1, 2, 3, 4])
+@pytest.mark.parametrize("error", ["EINVAL", "EPERM"])
+def test_half_a_ring(target: Target, docroot: Site, tmp_path: Path, call: int, error: str) -> None:
+    """Registers what later kernels brought, and filters forbid: probe, table, workers, buffers."""
+    what = ["PROBE", "FILES2", "IOWQ_MAX_WORKERS", "PBUF_RING"][call - 1]
+    number = call if call < 4 else 5  # the fourth is the ring itself, which is no need
+    inject = f"io_uring_register:error={error}:when={number}"
+    trace = tracing.Trace(tmp_path / "trace", "io_uring_register", inject=inject)
+    assert what in refusal(target, trace, docroot, tmp_path)
+
+
+@contract("setup-failure")
+@pytest.mark.parametrize("operation", ["OPENAT2", "STATX", "ACCEPT", "SHUTDOWN"])
+def test_an_operation_the_kernel_does_not_have(
+    target: Target, docroot: Site, tmp_path: Path, operation: str
+) -> None:
+    trace = tracing.RingTrace(target, tmp_path / "trace")
+    trace.env["RING_LACKS"] = operation
+    assert operation in refusal(target, trace, docroot, tmp_path)
+
+
+@contract("bad-usage")
+@pytest.mark.parametrize("number", ["", "0", "-1", "x", "1x", "4097", "99999999999999999999"])
+def test_a_number_of_workers_that_is_none(target: Target, number: str) -> None:
+    command = [str(target.binary), "-p", "0", "-r", number]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "-r" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@contract("memory", "survives")
+@pytest.mark.parametrize("clients", [400])
+def test_idle_connections_own_no_buffer(start: Start, clients: int) -> None:
+    """The second four hundred, after one request each, cost less than a page apiece."""
+    server = start(backlog=MANY)
+    if server.target.variant in SANITIZED:
+        pytest.skip("a sanitizer's memory is not the server's")
+
+    def come() -> list[Connection]:
+        found = [server.connect() for _ in range(clients)]
+        for c in found:
+            c.send(ASK)
+            assert c.read_reply().body == HELLO
+        return found
+
+    kept = come()
+    before = proc.anonymous_kib(server.pid)
+    kept += come()
+    assert proc.anonymous_kib(server.pid) - before <= clients
