@@ -97,8 +97,8 @@ static void look_at_submissions(struct io_uring *ring)
         struct io_uring_sqe *sqe = &ring->sq.sqes[at & *ring->sq.kring_mask];
         const char *name = name_of(sqe->opcode);
         int error;
-        write_line("submitted %llx %s %d %u\n", (unsigned long long)sqe->user_data, name, sqe->fd,
-                   sqe->len);
+        write_line("submitted %llx %s %d %u %x\n", (unsigned long long)sqe->user_data, name,
+                   sqe->fd, sqe->len, sqe->msg_flags);
         if (!chosen(name, &error))
             continue;
         unsigned char flags = sqe->flags & (IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS);

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -142,6 +143,20 @@ def test_more_who_do_not_read_than_there_are_pieces(start: Start) -> None:
     for c in stuck:
         assert c.read_head().status == 200
     assert server.serves()
+
+
+@contract("mechanism", "concurrency")
+def test_no_send_may_wait(target: Target, start: Start, tmp_path: Path) -> None:
+    """Nor one that seldom would: a socket that is full by chance to the byte."""
+    trace = tracing.RingTrace(target, tmp_path / "trace")
+    server = start(env=trace.env)
+    with server.connect(receive_buffer=4096) as c:
+        c.send(request("/medium.bin", "Connection: close"))
+        assert c.read_head().status == 200
+        assert len(c.read_all()) == 300_007
+    flags = trace.flags("SEND")
+    assert len(flags) >= 5
+    assert all(flag & socket.MSG_DONTWAIT for flag in flags)
 
 
 @contract("emfile", "survives", "concurrency")

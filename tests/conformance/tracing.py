@@ -148,6 +148,11 @@ class RingTrace(Trace):
     def wrapper(self) -> list[str]:
         return []
 
+    def flags(self, operation: str) -> list[int]:
+        """Of each that was submitted, the flags that go with the operation."""
+        submitted = [line.split() for line in self.lines() if line.startswith("submitted")]
+        return [int(words[-1], 16) for words in submitted if words[2] == operation]
+
     def calls(self) -> list[tuple[int, str, str]]:
         """Each io_uring_enter, and after it what it brought to an end."""
         found = []
