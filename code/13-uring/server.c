@@ -165,17 +165,6 @@ static void event_loop(int listen_fd)
     }
 }
 
-/* A number from 1 to 4096, or the program ends. */
-static unsigned workers(const char *text)
-{
-    char *rest;
-    unsigned long n = text != NULL ? strtoul(text, &rest, 10) : WORKERS;
-
-    if (text != NULL && (*text < '0' || *text > '9' || *rest != '\0' || n < 1 || n > 4096))
-        die(EXIT_USAGE, "-r %s: expected a number from 1 to 4096", text);
-    return (unsigned)n;
-}
-
 int main(int argc, char **argv)
 {
     struct options o;
@@ -183,9 +172,9 @@ int main(int argc, char **argv)
 
     options_parse_own(&o, argc, argv, "a web server with one queue for everything, io_uring", &own,
                       1);
-    unsigned most = workers(own.value);
+    int workers = own.value != NULL ? options_number('r', own.value, 1, 4096) : WORKERS;
     stop_on_signals();
-    ring_set_up(most);
+    ring_set_up((unsigned)workers);
     buffers_set_up();
     steps_set_up(&o);
     int listen_fd = tcp_listen(&o);
