@@ -49,7 +49,6 @@ static void become_an_error(struct sending *s)
     reply_error(&s->reply, NULL, 500);
 }
 
-/* region: send-reply */
 enum sent send_reply(int fd, struct sending *s, long *budget)
 {
     struct reply *r = &s->reply;
@@ -89,7 +88,6 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
     }
     return SENT_ALL;
 }
-/* endregion: send-reply */
 
 void send_end(struct sending *s)
 {

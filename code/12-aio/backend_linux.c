@@ -22,6 +22,7 @@ static aio_context_t context;
 static int room; /* reads the kernel may still be given */
 static struct job *waiting, **waiting_end = &waiting;
 
+/* region: submit */
 /* Whether the kernel has it now; if not, it stays with us. */
 static bool submit(struct piece *p)
 {
@@ -40,6 +41,7 @@ static bool submit(struct piece *p)
     room--;
     return true;
 }
+/* endregion: submit */
 
 static void collect(void)
 {
@@ -76,12 +78,14 @@ static void start(int readers)
     jobs_collect_by(collect);
 }
 
+/* region: direct */
 static bool go_direct(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
     return flags >= 0 && ((flags & O_DIRECT) != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
 }
+/* endregion: direct */
 
 static void begin(struct piece *p)
 {

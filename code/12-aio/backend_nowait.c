@@ -15,6 +15,7 @@ static void start(int readers)
     pool = pool_start(readers);
 }
 
+/* region: begin */
 static void begin(struct piece *p)
 {
     struct iovec all = {p->buffer, p->want};
@@ -25,6 +26,7 @@ static void begin(struct piece *p)
     p->job.run = piece_read;
     pool_run(pool, &p->job);
 }
+/* endregion: begin */
 
 static enum fetched fetch(struct sending *s)
 {

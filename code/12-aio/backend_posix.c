@@ -15,6 +15,7 @@ static void start(int readers)
     aio_init(&init);
 }
 
+/* region: read */
 static void is_read(union sigval value)
 {
     struct piece *p = value.sival_ptr;
@@ -39,6 +40,7 @@ static void begin(struct piece *p)
     p->job.state = IDLE; /* no room for another: all wait for this one */
     piece_read(&p->job);
 }
+/* endregion: read */
 
 static enum fetched fetch(struct sending *s)
 {

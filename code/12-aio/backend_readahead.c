@@ -30,6 +30,7 @@ static void start(int readers)
     pool = pool_start(readers);
 }
 
+/* region: run */
 static void run(struct job *job)
 {
     struct ahead *a = (struct ahead *)job;
@@ -44,6 +45,7 @@ static void run(struct job *job)
             return;
     }
 }
+/* endregion: run */
 
 static enum fetched fetch(struct sending *s)
 {

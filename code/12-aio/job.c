@@ -84,7 +84,6 @@ struct conn *jobs_next_over(void)
 }
 /* endregion: over */
 
-/* region: pool */
 struct pool {
     pthread_mutex_t lock; /* of the queue */
     pthread_cond_t not_empty;
@@ -120,7 +119,6 @@ void pool_run(struct pool *pool, struct job *job)
     pthread_cond_signal(&pool->not_empty);
     pthread_mutex_unlock(&pool->lock);
 }
-/* endregion: pool */
 
 /* Signals are for the loop: in a thread they would wake nobody. */
 static void start_threads(struct pool *pool, int threads)

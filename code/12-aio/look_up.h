@@ -11,7 +11,6 @@
 #include "12-aio/job.h"
 #include "reply.h"
 
-/* region: look-up */
 struct look_up {
     struct job job; /* first */
     int docroot_fd;
@@ -20,7 +19,6 @@ struct look_up {
     struct stat st;
     char path[];
 };
-/* endregion: look-up */
 
 #define LOOK_UP_HELP                                                                               \
     "who looks files up, default 4: so many threads (0: all wait), or unix or tcp:\n"              \

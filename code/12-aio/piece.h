@@ -15,7 +15,6 @@
 #define PIECE_SIZE  (256 * 1024) /* at most; a turn's budget */
 #define PIECE_ALIGN 4096         /* of buffer, offset and length: what O_DIRECT may ask for */
 
-/* region: piece */
 struct piece {
     struct job job; /* first: a job is taken for its piece */
     int fd;
@@ -26,7 +25,6 @@ struct piece {
     char *buffer;
     struct aiocb control; /* for backend_posix.c alone */
 };
-/* endregion: piece */
 
 /*
  * What a backend's fetch() is: FETCHED if the next bytes are in memory; else begin(piece) gets

@@ -80,7 +80,6 @@ static bool accept_some(int listen_fd, const struct options *o)
     /* endsolution: accept */
 }
 
-/* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
@@ -95,7 +94,6 @@ static void event_loop(int listen_fd, const struct options *o)
         int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
-        /* region: answers */
         for (int i = 0; i < nready; i++) {
             c = events[i].data.ptr;
             if (c == (void *)&guests)
@@ -105,7 +103,6 @@ static void event_loop(int listen_fd, const struct options *o)
             else
                 handle(c);
         }
-        /* endregion: answers */
         /* region: disk */
         /* solution: disk */
         for (struct conn *conn; disk && (conn = jobs_next_over()) != NULL;)
@@ -124,7 +121,6 @@ static void event_loop(int listen_fd, const struct options *o)
             clients_free(c);
     }
 }
-/* endregion: loop */
 
 static void watch_for(int fd, bool *flag, unsigned how)
 {
