@@ -84,6 +84,7 @@ static void event_loop(int listen_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
     struct client *c;
+    struct conn *conn;
 
     while (!stopping || clients_count() > 0) {
         /* solution: turns */
@@ -105,7 +106,7 @@ static void event_loop(int listen_fd, const struct options *o)
         }
         /* region: disk */
         /* solution: disk */
-        for (struct conn *conn; disk && (conn = jobs_next_over()) != NULL;)
+        while (disk && (conn = jobs_next_over()) != NULL)
             handle((struct client *)conn); /* its first member */
         disk = false;
         /* endsolution: disk */
