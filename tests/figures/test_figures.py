@@ -313,6 +313,9 @@ def write_owfat(data: Path) -> None:
     write_meta(data / "owfat-epoll", titles)
 
 
+SERVED = ("disk-wait", "disk-read-threads", "disk-stat-threads")
+
+
 def write_disk(data: Path) -> None:
     titles = {"fifo": "two disks, FIFO", "elevator": "two disks, elevator", "one": "one disk, FIFO"}
     for place, name in enumerate(titles):
@@ -320,9 +323,14 @@ def write_disk(data: Path) -> None:
         write_series(data / "disk-model", name, levels)
         write_series(data / "disk-seek", name, levels)
         write_series(data / "disk-stream", name, {"mb_per_s": 30.0 / (place + 1)})
-        write_series(data / "disk-wait", name, {"requests_per_s": 70.0 + 70 * place})
-    for experiment in ("disk-model", "disk-seek", "disk-stream", "disk-wait"):
+        for served in SERVED:
+            write_series(data / served, name, {"requests_per_s": 70.0 + 70 * place})
+    for experiment in ("disk-model", "disk-seek", "disk-stream", *SERVED):
         write_meta(data / experiment, titles)
+    folder = data / "disk-backends-100k"
+    write_series(folder, "sendfile", {"bytes_per_s": 7.5e6})
+    write_meta(folder, {"sendfile": "12-aio: sendfile in the loop"})
+    write_then(folder, "bytes")
 
 
 BARS = """\
