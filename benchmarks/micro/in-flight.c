@@ -119,7 +119,7 @@ int main(int argc, char *argv[])
         fill(fileno(file), 'x', size);
         ssize_t n = way(sender, fileno(file), size);
         if (n == -1)
-            die_errno(words[0]);
+            die_errno("%s", words[0]);
         receive(receiver, (size_t)n, MSG_PEEK);
         fill(fileno(file), 'y', size);
         receive(receiver, (size_t)n, 0);
