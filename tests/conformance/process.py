@@ -201,7 +201,7 @@ class Server:
         """Those that are there before any connection; or as many as a limit lets be there."""
         model, options = self.target.model, list(self.launch.options)
         workers = int(options[options.index("-w") + 1]) if "-w" in options else model.workers
-        if not model.workers:
+        if not model.workers or model.workers_first:
             return
         wanted = Holdings(0, 0, workers + 1) if model.threaded else Holdings(0, workers, 0)
 

@@ -26,6 +26,8 @@ class Model:
     forks_per_connection: int = 0
     #: processes, or threads beside the main one, that are there before any connection
     workers: int = 0
+    #: they are there before it says that it listens, and nobody has to wait for them
+    workers_first: bool = False
     #: threads a connection
     threads_per_connection: int = 0
     #: the work is done by threads of one process
@@ -78,6 +80,7 @@ MODELS = {
             "12-aio",
             capacity=500,
             workers=20,
+            workers_first=True,
             threaded=True,
             one_reader=("-r", "1"),
             waits=EPOLL,
