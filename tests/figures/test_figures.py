@@ -313,6 +313,13 @@ def write_owfat(data: Path) -> None:
     write_meta(data / "owfat-epoll", titles)
 
 
+def write_uring(data: Path) -> None:
+    titles = {"09-epoll": "09-epoll, 64 clients", "uring-one": "13-uring, one client"}
+    for place, name in enumerate(titles):
+        write_series(data / "uring-epoll", name, {"requests_per_cpu_s": 8.0 - 6 * place})
+    write_meta(data / "uring-epoll", titles)
+
+
 SERVED = ("disk-wait", "disk-read-threads", "disk-stat-threads")
 
 
@@ -397,6 +404,7 @@ def data(tmp_path: Path) -> Path:
     write_timeout_accuracy(folder)
     write_event_wait(folder)
     write_owfat(folder)
+    write_uring(folder)
     write_send(folder)
     return folder
 
