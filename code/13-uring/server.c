@@ -28,6 +28,7 @@
 static enum { NOBODY, ONE, MANY, NO_MORE } invited;
 static long long shut_until; /* by conn_now() */
 
+/* region: invite */
 /*
  * One submission for as many guests as come. Their sockets get no numbers of the process but
  * places in a table of the ring (direct descriptors).
@@ -57,6 +58,7 @@ static void invite(int listen_fd)
     invited = many ? MANY : ONE;
     /* endsolution: invite */
 }
+/* endregion: invite */
 
 static void close_slot(int slot)
 {
@@ -86,6 +88,7 @@ static void on_guest(const struct io_uring_cqe *cqe)
     }
 }
 
+/* region: end */
 /*
  * A connection ends when the last that names it has been heard of, and not before: the kernel may
  * be writing to its memory. What is in flight is made to fail soon; whoever hears of it calls this
@@ -94,6 +97,7 @@ static void on_guest(const struct io_uring_cqe *cqe)
 static void end(struct conn *c)
 {
     /* solution: end */
+    /* region: last */
     if (c->in_flight > 0 && !c->ending)
         steps_shut(c, SHUT, SHUT_RDWR);
     c->ending = true;
@@ -103,8 +107,10 @@ static void end(struct conn *c)
     steps_end_reply(c);
     close_slot(c->slot);
     conn_free(c);
+    /* endregion: last */
     /* endsolution: end */
 }
+/* endregion: end */
 
 static void go_on(struct conn *c)
 {
@@ -112,6 +118,7 @@ static void go_on(struct conn *c)
         end(c);
 }
 
+/* region: completion */
 static void on_completion(const struct io_uring_cqe *cqe)
 {
     struct conn *c = (struct conn *)(uintptr_t)(cqe->user_data & ~(uint64_t)STEP_BITS);
@@ -124,6 +131,7 @@ static void on_completion(const struct io_uring_cqe *cqe)
         end(c);
     buffers_give_back(cqe);
 }
+/* endregion: completion */
 
 static bool shut_client(struct conn *c)
 {

@@ -28,6 +28,7 @@ static void begin_time_out(struct conn *c)
     conn_begin_step(c, options->timeout * 1000);
 }
 
+/* region: submit */
 /* To each submission comes one completion. Until then the kernel has in hand what the submission
  * names, and none of it may be freed. */
 static struct io_uring_sqe *submit(struct conn *c, enum step step)
@@ -35,9 +36,11 @@ static struct io_uring_sqe *submit(struct conn *c, enum step step)
     c->in_flight++;
     return ring_sqe((uintptr_t)c | step);
 }
+/* endregion: submit */
 
 /* ---- receive: the kernel chooses a buffer when there is something to put into it */
 
+/* region: receive */
 static bool receive(struct conn *c)
 {
     /* solution: receive */
@@ -48,6 +51,7 @@ static bool receive(struct conn *c)
     return true;
     /* endsolution: receive */
 }
+/* endregion: receive */
 
 static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
 {
@@ -73,6 +77,7 @@ static bool planned(struct conn *c)
     return send_on(c);
 }
 
+/* region: open */
 static bool open_file(struct conn *c)
 {
     /* solution: open */
@@ -95,6 +100,7 @@ static bool stat_file(struct conn *c)
                         STATX_TYPE | STATX_SIZE | STATX_MTIME, &c->out->found);
     return true;
 }
+/* endregion: open */
 
 static bool on_opened(struct conn *c, int result)
 {
@@ -129,6 +135,7 @@ static bool send_piece(struct conn *c)
     return true;
 }
 
+/* region: link */
 /*
  * Two submissions, linked: the second begins when the first has done all that it was to do, and
  * then it alone is heard of. If the first falls short, that is what we hear, and the second is
@@ -149,6 +156,7 @@ static bool send_on(struct conn *c)
     return send_piece(c);
     /* endsolution: send-on */
 }
+/* endregion: link */
 
 static bool on_short_read(struct conn *c, int result)
 {
