@@ -30,7 +30,7 @@ def own_names(path: Path) -> set[str]:
 
 
 def renamed(line: str, names: set[str], path: Path) -> str:
-    """The line with the file's name before each of `names`, but not where a member or a type is meant."""
+    """The line with the file's name before each of `names`: not members, not types."""
     if not names:
         return line
     words = "|".join(sorted(names))
