@@ -75,7 +75,7 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
         cgroups.sweep()
         sweep_scratch()
         progress = Progress()
-        previous = {number: signal.signal(number, _stop) for number in _STOPPING}
+        previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
         if "MAKELEVEL" in os.environ:
             processes.end_with_parent()
         try:
@@ -112,12 +112,9 @@ def _add(report: Report, job: Job, result: ResultSet) -> None:
     report.failures += failure_texts(result)
 
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 def _stop(number: int, _frame: object) -> None:
     # From now on nothing may disturb the ending of what runs.
-    for again in _STOPPING:
+    for again in processes.STOPPING:
         signal.signal(again, signal.SIG_IGN)
     raise Stopped(number)
 

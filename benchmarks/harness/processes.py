@@ -33,6 +33,7 @@ START_PATIENCE = 15.0
 STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
 REST_PATIENCE = 1.0  # for what it has started and not waited for
 SLICE = 2.0  # how often a waiting harness wakes to report progress
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a measurement
 
 Tick = Callable[[], None]
 
@@ -195,6 +196,7 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
     parent = os.getpid()
 
     def in_child() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         if cpus and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, cpus)
         if prctl is not None:
@@ -222,29 +224,50 @@ def running(
     `groups`: files by which it joins control groups.
     """
     words = list(command)
+    prepare = _prepare(cpus, groups)
     with contextlib.ExitStack() as files:
         stderr = files.enter_context(tempfile.TemporaryFile())
         stdout = files.enter_context(tempfile.TemporaryFile())
+        process = None
+        # Ctrl-C between its start and the `yield` would leave a program that nobody ends.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
-            popen = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if pipe else stdout,
-                stderr=stderr,
-                start_new_session=True,
-                cwd=folder,
-                preexec_fn=_prepare(cpus, groups),
-            )
-        except OSError as error:
-            raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
-        except subprocess.SubprocessError as error:  # what comes before exec, in the child
-            raise RepetitionError(f"{name}: cannot be started in its control group") from error
-        guard.watch(popen.pid)
-        process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
-        try:
+            popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare)
+            process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
             yield process
         finally:
-            process.close()
+            if process:
+                process.close()
+            else:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+
+
+def _start(
+    name: str,
+    words: list[str],
+    stderr: IO[bytes],
+    stdout: IO[bytes] | None,
+    folder: Path | None,
+    prepare: Callable[[], None],
+) -> subprocess.Popen[bytes]:
+    """stdout: None for a pipe."""
+    try:
+        popen = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout or subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,
+            cwd=folder,
+            preexec_fn=prepare,
+        )
+    except OSError as error:
+        raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+    except subprocess.SubprocessError as error:  # what comes before exec, in the child
+        raise RepetitionError(f"{name}: cannot be started in its control group") from error
+    guard.watch(popen.pid)
+    return popen
 
 
 def run(

@@ -1,0 +1,41 @@
+"""How programs are started and ended."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import processes
+from harness.errors import RepetitionError
+
+
+def children() -> str:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="wants Linux's /proc")
+def test_ctrl_c_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, harness = children(), os.getpid()
+    monkeypatch.setattr(
+        processes, "_prepare", lambda *_: lambda: os.kill(harness, signal.SIGINT)
+    )  # in the child, before exec: the harness waits for that
+    with pytest.raises(KeyboardInterrupt), processes.running("sleep", ["sleep", "60"]):
+        pytest.fail("the signal was lost")
+    assert children() == before
+
+
+def test_a_program_can_be_ended_as_ever() -> None:
+    with processes.running("sleep", ["sleep", "60"]) as process:
+        os.kill(process.pid, signal.SIGINT)
+        assert process.reap(5)
+        assert process.describe_end() == "sleep was ended by SIGINT"
+
+
+def test_one_that_cannot_be_started_leaves_the_signals_alone() -> None:
+    with (
+        pytest.raises(RepetitionError, match="cannot be started: No such file"),
+        processes.running("none", ["/nonexistent"]),
+    ):
+        pass
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & set(processes.STOPPING)
