@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "05b-nonblocking/conn.h"
 #include "11-sendfile/send_path.h"
 #include "die.h"
 
@@ -36,8 +37,7 @@ void backend_opened(int fd)
     int flags = no_atime ? fcntl(fd, F_GETFL) : -1;
 
     if (flags >= 0)
-        fcntl(fd, F_SETFL,
-              flags | O_NOATIME); /* EPERM: the file is another user's; then it is noted */
+        fcntl(fd, F_SETFL, flags | O_NOATIME); /* EPERM: another user's file; then it is noted */
 }
 
 /* Nothing of the reply is out yet: the client can still be told. */
@@ -47,6 +47,8 @@ static void become_an_error(struct sending *s)
     s->held = NULL;
     close(s->reply.fd);
     reply_error(&s->reply, NULL, 500);
+    if (s->conn->options->verbose)
+        reply_log(&s->reply, &(struct request){0}); /* what was asked for is in the line before */
 }
 
 enum sent send_reply(int fd, struct sending *s, long *budget)

@@ -54,7 +54,6 @@ static void collect(void)
         for (long i = 0; i < n; i++) {
             struct piece *p = (struct piece *)(uintptr_t)events[i].data;
             p->have = events[i].res < 0 ? -1 : (ssize_t)events[i].res;
-            p->error = events[i].res < 0 ? (int)-events[i].res : 0;
             room++;
             job_collected(&p->job);
         }

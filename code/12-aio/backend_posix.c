@@ -3,8 +3,6 @@
  * library, at most as many as aio_init() is told, and all reads of one descriptor go to the same
  * thread; the call back is a new thread every time.
  */
-#include <errno.h>
-
 #include "12-aio/backend.h"
 #include "12-aio/piece.h"
 
@@ -20,7 +18,6 @@ static void is_read(union sigval value)
 {
     struct piece *p = value.sival_ptr;
 
-    p->error = aio_error(&p->control);
     p->have = aio_return(&p->control);
     job_is_over(&p->job);
 }

@@ -80,10 +80,11 @@ enum fetched piece_fetch(struct sending *s, void (*begin)(struct piece *p))
         return FETCHED;
     if (p->job.state == OVER) {
         p->job.state = IDLE;
-        if (p->have < 0 || r->offset < p->from + (off_t)p->want)
+        if (p->have < 0 || r->offset == p->wanted)
             return FETCH_FAILED; /* an error, or the file is shorter than promised */
     }
     p->fd = r->fd;
+    p->wanted = r->offset;
     p->from = r->offset - r->offset % PIECE_ALIGN;
     off_t left = (r->end - p->from + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
     p->want = left < PIECE_SIZE ? (size_t)left : PIECE_SIZE;
@@ -108,5 +109,4 @@ void piece_read(struct job *job)
     do
         p->have = pread(p->fd, p->buffer, p->want, p->from);
     while (p->have < 0 && errno == EINTR);
-    p->error = p->have < 0 ? errno : 0;
 }

@@ -18,17 +18,17 @@
 struct piece {
     struct job job; /* first: a job is taken for its piece */
     int fd;
-    off_t from;   /* a multiple of PIECE_ALIGN */
+    off_t wanted; /* what it was read for: it may bring less than it should, but not nothing */
+    off_t from;   /* the multiple of PIECE_ALIGN before that */
     size_t want;  /* bytes; a multiple of PIECE_ALIGN, too */
-    ssize_t have; /* what the reading returned: bytes, or -1 and error */
-    int error;
+    ssize_t have; /* what the reading returned: bytes, or -1 */
     char *buffer;
     struct aiocb control; /* for backend_posix.c alone */
 };
 
 /*
  * What a backend's fetch() is: FETCHED if the next bytes are in memory; else begin(piece) gets
- * the reading under way, which sets have and error, and says that the job is over.
+ * the reading under way, which sets have, and says that the job is over.
  */
 enum fetched piece_fetch(struct sending *s, void (*begin)(struct piece *p));
 ssize_t piece_send(int fd, struct sending *s, size_t most);

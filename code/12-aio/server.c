@@ -3,9 +3,9 @@
  * file has to be looked up or read first says WANT_DISK; threads, the kernel or another process
  * do it, and the loop hears of it by an eventfd. -d chooses who reads, -m who looks up.
  *
- * Run:  build/bin/12-aio -p 8080 /usr/share/doc       (-d sendfile -m 0: waits, as 11-sendfile
- * does) Poke: strace -f -e trace=openat2,pread64,eventfd2,write build/bin/12-aio -p 8080
- * /usr/share/doc
+ * Run:  build/bin/12-aio -p 8080 /usr/share/doc
+ *       (-d sendfile -m 0: waits, as 11-sendfile does)
+ * Poke: strace -f -e trace=openat2,pread64,write build/bin/12-aio -p 8080 /usr/share/doc
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +25,8 @@
 #define EVENTS  256
 
 static bool guests; /* connections may wait to be accepted */
+static bool disk;   /* somebody has something to hand over */
 static int epoll_fd;
-
-static bool disk; /* somebody has something to hand over */
 
 /* region: watch */
 /*

@@ -22,7 +22,7 @@
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS  64
+#define WORKERS  256 /* more than clients who may wait for the disk, or all others wait with them */
 #define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
 
 static enum { NOBODY, ONE, MANY, NO_MORE } invited;
@@ -176,7 +176,7 @@ static void event_loop(int listen_fd)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct own_option own = {'r', "N", "workers of the kernel for what blocks, default 64", NULL};
+    struct own_option own = {'r', "N", "workers of the kernel for what blocks, default 256", NULL};
 
     options_parse_own(&o, argc, argv, "a web server with one queue for everything, io_uring", &own,
                       1);

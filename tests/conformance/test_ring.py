@@ -87,7 +87,7 @@ def test_system_calls_a_request(start: Start, tmp_path: Path) -> None:
 
 
 @contract("mechanism")
-@pytest.mark.parametrize(("options", "most"), [((), 64), (("-r", "2"), 2)])
+@pytest.mark.parametrize(("options", "most"), [((), 256), (("-r", "2"), 2)])
 def test_workers_of_the_kernel(
     start: Start, tmp_path: Path, options: tuple[str, ...], most: int
 ) -> None:

@@ -106,15 +106,17 @@ OPERATIONS = {
 
 
 @functools.cache
-def ring_watcher() -> Path:
-    """ring_watch.c, compiled: once a session, and removed with it."""
+def _preloaded(name: str) -> Path:
+    """A library of ours to get between a server and its calls: compiled once a session, and removed
+    with it.
+    """
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("no compiler to build ring_watch.c with")
-    folder = Path(tempfile.mkdtemp(prefix="ring-watch-"))
+        pytest.skip(f"no compiler to build {name} with")
+    folder = Path(tempfile.mkdtemp(prefix="preloaded-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    source = Path(__file__).with_name("ring_watch.c")
-    library = folder / "ring_watch.so"
+    source = Path(__file__).with_name(name)
+    library = folder / f"{source.stem}.so"
     command = [compiler, "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC"]
     command += ["-o", str(library), str(source)]
     subprocess.run([*command, "-ldl"], check=True, timeout=60)
@@ -122,12 +124,21 @@ def ring_watcher() -> Path:
     return library
 
 
+def _preload(target: Target, name: str, **more: str) -> dict[str, str]:
+    if target.variant not in ("glibc", "asan"):
+        pytest.skip(f"{name} gets into programs that are linked dynamically")
+    sanitizer = f"{ENV['ASAN_OPTIONS']}:verify_asan_link_order=0"
+    return {"LD_PRELOAD": str(_preloaded(name)), "ASAN_OPTIONS": sanitizer, **more}
+
+
 def ring_env(target: Target, **more: str) -> dict[str, str]:
     """The environment in which a server is watched, if it can be."""
-    if target.variant not in ("glibc", "asan"):
-        pytest.skip("ring_watch.c watches programs that are linked dynamically")
-    sanitizer = f"{ENV['ASAN_OPTIONS']}:verify_asan_link_order=0"
-    return {"LD_PRELOAD": str(ring_watcher()), "ASAN_OPTIONS": sanitizer, **more}
+    return _preload(target, "ring_watch.c", **more)
+
+
+def short_reads(target: Target) -> dict[str, str]:
+    """The environment in which pread() returns 10 000 bytes at most."""
+    return _preload(target, "short_reads.c")
 
 
 class RingTrace(Trace):
