@@ -36,6 +36,8 @@
 #define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
 #define DRAIN_MS   1000
 
+long conn_turn_bytes = BUDGET_BYTES;
+
 /* The request that is being read, of whichever connection is being handled. */
 static struct {
     size_t have;
@@ -201,7 +203,7 @@ static enum want send_on(struct conn *c, long *budget)
 static enum want go_on(struct conn *c)
 {
     /* solution: go-on */
-    long budget = BUDGET_BYTES;
+    long budget = conn_turn_bytes;
 
     for (int requests = 0; requests < BUDGET_REQUESTS;) {
         struct request req;

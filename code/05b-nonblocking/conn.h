@@ -39,6 +39,10 @@ struct conn {
 };
 /* endregion: conn */
 
+/* How many bytes one may be sent before the others have their turn: 256 KiB, unless a server that
+ * sends faster than by copying says otherwise. */
+extern long conn_turn_bytes;
+
 /* Milliseconds, of a clock that is never set. */
 long long conn_now(void);
 

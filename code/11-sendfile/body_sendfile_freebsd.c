@@ -19,4 +19,4 @@ static ssize_t send_body(int fd, struct sending *s, size_t most)
     return (ssize_t)sent;
 }
 
-const struct body body_sendfile = {.name = "sendfile", .send = send_body};
+const struct body body_sendfile = {.name = "sendfile", .turn = SENDFILE_TURN, .send = send_body};

@@ -15,4 +15,4 @@ static ssize_t send_body(int fd, struct sending *s, size_t most)
 }
 /* endregion: sendfile */
 
-const struct body body_sendfile = {.name = "sendfile", .send = send_body};
+const struct body body_sendfile = {.name = "sendfile", .turn = SENDFILE_TURN, .send = send_body};

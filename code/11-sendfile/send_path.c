@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "05b-nonblocking/conn.h"
 #include "die.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -34,6 +35,8 @@ void send_path_choose(const char *name)
             chosen_join->send_head == NULL ? chosen_join->name : chosen_body->name);
     if (chosen_join->needs_memory && chosen_body->show == NULL)
         die(EXIT_USAGE, "-s %s: %s needs the body in memory: read or mmap", way, chosen_join->name);
+    if (chosen_body->turn > 0)
+        conn_turn_bytes = chosen_body->turn;
     if (chosen_body->prepare != NULL)
         chosen_body->prepare();
 }

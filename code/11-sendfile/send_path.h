@@ -14,6 +14,7 @@
 /* region: body */
 struct body {
     const char *name;
+    long turn; /* bytes; 0: as many as all servers give to one before it is another's turn */
     /*
      * Sends of the file from its offset on, at most `most` bytes. Returns how many, which the
      * caller adds to the offset; 0 if the file has become too short; -1 with errno.
@@ -42,6 +43,9 @@ struct join {
     void (*end)(int fd); /* a reply with a body; NULL: nothing to do */
 };
 /* endregion: join */
+
+/* A turn is there to be short, and sendfile() is quick. As many as nginx: sendfile_max_chunk. */
+#define SENDFILE_TURN (2L << 20)
 
 extern const struct body body_read, body_mmap, body_sendfile, body_splice;
 extern const struct join join_two, join_nodelay, join_writev, join_cork, join_more;

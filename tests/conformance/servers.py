@@ -41,6 +41,8 @@ class Model:
     #: does everything by an io_uring: no system call is made on a client or a file, its sockets are
     #: no descriptors of the process, and threads of the kernel come and go
     ring: bool = False
+    #: bytes that a client may be sent before the others have their turn
+    turn: int = 256 * 1024
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
 
@@ -75,7 +77,13 @@ MODELS = {
             edge_triggered_listener=True,
         ),
         Model("10-kqueue", capacity=500, waits=EPOLL, edge_triggered_listener=True),
-        Model("11-sendfile", capacity=500, waits=EPOLL, edge_triggered_listener=True),
+        Model(
+            "11-sendfile",
+            capacity=500,
+            waits=EPOLL,
+            edge_triggered_listener=True,
+            turn=2 << 20,
+        ),
         Model(
             "12-aio",
             capacity=500,
