@@ -294,6 +294,18 @@ class Server:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    def begins_anew(self) -> None:
+        """For one whose processes start threads of their own after it listens: what they own once
+        that is over is what it was started with.
+        """
+
+        def calm() -> bool:
+            before, self.base = self.base, self.holdings()
+            return self.base == before
+
+        time.sleep(self.patience.silence)
+        assert wait_until(calm, self.patience.limit)
+
     def settles(self) -> bool:
         """True once it owns no more than when it was started."""
 

@@ -100,6 +100,7 @@ def test_what_the_socket_does_not_take_at_once(start: Start, backend: str) -> No
 @pytest.mark.parametrize("who", LOOKERS)
 def test_whoever_looks_files_up(start: Start, who: str) -> None:
     server = start("-m", who)
+    server.begins_anew()  # the helper has threads, too
     expected = {
         "/hello.txt": 200,
         "/no-such.txt": 404,

@@ -67,8 +67,10 @@ class Trace:
     def lines(self) -> list[str]:
         return self.output.read_text(errors="replace").splitlines()
 
-    def calls(self) -> list[tuple[int, str, str]]:
-        """(pid, call, result) of all completed calls; a result is a number or an error's name."""
+    def completed(self) -> list[str]:
+        """A line for each call that has returned, in that order, and in one piece: where others ran
+        meanwhile strace writes two.
+        """
         found = []
         unfinished: dict[str, str] = {}
         for line in self.lines():
@@ -79,10 +81,13 @@ class Trace:
             resumed = re.match(r"\d+ +<\.\.\. \w+ resumed>(.*)", line)
             if resumed is not None and pid in unfinished:
                 line = unfinished.pop(pid) + resumed[1]
-            match = CALL.match(line)
-            if match is not None:
-                found.append((int(match[1]), match[2], match[5] if match[4] == "-1" else match[4]))
+            found.append(line)
         return found
+
+    def calls(self) -> list[tuple[int, str, str]]:
+        """(pid, call, result) of all completed calls; a result is a number or an error's name."""
+        matches = (CALL.match(line) for line in self.completed())
+        return [(int(m[1]), m[2], m[5] if m[4] == "-1" else m[4]) for m in matches if m]
 
     def has(self, true: Callable[[list[tuple[int, str, str]]], bool], limit: float) -> bool:
         """strace writes a moment later than the server acts."""
