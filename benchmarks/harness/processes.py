@@ -196,7 +196,6 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
     parent = os.getpid()
 
     def in_child() -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         if cpus and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, cpus)
         if prctl is not None:
@@ -207,6 +206,32 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
             file.write_text("0", encoding="ascii")  # this process
 
     return in_child
+
+
+class Held:
+    """Ctrl-C while a program is started would leave one that nobody ends: it is put off.
+
+    By a handler, for a blocked signal goes to another thread if there is one. What is ignored, or
+    has no handler, stays so, as the program shall find it.
+    """
+
+    def __init__(self) -> None:
+        self._noted: list[int] = []
+        self._handlers = {}
+        for number in STOPPING:
+            if callable(handler := signal.getsignal(number)):
+                self._handlers[number] = handler
+                signal.signal(number, self._note)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self._noted.append(number)
+
+    def release(self) -> None:
+        """What has come meanwhile comes now."""
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
+        while self._noted:
+            os.kill(os.getpid(), self._noted.pop())
 
 
 @contextlib.contextmanager
@@ -228,19 +253,16 @@ def running(
     with contextlib.ExitStack() as files:
         stderr = files.enter_context(tempfile.TemporaryFile())
         stdout = files.enter_context(tempfile.TemporaryFile())
-        process = None
-        # Ctrl-C between its start and the `yield` would leave a program that nobody ends.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        process, held = None, Held()
         try:
             popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare)
             process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            held.release()
             yield process
         finally:
             if process:
                 process.close()
-            else:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            held.release()
 
 
 def _start(

@@ -295,7 +295,7 @@ def whole_plan(tree: Tree) -> list[object]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree, number: signal.Signals) -> None:
-    tree.experiment(rounds=4)
+    tree.experiment(rounds=12)  # so many that it is not over before the signal comes
     tree.program(extra="time.sleep(0.06)")
     for least in (2, 5):
         process = tree.start("bench", "--profile", "quick")
