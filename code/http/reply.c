@@ -124,7 +124,7 @@ static void begin(struct reply *r, const struct request *req, int status)
 
 /* The end of the head. HTTP/1.1 stays open unless told otherwise, HTTP/1.0 closes unless told
  * otherwise. */
-static void finish(struct reply *r, const struct request *req)
+void reply_connection(struct reply *r, const struct request *req)
 {
     if (!r->keep_alive)
         put(r, "Connection: close\r\n");
@@ -141,7 +141,7 @@ static void finish_error(struct reply *r, const struct request *req)
     put(r, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: ");
     put_number(r, 5 + (long long)strlen(text)); /* "404 ", text, newline */
     put(r, "\r\n");
-    finish(r, req);
+    reply_connection(r, req);
     if (req != NULL && req->method == HTTP_HEAD)
         return;
     put_number(r, r->status);
@@ -379,7 +379,7 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         put_number(r, last - first + 1);
         put(r, "\r\nAccept-Ranges: bytes\r\n");
     }
-    finish(r, req);
+    reply_connection(r, req);
     if (status == 304 || req->method == HTTP_HEAD || first > last)
         return;
     r->fd = fd;
@@ -457,7 +457,7 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
 void reply_log(const struct reply *r, const struct request *req)
 {
     struct slice line = req->line.at != NULL ? req->line : (struct slice){"", 0};
-    long long length = r->fd >= 0 ? (long long)(r->end - r->offset) : 0;
+    long long length = (long long)(r->end - r->offset);
 
     /* The parser let no control character through, so the line is safe to print. */
     fprintf(stderr, "%s: \"%.*s\" %d %lld\n", program_name, (int)line.len, line.at, r->status,

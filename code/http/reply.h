@@ -48,6 +48,12 @@ void reply_found(struct reply *r, const struct request *req, int fd, const struc
 void reply_errno(struct reply *r, const struct request *req, int error);
 void reply_error(struct reply *r, const struct request *req, int status);
 
+/*
+ * The last lines of a head, which are about the connection and not about the file: for those who
+ * keep what is before them (15-slashdot). They go by r->keep_alive and, in HTTP/1.0, by the request.
+ */
+void reply_connection(struct reply *r, const struct request *req);
+
 /* The line of -v on stderr: "GET /index.html HTTP/1.1" 200 1234 */
 void reply_log(const struct reply *r, const struct request *req);
 
