@@ -50,27 +50,66 @@ static void print_listening(int fd, const struct options *o)
         die_errno("write to stdout");
 }
 
+static void switch_on(int fd, int option, const char *name)
+{
+    int on = 1;
+
+    if (setsockopt(fd, SOL_SOCKET, option, &on, sizeof on) < 0)
+        die_errno("setsockopt %s", name);
+}
+
+static int bound_socket(const union address *a, socklen_t len, const struct options *o, bool shared)
+{
+    int fd = socket(a->any.sa_family, SOCK_STREAM, 0);
+
+    if (fd < 0)
+        die_errno("socket");
+    /* Else a restarted server cannot have its port until the old connections are forgotten. */
+    switch_on(fd, SO_REUSEADDR, "SO_REUSEADDR");
+    if (shared)
+        switch_on(fd, SO_REUSEPORT, "SO_REUSEPORT");
+    if (bind(fd, &a->any, len) < 0)
+        die_errno("bind %s:%d", o->addr, o->port);
+    return fd;
+}
+
+static void ignore_sigpipe(void)
+{
+    /* A client that has gone away is an error of its connection (EPIPE), not our end. */
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        die_errno("signal SIGPIPE");
+}
+
 int tcp_listen(const struct options *o)
 {
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
-    int on = 1;
 
-    /* A client that has gone away is an error of its connection (EPIPE), not our end. */
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        die_errno("signal SIGPIPE");
-    int fd = socket(a.any.sa_family, SOCK_STREAM, 0);
-    if (fd < 0)
-        die_errno("socket");
-    /* Else a restarted server cannot have its port until the old connections are forgotten. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
-        die_errno("setsockopt SO_REUSEADDR");
-    if (bind(fd, &a.any, len) < 0)
-        die_errno("bind %s:%d", o->addr, o->port);
+    ignore_sigpipe();
+    int fd = bound_socket(&a, len, o, false);
     if (listen(fd, o->backlog) < 0)
         die_errno("listen %s:%d", o->addr, o->port);
     print_listening(fd, o);
     return fd;
+}
+
+void tcp_listen_each(const struct options *o, int *fds, int count)
+{
+    union address a;
+    socklen_t len = parse_address(&a, o->addr, o->port);
+
+    ignore_sigpipe();
+    /* The first asks for the address without sharing it, and so learns whether it is free. */
+    fds[0] = bound_socket(&a, len, o, false);
+    switch_on(fds[0], SO_REUSEPORT, "SO_REUSEPORT");
+    if (getsockname(fds[0], &a.any, &len) < 0) /* the port that was chosen, if any was */
+        die_errno("getsockname");
+    for (int i = 1; i < count; i++)
+        fds[i] = bound_socket(&a, len, o, true);
+    for (int i = 0; i < count; i++)
+        if (listen(fds[i], o->backlog) < 0)
+            die_errno("listen %s:%d", o->addr, o->port);
+    print_listening(fds[0], o);
 }
 
 /* region: accept-errors */

@@ -17,6 +17,13 @@
 int tcp_listen(const struct options *o);
 
 /*
+ * The same for `count` sockets at one address (SO_REUSEPORT), among which the kernel spreads the
+ * guests: into fds. One line for all. Another server at this address is an error, as it is without
+ * SO_REUSEPORT.
+ */
+void tcp_listen_each(const struct options *o, int *fds, int count);
+
+/*
  * What the errno of a failed accept(2) says of the next call: it will fail as well, because the
  * listening socket is broken; or the system is out of descriptors or memory, and because the
  * connection stays in the queue, accept would fail again at once, at full speed. Any other error is
