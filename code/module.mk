@@ -17,7 +17,7 @@ END_WITH_PARENT_FreeBSD := freebsd
 BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 
 THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
-CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c find_reply.c send_reply.c)
+CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c now.c find_reply.c send_reply.c)
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
@@ -75,6 +75,7 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 14-owfat_LIBS     := -lowfat
 14-owfat_NEEDS    := iob.h
 14-owfat_VARIANTS := glibc asan
+
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread

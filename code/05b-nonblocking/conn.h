@@ -4,7 +4,8 @@
  * server's affair: the servers from here on differ in that and in little else.
  *
  * What the answers promise makes level and edge triggering interchangeable:
- * WANT_READ   recv() has just given EAGAIN: nothing that has come is left in the socket
+ * WANT_READ   recv() has just given EAGAIN: nothing that has come is left in the socket (but see
+ *             conn_short_count_is_all)
  * WANT_WRITE  send() has just given EAGAIN; that it took less than it was given is no proof yet
  * WANT_AGAIN  there is more to do, but others shall have their turn: call again without waiting for
  *             the socket, which may have nothing new to tell
@@ -30,6 +31,7 @@ enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_DISK, WANT_CLOSE };
 struct conn {
     int fd;
     bool draining;       /* the last reply is out; what still comes is thrown away */
+    bool no_more;        /* somebody has heard that the client will send no more */
     unsigned short have; /* bytes in `in` */
     char *in;            /* what has come of a request that is not complete; else NULL */
     struct sending *out; /* the reply on its way; else NULL */
@@ -43,11 +45,19 @@ struct conn {
  * sends faster than by copying says otherwise. */
 extern long conn_turn_bytes;
 
-/* Milliseconds, of a clock that is never set. */
+/* For a loop that hears of every byte, and of a client's end by itself (edge-triggered, with
+ * EPOLLRDHUP), and says so in no_more: recv() that brought less than there was room for is not asked
+ * again before the next event. */
+extern bool conn_short_count_is_all;
+
+/* Milliseconds, of a clock that is never set (now.c). */
 long long conn_now(void);
 
 /* Makes fd, just accepted, a connection that does not block. Returns 0, or -1 with errno. */
 int conn_init(struct conn *c, int fd, const struct options *o);
+
+/* The same for an fd that does not block already (accept4): cannot fail. */
+void conn_adopt(struct conn *c, int fd, const struct options *o);
 
 enum want conn_handle(struct conn *c);
 

@@ -20,6 +20,7 @@ struct sending {
     bool found;    /* the file has been looked up: `reply` is a reply */
     struct conn *conn;
     void *held;  /* what the sending holds beside the open file: NULL at first, and here */
+    size_t room; /* bytes of `rest` */
     char rest[]; /* room for what has come after the request: more is not read meanwhile */
 };
 

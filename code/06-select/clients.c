@@ -12,12 +12,16 @@
 /*
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
- * head, to move a client to its end: O(1). Those that are being drained have another time-out, and
- * a queue of their own. Those for whom the disk is at work have none.
+ * head, to move a client to its end: O(1). Those who have asked for nothing yet, or not to the end,
+ * are apart from those being answered: a step begins when one becomes the other, so both queues keep
+ * their order. Those that are being drained have another time-out, and a queue of their own. Those
+ * for whom the disk is at work have none.
  */
-static struct client served = {.older = &served, .newer = &served};
+static struct client asking = {.older = &asking, .newer = &asking};
+static struct client answered = {.older = &answered, .newer = &answered};
 static struct client drained = {.older = &drained, .newer = &drained};
 static struct client undated = {.older = &undated, .newer = &undated};
+static struct client *const dated[] = {&asking, &answered, &drained};
 /* endregion: queues */
 
 static struct client again = {.previous = &again, .next = &again};
@@ -33,11 +37,18 @@ static void leave_queue(struct client *c)
     c->newer->older = c->older;
 }
 
+static struct client *queue_of(const struct conn *c)
+{
+    if (c->draining)
+        return &drained;
+    if (c->deadline == CONN_NEVER)
+        return &undated;
+    return c->out != NULL ? &answered : &asking;
+}
+
 static void join_queue(struct client *c)
 {
-    struct client *queue = c->conn.draining                 ? &drained
-                           : c->conn.deadline == CONN_NEVER ? &undated
-                                                            : &served;
+    struct client *queue = queue_of(&c->conn);
 
     c->newer = queue;
     c->older = queue->older;
@@ -61,20 +72,32 @@ static void move_to(struct client *c, enum list list)
     c->previous->next = head->previous = c;
 }
 
-struct client *clients_add(int fd, const struct options *o)
+static struct client *add(int fd, const struct options *o, bool blocks)
 {
     struct client *c = calloc(1, sizeof *c);
 
-    if (c == NULL || conn_init(&c->conn, fd, o) < 0) {
+    if (c == NULL || (blocks && conn_init(&c->conn, fd, o) < 0)) {
         serve_refusal(fd);
         close(fd);
         free(c);
         return NULL;
     }
+    if (!blocks)
+        conn_adopt(&c->conn, fd, o);
     c->want = WANT_READ;
     join_queue(c);
     count++;
     return c;
+}
+
+struct client *clients_add(int fd, const struct options *o)
+{
+    return add(fd, o, true);
+}
+
+struct client *clients_adopt(int fd, const struct options *o)
+{
+    return add(fd, o, false);
 }
 
 void clients_refuse(struct client *c)
@@ -87,13 +110,14 @@ void clients_refuse(struct client *c)
 bool clients_handle(struct client *c)
 {
     enum want before = c->want;
+    const struct client *queue = queue_of(&c->conn);
     long long deadline = c->conn.deadline;
 
     if (c->list != NOWHERE)
         return false;
     /* region: one-turn */
     enum want want = conn_handle(&c->conn);
-    if (c->conn.deadline != deadline) {
+    if (c->conn.deadline != deadline || queue_of(&c->conn) != queue) {
         leave_queue(c);
         join_queue(c);
     }
@@ -137,8 +161,8 @@ void clients_overdue(void)
 {
     long long now = conn_now();
 
-    end_overdue_of(&served, now);
-    end_overdue_of(&drained, now);
+    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
+        end_overdue_of(dated[i], now);
 }
 /* endregion: overdue */
 
@@ -170,13 +194,26 @@ int clients_patience(bool guests)
         return 0;
     if (guests)
         until = shut_until;
-    if (served.newer != &served && (until < 0 || served.newer->conn.deadline < until))
-        until = served.newer->conn.deadline;
-    if (drained.newer != &drained && (until < 0 || drained.newer->conn.deadline < until))
-        until = drained.newer->conn.deadline;
+    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++) {
+        const struct client *oldest = dated[i]->newer;
+        if (oldest != dated[i] && (until < 0 || oldest->conn.deadline < until))
+            until = oldest->conn.deadline;
+    }
     return until < 0 ? -1 : until > now ? (int)(until - now) : 0;
 }
 /* endregion: patience */
+
+bool clients_make_room(void)
+{
+    struct client *c = asking.newer;
+
+    while (c != &asking && c->list == ENDED) /* room that has been made already */
+        c = c->newer;
+    if (c == &asking)
+        return false;
+    clients_end(c);
+    return true;
+}
 
 bool clients_may_come(void)
 {
@@ -192,6 +229,7 @@ static void stop_queue(struct client *queue)
 {
     for (struct client *c = queue->newer; c != queue; c = c->newer) {
         shutdown(c->conn.fd, SHUT_RD);
+        c->conn.no_more = true;
         if (c->list == NOWHERE)
             move_to(c, AGAIN);
     }
@@ -202,8 +240,8 @@ void clients_stop(void)
     static bool stopped;
 
     if (!stopped) {
-        stop_queue(&served);
-        stop_queue(&drained);
+        for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
+            stop_queue(dated[i]);
         stop_queue(&undated);
     }
     stopped = true;

@@ -42,6 +42,9 @@ struct client {
  * there. */
 struct client *clients_add(int fd, const struct options *o);
 
+/* The same for an fd that does not block already: conn_adopt(). */
+struct client *clients_adopt(int fd, const struct options *o);
+
 /* For one that cannot be registered: tells it, closes the connection, frees it, all at once. */
 void clients_refuse(struct client *c);
 
@@ -63,6 +66,10 @@ struct client *clients_next_ended(void);
 void clients_free(struct client *c);
 
 int clients_count(void);
+
+/* Ends, at the end of the batch, whoever has been the longest without asking for anything that
+ * could be answered. False if all are being answered. */
+bool clients_make_room(void);
 
 /* Milliseconds to wait at most, -1: until something happens. With `guests`, connections wait to be
  * accepted. */
