@@ -21,7 +21,7 @@ CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c now.c fin
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
-SERVERS += 13-uring 14-owfat
+SERVERS += 13-uring 14-owfat 15-slashdot
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -76,6 +76,11 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 14-owfat_NEEDS    := iob.h
 14-owfat_VARIANTS := glibc asan
 
+# Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
+15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c workers.c file_cache.c find_reply.c send_reply.c open_cached.c now.c) \
+                        $(filter-out %/send_reply.c %/find_reply.c %/now.c,$(CLIENTS_SRC)) code/12-aio/job.c code/03-prefork/end_with_parent_linux.c
+15-slashdot_VARIANTS := glibc static asan tsan
+15-slashdot_LIBS     := -pthread
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread

@@ -135,3 +135,9 @@ PROGRAMS += disk-read
 disk-read_SRC      := benchmarks/micro/disk-read.c $(MICRO_COMMON)
 disk-read_LIBS     := -pthread
 disk-read_VARIANTS := glibc asan
+
+# The limit that servers are measured against; epoll, accept4() and sendfile() are Linux's.
+PROGRAMS += null-server
+null-server_SRC       = benchmarks/micro/null-server.c $(COMMON_SRC)
+null-server_SRC_any   = $(OPEN_BELOW_any)
+null-server_VARIANTS := glibc static asan

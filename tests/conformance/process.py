@@ -207,7 +207,11 @@ class Server:
 
         def there() -> bool:
             found = self.holdings()
-            return found.children >= wanted.children and found.threads >= wanted.threads
+            enough = found.children >= wanted.children and found.threads >= wanted.threads
+            # what a worker opens it opens before it starts its threads
+            return enough and all(
+                proc.threads(pid) > model.threads_of_worker for pid in self.serving()
+            )
 
         wait_until(there, self.patience.limit)
 
@@ -269,13 +273,25 @@ class Server:
     def processes(self) -> list[int]:
         return [self.pid, *self.children()]
 
+    def serving(self) -> list[int]:
+        """Those who talk to clients: the workers, where the first process does not."""
+        return self.children() if self.target.model.master else [self.pid]
+
+    def descriptors(self, pid: int) -> dict[int, str]:
+        """Without the files that it keeps open on purpose."""
+        found = proc.descriptors(pid)
+        if not self.target.model.keeps_files or self.launch.docroot is None:
+            return found
+        below = f"{self.launch.docroot.resolve()}/"
+        return {fd: what for fd, what in found.items() if not what.startswith(below)}
+
     def holdings(self) -> Holdings:
         if self.target.model.threaded:
             # dietlibc's threads are processes with memory and descriptors in common
             threads = sum(proc.threads(pid) for pid in proc.session(self.pid))
             return Holdings(len(proc.descriptors(self.pid)), 0, threads)
         children = self.children()
-        descriptors = sum(len(proc.descriptors(pid)) for pid in (self.pid, *children))
+        descriptors = sum(len(self.descriptors(pid)) for pid in (self.pid, *children))
         if self.target.model.ring:
             descriptors += proc.direct_descriptors(self.pid)
             return Holdings(descriptors, len(children), proc.threads_of_kernel(self.pid)[0])

@@ -45,6 +45,16 @@ class Model:
     turn: int = 256 * 1024
     #: descriptors that it may keep open after a connection (caches); all others are leaks
     kept_descriptors: int = 0
+    #: the first process serves nobody: it keeps the workers alive, which have so many threads
+    #: beside their main one
+    master: bool = False
+    threads_of_worker: int = 0
+    #: keeps files open, and believes them for this long (seconds)
+    keeps_files: float = 0.0
+    #: ends the one who has been idle the longest for a guest who finds no room
+    makes_room: bool = False
+    #: accepts a silent guest only after a while (seconds; TCP_DEFER_ACCEPT)
+    defers: float = 0.0
 
 
 #: a function of the C library may be one of several calls
@@ -96,6 +106,21 @@ MODELS = {
         ),
         Model("13-uring", capacity=500, waits=URING, ring=True),
         Model("14-owfat", capacity=500, waits=EPOLL),
+        Model(
+            "15-slashdot",
+            capacity=500,
+            options=("-w", "1"),
+            workers=1,
+            master=True,
+            threads_of_worker=16,
+            waits=EPOLL,
+            edge_triggered_listener=True,
+            turn=2 << 20,
+            keeps_files=1.0,
+            makes_room=True,
+            defers=1.0,
+            one_reader=("-r", "1"),
+        ),
     )
 }
 

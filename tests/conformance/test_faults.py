@@ -32,7 +32,8 @@ def limited(server: Server, what: str, soft: int) -> Iterator[None]:
     """A soft limit ("nofile") of the running server, put back afterwards. As its user: root without
     all of its
     capabilities may not change the limits of others."""
-    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(server.pid)]
+    pid = server.serving()[0]
+    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(pid)]
     show = [*prlimit, f"--{what}", "--noheadings", "--raw", "--output", "SOFT"]
     old = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run([*prlimit, f"--{what}={soft}:"], check=True)
@@ -46,11 +47,12 @@ def busy_share(server: Server, seconds: float) -> float:
     """The processor time that the server takes, in multiples of what a loop that never sleeps is
     given at the same time: about 1 if it is one itself, whatever else runs on the machine.
     """
+    pid = server.serving()[0]
     with subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) as loop:
         try:
-            before = proc.cpu_seconds(server.pid), proc.cpu_seconds(loop.pid)
+            before = proc.cpu_seconds(pid), proc.cpu_seconds(loop.pid)
             time.sleep(seconds)
-            after = proc.cpu_seconds(server.pid), proc.cpu_seconds(loop.pid)
+            after = proc.cpu_seconds(pid), proc.cpu_seconds(loop.pid)
         finally:
             loop.kill()
     return (after[0] - before[0]) / max(0.01, after[1] - before[1])
@@ -64,7 +66,7 @@ def test_no_descriptor_for_the_connection(server: Server) -> None:
     """accept() fails with EMFILE and the connection stays in the queue: at once again would be a
     busy loop.
     """
-    used = max(proc.descriptors(server.pid)) + 1
+    used = max(proc.descriptors(server.serving()[0])) + 1
     with limited(server, "nofile", used):
         c = server.connect()
         c.send(ASK)
@@ -82,7 +84,7 @@ def test_no_descriptor_for_the_connection(server: Server) -> None:
 @contract("emfile", "leaks", "survives")
 @pytest.mark.parametrize("spare", [1, 2])
 def test_no_descriptor_for_the_file(server: Server, spare: int) -> None:
-    used = max(proc.descriptors(server.pid)) + 1
+    used = max(proc.descriptors(server.serving()[0])) + 1
     with limited(server, "nofile", used + spare), server.connect() as c:
         c.send(ASK)
         reply = c.read_reply()

@@ -102,6 +102,6 @@ def test_what_is_started_in_all(start: Start, tmp_path: Path, requests: int) -> 
 
     assert trace.has(all_traced, server.patience.limit)
     each = model.forks_per_connection + model.threads_per_connection
-    expected = model.workers + requests * each
+    expected = model.workers * (1 + model.threads_of_worker) + requests * each
     more = count(trace.calls(), forks) - expected
     assert 0 <= more <= server.target.spare_starts(expected)

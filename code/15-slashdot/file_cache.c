@@ -1,0 +1,204 @@
+#include "15-slashdot/file_cache.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUCKETS 4096 /* a power of two */
+
+int file_cache_most = 1024;
+
+static struct file *buckets[BUCKETS];
+static struct file by_use = {.newer = &by_use, .older = &by_use};
+static int count;
+
+/* FNV-1a. That somebody may make paths of one bucket costs him the requests, and us file_cache_most
+ * steps at worst. */
+static struct file **bucket_of(const char *path)
+{
+    uint32_t hash = 2166136261u;
+
+    for (; *path != '\0'; path++)
+        hash = (hash ^ (unsigned char)*path) * 16777619u;
+    return &buckets[(hash ^ hash >> 16) % BUCKETS];
+}
+
+static struct file **place_of(const char *path)
+{
+    struct file **place = bucket_of(path);
+
+    while (*place != NULL && strcmp((*place)->path, path) != 0)
+        place = &(*place)->next;
+    return place;
+}
+
+static void leave_order(struct file *f)
+{
+    f->newer->older = f->older;
+    f->older->newer = f->newer;
+}
+
+/* The newest is by_use.older, the oldest by_use.newer: a ring. */
+static void be_newest(struct file *f)
+{
+    f->newer = &by_use;
+    f->older = by_use.older;
+    f->older->newer = by_use.older = f;
+}
+
+void file_release(struct file *f)
+{
+    if (--f->users > 0)
+        return;
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->body);
+    free(f);
+}
+
+static void take_out(struct file **place)
+{
+    struct file *f = *place;
+
+    *place = f->next;
+    leave_order(f);
+    count--;
+    file_release(f);
+}
+
+struct file *file_find(const char *path, long long now, bool *fresh)
+{
+    struct file *f = *place_of(path);
+
+    *fresh = f != NULL && now - f->checked < FRESH_MS;
+    if (f == NULL)
+        return NULL;
+    if (by_use.older != f) {
+        leave_order(f);
+        be_newest(f);
+    }
+    f->users++;
+    return f;
+}
+
+void file_forget(const char *path)
+{
+    struct file **place = place_of(path);
+
+    if (*place != NULL)
+        take_out(place);
+}
+
+/* region: same */
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
+}
+
+/* A clock that was set back makes files of the future: those are young until it has caught up. */
+static bool is_young(const struct stat *st)
+{
+    return st->st_ctim.tv_sec > time(NULL) - YOUNG_S;
+}
+/* endregion: same */
+
+bool file_confirm(struct file *f, const struct stat *st, long long now)
+{
+    if (!is_same(&f->st, st))
+        return false;
+    f->checked = now;
+    return true;
+}
+
+static struct file *new_file(const char *path, int fd, const struct stat *st, char *body)
+{
+    size_t size = strlen(path) + 1;
+    struct file *f = malloc(sizeof *f + size);
+
+    if (body != NULL || (f == NULL && fd >= 0)) {
+        close(fd);
+        fd = -1;
+    }
+    if (f == NULL) {
+        free(body);
+        return NULL;
+    }
+    f->users = 1;
+    f->fd = fd;
+    f->st = *st;
+    f->checked = f->resident_at = 0;
+    f->head_second = 0;
+    f->body = body;
+    memcpy(f->path, path, size);
+    return f;
+}
+
+struct file *file_enter(const char *path, int fd, const struct stat *st, char *body, long long now)
+{
+    struct file **place = place_of(path), *f = *place;
+
+    if (f != NULL && file_confirm(f, st, now)) {
+        close(fd);
+        free(body);
+        f->users++;
+        return f;
+    }
+    if (f != NULL)
+        take_out(place);
+    f = new_file(path, fd, st, body);
+    if (f == NULL || is_young(st) || !S_ISREG(st->st_mode))
+        return f;
+    if (count >= file_cache_most)
+        take_out(place_of(by_use.newer->path));
+    place = bucket_of(path);
+    f->next = *place;
+    *place = f;
+    be_newest(f);
+    count++;
+    f->users++;
+    f->checked = now;
+    return f;
+}
+
+/* region: head */
+/* The head of a 200 in HTTP/1.1, without the empty line: good for as long as its Date is. */
+static bool make_head(struct file *f, struct reply *r, const struct request *req, time_t second)
+{
+    struct request plain = {.method = HTTP_GET, .minor = 1, .keep_alive = true};
+
+    plain.target = req->target;
+    reply_found(r, &plain, f->fd, &f->st, f->path);
+    if (r->status != 200 || r->head_len - 2 > sizeof f->head)
+        return false;
+    f->head_len = (unsigned short)(r->head_len - 2);
+    memcpy(f->head, r->head, f->head_len);
+    f->head_second = second;
+    return true;
+}
+
+void file_reply(struct file *f, struct reply *r, const struct request *req)
+{
+    time_t second = time(NULL);
+
+    if (req->method > HTTP_HEAD || req->if_modified_since.at != NULL || req->range.at != NULL ||
+        (f->head_second != second && !make_head(f, r, req, second))) {
+        reply_found(r, req, f->fd, &f->st, f->path);
+        return;
+    }
+    r->status = 200;
+    r->keep_alive = req->keep_alive;
+    memcpy(r->head, f->head, f->head_len);
+    r->head_len = f->head_len;
+    reply_connection(r, req);
+    r->fd = f->fd;
+    r->offset = 0;
+    r->end = req->method == HTTP_GET ? f->st.st_size : 0;
+}
+/* endregion: head */

@@ -1,0 +1,180 @@
+/*
+ * From a request to its reply: out of the table of open files if that has it; else the file is
+ * opened, by the loop itself where the kernel has all the names in its memory, by a thread where
+ * they have to come from the disk.
+ */
+#include "05b-nonblocking/find_reply.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "05b-nonblocking/conn.h"
+#include "15-slashdot/disk.h"
+#include "15-slashdot/file_cache.h"
+#include "15-slashdot/open_cached.h"
+#include "15-slashdot/transfer.h"
+#include "open_below.h"
+
+/* A name that has been looked up, or is being: by a thread, or by the loop, which does not wait. */
+struct look_up {
+    struct job job; /* first */
+    int docroot_fd;
+    int fd;    /* of the open file; -1: see error */
+    int error; /* errno */
+    struct stat st;
+    char *body; /* all of it, if it is small; else NULL */
+    char path[REPLY_PATH_MAX];
+};
+
+static bool is_small(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_size <= FILE_BODY_MOST;
+}
+
+/* region: read-body */
+/*
+ * All of a small file. `flags` is RWF_NOWAIT or 0. A file that has become shorter or longer is not
+ * kept: it is sent from its descriptor, as any other. Returns false if that would have to wait.
+ */
+static bool read_body(struct look_up *l, int flags)
+{
+    char *body = malloc(FILE_BODY_MOST + 1);
+    struct iovec all = {body, FILE_BODY_MOST + 1};
+    ssize_t n = -1;
+
+    if (body != NULL)
+        do
+            n = preadv2(l->fd, &all, 1, 0, flags);
+        while (n < 0 && errno == EINTR);
+    bool waits = body != NULL && flags != 0 && n != l->st.st_size &&
+                 (n >= 0 || errno == EAGAIN || errno == EOPNOTSUPP);
+    if (n == l->st.st_size)
+        l->body = realloc(body, (size_t)n + 1);
+    if (l->body == NULL)
+        free(body);
+    return !waits;
+}
+/* endregion: read-body */
+
+static void fail(struct look_up *l)
+{
+    l->error = errno;
+    if (l->fd >= 0)
+        close(l->fd);
+    l->fd = -1;
+}
+
+/* In a thread, where there is time. */
+static void look(struct job *job)
+{
+    struct look_up *l = (struct look_up *)job;
+
+    l->fd = open_below(l->docroot_fd, l->path);
+    if (l->fd < 0 || fstat(l->fd, &l->st) < 0)
+        fail(l);
+    else if (is_small(&l->st))
+        read_body(l, 0);
+}
+
+/* Returns whether somebody else looks now. */
+static bool let_look(struct look_up *l, struct sending *s)
+{
+    struct look_up *copy = malloc(sizeof *copy);
+
+    if (copy == NULL)
+        return false;
+    *copy = (struct look_up){.docroot_fd = l->docroot_fd, .fd = -1};
+    memcpy(copy->path, l->path, sizeof l->path);
+    copy->job.conn = s->conn;
+    copy->job.run = look;
+    s->held = copy;
+    pool_run(disk_threads, &copy->job);
+    return true;
+}
+
+/* With `f`, the caller's use of it goes to the reply. */
+static void reply_with(struct sending *s, const struct request *req, struct file *f)
+{
+    if (f != NULL && transfer_begin(s, f)) {
+        file_reply(f, &s->reply, req);
+        return;
+    }
+    if (f != NULL)
+        file_release(f);
+    reply_error(&s->reply, req, 503); /* no memory: will pass */
+}
+
+static void reply_found_or_not(struct sending *s, const struct request *req, struct look_up *l)
+{
+    if (l->fd >= 0) {
+        reply_with(s, req, file_enter(l->path, l->fd, &l->st, l->body, conn_now()));
+    } else {
+        file_forget(l->path);
+        reply_errno(&s->reply, req, l->error);
+    }
+}
+
+/* region: look-now */
+/* Looks without waiting for the disk. Returns false if that cannot be. */
+static bool look_now(struct look_up *l, struct file *known, long long now)
+{
+    l->fd = open_cached(l->docroot_fd, l->path);
+    if (l->fd < 0 && errno == EAGAIN)
+        return false;
+    if (l->fd < 0 || fstat(l->fd, &l->st) < 0) { /* the inode is in memory: it is open */
+        fail(l);
+        return true;
+    }
+    if ((known != NULL && file_confirm(known, &l->st, now)) || !is_small(&l->st))
+        return true;
+    if (read_body(l, RWF_NOWAIT))
+        return true;
+    close(l->fd);
+    l->fd = -1;
+    return false;
+}
+/* endregion: look-now */
+
+/* region: find-reply */
+bool find_reply(struct sending *s, const struct request *req, int docroot_fd)
+{
+    static struct look_up here;
+    struct look_up *waited = s->held;
+    long long now = conn_now();
+    bool fresh;
+
+    if (waited != NULL) {
+        if (waited->job.state == UNDER_WAY)
+            return false;
+        s->held = NULL;
+        reply_found_or_not(s, req, waited);
+        free(waited);
+        return true;
+    }
+    int status = reply_path(req, here.path);
+    if (status != 0) {
+        reply_error(&s->reply, req, status);
+        return true;
+    }
+    struct file *f = file_find(here.path, now, &fresh);
+    if (fresh) {
+        reply_with(s, req, f);
+        return true;
+    }
+    here.docroot_fd = docroot_fd;
+    here.body = NULL;
+    bool known = look_now(&here, f, now);
+    if (f != NULL)
+        file_release(f);
+    if (!known && let_look(&here, s))
+        return false;
+    if (!known)
+        reply_error(&s->reply, req, 503);
+    else
+        reply_found_or_not(s, req, &here);
+    return true;
+}
+/* endregion: find-reply */

@@ -1,0 +1,191 @@
+/*
+ * Sends a reply: head and body by one call where the body is in memory, else the head with the
+ * remark that more follows, and the file by sendfile(). What the kernel would have to fetch from
+ * the disk is fetched by a thread first.
+ */
+#include "05b-nonblocking/send_reply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "05b-nonblocking/conn.h"
+#include "15-slashdot/disk.h"
+#include "15-slashdot/file_cache.h"
+#include "15-slashdot/transfer.h"
+
+#define STRIDE    (64 * 1024)  /* between the pages that are looked at */
+#define READ_MOST (512 * 1024) /* by a thread at a time */
+#define CHUNK     (128 * 1024)
+#define COPIED    4096
+
+struct pool *disk_threads;
+
+static struct transfer *spare; /* one is needed for every reply */
+
+bool transfer_begin(struct sending *s, struct file *f)
+{
+    struct transfer *t = spare != NULL ? spare : malloc(sizeof *t);
+
+    if (t == NULL)
+        return false;
+    spare = NULL;
+    *t = (struct transfer){.file = f, .job.conn = s->conn};
+    s->held = t;
+    return true;
+}
+
+void send_end(struct sending *s)
+{
+    struct transfer *t = s->held;
+
+    if (t == NULL)
+        return;
+    file_release(t->file);
+    if (spare == NULL)
+        spare = t;
+    else
+        free(t);
+}
+
+/* region: resident */
+/*
+ * Are the pages in memory? Reading a byte with RWF_NOWAIT (preadv2(2), Linux 4.14) tells, without
+ * waiting and without mapping anything. Not every page is asked about: files come to memory, and
+ * leave it, in longer runs. Where the guess is wrong the loop waits for the disk, as 11-sendfile
+ * always does. tmpfs cannot answer, but has no disk; FUSE cannot either, and has one.
+ */
+static bool page_is_resident(int fd, off_t at)
+{
+    struct statfs fs;
+    char byte;
+    struct iovec one = {&byte, 1};
+
+    if (preadv2(fd, &one, 1, at, RWF_NOWAIT) >= 0) /* 0: shorter now; sendfile() will say so */
+        return true;
+    return errno == EOPNOTSUPP && fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+static bool is_resident(int fd, off_t from, off_t to)
+{
+    for (off_t at = from; at < to; at += STRIDE)
+        if (!page_is_resident(fd, at))
+            return false;
+    return page_is_resident(fd, to - 1);
+}
+/* endregion: resident */
+
+/* region: fetch */
+/* In a thread: what is read comes to the page cache, and is sent from there. */
+static void fetch(struct job *job)
+{
+    struct transfer *t = (struct transfer *)job;
+    static _Thread_local char junk[CHUNK];
+
+    (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from)); /* advice only */
+    for (off_t at = t->from; at < t->to;) {
+        size_t left = (size_t)(t->to - at);
+        ssize_t n = pread(t->file->fd, junk, left < sizeof junk ? left : sizeof junk, at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            t->error = errno;
+        if (n <= 0)
+            return;
+        at += n;
+    }
+}
+
+/* How much of the file may be sent now without waiting for the disk; 0 if a thread has to read
+ * first, which has begun. */
+static size_t ready(struct transfer *t, const struct reply *r, long budget)
+{
+    struct file *f = t->file;
+    off_t left = r->end - r->offset, most = left < budget ? left : budget;
+    long long now = conn_now();
+
+    if (t->job.state == OVER && r->offset >= t->from && r->offset < t->to)
+        return (size_t)(t->to - r->offset < most ? t->to - r->offset : most);
+    if (f->resident_at != 0 && now - f->resident_at < FRESH_MS)
+        return (size_t)most;
+    if (is_resident(f->fd, r->offset, r->offset + most)) {
+        if (most == f->st.st_size)
+            f->resident_at = now;
+        return (size_t)most;
+    }
+    t->from = r->offset;
+    t->to = r->offset + (left < READ_MOST ? left : READ_MOST);
+    t->job.run = fetch;
+    pool_run(disk_threads, &t->job);
+    return 0;
+}
+/* endregion: fetch */
+
+/* region: send */
+/*
+ * What is in memory goes by one call. If the connection ends after it, the kernel is told that more
+ * follows (MSG_MORE), and what follows is the FIN, in the same segment.
+ */
+static ssize_t send_memory(int fd, const struct sending *s, const char *body)
+{
+    static char joined[COPIED];
+    const struct reply *r = &s->reply;
+    struct iovec parts[] = {
+        {(char *)r->head + s->head_sent, r->head_len - s->head_sent},
+        {(char *)body + (body != NULL ? r->offset : 0), (size_t)(r->end - r->offset)},
+    };
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    int flags = r->keep_alive ? 0 : MSG_MORE;
+
+    if (parts[0].iov_len + parts[1].iov_len > sizeof joined)
+        return sendmsg(fd, &message, flags);
+    memcpy(joined, parts[0].iov_base, parts[0].iov_len);
+    if (body != NULL)
+        memcpy(joined + parts[0].iov_len, parts[1].iov_base, parts[1].iov_len);
+    return send(fd, joined, parts[0].iov_len + parts[1].iov_len, flags);
+}
+
+enum sent send_reply(int fd, struct sending *s, long *budget)
+{
+    struct reply *r = &s->reply;
+    struct transfer *t = s->held;
+
+    if (t != NULL && t->job.state == UNDER_WAY)
+        return SENT_DISK;
+    while (s->head_sent < r->head_len || r->offset < r->end) {
+        size_t head = r->head_len - s->head_sent, most;
+        ssize_t n;
+        if (*budget <= 0)
+            return SENT_BUDGET;
+        if (r->offset == r->end || r->fd < 0)
+            n = send_memory(fd, s, t != NULL ? t->file->body : NULL);
+        else if (head > 0)
+            n = send(fd, r->head + s->head_sent, head, MSG_MORE);
+        else if (t->error != 0)
+            return SENT_FAILED;
+        else if ((most = ready(t, r, *budget)) > 0)
+            n = sendfile(fd, r->fd, &(off_t){r->offset}, most);
+        else
+            return SENT_DISK;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
+        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
+            return SENT_FAILED;
+        size_t of_head = (size_t)n < head ? (size_t)n : head;
+        s->head_sent += of_head;
+        r->offset += n - (ssize_t)of_head;
+        *budget -= n;
+    }
+    return SENT_ALL;
+}
+/* endregion: send */

@@ -1,0 +1,278 @@
+/*
+ * 15-slashdot: what proved itself, in one server. A process for every core, epoll by edge, the
+ * files open and their replies ready, sendfile() for what is large, threads for what is on the
+ * disk, and a limit for everything that a client could have too much of.
+ *
+ * Run:  build/bin/15-slashdot -p 8080 /usr/share/doc         (-w 1: one core)
+ * Poke: strace -f -e trace=network,epoll_wait build/bin/15-slashdot -w 1 /usr/share/doc
+ *       kill -HUP: all workers anew, and nobody is turned away
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "06-select/clients.h"
+#include "11-sendfile/send_path.h"
+#include "12-aio/job.h"
+#include "15-slashdot/disk.h"
+#include "15-slashdot/file_cache.h"
+#include "15-slashdot/workers.h"
+#include "die.h"
+#include "net.h"
+#include "options.h"
+#include "refusal.h"
+#include "stop.h"
+
+#define ACCEPTS       16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define EVENTS        256
+#define DISK_THREADS  "16"
+#define CACHE_AT_MOST 1024 /* files */
+#define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
+
+static bool guests; /* connections may wait to be accepted */
+static bool disk;   /* a thread has something to hand over */
+static bool news;   /* of signals */
+static bool retiring;
+static int epoll_fd, reserve_fd = -1;
+static int most_clients;
+
+/* region: enter */
+/*
+ * Once for a connection, and by edge: the kernel is never told anything else about it. After the
+ * first turn, not before: whoever is answered and gone in that turn costs no call, and what came
+ * since then is reported all the same (epoll_ctl(2) looks at the socket).
+ */
+static bool enter(struct client *c)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
+}
+
+static void begin_client(int fd, const struct options *o)
+{
+    struct client *c = clients_adopt(fd, o);
+
+    if (c == NULL)
+        return;
+    clients_handle(c); /* its request is here, as a rule: TCP_DEFER_ACCEPT */
+    if (c->list != ENDED && !enter(c) && c->want != WANT_DISK) /* else its time-out will end it */
+        clients_end(c);
+}
+/* endregion: enter */
+
+/* region: handle */
+/*
+ * recv() that brought less than it could is not asked again (conn_short_count_is_all): what comes
+ * later is a new event. That the client is through is told once, perhaps together with its last
+ * bytes, perhaps while it waits for the disk or for another turn. So the connection remembers it.
+ */
+static void handle(struct client *c, unsigned events)
+{
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->conn.no_more = true;
+    clients_handle(c);
+}
+/* endregion: handle */
+
+/* region: full */
+/* Tells a guest that there is no room. */
+static void refuse(int fd)
+{
+    serve_refusal(fd);
+    close(fd);
+}
+
+/*
+ * Out of descriptors: the guest would stay in the queue, and would not know why. The one that was
+ * kept for this is given up for as long as it takes to tell him.
+ */
+static void refuse_with_reserve(int listen_fd)
+{
+    if (reserve_fd < 0)
+        return;
+    close(reserve_fd);
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        refuse(fd);
+    reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* A guest is worth more than one who has said nothing for the longest time. If all that are here
+ * are being answered, it is the guest who has to come again. */
+static void admit(int fd, const struct options *o)
+{
+    if (clients_count() >= most_clients && !clients_make_room())
+        refuse(fd);
+    else
+        begin_client(fd, o);
+}
+/* endregion: full */
+
+/* Returns whether guests may be left. */
+static bool accept_some(int listen_fd, const struct options *o)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            admit(fd, o);
+        } else if (errno == EAGAIN) {
+            return false;
+        } else if (accept_lacks_room(errno)) {
+            if (!clients_make_room()) {
+                refuse_with_reserve(listen_fd);
+                clients_lack_room();
+            }
+            return true;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+    return true;
+}
+
+static void hear(int signal_fd, int listen_fd)
+{
+    workers_news(signal_fd, &retiring);
+    news = false;
+    if (stopping) { /* the master has the listening socket as well: it stays open, and in the epoll */
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
+        guests = false;
+    }
+}
+
+static void event_loop(int listen_fd, int signal_fd, const struct options *o)
+{
+    struct epoll_event events[EVENTS];
+    struct conn *conn;
+    struct client *c;
+
+    while (!stopping || clients_count() > 0) {
+        if (stopping && !retiring)
+            clients_stop();
+        int turns = clients_again(); /* whoever is served below has had a turn */
+        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
+        if (nready < 0 && errno != EINTR)
+            die_errno("epoll_wait");
+        for (int i = 0; i < nready; i++) {
+            void *ptr = events[i].data.ptr;
+            if (ptr == &guests || ptr == &disk || ptr == &news)
+                *(bool *)ptr = true;
+            else
+                handle(ptr, events[i].events);
+        }
+        if (news)
+            hear(signal_fd, listen_fd);
+        while (disk && (conn = jobs_next_over()) != NULL)
+            clients_handle((struct client *)conn); /* its first member */
+        disk = false;
+        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            clients_handle(c);
+        if (guests && clients_may_come())
+            guests = accept_some(listen_fd, o);
+        clients_overdue();
+        while ((c = clients_next_ended()) != NULL)
+            clients_free(c);
+    }
+}
+
+static void watch_for(int fd, bool *flag, unsigned how)
+{
+    struct epoll_event event = {.events = EPOLLIN | how, .data.ptr = flag};
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+        die_errno("epoll_ctl");
+}
+
+/* region: limits */
+/*
+ * As many descriptors as we may have: of each eight five for clients, two for files, one for the
+ * rest. Where there are many, files and the rest need less. -c may allow fewer clients.
+ */
+static rlim_t least(rlim_t a, rlim_t b)
+{
+    return a < b ? a : b;
+}
+
+static void set_limits(int clients, int workers)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        die_errno("getrlimit");
+    files.rlim_cur = files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) < 0)
+        die_errno("setrlimit");
+    rlim_t most = least(files.rlim_cur, 1 << 30);
+    file_cache_most = (int)least(most / 4, CACHE_AT_MOST);
+    most_clients = (int)(most - least(most / 4, CACHE_AT_MOST) - least(most / 8, OTHER_AT_MOST));
+    int each = clients / workers + (clients % workers > 0);
+    most_clients = each < most_clients ? each : most_clients;
+    if (file_cache_most < 1)
+        die(EXIT_FAILURE, "a limit of %llu descriptors is too low", (unsigned long long)most);
+}
+/* endregion: limits */
+
+/* region: worker */
+static void work(int listen_fd, int threads, const struct options *o)
+{
+    stop_on_signals();
+    jobs_init();
+    conn_short_count_is_all = true;
+    conn_turn_bytes = SENDFILE_TURN;
+    reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (reserve_fd < 0)
+        die_errno("open /dev/null");
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd < 0)
+        die_errno("epoll_create1");
+    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
+        die_errno("fcntl");
+    int signal_fd = workers_news_fd();
+    watch_for(signal_fd, &news, 0);
+    watch_for(jobs_fd(), &disk, 0);
+    watch_for(listen_fd, &guests, EPOLLET | EPOLLEXCLUSIVE);
+    disk_threads = pool_start(threads);
+    event_loop(listen_fd, signal_fd, o);
+}
+/* endregion: worker */
+
+static int cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct own_option own[] = {
+        {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
+        {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
+        {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
+    };
+    int fds[WORKERS_MOST_SOCKETS];
+
+    options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 3);
+    o.workers = o.workers > 0 ? o.workers : cores();
+    int clients = own[0].value != NULL ? options_number('c', own[0].value, 1, INT_MAX) : INT_MAX;
+    int threads = options_number('r', own[2].value != NULL ? own[2].value : DISK_THREADS, 1, 1000);
+    int sockets = WORKERS_MOST_SOCKETS;
+    if (own[1].value != NULL)
+        sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);
+    sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
+    if (o.workers < sockets) /* those of before had more; a socket without a worker would be deaf */
+        o.workers = sockets;
+    set_limits(clients, o.workers);
+    int number = workers_start(&o, argv, fds, sockets);
+    if (number >= 0)
+        work(fds[number % sockets], threads, &o);
+    return EXIT_SUCCESS;
+}
