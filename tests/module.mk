@@ -29,7 +29,7 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
-.PHONY: test check soak fuzz tests-of-all tests-of-variants test-book
+.PHONY: test check soak soak-mixed fuzz tests-of-all tests-of-variants test-book
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests
@@ -74,6 +74,9 @@ endif
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
 	$(Q)$(PYTHON) tests/soak/churn.py --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
+
+soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
+	$(Q)$(PYTHON) tests/soak/mixed.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30
