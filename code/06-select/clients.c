@@ -117,7 +117,8 @@ bool clients_handle(struct client *c)
         return false;
     /* region: one-turn */
     enum want want = conn_handle(&c->conn);
-    if (c->conn.deadline != deadline || queue_of(&c->conn) != queue) {
+    bool moved = queue_of(&c->conn) != queue;
+    if (moved || c->conn.deadline != deadline) {
         leave_queue(c);
         join_queue(c);
     }
