@@ -126,10 +126,11 @@ exit 101
 EOF
 }
 
-# A peer's services, timers and sockets begin with the name of its package.
+# A peer's services, timers and sockets begin with the name of its package; but for one.
 leave_no_service() {
     trap - EXIT HUP INT TERM
     for package in $apt_packages; do
+        if [ "$package" = openssh-server ]; then package=ssh; fi
         if [ -e "$root/etc/init.d/$package" ]; then
             $become update-rc.d "$package" disable >>"$log" 2>&1
         fi

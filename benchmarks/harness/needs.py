@@ -32,11 +32,18 @@ PACKAGES = {
     "apache2": "apache2",
     "ab": "apache2-utils",
     "fusermount3": "fuse3",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+    "ip": "iproute2",
     "mkfs.xfs": "xfsprogs",
     "mkfs.btrfs": "btrfs-progs",
 }
 # Servers are asked for separately, because Debian starts some of them when it installs them.
-PEERS = {"nginx", "lighttpd", "apache2", "h2o", "perlbal", "tcpserver", "tcpsvd", "xinetd", "inetd"}
+PEERS = {
+    "nginx", "lighttpd", "apache2", "h2o", "perlbal", "tcpserver", "tcpsvd", "xinetd", "inetd",
+    "sshd",
+}  # fmt: skip
 EXTRA_FOLDERS = ("/usr/sbin", "/sbin", "/usr/local/sbin")  # a user's PATH often lacks them
 
 

@@ -141,7 +141,9 @@ def test_zig_that_cannot_be_fetched(machine: Machine, missing: tuple[str], reaso
 
 # ---- peers
 
-PEERS = ("nginx", "lighttpd", "apache2", "h2o", "perlbal", "ucspi-tcp", "ipsvd")
+PEERS = (
+    "nginx", "lighttpd", "apache2", "h2o", "perlbal", "ucspi-tcp", "ipsvd", "openssh-server",
+)  # fmt: skip
 
 
 def boot_link(machine: Machine, target: str, unit: str) -> Path:
@@ -159,6 +161,7 @@ def test_no_peer_is_started_and_none_at_boot(machine: Machine) -> None:
     links = [
         boot_link(machine, "multi-user.target", "nginx.service"),
         boot_link(machine, "timers.target", "lighttpd-maint.timer"),  # Debian 13 has one
+        boot_link(machine, "multi-user.target", "ssh.service"),  # not named as its package
     ]
     other = boot_link(machine, "multi-user.target", "nginx2.service")
     assert machine.run("peers", DEPS="yes").status == 0
