@@ -6,7 +6,8 @@
 #
 # One non-recursive Makefile: each folder names its programs and rules in a module.mk, included below. A program is
 # two lines there (PROGRAMS += x, x_SRC := files) and is then built in every variant: build/bin/x, build/diet/x, ...
-# Useful settings: V=1 (show the commands), DEPS=ask|yes|skip, PROFILE=smoke|quick|full, RESULTS=reference, CH=02-fork.
+# Useful settings: V=1 (show the commands), DEPS=ask|yes|skip, PROFILE=smoke|quick|full, CLIENT=user@host (make bench),
+# RESULTS=reference, CH=02-fork.
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:

@@ -7,7 +7,7 @@ HARNESS := HARNESS_CFLAGS='$(CFLAGS)' $(PYTHON) -m harness
 
 .PHONY: bench headline compare claims tables export verdict
 
-bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all); goes on where it was stopped
+bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), CLIENT=user@host (the load from there, by ssh)
 	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(ONLY))
 
 # What `make` measures. Status 1 means that something failed and is recorded: book and deck are still

@@ -209,7 +209,7 @@ def version(program: str) -> str:
 
 
 # A set that was stopped may go on only where these are still the same.
-SAME = ("kernel", "cpu", "cores", "pin", "network", "libc")
+SAME = ("kernel", "cpu", "cores", "pin", "network", "libc", "client")
 
 
 def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -228,6 +228,7 @@ def footer(run: dict[str, Any]) -> str:
             f"{cores} core" if cores == 1 else f"{cores} cores",
             short_kernel(environment.get("kernel", "unknown kernel")),
             run["profile"],
+            *(["load from another host"] if "client" in environment else []),
         ]
     )
 

@@ -5,6 +5,10 @@ class InputError(Exception):
     """What the user wrote or keeps is wrong: a file, an option. The text says where and what."""
 
 
+class Unreachable(InputError):
+    """The other host that the load comes from is gone: nothing else can be measured with it."""
+
+
 class RepetitionError(Exception):
     """One repetition failed. It becomes a "failure" record; the others go on."""
 

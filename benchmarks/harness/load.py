@@ -23,6 +23,7 @@ from harness import (
     peers,
     processes,
     programs,
+    remote,
     segments,
     stage,
     staging,
@@ -53,7 +54,6 @@ from harness.micro import mark_noise, usage_scalars
 from harness.model import NO_LOAD, Experiment, Helper, Params, Phase, Stage, Variant
 from harness.processes import Process, Usage, running
 
-ADDRESS = "127.0.0.1"
 LITTLE_TOLERANCE = 0.1
 
 
@@ -82,14 +82,17 @@ class Scene:
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
     with scratch() as folder:
-        values: Params = {**params, **folders(variant), "scratch": folder, "address": ADDRESS}
+        client = remote.current()
+        address = client.address if client else remote.LOOPBACK
+        values: Params = {**params, **folders(variant), "scratch": folder, "address": address}
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
         before, own = cpu_time(cpus), _own_cpu_s()
         usage, wall_s = _measure(scene)
         elapsed, ours = cpu_time(cpus).since(before), _own_cpu_s() - own
     _summarize(scene, usage)
-    ours += usage.cpu_s + scene.load_cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
+    ours += usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
+    ours += 0.0 if client else scene.load_cpu_s
     mark_noise(scene.repetition, elapsed, ours, wall_s * max(1, len(cpus)))
     scene.repetition.mark(*context.placement.marks)
     if not namespace.entered():
@@ -197,7 +200,7 @@ def _server(scene: Scene) -> Iterator[Process]:
             yield process
         return
     program = programs.build_folder(variant.build) / variant.server
-    command = [str(program), "-a", ADDRESS, "-p", "0"]
+    command = [str(program), "-a", str(values["address"]), "-p", "0"]
     command += [*expand_all(variant.args, values), str(values["docroot"])]
     words = [*expand_all(variant.prefix, values), *command]
     cpus = scene.context.placement.measured
@@ -241,7 +244,7 @@ def _listening_port(process: Process) -> int:
 
 def _publish(scene: Scene) -> None:
     """{port}, {url} and {urls}, now that the ports are known."""
-    urls = [f"http://{ADDRESS}:{port}" for port in scene.ports]
+    urls = [f"http://{scene.values['address']}:{port}" for port in scene.ports]
     scene.values["port"] = scene.ports[0]
     scene.values["url"] = urls[0]
     path = scene.scratch / "urls"
@@ -249,6 +252,8 @@ def _publish(scene: Scene) -> None:
     text = "".join(f"{url}/{name}\n" for name in names for url in urls)
     path.write_text(text, encoding="utf-8")
     scene.values["urls"] = str(path)
+    if client := remote.current():
+        client.put("urls", text.encode())
 
 
 # ---- the load -----------------------------------------------------------------------------------
@@ -280,33 +285,42 @@ def _helpers_of(scene: Scene, phase: Phase) -> list[Helper]:
 
 
 def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> None:
-    name = scene.variant.load
-    program = programs.tool_path(name)
-    words = [program, *expand_all(args, scene.values)]
-    context = scene.context
     if keep and scene.disk:
         scene.disk.begin()
     before, times, stalled = events(), machine_times(), pressure()
     staged, sent = scene.staged.counters() if scene.staged else None, segments.counters()
-    process, output = processes.run(
-        name, words, context.placement.load, context.timeout, context.tick
-    )
-    counted = rates(before, events(), process.wall_s) | shares(times, machine_times())
-    counted |= pressure_shares(stalled, pressure(), process.wall_s)
-    assert process.usage is not None
-    outcome = tools.read(name, output, words, process.usage, process.wall_s)
+    words, ran = _ran(scene, args)
+    counted = rates(before, events(), ran.here_s) | shares(times, machine_times())
+    counted |= pressure_shares(stalled, pressure(), ran.here_s)
+    outcome = tools.read(scene.variant.load, ran.output, words, ran.usage, ran.wall_s)
     outcome.scalars.update(counted)
     if scene.staged and staged:
-        _note_disk(scene, outcome, scene.staged.counters().since(staged), process.wall_s)
-    outcome.scalars.update(segments.scalars(sent, segments.counters(), outcome.requests))
+        _note_disk(scene, outcome, scene.staged.counters().since(staged), ran.here_s)
+    if not remote.current():  # the other host's end of a connection counts its own
+        outcome.scalars.update(segments.scalars(sent, segments.counters(), outcome.requests))
     scene.requests += outcome.requests
-    scene.load_cpu_s += process.usage.cpu_s
-    scene.load_s += process.wall_s
+    scene.load_cpu_s += ran.usage.cpu_s
+    scene.load_s += ran.here_s
     if keep:
         _keep(scene.repetition, outcome, prefix)
     if keep and scene.disk:
         scene.repetition.scalars.update(scene.disk.scalars(prefix))
         scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
+
+
+def _ran(scene: Scene, args: tuple[str, ...]) -> tuple[list[str], remote.Ran]:
+    """The words of the load, and what has come of it."""
+    name, context = scene.variant.load, scene.context
+    if client := remote.current():
+        words = expand_all(args, remote.load_values(scene.values))
+        words = remote.load_words(client, name, words)
+        return words, client.run(name, words, context.timeout, context.tick)
+    words = [programs.tool_path(name), *expand_all(args, scene.values)]
+    process, output = processes.run(
+        name, words, context.placement.load, context.timeout, context.tick
+    )
+    assert process.usage is not None
+    return words, remote.Ran(output, process.usage, process.wall_s, process.wall_s)
 
 
 def _note_disk(

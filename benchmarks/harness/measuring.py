@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness import cpus, environment, limits, namespace, peers, plan
+from harness import cpus, environment, limits, namespace, peers, plan, remote
 from harness.context import Context, Repetition, Runner, runner
 from harness.errors import RepetitionError, Unsupported
 from harness.jobs import Job
@@ -44,14 +44,21 @@ class _Run:
 def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     """Does all that is left of a job. `later`: what comes after it will take, in seconds."""
     experiment = job.experiment
-    # In a user's namespace fusermount3 is not root.
-    if experiment.kind != "micro" and not (experiment.disk and os.geteuid() != 0):
+    client = remote.current()
+    # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
+    user_mounts = experiment.disk and os.geteuid() != 0
+    if experiment.kind != "micro" and not user_mounts and not client:
         namespace.enter()
     placement = cpus.place(experiment.pin, cpus.cores(cpus.allowed()))
     others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
-    tools = {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
-    others |= {tool: tool for tool in tools}
+    if client:
+        placement = remote.placement(placement, experiment)
+    else:
+        tools = {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
+        others |= {tool: tool for tool in tools}
     here = environment.collect(placement, others, experiment.kind)
+    if client:
+        here["client"] = client.environment()
     if job.old and (what := environment.differs(job.old.run["environment"], here)):
         progress.line(f"{experiment.id}: measured anew, because {what} is not what it was")
         job.old = None

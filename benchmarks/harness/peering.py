@@ -40,7 +40,8 @@ class Probe:
 
 def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
     """What the harness gives, for the files of a peer: no path of these is relative."""
-    port, helper_port = free_ports(2)
+    address = str(values.get("address", ADDRESS))
+    port, helper_port = free_ports(2, address)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
     return {
@@ -49,7 +50,7 @@ def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
         **values,
         "port": port,
         "helper_port": helper_port,
-        "address": ADDRESS,
+        "address": address,
         "scratch": str(scratch.absolute()),
         "bin": str(Path(str(values["bin"])).absolute()),
         "descriptors": known,
@@ -64,10 +65,10 @@ def _first_folder(peer: Peer, key: str) -> str:
     raise Unsupported(f"{peer.title}: no folder of its {key} found")
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count: int, address: str = ADDRESS) -> list[int]:
     """All are held until the last is known, so no two are the same."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server((ADDRESS, 0))) for _ in range(count)]
+        sockets = [stack.enter_context(socket.create_server((address, 0))) for _ in range(count)]
         return [int(sock.getsockname()[1]) for sock in sockets]
 
 
@@ -93,9 +94,9 @@ def serving(
     peers.write_files(peer, scratch, values)
     words = expand_all((*prefix, *as_root, *peer.command), values)
     words = [which(word) or word if word == peer.program else word for word in words]
-    port = int(values["port"])
+    address, port = str(values["address"]), int(values["port"])
     with running(peer.name, words, cpus, groups=groups) as process:
-        await_reply(process, port, probe)
+        await_reply(process, address, port, probe)
         yield process, port
 
 
@@ -112,14 +113,14 @@ def _probe_as_root(peer: Peer, as_root: tuple[str, ...]) -> None:
         raise Unsupported(f"{peer.title} does not serve as root: {said}")
 
 
-def await_reply(process: Process, port: int, probe: Probe) -> None:
+def await_reply(process: Process, address: str, port: int, probe: Probe) -> None:
     """Until it answers as it will under load: a peer prints no listening line."""
     deadline = time.monotonic() + START_PATIENCE
     while time.monotonic() < deadline:
         if process.reap(0.0):
             raise RepetitionError(process.describe_end())
         try:
-            problem = _ask(port, probe)
+            problem = _ask(address, port, probe)
         except (OSError, http.client.HTTPException):
             time.sleep(0.02)
         else:
@@ -129,9 +130,9 @@ def await_reply(process: Process, port: int, probe: Probe) -> None:
     raise RepetitionError(f"{process.name} did not answer within {START_PATIENCE:g} s")
 
 
-def _ask(port: int, probe: Probe) -> str:
+def _ask(address: str, port: int, probe: Probe) -> str:
     """What is wrong with the reply; OSError while there is none, as from a helper not ready."""
-    connection = http.client.HTTPConnection(ADDRESS, port, timeout=REPLY_PATIENCE)
+    connection = http.client.HTTPConnection(address, port, timeout=REPLY_PATIENCE)
     try:
         target = urllib.parse.quote(f"/{probe.path}")
         method = "GET" if probe.size is not None else "HEAD"

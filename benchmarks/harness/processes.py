@@ -242,11 +242,12 @@ def running(
     pipe: bool = False,
     folder: Path | None = None,
     groups: Iterable[Path] = (),
+    feed: bool = False,
 ) -> Iterator[Process]:
     """Runs a program inside a `with` block, and ends it where the block ends.
 
-    Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line.
-    `groups`: files by which it joins control groups.
+    Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line. With
+    `feed` stdin is a pipe too. `groups`: files by which it joins control groups.
     """
     words = list(command)
     prepare = _prepare(cpus, groups)
@@ -255,7 +256,7 @@ def running(
         stdout = files.enter_context(tempfile.TemporaryFile())
         process, held = None, Held()
         try:
-            popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare)
+            popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare, feed)
             process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
             held.release()
             yield process
@@ -272,12 +273,13 @@ def _start(
     stdout: IO[bytes] | None,
     folder: Path | None,
     prepare: Callable[[], None],
+    feed: bool,
 ) -> subprocess.Popen[bytes]:
     """stdout: None for a pipe."""
     try:
         popen = subprocess.Popen(
             words,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
             stdout=stdout or subprocess.PIPE,
             stderr=stderr,
             start_new_session=True,

@@ -5,8 +5,8 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import libraries, needs, peers, stage
-from harness.model import NO_LOAD, Experiment, Variant
+from harness import libraries, needs, peers, remote, stage
+from harness.model import LOAD_TOOLS, NO_LOAD, Experiment, Variant
 from harness.needs import Answer
 
 BUILD = Path("build")
@@ -69,6 +69,19 @@ def tool_path(tool: str) -> str:
     return str(build_folder("glibc") / tool) if tool == "hammer" else tool
 
 
+def hammer_to_copy() -> Path:
+    """Linked statically, where that could be built: the other host may have another C library."""
+    static = build_folder("static") / "hammer"
+    return static if static.is_file() else build_folder("glibc") / "hammer"
+
+
+def _load_words(tool: str) -> list[str]:
+    """The program on this host that the load takes; with CLIENT only hammer is one."""
+    if not remote.current():
+        return [tool_path(tool)]
+    return [str(hammer_to_copy())] if tool == "hammer" else []
+
+
 def words_of(experiment: Experiment, variant: Variant) -> list[str]:
     """The first words of all commands a variant needs: its programs."""
     values = {"bin": str(build_folder(variant.build)), "build": str(BUILD)}
@@ -82,7 +95,7 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
         peer = peers.load(variant.peer)
         words += [peer.program, *peer.helpers]
     if experiment.kind == "load" and variant.load != NO_LOAD:
-        words.append(tool_path(variant.load))
+        words += _load_words(variant.load)
     return [word.format_map(_Known(values)) for word in words]
 
 
@@ -95,9 +108,14 @@ class _Known(dict[str, str]):
 
 def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     """Why this variant cannot run here, or None."""
+    client = remote.current()
+    if client and (lacking := client.lacks(experiment, variant)):
+        return lacking
     own = ("fuse",) if experiment.disk else stage.needs(experiment.stage)
     of_peer = peers.load(variant.peer).needs if variant.peer else ()
     for need in (*experiment.needs, *variant.needs, *own, *of_peer):
+        if client and need in LOAD_TOOLS:
+            continue  # there, not here
         answer = needs.probe(need)
         if not answer.ok:
             return answer
@@ -110,16 +128,17 @@ def missing(experiment: Experiment, variant: Variant) -> Answer | None:
         answer = needs.probe(build_need) if build_need else Answer(True)
         if not answer.ok:
             return answer
-        lacking = libraries.missing(Path(word).name)
-        return lacking or Answer(False, f"{word} is not built", "make variants")
+        library = libraries.missing(Path(word).name)
+        return library or Answer(False, f"{word} is not built", "make variants")
     return None
 
 
 def fingerprints(experiment: Experiment, variants: Iterable[Variant]) -> dict[str, str]:
     """Program -> hash, for all programs of these variants, and for the settings of peers. No key
-    names a folder above build/.
+    names a folder above build/. The host that the load comes from is one of them.
     """
-    found = {}
+    client = remote.current()
+    found = {"client": client.fingerprint()} if client else {}
     for variant in variants:
         for word in words_of(experiment, variant):
             path = find(word)
