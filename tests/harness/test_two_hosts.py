@@ -1,0 +1,337 @@
+"""CLIENT=user@host in earnest: two network namespaces with a cable between them, an sshd in one,
+the harness and a server of ours in the other.
+
+Only root can have that. The namespaces and the cable end with the two processes that hold them,
+which the kernel ends with us.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up import BENCHMARKS, Tree
+
+from harness import needs
+
+# Of the block for documentation, RFC 5737: nobody's.
+HERE, FAR = "192.0.2.1", "192.0.2.2"
+PORT = "2222"
+SSHD = """\
+Port {port}
+ListenAddress {far}
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/authorized
+PidFile none
+StrictModes no
+UsePAM no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+SetEnv TMPDIR={folder}/tmp
+"""
+SSH = """\
+Host far
+    HostName {far}
+    Port {port}
+    User root
+    IdentityFile {folder}/{key}
+    IdentitiesOnly yes
+    UserKnownHostsFile {folder}/known
+    StrictHostKeyChecking yes
+"""
+EXPERIMENT = """\
+id = "sample"
+title = "A sample"
+question = "How fast?"
+kind = "load"
+[profile.smoke]
+rounds = 1
+set = {{ requests = {requests} }}
+[profile.quick]
+rounds = 1
+set = {{ requests = 1 }}
+[profile.full]
+rounds = 1
+set = {{ requests = 1 }}
+[docroot.files]
+"small.html" = 1000
+[hammer]
+args = ["-c", "4", "-n", "{{requests}}", "--json", "{{url}}/small.html"]
+[[variant]]
+name = "epoll"
+server = "09-epoll"
+[[variant]]
+name = "prefork"
+server = "03-prefork"
+[[metric]]
+name = "rate"
+scalar = "requests_per_s"
+unit = "requests/s"
+"""
+WITH_US = ("setpriv", "--pdeathsig", "KILL")
+
+
+@dataclass
+class Hosts:
+    tree: Tree
+    folder: Path
+    here: str  # the process that holds the namespace
+    far: str
+    sshd: subprocess.Popen[bytes] | None = None
+    path: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def inside(self, holder: str, *words: str) -> list[str]:
+        return ["nsenter", "--net", "-t", holder, *words]
+
+    def config(self, key: str = "user", port: str = PORT) -> None:
+        text = SSH.format(far=FAR, port=port, folder=self.folder, key=key)
+        (self.folder / "config").write_text(text, encoding="utf-8")
+
+    def start(self) -> subprocess.Popen[str]:
+        words = [sys.executable, "-m", "harness", "bench", "--profile", "smoke"]
+        process = subprocess.Popen(
+            self.inside(self.here, *words), cwd=self.tree.root, env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def bench(self) -> subprocess.CompletedProcess[str]:
+        process = self.start()
+        out, err = process.communicate(timeout=100)
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def records(self) -> list[dict[str, Any]]:
+        text = (self.tree.results / "client" / "sample.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def received(self) -> int:
+        """Packets that came over the cable, to the server's end."""
+        words = self.inside(self.here, "ip", "-s", "-j", "link", "show", "here")
+        done = subprocess.run(words, capture_output=True, check=True)
+        return int(json.loads(done.stdout)[0]["stats64"]["rx"]["packets"])
+
+    def left(self) -> list[str]:
+        """What of a measurement is there on either side: processes, and temporary folders."""
+        marks = (str(self.tree.root / "build").encode(), b"./hammer", b"remote.sh")
+        found = [str(path) for path in (self.folder / "tmp").iterdir()]
+        for entry in Path("/proc").iterdir():
+            try:
+                place = os.readlink(entry / "cwd")
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            ours = place.startswith((str(self.folder / "tmp"), str(self.tree.root)))
+            if ours and any(mark in command for mark in marks):
+                found.append(command.decode(errors="replace"))
+        return found
+
+    def sessions(self) -> list[int]:
+        """The processes of sshd that have a connection."""
+        assert self.sshd is not None
+        children = Path(f"/proc/{self.sshd.pid}/task/{self.sshd.pid}/children")
+        return [int(pid) for pid in children.read_text(encoding="ascii").split()]
+
+
+def await_(condition: Callable[[], object], patience: float = 30.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def hold() -> subprocess.Popen[bytes]:
+    """A network namespace, until this process ends."""
+    words = [
+        *WITH_US,
+        "unshare",
+        "--net",
+        "sh",
+        "-c",
+        "ip link set lo up && echo && exec sleep 600",
+    ]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        _, said = process.communicate()
+        pytest.skip(f"no network namespace: {said.decode().strip()}")
+    return process
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def cable(here: str, far: str) -> None:
+    """A pair of interfaces, one in each namespace."""
+    commands = [f"ip link add here netns {here} type veth peer name far netns {far}"]
+    for holder, name, address in ((here, "here", HERE), (far, "far", FAR)):
+        inside = f"nsenter --net -t {holder} ip"
+        commands += [
+            f"{inside} address add {address}/30 dev {name}",
+            f"{inside} link set {name} up",
+        ]
+    for command in commands:
+        done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"no cable between namespaces: {done.stderr.strip()}")
+
+
+def keys(folder: Path) -> None:
+    for name in ("host", "user", "stranger"):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    public = (folder / "host.pub").read_text(encoding="ascii")
+    (folder / "known").write_text(f"[{FAR}]:{PORT} {public}", encoding="ascii")
+    shutil.copy(folder / "user.pub", folder / "authorized")
+
+
+def serve(hosts: Hosts) -> subprocess.Popen[bytes]:
+    """sshd wants an empty /run/sshd, which it gets on a /run of its own."""
+    folder = hosts.folder
+    (folder / "sshd").write_text(SSHD.format(port=PORT, far=FAR, folder=folder), encoding="utf-8")
+    script = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$0" "$@"'
+    daemon = [needs.which("sshd") or "sshd", "-D", "-e", "-f", str(folder / "sshd")]
+    words = [*WITH_US, "unshare", "--mount", "sh", "-c", script, *daemon]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            hosts.inside(hosts.far, *words), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+        )
+
+
+def await_sshd(hosts: Hosts) -> None:
+    """A system whose sshd, or whose root, lets nobody in cannot have this test."""
+    assert hosts.sshd is not None
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline and hosts.sshd.poll() is None:
+        words = hosts.inside(hosts.here, "ssh", "far", "true")
+        done = subprocess.run(words, capture_output=True, env=hosts.environment, check=False)
+        if done.returncode == 0:
+            return
+        if b"refused" not in done.stderr:
+            break
+        time.sleep(0.05)
+    log = (hosts.folder / "log").read_text(encoding="utf-8", errors="replace").strip()
+    pytest.skip(f"sshd lets nobody in: {log.splitlines()[-1] if log else 'it does not say why'}")
+
+
+def programs(tree: Tree, build: Path) -> None:
+    """Of the tree under test: it has to be there."""
+    for name in ("bin/09-epoll", "bin/03-prefork", "bin/hammer"):
+        path = build.absolute() / name
+        assert path.is_file(), f"{path} is not there: make servers"
+        place = tree.root / "build" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+
+
+@pytest.fixture
+def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Hosts]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can lay a cable between network namespaces")
+    for name in ("ssh", "ssh-keygen", "sshd", "ip", "unshare", "nsenter", "setpriv"):
+        if not (answer := needs.program(name)).ok:
+            pytest.skip(f"{answer.reason} ({answer.remedy})")
+    programs(tree, Path(pytestconfig.getoption("--build")))
+    folder = tmp_path / "hosts"
+    (folder / "tmp").mkdir(parents=True)
+    (folder / "bin").mkdir()
+    wrapper = folder / "bin" / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nexec {needs.which("ssh")} -F {folder}/config "$@"\n')
+    wrapper.chmod(0o755)
+    here, far = hold(), hold()
+    found = Hosts(tree, folder, str(here.pid), str(far.pid))
+    found.environment = {
+        **os.environ, "CLIENT": "far", "PATH": f"{folder}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    try:
+        cable(found.here, found.far)
+        keys(folder)
+        found.config()
+        found.sshd = serve(found)
+        await_sshd(found)
+        yield found
+    finally:
+        processes: list[subprocess.Popen[Any] | None] = [*found.started, found.sshd, here, far]
+        for process in filter(None, processes):
+            end(process)
+
+
+@pytest.mark.long
+def test_the_load_comes_over_the_cable(hosts: Hosts) -> None:
+    hosts.tree.experiment(text=EXPERIMENT.format(requests=400))
+    before = hosts.received()
+    done = hosts.bench()
+    assert (done.returncode, done.stderr) == (0, "")
+    epoll, prefork = sorted(
+        (r for r in hosts.records() if r["type"] == "repetition"), key=lambda r: r["variant"]
+    )
+    for repetition in (epoll, prefork):
+        assert repetition["scalars"]["requests"] == 400
+        assert repetition["scalars"]["failed"] == 0
+        assert repetition["scalars"]["server_cpu_s"] > 0
+    # Each request is a connection of its own: at least a SYN, the request and an end.
+    assert hosts.received() - before > 3 * 2 * 400
+    text = json.dumps(hosts.records())
+    for name in (HERE, FAR, str(hosts.folder)):
+        assert name not in text
+    assert hosts.records()[0]["environment"]["client"]["cores"] >= 1
+    assert hosts.left() == []
+
+
+@pytest.mark.long
+def test_nothing_is_left_after_ctrl_c_and_after_a_lost_connection(hosts: Hosts) -> None:
+    hosts.tree.experiment(text=EXPERIMENT.format(requests=100_000_000))
+
+    def loaded() -> bool:
+        return any("--allow-host" in word for word in hosts.left())
+
+    process = hosts.start()
+    await_(loaded)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert hosts.left() == []
+
+    process = hosts.start()
+    await_(loaded)
+    for pid in hosts.sessions():
+        os.kill(pid, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the connection to CLIENT was lost" in said
+    assert said.count("\n") == 1
+    await_(lambda: hosts.left() == [])
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"key": "stranger"}, "Permission denied (publickey)"),
+        ({"port": "2223"}, "Connection refused"),
+    ],
+)
+def test_who_is_not_let_in_reads_one_line(hosts: Hosts, config: dict[str, str], why: str) -> None:
+    hosts.tree.experiment(text=EXPERIMENT.format(requests=1))
+    hosts.config(**config)
+    done = hosts.bench()
+    assert done.returncode == 2
+    assert done.stderr.startswith("CLIENT=far: ")
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
