@@ -6,14 +6,19 @@ way to ask for them (Chromium knows no target-counter), so they are read in a fi
 written into a second. If they cannot be read, or do not stay the same, they are left out, and a
 line says so.
 
+With SOURCE_DATE_EPOCH in the environment the PDF bears that date, and the same page gives the same
+bytes. Chromium itself does not look at it.
+
 Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -41,6 +46,8 @@ NUMBER = """(() => {
 
 OBJECT = re.compile(rb"\n(\d+) 0 obj\n(.*?)\nendobj", re.DOTALL)
 DESTINATION = re.compile(rb"/([^\s/\[]+) \[(\d+) 0 R /XYZ")
+NODE = re.compile(rb"\(node\d{8}\)")
+DATE = re.compile(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}\+00'00'\)")
 
 
 def objects_of(pdf: bytes) -> dict[int, bytes]:
@@ -92,10 +99,25 @@ def with_contents(browser: Browser, wanted: list[str]) -> bytes:
     return browser.pdf()
 
 
+def dated(pdf: bytes, seconds: str) -> bytes:
+    """With this date for its own, and without what differs from one run of Chromium to the next:
+    it numbers the places of a tagged PDF as it happened to number the nodes of the page. They get
+    other numbers in the same order, which their index needs. No byte moves, for a PDF finds its
+    objects by their offsets.
+    """
+    date = time.strftime("%Y%m%d%H%M%S", time.gmtime(int(seconds))).encode()
+    numbers = {node: b"(node%08d)" % at for at, node in enumerate(sorted(set(NODE.findall(pdf))))}
+    renumbered = NODE.sub(lambda match: numbers[match[0]], pdf)
+    return DATE.sub(rb"\g<1>%b+00'00')" % date, renumbered)
+
+
 def main(arguments: list[str]) -> int:
     if len(arguments) != 3:
         sys.exit("usage: print.py CHROMIUM PAGE[?QUERY] OUTPUT")
     program, page, output = arguments
+    date = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not re.fullmatch(r"\d{0,11}", date):
+        sys.exit(f"print: SOURCE_DATE_EPOCH={date} is no number of seconds")
     path, mark, query = page.partition("?")
     if not Path(path).is_file():
         sys.exit(f"print: {path} is not there")
@@ -108,7 +130,7 @@ def main(arguments: list[str]) -> int:
     except ChromiumError as error:
         sys.exit(f"print: {page}: {error}")
     part = Path(f"{output}.part")
-    part.write_bytes(pdf)
+    part.write_bytes(dated(pdf, date) if date else pdf)
     part.replace(output)
     return 0
 

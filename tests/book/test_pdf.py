@@ -306,6 +306,12 @@ def test_figure_that_is_broken_is_no_pdf(chromium: str, tmp_path: Path) -> None:
     assert output.read_text() == "before"
 
 
+def test_date_that_is_none_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    done = print_page(html(tmp_path, ""), tmp_path / "out.pdf", "/bin/false")
+    failed(done, "SOURCE_DATE_EPOCH=today is no number of seconds")
+
+
 def test_page_that_is_not_there_is_said(tmp_path: Path) -> None:
     page = str(tmp_path / "none.html")
     failed(print_page(f"{page}?view=print", tmp_path / "out.pdf", "/bin/false"), f"{page} is not")
