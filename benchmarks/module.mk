@@ -27,7 +27,7 @@ tables: ## the tables of 2003 to 2007 with today's values beside them: ONLY=id,i
 	$(Q)$(HARNESS) tables "$(ONLY)"
 
 export: ## numbers for figures, book and deck: build/data
-	$(Q)$(HARNESS) export
+	$(Q)$(HARNESS) export --data $(BUILD)/data
 
 verdict: export
 	$(Q)$(HARNESS) claims --verdicts
