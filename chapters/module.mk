@@ -117,6 +117,8 @@ $(PDF)/book.pdf: $(BOOK)/book.html $(PRINT)
 
 -include $(wildcard $(BOOK_WOVEN:.json=.d))
 
+include chapters/release.mk
+
 lint: lint-book
 lint-book: ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
 	$(Q)$(PYTHON) $(PANDOC_DIR)/lint.py

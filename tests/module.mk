@@ -48,9 +48,9 @@ check: ## the tests of the servers in every build variant; CH=02-fork: of your l
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
 endif
 
-# What is on paper takes a minute to print and to look at: `make test-book`, and CI, do it.
+# What is on paper takes minutes to print and to look at: `make test-book`, and CI, do it.
 tests-of-all:
-	$(Q)$(PYTEST) --ignore=tests/book/test_pdf.py tests
+	$(Q)$(PYTEST) $(patsubst %,--ignore=tests/book/test_%.py,pdf release_whole) tests
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro

@@ -30,7 +30,8 @@ class Tree:
             return
         shutil.copytree(DATA, path)
         (path / "chapters/pandoc").symlink_to(FILTERS)
-        (path / "chapters/module.mk").symlink_to(ROOT / "chapters/module.mk")
+        for name in ("module.mk", "release.mk"):
+            (path / "chapters" / name).symlink_to(ROOT / "chapters" / name)
         for name in SHARED_SLIDES:
             (path / "slides" / name).symlink_to(ROOT / "slides" / name)
         if REVEAL_JS.exists():
