@@ -4,24 +4,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from harness import stage
+from harness import plan, stage
+from harness.cpus import WORKERS
 from harness.errors import InputError
-from harness.model import AA, NO_LOAD, Experiment
+from harness.model import AA, NO_LOAD, Experiment, Profile, Variant
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
 BUILTINS = {
     "micro": {"bin", "build", "scratch"},
-    "load": {"bin", "build", "scratch", "docroot", "url", "urls", "port", "address"},
+    "load": {"bin", "build", "scratch", "docroot", "url", "urls", "port", "address", "load_cpus"},
     "trace": {"bin", "build", "scratch", "docroot"},
 }
 DISK_BUILTINS = {"docroot", "files"}  # with a [disk]
-PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(\*\d+)?\}")
 
 
 def check(experiment: Experiment, shown: str) -> None:
     """InputError for what does not fit together."""
     _check_placeholders(experiment, shown)
     _check_axis(experiment, shown)
+    _check_workers(experiment, shown)
     _check_operands(experiment, shown)
     if experiment.kind == "load":
         for variant in experiment.variants:
@@ -62,17 +64,43 @@ def _check_placeholders(experiment: Experiment, shown: str) -> None:
             raise InputError(f'{shown}: variant "{variant.name}": "disk_args" without a [disk]')
         if tool := experiment.tools.get(variant.load):
             texts += [*tool.args, *tool.warmup]
-        wanted = [name for text in texts for name in PLACEHOLDER.findall(text)]
+        wanted = [match for text in texts for match in PLACEHOLDER.findall(text)]
         for profile in experiment.profiles.values():
             known = BUILTINS[experiment.kind] | profile.values.keys() | profile.sweep.keys()
             known |= DISK_BUILTINS if experiment.disk else set()
             known |= variant.values.keys() | variant.sweep.keys() | experiment.sweep.keys()
-            for name in wanted:
+            for name, times in wanted:
+                where = f'{shown}: variant "{variant.name}":'
                 if name not in known:
                     raise InputError(
-                        f'{shown}: variant "{variant.name}": unknown placeholder {{{name}}}'
+                        f'{where} unknown placeholder {{{name}}} in profile "{profile.name}"'
+                    )
+                if times and not _is_number(experiment, variant, profile, name):
+                    raise InputError(
+                        f'{where} {{{name}{times}}}, but "{name}" is not always a whole number'
                         f' in profile "{profile.name}"'
                     )
+
+
+def _is_number(experiment: Experiment, variant: Variant, profile: Profile, name: str) -> bool:
+    """A whole one above 0, at every point."""
+    values = [params.get(name) for params in plan.points(experiment, variant, profile)]
+    return all(isinstance(value, int) and value > 0 for value in values)
+
+
+def _check_workers(experiment: Experiment, shown: str) -> None:
+    """pin = "workers" gives a core to each of {workers}."""
+    if experiment.pin != WORKERS:
+        return
+    if experiment.kind != "load":
+        raise InputError(f'{shown}: pin = "{WORKERS}" goes with kind = "load"')
+    for variant in experiment.variants:
+        for profile in experiment.profiles.values():
+            if not _is_number(experiment, variant, profile, WORKERS):
+                raise InputError(
+                    f'{shown}: variant "{variant.name}": pin = "{WORKERS}", but no "{WORKERS}"'
+                    f' that is a whole number above 0 in profile "{profile.name}"'
+                )
 
 
 def _check_axis(experiment: Experiment, shown: str) -> None:

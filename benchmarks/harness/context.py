@@ -15,7 +15,7 @@ from harness.model import Experiment, Params, Value, Variant
 from harness.processes import Tick
 from harness.programs import BUILD, build_folder
 
-PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
+PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(?:\*(\d+))?\}")
 EXIT_UNSUPPORTED = 77  # a server whose model the system cannot run
 
 
@@ -63,7 +63,13 @@ def runner(kind: str) -> Runner:
 
 def expand(text: str, values: Mapping[str, Value]) -> str:
     """Fills placeholders. (experiment.py has checked that each has a value.)"""
-    return PLACEHOLDER.sub(lambda m: str(values.get(m.group(1), m.group(0))), text)
+
+    def fill(match: re.Match[str]) -> str:
+        name, times = match.groups()
+        value = values.get(name, match.group(0))
+        return str(int(value) * int(times) if times else value)
+
+    return PLACEHOLDER.sub(fill, text)
 
 
 def expand_all(words: tuple[str, ...], values: Mapping[str, Value]) -> list[str]:

@@ -1,10 +1,13 @@
 """Which processors we may use, which of them are one physical core, and who gets which."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 TOPOLOGY = Path("/sys/devices/system/cpu")
+WORKERS = "workers"
+LOAD_AT_MOST = 128  # processors: each has a thread of wrk, and each thread wants a connection
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,19 @@ def cores(cpus: list[int], topology: Path = TOPOLOGY) -> list[int]:
     return sorted(first.values())
 
 
-def place(pin: str, core_list: list[int]) -> Placement:
-    """pin = one | apart | none, as the experiment says.
+def for_workers(number: int) -> int:
+    """How many of so many cores are for workers; three for the load go with two of them.
+
+    A small request takes wrk 1.2 times the time it takes 15-slashdot, and wrk must not be at its
+    limit.
+    """
+    return max(1, 2 * number // 5)
+
+
+def place(
+    pin: str, core_list: list[int], cpus: Iterable[int] = (), topology: Path = TOPOLOGY
+) -> Placement:
+    """pin = one | apart | workers | none, as the experiment says; `cpus`: all that are allowed.
 
     The last core is measured: interrupts and the rest of the system tend to be on the first.
     """
@@ -53,4 +67,22 @@ def place(pin: str, core_list: list[int]) -> Placement:
         return Placement(measured, frozenset())
     if len(core_list) < 2:
         return Placement(measured, measured, ("shared-core",))
+    if pin == WORKERS:
+        number = for_workers(len(core_list))
+        load = _threads(core_list[:-number], cpus, topology)
+        return Placement(frozenset(core_list[-number:]), frozenset(load[:LOAD_AT_MOST]))
     return Placement(measured, frozenset(core_list[-2:-1]))
+
+
+def _threads(core_list: list[int], cpus: Iterable[int], topology: Path) -> list[int]:
+    """All hardware threads of these cores: the load may have what it can get."""
+    of_cores = {siblings(cpu, topology) for cpu in core_list}
+    more = {cpu for cpu in cpus if siblings(cpu, topology) in of_cores}
+    return sorted(more | set(core_list))
+
+
+def narrowed(placement: Placement, workers: int) -> Placement:
+    """The same for one repetition of pin = "workers": no core more than it has workers."""
+    measured = sorted(placement.measured)[-workers:]
+    marks = placement.marks if workers <= len(measured) else ("shared-core",)
+    return replace(placement, measured=frozenset(measured), marks=marks)

@@ -33,9 +33,9 @@ from harness.tables import Table, read_toml
 FOLDER = Path("benchmarks/experiments")
 KINDS = ("micro", "load", "trace")
 BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
-PINS = ("one", "apart", "none")
+PINS = ("one", "apart", "workers", "none")
 REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count", "jain")
-RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings")
+RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings", "cores")
 OPERATIONS = {"ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1}
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

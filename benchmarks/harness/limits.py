@@ -1,5 +1,5 @@
-"""How much an experiment may take of processes, descriptors, connections, memory (in MiB) and
-mappings: well below what the user may have.
+"""How much an experiment may take of processes, descriptors, connections, memory (in MiB),
+mappings and cores: well below what the user may have.
 
 On a shared host nobody else must notice, so a quarter of what is free now is the most. What belongs
 to one process alone, its descriptors and its mappings, it may use nearly all.
@@ -9,6 +9,8 @@ import resource
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from harness import cpus
 
 SHARE = 4
 RESERVE_DESCRIPTORS = 64
@@ -131,12 +133,20 @@ def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
         yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
 
 
+def core_caps() -> Iterable[Cap]:
+    """Cores for workers, one each, with pin = "workers"."""
+    found = len(cpus.cores(cpus.allowed()))
+    most = cpus.for_workers(found)
+    yield Cap(most, f"{found} physical cores, and the load has {found - most} of them")
+
+
 RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
     "processes": lambda: process_caps(),
     "descriptors": lambda: descriptor_caps(),
     "connections": lambda: connection_caps(),
     "memory": lambda: memory_caps(),
     "mappings": lambda: mapping_caps(),
+    "cores": lambda: core_caps(),
 }
 
 

@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from harness import (
@@ -38,6 +38,7 @@ from harness.context import (
     folders,
     scratch,
 )
+from harness.cpus import WORKERS, narrowed
 from harness.cputime import (
     cpu_time,
     events,
@@ -81,10 +82,13 @@ class Scene:
 
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    if experiment.pin == WORKERS:
+        context = replace(context, placement=narrowed(context.placement, int(params["workers"])))
     with scratch() as folder:
         client = remote.current()
         address = client.address if client else remote.LOOPBACK
         values: Params = {**params, **folders(variant), "scratch": folder, "address": address}
+        values["load_cpus"] = _load_cpus(context)
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
         before, own = cpu_time(cpus), _own_cpu_s()
@@ -98,6 +102,11 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     if not namespace.entered():
         scene.repetition.mark("no-namespace")
     return scene.repetition
+
+
+def _load_cpus(context: Context) -> int:
+    """Processors the load may use; what another host gives it is not known."""
+    return 1 if remote.current() else max(1, len(context.placement.load))
 
 
 def _own_cpu_s() -> float:
@@ -292,7 +301,8 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
     words, ran = _ran(scene, args)
     counted = rates(before, events(), ran.here_s) | shares(times, machine_times())
     counted |= pressure_shares(stalled, pressure(), ran.here_s)
-    outcome = tools.read(scene.variant.load, ran.output, words, ran.usage, ran.wall_s)
+    available_s = ran.wall_s * _load_cpus(scene.context)
+    outcome = tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
     outcome.scalars.update(counted)
     if scene.staged and staged:
         _note_disk(scene, outcome, scene.staged.counters().since(staged), ran.here_s)

@@ -49,7 +49,8 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     user_mounts = experiment.disk and os.geteuid() != 0
     if experiment.kind != "micro" and not user_mounts and not client:
         namespace.enter()
-    placement = cpus.place(experiment.pin, cpus.cores(cpus.allowed()))
+    allowed = cpus.allowed()
+    placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)
     others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
     if client:
         placement = remote.placement(placement, experiment)

@@ -11,6 +11,7 @@ Params = dict[str, Value]
 PROFILES = ("smoke", "headline", "quick", "full")
 LOAD_TOOLS = ("hammer", "wrk", "h2load")
 NO_LOAD = "none"  # the helpers are all that visits the server
+LEAST_WORKERS = 4  # with fewer nothing can be said about the shape of their growth
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 of its own is taken for a program that must be in PATH.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -112,6 +113,21 @@ def two_cores() -> Answer:
     return Answer(False, reason, "a machine with two cores, or a wider taskset or cpuset")
 
 
+def worker_cores() -> Answer:
+    """With fewer the law of usl.py cannot be fitted."""
+    from harness.cpus import allowed, cores, for_workers
+    from harness.model import LEAST_WORKERS
+
+    found = len(cores(allowed()))
+    if for_workers(found) >= LEAST_WORKERS:
+        return Answer(True)
+    wanted = next(n for n in itertools.count() if for_workers(n) >= LEAST_WORKERS)
+    load = wanted - LEAST_WORKERS
+    reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {found}"
+    remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
+    return Answer(False, reason, remedy)
+
+
 def tracing() -> Answer:
     """strace is there and may trace a child of its own."""
     tool = program("strace")
@@ -204,6 +220,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "strace": tracing,
     "namespace": namespace,
     "two-cores": two_cores,
+    "worker-cores": worker_cores,
     "io-aio": io_aio,
     "root": root,
     "fuse": fuse,

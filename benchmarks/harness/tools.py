@@ -30,12 +30,14 @@ class Outcome:
     histograms: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
-def read(tool: str, output: str, words: list[str], usage: Usage, wall_s: float) -> Outcome:
-    """The outcome of a run of `tool` with these command words."""
+def read(tool: str, output: str, words: list[str], usage: Usage, available_s: float) -> Outcome:
+    """The outcome of a run of `tool` with these command words. `available_s`: how long it ran,
+    times the processors it had. (hammer has one thread, and tells itself.)
+    """
     reader: Callable[[str, list[str]], Outcome]
     reader = {"hammer": read_hammer, "wrk": read_wrk, "h2load": read_h2load}[tool]
     outcome = reader(output, words)
-    share = usage.cpu_s / wall_s if wall_s > 0 else 0.0
+    share = usage.cpu_s / available_s if available_s > 0 else 0.0
     outcome.scalars.setdefault("cpu_share", share)
     outcome.scalars.setdefault("client_bound", float(share > CLIENT_BOUND))
     outcome.scalars["client_cpu_s"] = usage.cpu_s

@@ -12,6 +12,9 @@ from made_up import Tree, definition, parsed
 from harness import experiment
 from harness.errors import InputError
 
+LOADED = {
+    "kind": "load", "hammer": {"args": ["{url}"]}, "variant": [{"name": "a", "server": "x"}],
+}  # fmt: skip
 BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"id": None}, '"id" is missing'),
     ({"id": "Sample"}, '"id" must be lower-case words joined by "-", not "Sample"'),
@@ -21,7 +24,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"headline": "yes"}, '"headline" must be true or false'),
     ({"source": ["a", 1]}, '"source" must be a list of texts'),
     ({"colour": "red"}, 'unknown key "colour"'),
-    ({"pin": "left"}, '"pin" must be one of one, apart, none, not "left"'),
+    ({"pin": "left"}, '"pin" must be one of one, apart, workers, none, not "left"'),
     ({"variant": []}, "no [[variant]]"),
     ({"variant": [{"title": "x"}]}, 'variant 1: "name" is missing'),
     ({"variant": [{"name": "a b", "command": ["x"]}]},
@@ -75,9 +78,20 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      'number "gain": "us" is not of the form variant.metric'),
     ({"number": [{"key": "gain"}]},
      'number "gain": exactly one of ratio, difference, percent, inverse, value is needed'),
+    ({"pin": "workers"}, 'pin = "workers" goes with kind = "load"'),
+    ({"pin": "workers", **LOADED},
+     'variant "a": pin = "workers", but no "workers" that is a whole number above 0 in profile '
+     '"smoke"'),
+    ({"pin": "workers", "sweep": {"workers": [0, 1]}, **LOADED},
+     'variant "a": pin = "workers", but no "workers" that is a whole number above 0 in profile '
+     '"smoke"'),
+    ({"variant": [{"name": "a", "command": ["x", "{n*2}"], "set": {"n": "two"}}]},
+     'variant "a": {n*2}, but "n" is not always a whole number in profile "smoke"'),
+    ({"variant": [{"name": "a", "command": ["x", "{childen*2}"]}]},
+     'variant "a": unknown placeholder {childen} in profile "smoke"'),
     (
         {"caps": {"n": "time"}},
-        '"caps": "n" must be among processes, descriptors, connections, memory, mappings',
+        '"caps": "n" must be among processes, descriptors, connections, memory, mappings, cores',
     ),
     ({"caps": {"size": "processes"}}, '"caps": no value or sweep is called "size"'),
     ({"docroot": {"files": {"../x": 1}}}, '"docroot": "files": "../x" must lie below the docroot'),

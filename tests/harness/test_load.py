@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from made_up import BENCHMARKS, Tree
 from test_bench import await_process, bench
 from test_tools import WRK
 
-from harness import peers
+from harness import cpus, peers
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -144,6 +145,40 @@ def test_server_and_load_are_on_different_cores_or_marked(tree: Tree) -> None:
         assert pin["measured"] != pin["load"]
     else:
         assert "shared-core" in tree.of_type("repetition")[0]["marks"]
+
+
+PLACED = """
+import json, os, sys
+with open("placed", "a") as file:
+    print(json.dumps([sys.argv, sorted(os.sched_getaffinity(0))]), file=file)
+"""
+
+
+def test_each_worker_has_a_core_and_the_load_the_others(tree: Tree) -> None:
+    """Where there are no two cores for workers, two of them share one, and that is marked."""
+    variant = 'server = "fake-server"\nargs = ["-w", "{workers}"]'
+    make(tree, variant=variant, before=PLACED, extra="")
+    tree.program("hammer", HAMMER.format(extra=PLACED, failed=0, little=1.0))
+    text = (tree.experiments / "sample.toml").read_text(encoding="utf-8")
+    text = text.replace('kind = "load"', 'kind = "load"\npin = "workers"')
+    text = text.replace("connections = [1, 4]", "workers = [1, 2]")
+    text = text.replace('"{connections}"', '"{workers*128}", "-t", "{load_cpus}"')
+    tree.experiment(text=text.replace('"connections"', '"workers"'))
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    allowed = cpus.allowed()
+    whole = cpus.place("workers", cpus.cores(allowed), allowed)
+    placed = [json.loads(line) for line in (tree.root / "placed").read_text().splitlines()]
+    for repetition, server, load in zip(
+        tree.of_type("repetition"), placed[::2], placed[1::2], strict=True
+    ):
+        workers = repetition["params"]["workers"]
+        narrow = cpus.narrowed(whole, workers)
+        assert server[0][5:7] == ["-w", str(workers)]
+        assert load[0][1:5] == ["-c", str(128 * workers), "-t", str(len(whole.load))]
+        assert (server[1], load[1]) == (sorted(narrow.measured), sorted(whole.load))
+        assert ("shared-core" in repetition["marks"]) == ("shared-core" in narrow.marks)
+    assert sorted(r["params"]["workers"] for r in tree.of_type("repetition")) == [1, 2]
 
 
 def test_a_namespace_with_reno_or_a_mark(tree: Tree) -> None:

@@ -181,6 +181,69 @@ def test_placement() -> None:
     assert cpus.place("none", [0, 4]).measured == frozenset()
 
 
+def test_two_cores_of_five_are_for_workers() -> None:
+    assert [cpus.for_workers(n) for n in (1, 2, 4, 5, 9, 10, 15, 128)] == [1, 1, 1, 2, 3, 4, 6, 51]
+
+
+def test_workers_have_the_last_cores_and_the_load_all_of_the_others(tmp_path: Path) -> None:
+    """Ten cores of two hardware threads each: a worker has one of them, and the load both."""
+    root = topology(tmp_path, [f"{cpu % 10},{cpu % 10 + 10}" for cpu in range(20)])
+    allowed = list(range(20))
+    placement = cpus.place("workers", cpus.cores(allowed, root), allowed, root)
+    assert placement.measured == {6, 7, 8, 9}
+    assert placement.load == {0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15}
+    assert placement.marks == ()
+
+
+def test_the_load_takes_no_processor_that_is_not_allowed(tmp_path: Path) -> None:
+    root = topology(tmp_path, [f"{cpu % 10},{cpu % 10 + 10}" for cpu in range(20)])
+    allowed = [2, 3, 4, 5, 6, 13, 14]
+    placement = cpus.place("workers", cpus.cores(allowed, root), allowed, root)
+    assert placement.measured == {5, 6}
+    assert placement.load == {2, 3, 4, 13, 14}
+
+
+def test_the_load_has_no_more_processors_than_connections_at_one_worker(tmp_path: Path) -> None:
+    many = list(range(400))
+    placement = cpus.place("workers", many, many, tmp_path)
+    assert len(placement.measured) == 160
+    assert placement.load == set(range(128))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_few_cores_are_shared_or_halved(number: int, tmp_path: Path) -> None:
+    few = list(range(number))
+    placement = cpus.place("workers", few, few, tmp_path)
+    assert placement.measured == {number - 1}
+    assert placement.load == {0}
+    assert placement.marks == (("shared-core",) if number == 1 else ())
+
+
+def test_a_repetition_has_a_core_for_each_worker_or_is_marked() -> None:
+    placement = cpus.Placement(frozenset({6, 7, 8, 9}), frozenset({0, 1}))
+    one = cpus.Placement(frozenset({9}), placement.load)
+    shared = cpus.Placement(placement.measured, placement.load, ("shared-core",))
+    found = [cpus.narrowed(placement, workers) for workers in (1, 4, 5)]
+    assert found == [one, placement, shared]
+
+
+@pytest.mark.parametrize(("number", "ok"), [(2, False), (9, False), (10, True), (64, True)])
+def test_four_workers_need_ten_cores(
+    monkeypatch: pytest.MonkeyPatch, number: int, ok: bool
+) -> None:
+    monkeypatch.setattr(cpus, "cores", lambda _: list(range(number)))
+    answer = needs.worker_cores()
+    assert answer.ok == ok
+    assert ok or answer == (
+        False,
+        f"needs 4 cores for workers and 6 for the load, here are {number}",
+        "a machine with 10 physical cores, or a wider taskset or cpuset",
+    )
+    (cap,) = limits.core_caps()
+    assert (cap.most >= 4) == ok
+    assert cap.why == f"{number} physical cores, and the load has {number - cap.most} of them"
+
+
 # ---- names --------------------------------------------------------------------------------------
 
 

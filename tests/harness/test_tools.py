@@ -69,6 +69,13 @@ def test_wrk() -> None:
     assert outcome.scalars["client_bound"] == 1.0  # 0.95 s of processor time in 1 s
 
 
+def test_who_has_two_processors_is_at_its_limit_with_both() -> None:
+    half = tools.read("wrk", WRK, [], USAGE, 2.0)  # as many seconds on two processors
+    assert half.scalars["cpu_share"] == pytest.approx(0.475)
+    assert half.scalars["client_bound"] == 0.0
+    assert tools.read("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars["client_bound"]
+
+
 def test_h2load() -> None:
     outcome = tools.read("h2load", H2LOAD, ["h2load", "--h1", "-c8", "x"], USAGE, 2.0)
     assert outcome.requests == 20000
