@@ -5,16 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness import reduction, statistics
+from harness import reduction, statistics, usl
 from harness.coherence import split_operand
-from harness.model import AA, Derived, Experiment, Metric, Value, x_text
+from harness.model import AA, LAWS, Derived, Experiment, Metric, Value, x_text
 from harness.record import ResultSet
 from harness.reduction import Point, Series
 
 
 @dataclass(frozen=True)
 class Number:
-    """A value with its interval, if there are repetitions enough for one."""
+    """A value with its interval, if there are repetitions enough for one; `words` stand for it
+    where it alone would mislead. It may be infinite.
+    """
 
     value: float
     low: float | None = None
@@ -22,6 +24,11 @@ class Number:
     unit: str = ""
     count: int = 0
     marks: tuple[str, ...] = ()
+    words: str = ""
+
+
+# A point with one of these marks is not the rate of so many workers with a core each.
+NOT_OF_THE_LAW = {"client-bound", "shared-core"}
 
 
 class Analysis:
@@ -30,6 +37,7 @@ class Analysis:
         self.results = results
         self.repetitions = reduction.labels(experiment, results)
         self._series: dict[tuple[str, str], Series] = {}
+        self._laws: dict[str, usl.Fit | None] = {}
 
     @property
     def labels(self) -> list[str]:
@@ -91,6 +99,8 @@ class Analysis:
 
     def derived(self, wanted: Derived) -> Number | None:
         """A [[number]] of the experiment; None if a part of it was not measured."""
+        if wanted.operation in LAWS:
+            return self._of_law(wanted)
         points = [self.point(operand, wanted.at) for operand in wanted.operands]
         if any(point is None for point in points):
             return None
@@ -99,6 +109,37 @@ class Analysis:
         if len(present) == 1:
             return _transformed(wanted, present[0], marks)
         return _of_two(wanted, present[0], present[1], marks)
+
+    def law(self, operand: str) -> usl.Fit | None:
+        """Of `variant.metric`, fitted over x; None if there are too few points that may count."""
+        if operand not in self._laws:
+            self._laws[operand] = usl.fit({x: p.values for x, p in self._counted(operand).items()})
+        return self._laws[operand]
+
+    def _counted(self, operand: str) -> dict[float, Point]:
+        label, metric, _ = split_operand(operand)
+        points = self.series(label, metric).points if label in self.repetitions else []
+        return {
+            float(point.x): point
+            for point in points
+            if isinstance(point.x, int | float) and not point.marks & NOT_OF_THE_LAW
+        }
+
+    def _of_law(self, wanted: Derived) -> Number | None:
+        law = self.law(wanted.operands[0])
+        if law is None:
+            return None
+        marks = set().union(*(p.marks for p in self._counted(wanted.operands[0]).values()))
+        words = ""
+        if wanted.operation == "usl_kappa" and not law.told:
+            words = "not told from 0"
+        if wanted.operation == "usl_peak" and not law.told:
+            least = f"{law.peak.low or 0:.0f} {wanted.unit}".rstrip()
+            words = f"{least} or more" if law.peak.low else "not told"
+        found = law.estimate(wanted.operation.removeprefix("usl_"))
+        return Number(
+            found.value, found.low, found.high, wanted.unit, law.rounds, tuple(sorted(marks)), words
+        )
 
 
 def variant_of(label: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from harness import plan, stage
 from harness.cpus import WORKERS
 from harness.errors import InputError
-from harness.model import AA, NO_LOAD, Experiment, Profile, Variant
+from harness.model import AA, LAWS, NO_LOAD, Derived, Experiment, Profile, Variant
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
 BUILTINS = {
@@ -113,8 +113,20 @@ def _check_operands(experiment: Experiment, shown: str) -> None:
     for derived in experiment.derived:
         for operand in derived.operands:
             problem = operand_problem(experiment, operand)
+            if derived.operation in LAWS:
+                problem = problem or _law_problem(experiment, derived)
             if problem:
                 raise InputError(f'{shown}: number "{derived.key}": {problem}')
+
+
+def _law_problem(experiment: Experiment, derived: Derived) -> str:
+    if experiment.axis is None or not experiment.axis.parameter:
+        return f'"{derived.operation}" needs an x that is a parameter'
+    if derived.at is not None or "@" in derived.operands[0]:
+        return f'"{derived.operation}" is of all x, and takes none'
+    if derived.scale != 1:
+        return f'"{derived.operation}" takes no "scale"'
+    return ""
 
 
 def split_operand(operand: str) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from harness import coherence, history, stage
 from harness.errors import InputError
 from harness.model import (
+    LAWS,
     LOAD_TOOLS,
     NO_LOAD,
     PROFILES,
@@ -36,7 +37,9 @@ BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
 PINS = ("one", "apart", "workers", "none")
 REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count", "jain")
 RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings", "cores")
-OPERATIONS = {"ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1}
+OPERATIONS = {
+    "ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1, **dict.fromkeys(LAWS, 1),
+}  # fmt: skip
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

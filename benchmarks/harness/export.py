@@ -7,6 +7,7 @@ has none.
 
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -125,11 +126,11 @@ def _bound(definition: Experiment, analysis: Analysis, source: Source) -> dict[s
 
 def entry(number: Number, source: Source) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "value": number.value,
+        "value": number.value if math.isfinite(number.value) else None,
         "low": number.low,
         "high": number.high,
         "unit": number.unit,
-        "text": units.text(number.value, number.unit, number.low, number.high),
+        "text": number.words or units.text(number.value, number.unit, number.low, number.high),
         "interval": units.interval(number.value, number.unit, number.low, number.high),
         "source": source.origin,
         "run": source.footer,

@@ -11,7 +11,9 @@ Params = dict[str, Value]
 PROFILES = ("smoke", "headline", "quick", "full")
 LOAD_TOOLS = ("hammer", "wrk", "h2load")
 NO_LOAD = "none"  # the helpers are all that visits the server
-LEAST_WORKERS = 4  # with fewer nothing can be said about the shape of their growth
+# Operations of a [[number]]: what of the law of usl.py, fitted over x.
+LAWS = ("usl_lambda", "usl_sigma", "usl_kappa", "usl_peak")
+LEAST_WORKERS = 4  # for that law; with fewer the terms of σ and κ are too much alike
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Profile:
 
 @dataclass(frozen=True)
 class Derived:
-    """A number computed from metrics: a ratio of two, a difference, an inverse, or a scaled one."""
+    """A number computed from metrics: a ratio of two, a difference, an inverse, a scaled one, or
+    what a law has for their growth.
+    """
 
     key: str
     operation: str

@@ -167,5 +167,6 @@ def _numbers_table(analysis: Analysis) -> str:
     for wanted in analysis.experiment.derived:
         number = analysis.derived(wanted)
         if number:
-            rows.append([wanted.key, number.value, number.low, number.high, number.unit or None])
+            value = number.value if math.isfinite(number.value) else None
+            rows.append([wanted.key, value, number.low, number.high, number.unit or None])
     return table(rows)

@@ -12,6 +12,7 @@ from made_up import Tree, definition, parsed
 from harness import experiment
 from harness.errors import InputError
 
+OVER_N = {"x": {"title": "n", "parameter": "n"}}
 LOADED = {
     "kind": "load", "hammer": {"args": ["{url}"]}, "variant": [{"name": "a", "server": "x"}],
 }  # fmt: skip
@@ -77,7 +78,18 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"number": [{"key": "gain", "inverse": "us"}]},
      'number "gain": "us" is not of the form variant.metric'),
     ({"number": [{"key": "gain"}]},
-     'number "gain": exactly one of ratio, difference, percent, inverse, value is needed'),
+     'number "gain": exactly one of ratio, difference, percent, inverse, value, usl_lambda, '
+     "usl_sigma, usl_kappa, usl_peak is needed"),
+    ({"number": [{"key": "gain", "usl_sigma": "a.us"}]},
+     'number "gain": "usl_sigma" needs an x that is a parameter'),
+    ({"number": [{"key": "gain", "usl_peak": "a.us", "at": 3}], **OVER_N},
+     'number "gain": "usl_peak" is of all x, and takes none'),
+    ({"number": [{"key": "gain", "usl_peak": "a.us@3"}], **OVER_N},
+     'number "gain": "usl_peak" is of all x, and takes none'),
+    ({"number": [{"key": "gain", "usl_kappa": "a.us", "scale": 100}], **OVER_N},
+     'number "gain": "usl_kappa" takes no "scale"'),
+    ({"number": [{"key": "gain", "usl_kappa": "c.us"}], **OVER_N},
+     'number "gain": unknown variant "c" in "c.us"'),
     ({"pin": "workers"}, 'pin = "workers" goes with kind = "load"'),
     ({"pin": "workers", **LOADED},
      'variant "a": pin = "workers", but no "workers" that is a whole number above 0 in profile '
