@@ -372,6 +372,22 @@ def write_timeline(data: Path) -> None:
     write_table(folder / "arrows.tsv", arrows)
 
 
+def write_scaling(data: Path) -> None:
+    """κ of the second cannot be told from 0."""
+    folder = data / "scaling"
+    titles = {"15-slashdot": "15-slashdot", "nginx": "nginx"}
+    law: list[list[object]] = [["key", "value", "low", "high", "unit"]]
+    for place, name in enumerate(titles):
+        write_series(folder, name, {"requests_per_s": 6e4 - 2e4 * place})
+        law.append([f"{name}-lambda", 6.5e4 - 2e4 * place, 6e4, 7e4, "requests/s"])
+        law.append([f"{name}-sigma", 0.0125, 0.0105, 0.0145, "-"])
+        law.append([f"{name}-kappa", 0.0025, (1 - place) * 0.0015, 0.0035, "-"])
+        peak = ["-", 12.5, "-"] if place else [19.7, 17.7, 22.7]
+        law.append([f"{name}-peak", *peak, "workers"])
+    write_table(folder / "numbers.tsv", law)
+    write_meta(folder, titles)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
@@ -406,6 +422,7 @@ def data(tmp_path: Path) -> Path:
     write_owfat(folder)
     write_uring(folder)
     write_send(folder)
+    write_scaling(folder)
     return folder
 
 
@@ -533,7 +550,7 @@ def test_too_few_repetitions_for_an_interval(
     without_intervals(data, every, "value")
     draw(script, data, equal)
     # Only words may differ: an interval that is not there is not written.
-    written = re.sub(r" \((\d+\.\d\d)–\1\)", "", equal.read_text())
+    written = re.sub(r" \((\d+(?:\.\d\d)?)–\1\)", "", equal.read_text())
     assert missing.read_text() == written
 
 
@@ -565,6 +582,30 @@ def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> N
     write_crosscheck(data, [])
     assert draw("hammer-crosscheck", data, out).returncode == 0
     assert "wrk: not installed" in (tmp_path / "figure.skipped").read_text()
+
+
+def test_scaling_says_what_the_law_found_and_what_not(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "figure.svg"
+    assert draw("scaling", data, out).stderr == ""
+    text = words(out).splitlines()
+    law = "σ 1.25 (1.05–1.45) %"
+    peak = "most with 20 (18–23) workers, more than were measured"
+    assert f"15-slashdot: {law}, κ 0.25 (0.15–0.35) %, {peak}" in text
+    assert f"nginx: {law}, κ not told from 0" in text
+    assert any(line.endswith("the load generator was at its limit, not fitted") for line in text)
+
+
+@pytest.mark.parametrize("rows", [0, 4])
+def test_scaling_with_too_few_points_for_a_fit(rows: int, data: Path, tmp_path: Path) -> None:
+    table = data / "scaling/numbers.tsv"
+    head, *lines = table.read_text().splitlines(keepends=True)
+    table.write_text(head + "".join(lines[:rows]))
+    out = tmp_path / "figure.svg"
+    assert (done := draw("scaling", data, out)).stderr == "", done
+    text = words(out)
+    assert "nginx: too few points for a fit" in text
+    assert ("15-slashdot: too few points for a fit" in text) == (rows == 0)
+    assert "nan" not in out.read_text().lower()
 
 
 def test_nobody_beside_is_no_figure(data: Path, tmp_path: Path) -> None:

@@ -11,15 +11,19 @@ from typing import Any
 
 import pytest
 from made_up import (
+    Tree,
     end_record,
     parsed,
     repetition,
     run_record,
 )
+from test_bench import bench
 
 from harness import export, statistics, tsv, usl
 from harness.analysis import Analysis, numbers
+from harness.libraries import missing
 from harness.model import Experiment
+from harness.needs import program
 from harness.record import ResultSet
 from harness.sources import Source
 from harness.statistics import Rounds
@@ -27,6 +31,7 @@ from harness.usl import Fit, fit, law, peak
 
 pytest.importorskip("scipy")
 
+ROOT = Path(__file__).resolve().parents[2]
 WORKERS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
@@ -241,3 +246,36 @@ def test_the_table_of_the_figure_has_no_infinity() -> None:
     assert keys == ["key", "a-lambda", "a-sigma", "a-kappa", "a-peak"]
     assert rows[-1].split("\t")[1] == "-"
     assert float(rows[-1].split("\t")[2]) > 16
+
+
+# ---- the experiment itself ----------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not program("wrk").ok, reason=program("wrk").reason)
+def test_scaling_runs_with_one_worker_and_with_two(tree: Tree) -> None:
+    """On any machine: without the probe that asks for ten cores and the cap that may leave one."""
+    slashdot = ROOT / "build" / "bin" / "15-slashdot"
+    if not slashdot.exists() and missing("15-slashdot", ROOT):
+        pytest.skip("15-slashdot cannot be built here")
+    (tree.root / "build" / "bin").mkdir(parents=True)
+    (tree.root / "build" / "bin" / "15-slashdot").symlink_to(slashdot)
+    (tree.root / "benchmarks" / "peers").symlink_to(ROOT / "benchmarks" / "peers")
+    text = (ROOT / "benchmarks/experiments/scaling.toml").read_text(encoding="utf-8")
+    for old, new in {
+        '"worker-cores", ': "",
+        "[1, 2, 3, 4] }": "[1, 2] }",
+        '[caps]\nworkers = "cores"\n': "",
+    }.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    tree.experiment("scaling", text=text)
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    ours = [r for r in tree.of_type("repetition", "scaling") if r["variant"] == "15-slashdot"]
+    assert sorted(r["params"]["workers"] for r in ours) == [1, 2]
+    for one in ours:
+        assert one["scalars"]["server_processes"] == 1 + one["params"]["workers"]
+        assert one["scalars"]["requests_per_s"] > 0
+    peers = {r["variant"] for r in tree.of_type("repetition", "scaling")}
+    assert ("nginx" in peers) == program("nginx").ok
