@@ -9,13 +9,25 @@ from harness import experiment, rules, sources
 from harness.analysis import Analysis
 from harness.coherence import operand_problem, split_operand
 from harness.errors import InputError
-from harness.judgement import NOT_MEASURED, Judgement, Measured, combine, not_measured
+from harness.history import SOURCES
+from harness.judgement import (
+    NOT_MEASURED,
+    VERDICTS,
+    Judgement,
+    Measured,
+    combine,
+    not_measured,
+)
 from harness.model import Experiment, x_text
 from harness.sources import Sources
 from harness.stamp import LEDGER
 from harness.tables import Table, read_toml
 
 KINDS = ("testable", "partly", "historical", "other-system")
+# How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
+WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
+NO_RULE = "no rule"
+STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
 WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
 
 
@@ -45,6 +57,7 @@ class Claim:
     planned: str
     why: str
     near: str
+    chapter: str
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -70,7 +83,7 @@ def _claim(
     table = Table(f"{shown}: claim {data.get('id', f'number {number} of the file')}", data)
     claim = Claim(
         id=table.integer("id", least=1),
-        source=table.text("source"),
+        source=table.choice("source", tuple(SOURCES)),
         kind=table.choice("kind", KINDS),
         text=table.text("text"),
         then=table.text("then", ""),
@@ -79,6 +92,7 @@ def _claim(
         planned=table.text("planned", ""),
         why=table.text("why", ""),
         near=table.text("near", ""),
+        chapter=table.text("chapter", ""),
     )
     table.done()
     _check(table, claim, known)
@@ -178,9 +192,11 @@ def judge_all(results: Path, reference: Path) -> list[dict[str, Any]]:
 
 def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
     judgement, origin = _judge(claim, data)
+    chapters, run = _where(claim, data, origin)
     return {
         "id": claim.id,
         "source": claim.source,
+        "source_title": SOURCES[claim.source],
         "kind": claim.kind,
         "text": claim.text,
         "then": claim.then,
@@ -190,8 +206,27 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "why": judgement.why,
         "numbers": judgement.numbers,
         "near": judgement.near or bool(claim.near),
+        "near_why": claim.near,
+        "standing": _standing(claim, judgement),
+        "chapters": chapters,
         "source_run": origin,
+        "run": run,
     }
+
+
+def _standing(claim: Claim, judgement: Judgement) -> str:
+    return judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE)
+
+
+def _where(claim: Claim, data: _Data, origin: str) -> tuple[list[str], str]:
+    """The chapters that tell of it, its own first, and the footer of the run that decides."""
+    own = [claim.chapter] if claim.chapter else []
+    if not claim.experiment:
+        return own, ""
+    others = data.experiments[claim.experiment].chapters
+    found = data.sources(claim.experiment)
+    source = found.here if origin == sources.HERE else found.reference
+    return list(dict.fromkeys([*own, *others])), source.footer if source else ""
 
 
 def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
@@ -204,7 +239,8 @@ def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     other = _judge_on(claim, data, sources.REFERENCE)
     if other.verdict != NOT_MEASURED:
         return other, sources.REFERENCE
-    return own, sources.HERE
+    # Where nobody looks at the reader's own data, the reason is the reference's.
+    return (other, sources.REFERENCE) if sources.wants_reference() else (own, sources.HERE)
 
 
 def _why_not(claim: Claim) -> str:

@@ -58,12 +58,16 @@ def export(results: Path, reference: Path, data: Path) -> int:
 
 def _export_claims(results: Path, reference: Path, data: Path, errors: list[str]) -> None:
     if stamp.LEDGER.exists():
-        from harness import claims
+        from harness import claims, tally
 
         try:
-            _write(data / "claims.json", _json(claims.judge_all(results, reference)))
+            entries = claims.judge_all(results, reference)
         except InputError as error:
             errors.append(str(error))
+            return
+        _write(data / "claims.json", _json(entries))
+        for name, text in tally.tables(entries).items():
+            _write(data / tally.FOLDER / name, text)
 
 
 def _write(path: Path, text: str) -> None:

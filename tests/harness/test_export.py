@@ -401,6 +401,48 @@ def test_verdicts_come_from_the_data(inside: Tree) -> None:
     assert verdicts()[10]["why"] == "its experiment, event-wait, is still to come"
 
 
+def test_a_claim_says_how_it_stands_where_it_is_shown_and_in_which_run(inside: Tree) -> None:
+    fill(REFERENCE, a=4e4, b=8e4)
+    exported()
+    found = verdicts()
+    assert [found[n]["standing"] for n in (8, 9, 10)] == ["historical", "holds", "no rule"]
+    assert found[9]["source_title"] == "the talk, 2003"
+    assert found[9]["chapters"] == list(parsed().chapters)
+    assert found[9]["run"].startswith("run of ")
+    assert (found[8]["chapters"], found[8]["run"]) == ([], "")
+
+
+def test_a_chapter_of_its_own_comes_first(inside: Tree) -> None:
+    stamp.LEDGER.write_text(LEDGER.replace('then = "twice"', 'chapter = "09-epoll"'), "utf-8")
+    fill(REFERENCE, a=4e4, b=8e4)
+    exported()
+    assert verdicts()[9]["chapters"] == ["09-epoll", *parsed().chapters]
+
+
+def test_the_figure_of_the_verdicts_has_a_row_for_each_source(inside: Tree) -> None:
+    fill(REFERENCE, a=4e4, b=8e4)
+    exported()
+    head, *rows = (DATA / "claims" / "verdicts.tsv").read_text(encoding="utf-8").splitlines()
+    assert head.split("\t") == ["source", *claims.STANDINGS]
+    assert rows == ["the talk, 2003\t1\t0\t0\t0\t0\t0\t1\t1"]
+    meta = (DATA / "claims" / "meta.gp").read_text(encoding="utf-8")
+    assert 'footer = "1 of 3 claims judged"' in meta
+    assert 'source = "reference"' in meta
+    # A figure is drawn again when its meta.gp has changed, so that has to change with the table.
+    fill(RESULTS, a=8e4, b=4e4)
+    exported()
+    again = (DATA / "claims" / "meta.gp").read_text(encoding="utf-8")
+    assert 'source = "here"' in again
+    assert "'the talk, 2003', 0, 0, 1" in again
+
+
+def test_without_a_verdict_the_figure_says_why(inside: Tree) -> None:
+    exported()
+    meta = (DATA / "claims" / "meta.gp").read_text(encoding="utf-8")
+    assert 'source = "none"' in meta
+    assert 'missing = "no claim has been judged yet: make"' in meta
+
+
 def test_the_table_of_claims_fits_a_screen(
     inside: Tree, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,6 +472,9 @@ def test_make_ends_with_the_failures(inside: Tree, capsys: pytest.CaptureFixture
     ("change", "message"),
     [
         (("id = 10", "id = 9"), "claim 9 is there twice"),
+        (('source = "talk"', 'source = "tlak"'),
+         'claim 9: "source" must be one of talk, page, lighty, small-files, perlbal, raw-io, '
+         'not "tlak"'),
         (('kind = "historical"', 'kind = "old"'),
          'claim 8: "kind" must be one of testable, partly, historical, other-system, not "old"'),
         (('is = "faster"', 'is = "quicker"'),
@@ -467,7 +512,11 @@ def test_every_rule_of_the_trees_own_ledger_names_what_exists(
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     from harness import experiment
 
-    assert len(claims.load(experiment.load_all())) >= 20
+    ledger = claims.load(experiment.load_all())
+    assert len(ledger) >= 20
+    named = [claim.chapter for claim in ledger if claim.chapter]
+    assert named
+    assert [slug for slug in named if not Path(f"chapters/{slug}.md").is_file()] == []
 
 
 # ---- check --------------------------------------------------------------------------------------
