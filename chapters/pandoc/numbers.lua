@@ -64,6 +64,16 @@ local function title_of(key, entry)
   return table.concat(parts, '; ')
 end
 
+-- A unit never stands alone at the start of a line; an interval may.
+function numbers.plain(text)
+  local content = pandoc.List {}
+  for word in (text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ')):gmatch('%S+') do
+    content:extend { pandoc.Str(word), pandoc.Space() }
+  end
+  content:remove()
+  return content
+end
+
 -- The small label of a value that was not measured here; nothing when the whole book is the
 -- reference run's.
 function numbers.ref_label(source)

@@ -25,15 +25,7 @@ local function load()
   return tables, path
 end
 
--- A unit never stands alone at the start of a line; an interval may.
-local function plain(text)
-  local content = pandoc.List {}
-  for word in (text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ')):gmatch('%S+') do
-    content:extend { pandoc.Str(word), pandoc.Space() }
-  end
-  content:remove()
-  return content
-end
+local plain = numbers.plain
 
 local function cell(content)
   return { pandoc.Plain(content) }

@@ -3,59 +3,18 @@
 -- stands for all that the file's other blocks on the claim do not name.
 
 local common = require 'common'
-local json = require 'json'
+local ledger = require 'ledger'
 local numbers = require 'numbers'
 
 local verdicts = {}
-local claims
 
-local known = {
-  ['holds'] = true,
-  ['changed'] = true,
-  ['reversed'] = true,
-  ['no difference seen'] = true,
-  ['not measured here'] = true,
-}
-
-local function load()
-  if claims ~= nil then
-    return claims
-  end
-  local path = common.build .. '/data/claims.json'
-  local text = common.depend(path)
-  local decoded, reason, line = json.decode(text or '')
-  if not text then
-    common.fail_at(path, 'not there; claims are judged before the book is made')
-  elseif not decoded then
-    common.fail_at(path .. ':' .. line, reason)
-  end
-  claims = {}
-  for _, claim in ipairs(decoded or {}) do
-    claims[tostring(claim.id):gsub('%.0$', '')] = claim
-  end
-  return claims
+local known = { otherwise = true }
+for _, verdict in ipairs(ledger.verdicts) do
+  known[verdict] = true
 end
 
-local function claim_of(id, needle)
-  local claim = load()[id]
-  if not claim then
-    common.fail(('unknown claim %s (not in %s/data/claims.json)'):format(id, common.build), needle)
-  elseif not known[claim.verdict] then
-    local message = 'claim %s: unknown verdict "%s" in claims.json'
-    common.fail(message:format(id, tostring(claim.verdict)), needle)
-  end
-  return claim
-end
-
-local function word(span)
-  if not span.classes:includes('verdict') then
-    return nil
-  end
-  local id = pandoc.utils.stringify(span.content)
-  local claim = claim_of(id, '[' .. id .. ']{.verdict')
-  if not claim then
-    return nil
-  end
+-- The word for a claim, with the label of the run that it rests on.
+function verdicts.word(claim)
   local content = pandoc.List { pandoc.Str((claim.verdict:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(claim.source_run)
   local title = type(claim.why) == 'string' and claim.why or nil
@@ -63,12 +22,21 @@ local function word(span)
   return pandoc.Span(content, pandoc.Attr('', classes, { title = title }))
 end
 
+local function word(span)
+  if not span.classes:includes('verdict') then
+    return nil
+  end
+  local id = pandoc.utils.stringify(span.content)
+  local claim = ledger.claim(id, '[' .. id .. ']{.verdict')
+  return claim and verdicts.word(claim)
+end
+
 -- "holds, changed" -> { holds = true, changed = true }
 local function names(element, needle)
   local set = {}
   for name in (element.attributes.verdict or ''):gmatch('[^,]+') do
     name = name:gsub('^%s+', ''):gsub('%s+$', '')
-    if not known[name] and name ~= 'otherwise' then
+    if not known[name] then
       common.fail(('unknown verdict "%s"'):format(name), needle)
     end
     set[name] = true
@@ -109,7 +77,7 @@ function verdicts.apply(doc)
   doc = doc:walk { Span = word }
   local named = named_in(doc)
   return each_when(doc, function(element, id, set)
-    local claim = claim_of(id, needle_of(element))
+    local claim = ledger.claim(id, needle_of(element))
     if claim and (set[claim.verdict] or (set.otherwise and not named[id][claim.verdict])) then
       return element.content
     end
