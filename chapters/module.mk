@@ -15,8 +15,8 @@ BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 
 LUA_SHARED := $(addprefix $(PANDOC_DIR)/,common.lua labels.lua)
 LUA_LABELS := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,collect.lua figures.lua)
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua diffs.lua figures.lua json.lua listings.lua \
-              numbers.lua references.lua regions.lua search.lua slides.lua then.lua units.lua verdicts.lua)
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua claims.lua diffs.lua figures.lua json.lua \
+              ledger.lua listings.lua numbers.lua references.lua regions.lua search.lua slides.lua then.lua units.lua verdicts.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua navigation.lua)
 
 # One file with everything in it: pandoc 3 calls it --embed-resources. Asked once, and only when it is needed.

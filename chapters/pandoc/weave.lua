@@ -17,6 +17,7 @@ local steps = {
   require('diffs').apply,
   require('boxes').apply,
   require('then').apply,
+  require('claims').apply,
   numbers.apply,
   require('units').apply,
   require('references').apply,
