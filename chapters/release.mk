@@ -12,7 +12,7 @@ release_make = SOURCE_DATE_EPOCH=$$epoch LC_ALL=C.UTF-8 TZ=UTC $(MAKE) --no-prin
 	BUILD=$(RELEASE_BUILD) RESULTS=reference PYTHON=$(PYTHON)
 
 .PHONY: release
-release: ## all of it, of the reference run, for readers without the tools: build/release/quest-VERSION.zip
+release: ## book, EPUB, decks and PDFs of the reference run, in one archive: build/release/quest-VERSION.zip
 	$(Q)$(RELEASE_PY) needs '$(PANDOC)' '$(CHROMIUM)'
 	$(Q)rm -rf $(RELEASE_BUILD) && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
 	$(Q)epoch=$$($(RELEASE_PY) begin $(RELEASE)) && $(release_make) TRACK= book && \
