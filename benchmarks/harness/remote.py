@@ -257,7 +257,7 @@ def server_address(told: str, connection: str) -> str:
     """SERVER, or what SSH_CONNECTION of the far side begins with: where it was reached from."""
     address = told or connection.partition(" ")[0]
     where = f"SERVER={told}" if told else f"CLIENT reaches us at {address or 'an unknown address'}"
-    remedy = "an IPv4 address of this host" if told else "say SERVER=ADDR, one of this host"
+    remedy = "it must be an address of this host" if told else "say SERVER=ADDR, one of this host"
     try:
         ipaddress.IPv4Address(address)
     except ValueError:
