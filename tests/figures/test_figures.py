@@ -159,6 +159,14 @@ def write_idle_herd(data: Path) -> None:
     write_meta(data / "idle-herd", {"09-epoll": "09-epoll"})
 
 
+def write_overload(data: Path) -> None:
+    """One that answers nobody: a curve on the axis."""
+    titles = {"05-pool": "05-pool, 16 threads", "15-slashdot-c128": "15-slashdot -c 128"}
+    for place, name in enumerate(titles):
+        write_series(data / "overload", name, {"goodput": 700.0 * place})
+    write_meta(data / "overload", titles)
+
+
 def write_prefork_herd(data: Path) -> None:
     titles = {"accept": "accept", "poll": "poll, accept"}
     for place, name in enumerate(titles):
@@ -414,6 +422,7 @@ def data(tmp_path: Path) -> Path:
     write_pool_queueing(folder)
     write_request_latency(folder)
     write_idle_herd(folder)
+    write_overload(folder)
     write_slow_client(folder)
     write_disk(folder)
     write_crosscheck(folder)
