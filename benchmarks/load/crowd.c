@@ -1,4 +1,4 @@
-/* Slow, half-dead and idle clients; see crowd.h. */
+/* Slow, slowly reading, half-dead and idle clients; see crowd.h. */
 #include "crowd.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum member_state {
     MEMBER_AWAY, /* no connection; another attempt after a pause */
     MEMBER_CONNECTING,
     MEMBER_SENDING, /* slow: byte by byte */
-    MEMBER_READING, /* slow: likewise */
+    MEMBER_READING, /* slow, slow read: likewise */
     MEMBER_HOLDING  /* half-dead, idle: nothing more to say */
 };
 
@@ -68,17 +68,50 @@ static void settle(struct engine *e, struct crowd_member *m)
     m->settled = true;
 }
 
-static void refused(struct engine *e, struct crowd_member *m, uint64_t now)
+void crowd_report_loss(struct crowd_report *r, uint64_t at)
 {
-    report_of(e, m)->refused++;
-    settle(e, m);
+    r->last_loss_ns = at;
+    if (r->first_loss_ns == 0)
+        r->first_loss_ns = at;
+}
+
+void crowd_report_add(struct crowd_report *sum, const struct crowd_report *r)
+{
+    sum->wanted += r->wanted;
+    sum->established += r->established;
+    sum->refused += r->refused;
+    sum->timed_out += r->timed_out;
+    sum->served += r->served;
+    sum->answered += r->answered;
+    sum->dropped += r->dropped;
+    sum->reset += r->reset;
+    sum->reconnects += r->reconnects;
+    sum->held += r->held;
+    if (sum->first_loss_ns == 0 || (r->first_loss_ns && r->first_loss_ns < sum->first_loss_ns))
+        sum->first_loss_ns = r->first_loss_ns;
+    if (r->last_loss_ns > sum->last_loss_ns)
+        sum->last_loss_ns = r->last_loss_ns;
+}
+
+/* It did not get what it came for; *kind counts how. */
+static void lose(struct engine *e, struct crowd_member *m, uint64_t *kind, uint64_t now)
+{
+    (*kind)++;
+    crowd_report_loss(report_of(e, m), now - e->crowd.begun);
     leave(e, m, now);
 }
 
-static void dropped(struct engine *e, struct crowd_member *m, uint64_t now)
+static void refused(struct engine *e, struct crowd_member *m, uint64_t now)
 {
-    report_of(e, m)->dropped++;
-    leave(e, m, now);
+    settle(e, m);
+    lose(e, m, &report_of(e, m)->refused, now);
+}
+
+/* errno: how the server ended it. */
+static void dropped(struct engine *e, struct crowd_member *m, int error, uint64_t now)
+{
+    report_of(e, m)->reset += error == ECONNRESET;
+    lose(e, m, &report_of(e, m)->dropped, now);
 }
 
 static void join(struct engine *e, struct crowd_member *m, uint64_t now)
@@ -90,7 +123,7 @@ static void join(struct engine *e, struct crowd_member *m, uint64_t now)
     m->state = MEMBER_CONNECTING;
     reply_begin(&m->reply, e->options->head);
     m->fd = dial(&e->urls->endpoints[m->url->endpoint], &e->sources,
-                 m->kind == CROWD_SLOW ? SLOW_RECEIVE_BUFFER : 0);
+                 m->kind == CROWD_SLOW || m->kind == CROWD_SLOW_READ ? SLOW_RECEIVE_BUFFER : 0);
     if (m->fd < 0 || watch(e->epoll_fd, m->fd, m, &m->watched, EPOLLOUT | EPOLLONESHOT) < 0) {
         refused(e, m, now);
         return;
@@ -111,16 +144,32 @@ static void begin_slow(struct engine *e, struct crowd_member *m, uint64_t now)
     deadline_set(&e->crowd.drips, &m->deadline, now);
 }
 
+/* A new connection takes so few bytes at once; if not, it is dead already. */
+static bool say(struct engine *e, struct crowd_member *m, size_t length, uint64_t now)
+{
+    if (send(m->fd, m->url->request, length, MSG_NOSIGNAL) == (ssize_t)length)
+        return true;
+    dropped(e, m, errno, now);
+    return false;
+}
+
+static void begin_slow_read(struct engine *e, struct crowd_member *m, uint64_t now)
+{
+    if (!say(e, m, m->url->request_length, now))
+        return;
+    m->state = MEMBER_READING;
+    deadline_set(&e->crowd.drips, &m->deadline, now);
+}
+
 static void begin_holding(struct engine *e, struct crowd_member *m, uint64_t now)
 {
     size_t half = m->kind == CROWD_HALF_DEAD ? m->url->request_length / 2 : 0;
 
     m->state = MEMBER_HOLDING;
     deadline_clear(&m->deadline);
-    /* A new connection takes so few bytes at once; if not, it is dead already. */
-    if (half > 0 && send(m->fd, m->url->request, half, MSG_NOSIGNAL) != (ssize_t)half)
-        dropped(e, m, now);
-    else if (watch(e->epoll_fd, m->fd, m, &m->watched, EPOLLIN | EPOLLRDHUP) < 0)
+    if (half > 0 && !say(e, m, half, now))
+        return;
+    if (watch(e->epoll_fd, m->fd, m, &m->watched, EPOLLIN | EPOLLRDHUP) < 0)
         refused(e, m, now);
 }
 
@@ -133,6 +182,8 @@ static void connected(struct engine *e, struct crowd_member *m, uint64_t now)
     settle(e, m);
     if (m->kind == CROWD_SLOW)
         begin_slow(e, m, now);
+    else if (m->kind == CROWD_SLOW_READ)
+        begin_slow_read(e, m, now);
     else
         begin_holding(e, m, now);
 }
@@ -145,12 +196,10 @@ static void hold(struct engine *e, struct crowd_member *m, uint64_t now)
         return;
     if (n > 0)
         m->reply.received += (uint64_t)n;
-    else if (m->reply.received > 0) {
-        report_of(e, m)->answered++;
-        leave(e, m, now);
-    } else {
-        dropped(e, m, now);
-    }
+    else if (m->reply.received > 0)
+        lose(e, m, &report_of(e, m)->answered, now);
+    else
+        dropped(e, m, n < 0 ? errno : 0, now);
 }
 
 void crowd_on_event(struct engine *e, struct crowd_member *m)
@@ -175,7 +224,7 @@ static void drip_send(struct engine *e, struct crowd_member *m, uint64_t now)
         n = send(m->fd, m->url->request + m->sent, 1, MSG_NOSIGNAL);
     if ((early < 0 && errno != EAGAIN && errno != EINTR) ||
         (n < 0 && errno != EAGAIN && errno != EINTR)) {
-        dropped(e, m, now);
+        dropped(e, m, errno, now);
         return;
     }
     m->sent += n > 0;
@@ -195,13 +244,14 @@ static void drip_read(struct engine *e, struct crowd_member *m, uint64_t now)
     else if (n == 0)
         result = reply_end(&m->reply);
     if ((n < 0 && errno != EAGAIN && errno != EINTR) || result == REPLY_SHORT) {
-        dropped(e, m, now);
+        dropped(e, m, n < 0 ? errno : 0, now);
     } else if (result == REPLY_MORE) {
         deadline_set(&e->crowd.drips, &m->deadline, now);
-    } else {
-        bool good = result == REPLY_COMPLETE && m->reply.response.status / 100 == 2;
-        *(good ? &report_of(e, m)->served : &report_of(e, m)->answered) += 1;
+    } else if (result == REPLY_COMPLETE && m->reply.response.status / 100 == 2) {
+        report_of(e, m)->served++;
         leave(e, m, now);
+    } else {
+        lose(e, m, &report_of(e, m)->answered, now);
     }
 }
 
@@ -224,17 +274,34 @@ static void drip(struct engine *e, struct crowd_member *m, uint64_t now)
     }
 }
 
+/* How many are to have begun by now. */
+static size_t due(const struct crowd *crowd, uint64_t now)
+{
+    double past = (double)(now - crowd->begun);
+
+    if (past >= (double)crowd->count * crowd->join_ns)
+        return crowd->count;
+    return (size_t)(past / crowd->join_ns) + 1;
+}
+
+static void join_due(struct engine *e, uint64_t now)
+{
+    size_t n = due(&e->crowd, now);
+    while (e->crowd.joined < n)
+        join(e, &e->crowd.members[e->crowd.joined++], now);
+}
+
 void crowd_expire(struct engine *e, uint64_t now)
 {
     struct deadline *d;
 
+    join_due(e, now);
     while ((d = deadline_expired(&e->crowd.drips, now)))
         drip(e, DEADLINE_OWNER(d, struct crowd_member), now);
     while ((d = deadline_expired(&e->crowd.timeouts, now))) {
         struct crowd_member *m = DEADLINE_OWNER(d, struct crowd_member);
-        report_of(e, m)->timed_out++;
         settle(e, m);
-        leave(e, m, now);
+        lose(e, m, &report_of(e, m)->timed_out, now);
     }
 }
 
@@ -242,19 +309,35 @@ uint64_t crowd_next(const struct crowd *crowd)
 {
     uint64_t drip_at = deadline_next(&crowd->drips);
     uint64_t timeout_at = deadline_next(&crowd->timeouts);
-    return drip_at < timeout_at ? drip_at : timeout_at;
+    uint64_t next = drip_at < timeout_at ? drip_at : timeout_at;
+    uint64_t join_at = crowd->begun + (uint64_t)((double)crowd->joined * crowd->join_ns);
+    return crowd->joined < crowd->count && join_at < next ? join_at : next;
 }
 
-int crowd_init(struct engine *e)
+/* All kinds come at all times, however many the server takes. */
+static void shuffle(struct crowd *crowd)
+{
+    for (size_t i = crowd->count; i > 1; i--) {
+        size_t other = random_below(&crowd->random, (uint32_t)i);
+        struct crowd_member m = crowd->members[i - 1];
+        crowd->members[i - 1] = crowd->members[other];
+        crowd->members[other] = m;
+    }
+}
+
+int crowd_init(struct engine *e, const uint64_t wanted[CROWD_KINDS])
 {
     struct crowd *crowd = &e->crowd;
     const struct options *o = e->options;
-    const uint64_t wanted[CROWD_KINDS] = {o->slow, o->half_dead, o->idle};
+    uint64_t count = 0;
 
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        count += wanted[kind];
     deadline_queue_init(&crowd->drips, o->drip_ns);
     deadline_queue_init(&crowd->timeouts, o->timeout_ns);
     crowd->random = ~o->seed;
-    crowd->members = calloc(o->slow + o->half_dead + o->idle + 1, sizeof *crowd->members);
+    crowd->join_ns = o->ramp > 0 ? (double)NS_PER_S / o->ramp : 0;
+    crowd->members = calloc(count + 1, sizeof *crowd->members);
     if (!crowd->members)
         return -1;
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++) {
@@ -263,14 +346,15 @@ int crowd_init(struct engine *e)
             crowd->members[crowd->count++] =
                 (struct crowd_member){.role = WATCH_CROWD, .kind = kind, .fd = -1};
     }
+    shuffle(crowd);
     crowd->unsettled = crowd->count;
     return 0;
 }
 
 void crowd_begin(struct engine *e, uint64_t now)
 {
-    for (size_t i = 0; i < e->crowd.count; i++)
-        join(e, &e->crowd.members[i], now);
+    e->crowd.begun = now;
+    join_due(e, now);
 }
 
 bool crowd_is_settled(const struct crowd *crowd)
@@ -284,6 +368,30 @@ uint64_t crowd_connected(const struct crowd *crowd, enum crowd_kind kind)
     for (size_t i = 0; i < crowd->count; i++)
         n += crowd->members[i].kind == kind && crowd->members[i].state >= MEMBER_SENDING;
     return n;
+}
+
+void crowd_note_established(struct crowd *crowd)
+{
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        crowd->reports[kind].established = crowd_connected(crowd, kind);
+}
+
+void crowd_note_held(struct crowd *crowd)
+{
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        crowd->reports[kind].held = crowd_connected(crowd, kind);
+}
+
+void crowd_hang_up(struct crowd *crowd)
+{
+    const struct linger reset = {.l_onoff = 1};
+
+    for (size_t i = 0; i < crowd->count; i++) {
+        /* If it cannot be set, the usual close is as good. */
+        if (crowd->members[i].fd >= 0)
+            (void)setsockopt(crowd->members[i].fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        disconnect(&crowd->members[i]);
+    }
 }
 
 void crowd_free(struct crowd *crowd)

@@ -80,6 +80,7 @@ static void on_signal(struct engine *e)
 
 static int allocate(struct engine *e)
 {
+    static const uint64_t nobody[CROWD_KINDS];
     size_t n = (size_t)e->options->connections;
 
     e->clients = calloc(n, sizeof *e->clients);
@@ -92,7 +93,8 @@ static int allocate(struct engine *e)
         client_init(&e->clients[i]);
         engine_add_free(e, &e->clients[i]);
     }
-    return crowd_init(e);
+    /* Without a load the crowd is in the processes of the herd. */
+    return crowd_init(e, options_hold_only(e->options) ? nobody : e->options->wanted);
 }
 
 int engine_init(struct engine *e, const struct options *options, struct url_list *urls,
@@ -108,7 +110,7 @@ int engine_init(struct engine *e, const struct options *options, struct url_list
     deadline_queue_init(&e->timeouts, options->timeout_ns);
     deadline_queue_init(&e->rests, REST_MS * NS_PER_MS);
     *call = "herd: fork"; /* first: the processes inherit what is there */
-    if (herd_start(&e->herd, options, herd_urls) < 0)
+    if (herd_start(&e->herd, options, urls, herd_urls) < 0)
         return -1;
     *call = "epoll_create1";
     e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -146,25 +148,11 @@ static void handle(struct engine *e, const struct epoll_event *event)
     }
 }
 
-/* Sleeps until `until` (CLOCK_NEVER: for ever) in nanoseconds, or in whole ms before Linux 5.11. */
-static int wait_events(int epoll_fd, struct epoll_event *events, uint64_t now, uint64_t until)
-{
-    uint64_t ns = until > now ? until - now : 0;
-    struct timespec timeout = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-    bool forever = until == CLOCK_NEVER;
-
-    int n = epoll_pwait2(epoll_fd, events, MAX_EVENTS, forever ? NULL : &timeout, NULL);
-    if (n >= 0 || errno != ENOSYS)
-        return n;
-    uint64_t ms = (ns + NS_PER_MS - 1) / NS_PER_MS;
-    return epoll_wait(epoll_fd, events, MAX_EVENTS, forever ? -1 : (int)(ms < 60000 ? ms : 60000));
-}
-
 /* One turn of the loop: waits, then hands out what came. */
 static int turn(struct engine *e, uint64_t now, uint64_t until)
 {
     struct epoll_event events[MAX_EVENTS];
-    int n = wait_events(e->epoll_fd, events, now, until);
+    int n = watch_wait(e->epoll_fd, events, MAX_EVENTS, now, until);
 
     if (n < 0)
         return errno == EINTR ? 0 : -1;
@@ -214,16 +202,19 @@ static uint64_t next_change(const struct engine *e, uint64_t now)
 
 static int establish_herd(struct engine *e)
 {
+    uint64_t begun = clock_now();
+
     while (!herd_is_settled(&e->herd) && !e->outcome.signal)
         if (turn(e, clock_now(), CLOCK_NEVER) < 0)
             return -1;
+    e->herd.settled_ns = clock_now() - begun;
     return 0;
 }
 
-/* No load: the herd is there until a signal comes. */
+/* No load: herd and crowd are there until a signal comes. */
 static int hold(struct engine *e)
 {
-    printf("hammer: holding %" PRIu64 " connections\n", e->herd.report.established);
+    printf("hammer: holding %" PRIu64 " connections\n", herd_established(&e->herd));
     if (fflush(stdout) == EOF)
         return -1;
     while (!e->outcome.signal)
@@ -241,8 +232,7 @@ static int establish_crowd(struct engine *e)
         if (!crowd_is_settled(&e->crowd) && turn(e, now, crowd_next(&e->crowd)) < 0)
             return -1;
     }
-    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
-        e->crowd.reports[kind].established = crowd_connected(&e->crowd, kind);
+    crowd_note_established(&e->crowd);
     return 0;
 }
 

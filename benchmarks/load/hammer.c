@@ -3,7 +3,8 @@
  *
  * Shows: closed and open loop, and what the open one sees that the closed one hides; connect,
  * first-byte and total time in nanoseconds; slow, half-dead and idle clients beside the measured
- * ones. One process, one thread, one epoll set; only a herd is held by processes of its own.
+ * ones. One process, one thread, one epoll set; only a herd, and a crowd without a load, are held
+ * by processes of their own.
  * Needs: Linux (5.11 or newer for open-loop timing below a millisecond).
  * Run:   hammer -c 16 -s 5 -k http://127.0.0.1:8080/
  *        hammer -r 1000 -s 5 http://127.0.0.1:8080/       (open loop)
@@ -88,7 +89,8 @@ static int check_targets(const struct url_list *urls, const struct options *o, c
 static int raise_descriptors(const struct options *o, char *message)
 {
     struct rlimit limit;
-    rlim_t needed = o->connections + o->slow + o->half_dead + o->idle + OTHER_DESCRIPTORS;
+    uint64_t crowd = options_hold_only(o) ? 0 : options_crowd_size(o); /* else: herd.h */
+    rlim_t needed = o->connections + crowd + OTHER_DESCRIPTORS;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
         snprintf(message, MESSAGE_SIZE, "getrlimit: %s", strerror(errno));
@@ -104,7 +106,7 @@ static int raise_descriptors(const struct options *o, char *message)
     return -1;
 }
 
-/* A herd that is all that was wanted must be whole at its end. */
+/* A herd without a load must be whole at its end; a crowd is as it is. */
 static int judge_herd(const struct crowd_report *r)
 {
     char message[MESSAGE_SIZE];

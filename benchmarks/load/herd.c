@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "herder.h"
+#include "holder.h"
 
 enum {
     MOST_EACH = 10000,        /* connections of a process, if it may have so many descriptors */
@@ -40,7 +41,7 @@ static int most_each(uint64_t *most)
 }
 
 /* In the new process. Ctrl-C is for hammer, which then asks this process for its report. */
-_Noreturn static void be_herder(const struct herd *herd, const struct herder_task *task)
+static void settle_in(const struct herd *herd)
 {
     struct rlimit limit;
 
@@ -54,61 +55,104 @@ _Noreturn static void be_herder(const struct herd *herd, const struct herder_tas
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         _exit(EXIT_FAILURE);
-    herder_run(task);
 }
 
-static int start_process(struct herd *herd, struct herd_process *p, struct herder_task *task)
+/* As fork(); *control: the process's end of the socket pair. */
+static pid_t start_process(struct herd *herd, struct herd_process *p, int *control)
 {
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -1;
     p->fd = pair[0];
-    task->control = pair[1];
+    *control = pair[1];
     p->pid = fork();
-    if (p->pid == 0)
-        be_herder(herd, task);
+    if (p->pid == 0) {
+        settle_in(herd);
+        return 0;
+    }
     int error = errno;
     close(pair[1]);
-    errno = error;
-    if (p->pid > 0)
-        return 0;
+    if (p->pid > 0) {
+        herd->unsettled++;
+        return p->pid;
+    }
     close(p->fd);
     p->fd = -1;
     errno = error;
     return -1;
 }
 
-int herd_start(struct herd *herd, const struct options *o, const struct url_list *urls)
+/* The part of `whole` that the one of `count` processes has which is number `place`. */
+static uint64_t part(uint64_t whole, size_t place, size_t count)
 {
+    return whole * (place + 1) / count - whole * place / count;
+}
+
+static int start_herders(struct herd *herd, size_t count, const struct options *o,
+                         const struct url_list *urls)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct herder_task task = {.options = o,
+                                   .urls = urls,
+                                   .first = o->herd * i / count,
+                                   .count = part(o->herd, i, count),
+                                   .window = WINDOW / count + 1,
+                                   .own_host = FIRST_SOURCE + (uint32_t)i};
+        pid_t pid = start_process(herd, &herd->processes[i], &task.control);
+        if (pid == 0)
+            herder_run(&task);
+        if (pid < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The processes from `first` on. */
+static int start_holders(struct herd *herd, size_t first, const struct options *o,
+                         struct url_list *urls)
+{
+    size_t count = herd->count - first;
+
+    for (size_t i = 0; i < count; i++) {
+        struct holder_task task = {
+            .options = *o, .urls = urls, .own_host = FIRST_SOURCE + (uint32_t)(first + i)};
+        task.options.seed += i;
+        task.options.ramp /= (double)count;
+        task.options.sources.next = o->sources.count ? i % o->sources.count : 0;
+        for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+            task.options.wanted[kind] = part(o->wanted[kind], i, count);
+        pid_t pid = start_process(herd, &herd->processes[first + i], &task.control);
+        if (pid == 0)
+            holder_run(&task);
+        if (pid < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int herd_start(struct herd *herd, const struct options *o, struct url_list *urls,
+               const struct url_list *herd_urls)
+{
+    uint64_t crowd = options_hold_only(o) ? options_crowd_size(o) : 0;
     uint64_t most;
 
     herd->report.wanted = o->herd;
-    if (o->herd == 0)
+    if (o->herd + crowd == 0)
         return 0;
     if (most_each(&most) < 0)
         return -1;
-    herd->count = (o->herd + most - 1) / most;
-    herd->processes = calloc(herd->count, sizeof *herd->processes);
-    if (!herd->processes) {
-        herd->count = 0;
+    size_t herders = (o->herd + most - 1) / most;
+    size_t holders = (crowd + most - 1) / most;
+    herd->processes = calloc(herders + holders, sizeof *herd->processes);
+    if (!herd->processes)
         return -1;
-    }
+    herd->count = herders + holders;
     for (size_t i = 0; i < herd->count; i++)
         herd->processes[i] = (struct herd_process){.role = WATCH_HERD, .fd = -1};
-    for (size_t i = 0; i < herd->count; i++) {
-        uint64_t first = o->herd * i / herd->count;
-        struct herder_task task = {.options = o,
-                                   .urls = urls,
-                                   .first = first,
-                                   .count = o->herd * (i + 1) / herd->count - first,
-                                   .window = WINDOW / herd->count + 1,
-                                   .own_host = FIRST_SOURCE + (uint32_t)i};
-        if (start_process(herd, &herd->processes[i], &task) < 0)
-            return -1;
-        herd->unsettled++;
-    }
-    return 0;
+    if (start_herders(herd, herders, o, herd_urls) < 0)
+        return -1;
+    return start_holders(herd, herders, o, urls);
 }
 
 int herd_watch(struct herd *herd, int epoll_fd)
@@ -151,14 +195,13 @@ bool herd_is_settled(const struct herd *herd)
     return herd->failed || herd->unsettled == 0;
 }
 
-static void add_up(struct crowd_report *sum, const struct crowd_report *r)
+uint64_t herd_established(const struct herd *herd)
 {
-    sum->refused += r->refused;
-    sum->timed_out += r->timed_out;
-    sum->served += r->served;
-    sum->answered += r->answered;
-    sum->dropped += r->dropped;
-    sum->held += r->held;
+    uint64_t n = herd->report.established;
+    for (size_t i = 0; i < herd->count; i++)
+        for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+            n += herd->processes[i].news.crowd[kind].established;
+    return n;
 }
 
 /* One line that says why the herd is not, or no more, what was wanted. */
@@ -200,7 +243,9 @@ void herd_finish(struct herd *herd)
             continue;
         herd->died += !p->news.last;
         error = error ? error : p->news.error;
-        add_up(&herd->report, &p->news.report);
+        crowd_report_add(&herd->report, &p->news.report);
+        for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+            crowd_report_add(&herd->crowd[kind], &p->news.crowd[kind]);
         close(p->fd);
         p->fd = -1;
         while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)

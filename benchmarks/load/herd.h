@@ -1,5 +1,6 @@
 /*
- * The herd: keep-alive connections that have asked once and then ask for nothing more.
+ * The herd: keep-alive connections that have asked once and then ask for nothing more; and, without
+ * a load, the crowd (crowd.h).
  *
  * They may be more than one process may have descriptors, so processes of hammer's own hold a share
  * each: opened before the load begins, silent while it runs, counted and closed at its end. A
@@ -23,10 +24,14 @@
 #include "url.h"
 #include "watch.h"
 
-/* What a process of the herd tells: when its connections are there or one has failed, and last. */
+/*
+ * What a process tells: when its connections are there or will not be, and last. Those of the herd
+ * fill in `report`, those of the crowd `crowd`.
+ */
 struct herd_news {
     struct crowd_report report;
-    int error; /* errno of the connection that has failed, or 0 */
+    struct crowd_report crowd[CROWD_KINDS];
+    int error; /* errno of the connection of the herd that has failed, or 0 */
     bool last;
 };
 
@@ -38,20 +43,23 @@ struct herd_process {
 };
 
 struct herd {
-    struct crowd_report report;     /* of all processes; nobody comes again, so no reconnects */
-    struct herd_process *processes; /* owned */
+    struct crowd_report report; /* of the herd; nobody comes again, so no reconnects */
+    struct crowd_report crowd[CROWD_KINDS];
+    struct herd_process *processes; /* owned; first those of the herd */
     size_t count;
-    size_t unsettled; /* processes that are still opening connections */
-    bool failed;      /* one has failed: the herd will not be complete */
-    size_t died;      /* processes that ended before their time */
+    size_t unsettled;    /* processes that are still opening connections */
+    uint64_t settled_ns; /* how long they took */
+    bool failed;         /* one of the herd has failed: it will not be complete */
+    size_t died;         /* processes that ended before their time */
     char problem[160];
 };
 
 /*
- * Starts to open options->herd connections, to the URLs in turn. `options` and `urls` must outlive
- * the herd. 0, or -1 with errno.
+ * Starts to open options->herd connections, to `herd_urls` in turn, and without a load the crowd,
+ * to `urls` by chance. All three must outlive the herd. 0, or -1 with errno.
  */
-int herd_start(struct herd *herd, const struct options *options, const struct url_list *urls);
+int herd_start(struct herd *herd, const struct options *options, struct url_list *urls,
+               const struct url_list *herd_urls);
 
 /* Lets epoll report what the processes tell. 0, or -1 with errno. */
 int herd_watch(struct herd *herd, int epoll_fd);
@@ -60,6 +68,9 @@ void herd_on_event(struct herd *herd, struct herd_process *process);
 
 /* Is every connection there, or is it decided that they will not be? */
 bool herd_is_settled(const struct herd *herd);
+
+/* How many connections there were then, of herd and crowd. */
+uint64_t herd_established(const struct herd *herd);
 
 /*
  * Counts the connections that are still there, closes them, and waits for the end of the

@@ -46,6 +46,7 @@ static void fail(struct herder *h, struct opening *o, uint64_t *kind, int error)
         close(o->fd);
     o->fd = -1;
     (*kind)++;
+    h->news.report.reset += kind == &h->news.report.dropped && error == ECONNRESET;
     h->news.error = error;
     h->failed = true;
 }
@@ -185,6 +186,7 @@ static void count_held(struct herder *h)
 
     for (size_t i = 0; i < h->held_count; i++) {
         ssize_t n = recv(h->held[i], &byte, 1, MSG_PEEK);
+        r->reset += n < 0 && errno == ECONNRESET;
         *(n < 0 && errno == EAGAIN ? &r->held : n > 0 ? &r->answered : &r->dropped) += 1;
     }
 }

@@ -3,6 +3,6 @@
 PROGRAMS += hammer
 hammer_SRC := $(addprefix benchmarks/load/,hammer.c options.c address.c url.c \
 	histogram.c tally.c samples.c record.c deadline.c schedule.c \
-	response.c body.c reply.c watch.c dial.c client.c crowd.c herder.c herd.c engine.c outcome.c \
+	response.c body.c reply.c watch.c dial.c client.c crowd.c holder.c herder.c herd.c engine.c outcome.c \
 	summary.c json.c report_json.c report_text.c)
 hammer_VARIANTS := glibc static asan

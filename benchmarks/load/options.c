@@ -19,18 +19,21 @@ enum {
     OPTION_ALLOW_HOST,
     OPTION_SAMPLES,
     OPTION_CHECK,
+    OPTION_CROWD,
     OPTION_SLOW,
+    OPTION_SLOW_READ,
     OPTION_HALF_DEAD,
     OPTION_IDLE,
     OPTION_HERD,
     OPTION_DRIP,
+    OPTION_RAMP,
     OPTION_HEAD,
     OPTION_QUICKACK,
     OPTION_JSON
 };
 
 static const char usage[] =
-    "usage: hammer [OPTION]... {URL... | -i FILE}     (-n, -s or both, or --herd)\n"
+    "usage: hammer [OPTION]... {URL... | -i FILE}     (-n, -s or both, or a crowd)\n"
     "\n"
     "  -c, --connections N   parallel connections (default 1; with -r 64)\n"
     "  -n, --requests N      end after N fetches\n"
@@ -48,11 +51,16 @@ static const char usage[] =
     "      --source LIST     connect from these addresses in turn: 127.0.0.2,127.0.1.1-127.0.1.9\n"
     "      --allow-host ADDR allow a target that is not loopback (may be given again)\n"
     "      --slow N          N more clients that send and read one byte at a time\n"
+    "      --slow-read N     N more clients that ask at once and read one byte at a time\n"
     "      --half-dead N     N more clients that send half a request and then nothing\n"
     "      --idle N          N more clients that connect and send nothing\n"
-    "      --herd N          N connections that are served once, kept alive, and then silent;\n"
-    "                        without -n and -s they are all, and held until a signal comes\n"
-    "      --drip MS         pause of a slow client between bytes (default 100)\n"
+    "      --crowd N         N more clients: of the kinds above those with a share, as in\n"
+    "                        --slow 9%, and idle ones\n"
+    "      --herd N          N connections that are served once, kept alive, and then silent\n"
+    "                        (without -n and -s crowd and herd are all: held until a signal)\n"
+    "      --drip MS         pause of a slow client between bytes, and of any of the crowd\n"
+    "                        before it comes again (default 100)\n"
+    "      --ramp R          the crowd opens R connections a second (default: all at once)\n"
     "      --json            the result as one JSON object\n"
     "  -h, --help            this text\n"
     "\n"
@@ -74,11 +82,14 @@ static const struct option long_options[] = {
     {"allow-host", required_argument, NULL, OPTION_ALLOW_HOST},
     {"samples", required_argument, NULL, OPTION_SAMPLES},
     {"check", no_argument, NULL, OPTION_CHECK},
+    {"crowd", required_argument, NULL, OPTION_CROWD},
     {"slow", required_argument, NULL, OPTION_SLOW},
+    {"slow-read", required_argument, NULL, OPTION_SLOW_READ},
     {"half-dead", required_argument, NULL, OPTION_HALF_DEAD},
     {"idle", required_argument, NULL, OPTION_IDLE},
     {"herd", required_argument, NULL, OPTION_HERD},
     {"drip", required_argument, NULL, OPTION_DRIP},
+    {"ramp", required_argument, NULL, OPTION_RAMP},
     {"head", no_argument, NULL, OPTION_HEAD},
     {"quickack", no_argument, NULL, OPTION_QUICKACK},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -100,28 +111,39 @@ static const struct number_option number_options[] = {
     {'s', "-s", offsetof(struct options, seconds_ns), 1e-3, 1e6, 1e9},
     {'w', "-w", offsetof(struct options, warm_up_ns), 0, 1e6, 1e9},
     {'t', "-t", offsetof(struct options, timeout_ns), 1e-3, 1e6, 1e9},
-    {OPTION_SLOW, "--slow", offsetof(struct options, slow), 0, 1e6, 1},
-    {OPTION_HALF_DEAD, "--half-dead", offsetof(struct options, half_dead), 0, 1e6, 1},
-    {OPTION_IDLE, "--idle", offsetof(struct options, idle), 0, 1e6, 1},
+    {OPTION_CROWD, "--crowd", offsetof(struct options, crowd), 0, 1e6, 1},
+    {OPTION_SLOW, "--slow", offsetof(struct options, wanted[CROWD_SLOW]), 0, 1e6, 1},
+    {OPTION_SLOW_READ, "--slow-read", offsetof(struct options, wanted[CROWD_SLOW_READ]), 0, 1e6, 1},
+    {OPTION_HALF_DEAD, "--half-dead", offsetof(struct options, wanted[CROWD_HALF_DEAD]), 0, 1e6, 1},
+    {OPTION_IDLE, "--idle", offsetof(struct options, wanted[CROWD_IDLE]), 0, 1e6, 1},
     {OPTION_HERD, "--herd", offsetof(struct options, herd), 0, 1e6, 1},
     {OPTION_DRIP, "--drip", offsetof(struct options, drip_ns), 1, 1e6, 1e6},
 };
 
-static bool parse_number(const char *text, double min, double max, double *value)
+/* Shares of --crowd, which may come later: "9%". */
+static const struct number_option share_options[] = {
+    {OPTION_SLOW, "--slow", offsetof(struct options, percent[CROWD_SLOW]), 0, 100, 1},
+    {OPTION_SLOW_READ, "--slow-read", offsetof(struct options, percent[CROWD_SLOW_READ]), 0, 100,
+     1},
+    {OPTION_HALF_DEAD, "--half-dead", offsetof(struct options, percent[CROWD_HALF_DEAD]), 0, 100,
+     1},
+};
+
+static bool parse_number(const char *text, const char *unit, double min, double max, double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    return end != text && *end == '\0' && *value >= min && *value <= max;
+    return end != text && strcmp(end, unit) == 0 && *value >= min && *value <= max;
 }
 
-static bool parse_number_option(struct options *o, const struct number_option *n, char *message,
-                                size_t message_size)
+static bool parse_number_option(struct options *o, const struct number_option *n, const char *unit,
+                                char *message, size_t message_size)
 {
     double value;
-    if (!parse_number(optarg, n->min, n->max, &value) ||
+    if (!parse_number(optarg, unit, n->min, n->max, &value) ||
         (n->scale == 1 && value != (double)(uint64_t)value)) {
-        snprintf(message, message_size, "%s: '%s' is not a %snumber from %.10g to %.10g", n->name,
-                 optarg, n->scale == 1 ? "whole " : "", n->min, n->max);
+        snprintf(message, message_size, "%s: '%s' is not a %snumber from %.10g to %.10g%s", n->name,
+                 optarg, n->scale == 1 ? "whole " : "", n->min, n->max, unit);
         return false;
     }
     uint64_t *field = (uint64_t *)(void *)((char *)o + n->offset);
@@ -142,7 +164,7 @@ static bool parse_seed(struct options *o, char *message, size_t message_size)
 
 static bool parse_rate(struct options *o, char *message, size_t message_size)
 {
-    if (parse_number(optarg, 1e-3, 1e7, &o->rate))
+    if (parse_number(optarg, "", 1e-3, 1e7, &o->rate))
         return true;
     snprintf(message, message_size, "-r: '%s' is not a number from 0.001 to 10000000", optarg);
     return false;
@@ -154,6 +176,14 @@ static bool parse_source(struct options *o, char *message, size_t message_size)
     if (problem)
         snprintf(message, message_size, "--source: '%s': %s", optarg, problem);
     return !problem;
+}
+
+static bool parse_ramp(struct options *o, char *message, size_t message_size)
+{
+    if (parse_number(optarg, "", 1, 1e7, &o->ramp))
+        return true;
+    snprintf(message, message_size, "--ramp: '%s' is not a number from 1 to 10000000", optarg);
+    return false;
 }
 
 static bool parse_allow_host(struct options *o, char *message, size_t message_size)
@@ -182,6 +212,8 @@ static bool parse_other(struct options *o, int code, char *message, size_t messa
         return true;
     case 'r':
         return parse_rate(o, message, message_size);
+    case OPTION_RAMP:
+        return parse_ramp(o, message, message_size);
     case OPTION_SEED:
         return parse_seed(o, message, message_size);
     case OPTION_SOURCE:
@@ -210,15 +242,46 @@ static bool parse_other(struct options *o, int code, char *message, size_t messa
 
 static bool parse_option(struct options *o, int code, char *message, size_t message_size)
 {
+    for (size_t i = 0; i < sizeof share_options / sizeof *share_options; i++)
+        if (share_options[i].code == code && strchr(optarg, '%'))
+            return parse_number_option(o, &share_options[i], "%", message, message_size);
     for (size_t i = 0; i < sizeof number_options / sizeof *number_options; i++)
         if (number_options[i].code == code)
-            return parse_number_option(o, &number_options[i], message, message_size);
+            return parse_number_option(o, &number_options[i], "", message, message_size);
     return parse_other(o, code, message, message_size);
+}
+
+uint64_t options_crowd_size(const struct options *o)
+{
+    uint64_t n = 0;
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        n += o->wanted[kind];
+    return n;
 }
 
 bool options_hold_only(const struct options *o)
 {
-    return o->herd && !o->requests && !o->seconds_ns && !o->slow && !o->half_dead && !o->idle;
+    return (o->herd || options_crowd_size(o)) && !o->requests && !o->seconds_ns;
+}
+
+/* --crowd, by the shares of its kinds. NULL, or what is wrong with them. */
+static const char *divide_crowd(struct options *o)
+{
+    uint64_t idle = o->crowd;
+    uint64_t percent = 0;
+
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++) {
+        uint64_t share = o->crowd * o->percent[kind] / 100;
+        percent += o->percent[kind];
+        o->wanted[kind] += share;
+        idle -= share;
+        if (percent > 100)
+            return "the shares are more than the whole of --crowd";
+    }
+    if (percent > 0 && o->crowd == 0)
+        return "a share needs --crowd N";
+    o->wanted[CROWD_IDLE] += idle;
+    return NULL;
 }
 
 /* What no single option can know. */
@@ -260,7 +323,9 @@ enum options_result options_parse(struct options *o, int argc, char **argv, char
     o->urls = argv + optind;
     if (o->connections == 0)
         o->connections = o->rate > 0 ? DEFAULT_OPEN_LOOP_CONNECTIONS : 1;
-    const char *problem = check_together(o);
+    const char *problem = divide_crowd(o);
+    if (!problem)
+        problem = check_together(o);
     if (problem)
         snprintf(message, message_size, "%s (hammer -h explains)", problem);
     return problem ? OPTIONS_BAD : OPTIONS_RUN;

@@ -11,6 +11,8 @@
 
 enum { MAX_ALLOWED_HOSTS = 16 };
 
+enum crowd_kind { CROWD_SLOW, CROWD_SLOW_READ, CROWD_HALF_DEAD, CROWD_IDLE, CROWD_KINDS };
+
 struct options {
     uint64_t connections;
     uint64_t requests;   /* 0: no limit */
@@ -24,9 +26,10 @@ struct options {
     bool check;
     bool json;
     uint64_t seed;
-    uint64_t slow;
-    uint64_t half_dead;
-    uint64_t idle;
+    uint64_t crowd;                /* of all kinds, by `percent`; included in `wanted` */
+    uint64_t percent[CROWD_KINDS]; /* of crowd; what is left of it is idle */
+    uint64_t wanted[CROWD_KINDS];
+    double ramp; /* connections of the crowd a second; 0: all at once */
     uint64_t herd;
     uint64_t drip_ns;
     const char *samples_path; /* NULL: none */
@@ -39,7 +42,10 @@ struct options {
 
 enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_BAD };
 
-/* Without an end the herd is all that is wanted: it is held until a signal comes. */
+/* Of all kinds. */
+uint64_t options_crowd_size(const struct options *options);
+
+/* Without an end crowd and herd are all that is wanted: they are held until a signal comes. */
 bool options_hold_only(const struct options *options);
 
 /*

@@ -58,7 +58,8 @@ void outcome_end(struct engine *e)
     o->measured_ns = s->measuring ? now - s->measure_at : 0;
     o->cpu_user_ns = s->measuring ? user - o->cpu_user_ns : 0;
     o->cpu_system_ns = s->measuring ? system - o->cpu_system_ns : 0;
-    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
-        e->crowd.reports[kind].held = crowd_connected(&e->crowd, kind);
+    crowd_note_held(&e->crowd);
     herd_finish(&e->herd);
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        crowd_report_add(&e->crowd.reports[kind], &e->herd.crowd[kind]);
 }

@@ -39,11 +39,14 @@ static void put_parameters(struct json *j, const struct engine *e)
     json_unsigned(j, "urls", e->urls->count);
     json_string(j, "first_url", e->urls->first);
     json_unsigned(j, "sources", o->sources.count);
-    json_unsigned(j, "slow", o->slow);
-    json_unsigned(j, "half_dead", o->half_dead);
-    json_unsigned(j, "idle", o->idle);
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        json_unsigned(j, summary_crowd_name(kind), o->wanted[kind]);
     json_unsigned(j, "herd", o->herd);
     json_number(j, "drip_ms", (double)o->drip_ns / 1e6);
+    if (o->ramp > 0)
+        json_number(j, "ramp", o->ramp);
+    else
+        json_null(j, "ramp");
     json_bool(j, "samples", o->samples_path != NULL);
     json_close(j, '}');
 }
@@ -181,6 +184,14 @@ static void put_warm_up(struct json *j, const struct engine *e)
     json_close(j, '}');
 }
 
+static void put_loss(struct json *j, const char *key, uint64_t ns)
+{
+    if (ns)
+        json_number(j, key, (double)ns / 1e9);
+    else
+        json_null(j, key);
+}
+
 static void put_crowd(struct json *j, const char *key, const struct crowd_report *r)
 {
     json_open(j, key, '{');
@@ -191,8 +202,11 @@ static void put_crowd(struct json *j, const char *key, const struct crowd_report
     json_unsigned(j, "served", r->served);
     json_unsigned(j, "answered", r->answered);
     json_unsigned(j, "dropped", r->dropped);
+    json_unsigned(j, "reset", r->reset);
     json_unsigned(j, "reconnects", r->reconnects);
     json_unsigned(j, "held", r->held);
+    put_loss(j, "first_loss_s", r->first_loss_ns);
+    put_loss(j, "last_loss_s", r->last_loss_ns);
     json_close(j, '}');
 }
 
@@ -233,8 +247,17 @@ static void put_fetches(struct json *j, const struct engine *e)
     put_connections(j, e);
     put_load(j, e, &s);
     put_warm_up(j, e);
+}
+
+/* Herd and crowd of a run without a load. */
+static void put_held(struct json *j, const struct engine *e)
+{
+    struct crowd_report all = {0};
+
     for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
-        put_crowd(j, summary_crowd_name(kind), &e->crowd.reports[kind]);
+        crowd_report_add(&all, &e->crowd.reports[kind]);
+    json_number(j, "settled_s", (double)e->herd.settled_ns / 1e9);
+    put_crowd(j, "crowd", &all);
 }
 
 void report_json(const struct engine *e, FILE *out)
@@ -245,8 +268,12 @@ void report_json(const struct engine *e, FILE *out)
     json_open(j, NULL, '{');
     json_unsigned(j, "schema", SCHEMA_VERSION);
     put_parameters(j, e);
-    if (!options_hold_only(e->options))
+    if (options_hold_only(e->options))
+        put_held(j, e);
+    else
         put_fetches(j, e);
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        put_crowd(j, summary_crowd_name(kind), &e->crowd.reports[kind]);
     put_crowd(j, "herd", &e->herd.report);
     json_close(j, '}');
     putc('\n', out);

@@ -103,10 +103,21 @@ static void put_crowd(FILE *out, const char *name, const struct crowd_report *r)
         return;
     fprintf(out,
             "%s: %" PRIu64 " wanted, %" PRIu64 " established, %" PRIu64 " held at the end; %" PRIu64
-            " served, %" PRIu64 " answered otherwise, %" PRIu64 " dropped, %" PRIu64
-            " refused, %" PRIu64 " timed out, %" PRIu64 " reconnects\n",
-            name, r->wanted, r->established, r->held, r->served, r->answered, r->dropped,
+            " served, %" PRIu64 " answered otherwise, %" PRIu64 " dropped (%" PRIu64
+            " reset), %" PRIu64 " refused, %" PRIu64 " timed out, %" PRIu64 " reconnects",
+            name, r->wanted, r->established, r->held, r->served, r->answered, r->dropped, r->reset,
             r->refused, r->timed_out, r->reconnects);
+    if (r->first_loss_ns)
+        fprintf(out, "; the first lost after %g s, the last after %g s",
+                (double)r->first_loss_ns / 1e9, (double)r->last_loss_ns / 1e9);
+    fputc('\n', out);
+}
+
+static void put_crowds(FILE *out, const struct engine *e)
+{
+    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
+        put_crowd(out, summary_crowd_name(kind), &e->crowd.reports[kind]);
+    put_crowd(out, "herd", &e->herd.report);
 }
 
 void report_text(const struct engine *e, FILE *out)
@@ -115,7 +126,8 @@ void report_text(const struct engine *e, FILE *out)
     const struct tally *w = e->warm_up;
 
     if (options_hold_only(e->options)) {
-        put_crowd(out, "herd", &e->herd.report);
+        fprintf(out, "all decided after %g s\n", (double)e->herd.settled_ns / 1e9);
+        put_crowds(out, e);
         return;
     }
     if (e->outcome.signal)
@@ -129,8 +141,6 @@ void report_text(const struct engine *e, FILE *out)
         fprintf(
             out, "warm-up: %g s, %" PRIu64 " fetches (%" PRIu64 " failed), not in the figures\n",
             (double)e->outcome.warm_up_ns / 1e9, w->finished, w->finished - w->errors[FETCH_GOOD]);
-    for (enum crowd_kind kind = 0; kind < CROWD_KINDS; kind++)
-        put_crowd(out, summary_crowd_name(kind), &e->crowd.reports[kind]);
-    put_crowd(out, "herd", &e->herd.report);
+    put_crowds(out, e);
     fprintf(out, "seed: %" PRIu64 "\n", e->options->seed);
 }

@@ -28,7 +28,9 @@ struct summary summarize(const struct engine *e)
 
 const char *summary_crowd_name(enum crowd_kind kind)
 {
-    static const char *const names[CROWD_KINDS] = {
-        [CROWD_SLOW] = "slow", [CROWD_HALF_DEAD] = "half_dead", [CROWD_IDLE] = "idle"};
+    static const char *const names[CROWD_KINDS] = {[CROWD_SLOW] = "slow",
+                                                   [CROWD_SLOW_READ] = "slow_read",
+                                                   [CROWD_HALF_DEAD] = "half_dead",
+                                                   [CROWD_IDLE] = "idle"};
     return names[kind];
 }

@@ -21,7 +21,7 @@ struct summary {
 
 struct summary summarize(const struct engine *engine);
 
-/* "slow", "half_dead", "idle". */
+/* "slow", "slow_read", "half_dead", "idle". */
 const char *summary_crowd_name(enum crowd_kind kind);
 
 #endif

@@ -28,17 +28,21 @@ COUNTS = {
     "served",
     "answered",
     "dropped",
+    "reset",
     "refused",
     "timed_out",
     "reconnects",
     "held",
+    "first_loss_s",
+    "last_loss_s",
 }
+TIMES = {"first_loss_s", "last_loss_s"}
 
 
 def report(result: Mapping[str, Mapping[str, int]], kind: str) -> dict[str, int]:
-    """What became of one kind, without the zeros."""
+    """What became of one kind, without the zeros and without when."""
     assert set(result[kind]) == COUNTS
-    return {key: n for key, n in result[kind].items() if n}
+    return {key: n for key, n in result[kind].items() if n and key not in TIMES}
 
 
 class Sorter:
