@@ -216,6 +216,7 @@ def _profile(name: str, table: Table, seconds: float) -> Profile:
         sweep=_sweep(table.table("sweep")),
         seconds=table.number("seconds", seconds),
         timeout=table.number("timeout", 120.0),
+        needs=table.texts("needs"),
     )
     table.done()
     return profile
@@ -362,6 +363,6 @@ def _phases(top: Table, shown: str) -> Iterable[Phase]:
     for number, data in enumerate(top.tables("phase"), 1):
         table = _named(shown, "phase", data, number, "name")
         names.append(table.text("name"))
-        yield Phase(name=names[-1], args=table.texts("args"))
+        yield Phase(names[-1], table.texts("args"), table.flag("may_fail"))
         table.done()
     _distinct(top, "phase", names)

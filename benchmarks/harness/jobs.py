@@ -7,7 +7,7 @@ from pathlib import Path
 from harness import plan, programs
 from harness.errors import InputError
 from harness.model import PROFILES, Experiment, Profile
-from harness.needs import Answer
+from harness.needs import Answer, probe
 from harness.record import ResultSet, first_and_last, read
 
 
@@ -43,7 +43,15 @@ def _asked_for(experiment: Experiment, words: Iterable[str]) -> bool:
 
 
 def prepare(experiment: Experiment, wanted: str, results: Path) -> tuple[Job | None, list[str]]:
-    """The job, or None if nothing is left to do; and what cannot be run here, one line each."""
+    """The job, or None if nothing is left to do; and what cannot be run here, one line each.
+
+    What only the profile needs, as somebody's consent, leaves older results as they are.
+    """
+    for need in experiment.profiles[wanted].needs:
+        consent = probe(need)
+        if not consent.ok:
+            what = f"profile {wanted}"
+            return None, [skip_text(experiment.id, what, consent.reason, consent.remedy)]
     missing = {
         v.name: answer for v in experiment.variants if (answer := programs.missing(experiment, v))
     }

@@ -14,6 +14,7 @@ from harness import cpus
 
 SHARE = 4
 RESERVE_DESCRIPTORS = 64
+RESERVE_FILES = 20000  # of the whole machine: what else is open
 RESERVE_MAPPINGS = 1000  # of the program itself; the sanitizers have hundreds
 KIB_PER_CONNECTION = 12  # of the kernel, for both ends of an idle one: here it takes 9
 KIB_PER_MIB = 1 << 10
@@ -125,6 +126,24 @@ def connection_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
     most = _number(proc / "sys" / "fs" / "file-max")
     if most is not None:
         yield Cap(most // SHARE // 2, f"fs.file-max {most}")
+
+
+def shortage(
+    connections: int, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")
+) -> str:
+    """Which limit of the machine, if any, so many idle connections with both ends here exceed."""
+    wanted_mib = connections * KIB_PER_CONNECTION // KIB_PER_MIB
+    for cap in memory_caps(proc, cgroups):
+        if cap.most * SHARE < wanted_mib:
+            return f"they take up to {wanted_mib} MiB, and there are {cap.most * SHARE}: {cap.why}"
+    files = 2 * connections + RESERVE_FILES
+    most = _number(proc / "sys" / "fs" / "file-max")
+    if most is not None and most < files:
+        return f"they take {files} open files, and fs.file-max is {most}"
+    watches = _number(proc / "sys" / "fs" / "epoll" / "max_user_watches")
+    if watches is not None and watches < connections:
+        return f"they take {connections} entries of epoll, and max_user_watches is {watches}"
+    return ""
 
 
 def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:

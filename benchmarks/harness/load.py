@@ -190,15 +190,17 @@ def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:
 @contextlib.contextmanager
 def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
     """Ready when it has printed a line. Ended by our signal, with the status by which a shell tells
-    of it, or with 0; else it has failed.
+    of it, or with 0; else it has failed. A million connections are not closed in an instant.
     """
     words = expand_all(helper.command, scene.values)
     with running(helper.name, words, scene.context.placement.load, pipe=True) as process:
         processes.read_line(process, scene.context.timeout)
         yield process
-        processes.stop(process)
+        processes.stop(process, patience=scene.context.timeout)
         if process.status not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
             raise RepetitionError(process.describe_end())
+        said = tools.read_helper(processes.rest_of_output(process))
+        scene.repetition.scalars.update({f"{helper.name}.{key}": v for key, v in said.items()})
 
 
 @contextlib.contextmanager
@@ -282,7 +284,7 @@ def _load(scene: Scene) -> None:
             for helper in _helpers_of(scene, phase):
                 stack.enter_context(_helper(scene, helper))
             args = (*tool.args, *phase.args, *scene.variant.load_args)
-            _run_tool(scene, args, f"{phase.name}.", keep=True)
+            _run_tool(scene, args, f"{phase.name}.", keep=True, may_fail=phase.may_fail)
             _note_memory(scene, f"{phase.name}.")
     elapsed = cpu_time(scene.context.placement.measured).since(before)
     scene.repetition.scalars["softirq_s"] = elapsed.softirq
@@ -293,12 +295,14 @@ def _helpers_of(scene: Scene, phase: Phase) -> list[Helper]:
     return [helper for helper in scene.experiment.helpers if phase.name in helper.phases]
 
 
-def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> None:
+def _run_tool(
+    scene: Scene, args: tuple[str, ...], prefix: str, keep: bool, may_fail: bool = False
+) -> None:
     if keep and scene.disk:
         scene.disk.begin()
     before, times, stalled = events(), machine_times(), pressure()
     staged, sent = scene.staged.counters() if scene.staged else None, segments.counters()
-    words, ran = _ran(scene, args)
+    words, ran = _ran(scene, args, may_fail)
     counted = rates(before, events(), ran.here_s) | shares(times, machine_times())
     counted |= pressure_shares(stalled, pressure(), ran.here_s)
     available_s = ran.wall_s * _load_cpus(scene.context)
@@ -318,7 +322,7 @@ def _run_tool(scene: Scene, args: tuple[str, ...], prefix: str, keep: bool) -> N
         scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
 
 
-def _ran(scene: Scene, args: tuple[str, ...]) -> tuple[list[str], remote.Ran]:
+def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], remote.Ran]:
     """The words of the load, and what has come of it."""
     name, context = scene.variant.load, scene.context
     if client := remote.current():
@@ -327,7 +331,7 @@ def _ran(scene: Scene, args: tuple[str, ...]) -> tuple[list[str], remote.Ran]:
         return words, client.run(name, words, context.timeout, context.tick)
     words = [programs.tool_path(name), *expand_all(args, scene.values)]
     process, output = processes.run(
-        name, words, context.placement.load, context.timeout, context.tick
+        name, words, context.placement.load, context.timeout, context.tick, may_fail
     )
     assert process.usage is not None
     return words, remote.Ran(output, process.usage, process.wall_s, process.wall_s)

@@ -8,6 +8,7 @@ is told by difference, and whatever else happens meanwhile is in it.
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.sessions import session_members
@@ -32,18 +33,35 @@ def fields(path: Path, names: dict[str, str]) -> dict[str, float]:
 
 
 def memory_of(session: int, proc: Path = Path("/proc")) -> dict[str, float]:
-    """Memory and descriptors of a session now; in PSS what they share is counted once."""
+    """Memory, descriptors and sockets of a session now; in PSS what they share is counted once,
+    and so is a socket that several have: each connection that somebody has accepted is one.
+    """
     totals = dict.fromkeys((*ROLLUP.values(), *STATUS.values()), 0.0)
     members = session_members(session)
     descriptors = 0
+    sockets: set[str] = set()
     for pid in members:
         for name, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
             with contextlib.suppress(OSError):
                 for key, value in fields(proc / str(pid) / name, wanted).items():
                     totals[key] += value
-        with contextlib.suppress(OSError):
-            descriptors += len(os.listdir(proc / str(pid) / "fd"))
-    return {"processes": float(len(members)), "descriptors": float(descriptors), **totals}
+        files = list(_open_files(proc / str(pid) / "fd"))
+        descriptors += len(files)
+        sockets.update(file for file in files if file.startswith("socket:"))
+    counts = {"processes": len(members), "descriptors": descriptors, "sockets": len(sockets)}
+    return {**{name: float(count) for name, count in counts.items()}, **totals}
+
+
+def _open_files(folder: Path) -> Iterator[str]:
+    """What its descriptors are, as `socket:[4711]`; "" for one that was closed just now."""
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = os.listdir(folder)
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:
+            yield ""
 
 
 def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:

@@ -76,6 +76,7 @@ class Profile:
     sweep: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     seconds: float = 30.0
     timeout: float = 120.0
+    needs: tuple[str, ...] = ()  # of this profile alone: consent to what others might notice
 
 
 @dataclass(frozen=True)
@@ -148,10 +149,14 @@ class Helper:
 
 @dataclass(frozen=True)
 class Phase:
-    """One of several loads on the same server. Its scalars carry its name: `during.failed`."""
+    """One of several loads on the same server. Its scalars carry its name: `during.failed`.
+
+    `may_fail`: that nobody was served is a result.
+    """
 
     name: str
     args: tuple[str, ...]
+    may_fail: bool = False
 
 
 @dataclass(frozen=True)

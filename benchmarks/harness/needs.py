@@ -181,10 +181,21 @@ def processes() -> Answer:
 
 
 def many() -> Answer:
-    """Consent to more processes than others on the machine would fail to notice."""
+    """Consent to more processes or connections than others on the machine would fail to notice."""
     if os.environ.get("MANY") == "1":
         return Answer(True)
-    return Answer(False, "so many processes are taken only by consent", "MANY=1 make bench")
+    reason = "so many processes or connections are taken only by consent"
+    return Answer(False, reason, "MANY=1 make bench")
+
+
+def million() -> Answer:
+    """A million connections with both ends here."""
+    from harness.limits import shortage
+
+    reason = shortage(1_000_000)
+    if not reason:
+        return Answer(True)
+    return Answer(False, f"a million connections: {reason}", "a larger machine, or a higher limit")
 
 
 def memory_cgroup() -> Answer:
@@ -226,6 +237,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "fuse": fuse,
     "processes": processes,
     "many": many,
+    "million": million,
     "memory-cgroup": memory_cgroup,
     "io-throttle": io_throttle,
     "loop-device": loop_device,

@@ -103,6 +103,10 @@ def plan_hash(
         | {key: variant[key] for key in ("holds", "disk_args") if variant[key]}
         for variant in whole["variants"]
     ]
+    measuring["phases"] = [
+        {key: value for key, value in phase.items() if key != "may_fail" or value}
+        for phase in whole["phases"]
+    ]
     if whole["disk"]:
         measuring["disk"] = whole["disk"]
     if whole["stage"]:

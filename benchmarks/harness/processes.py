@@ -300,14 +300,18 @@ def run(
     cpus: frozenset[int],
     timeout: float,
     tick: Tick = _nothing,
+    may_fail: bool = False,
 ) -> tuple[Process, str]:
-    """Runs a program to its end; its output. RepetitionError if it takes too long or fails."""
+    """Runs a program to its end; its output. RepetitionError if it takes too long or fails; with
+    `may_fail` only if it then has printed nothing.
+    """
     with running(name, command, cpus) as process:
         if not process.reap(timeout, tick):
             raise RepetitionError(f"{name} did not end within {timeout:g} s")
-        if process.status != 0:
+        output = process.output()
+        if process.status != 0 and not (may_fail and output):
             raise RepetitionError(process.describe_end())
-        return process, process.output()
+        return process, output
 
 
 def read_line(process: Process, patience: float = START_PATIENCE) -> str:
@@ -327,21 +331,36 @@ def read_line(process: Process, patience: float = START_PATIENCE) -> str:
     return data.partition(b"\n")[0].decode("utf-8", "replace")
 
 
+def rest_of_output(process: Process) -> str:
+    """What a program that has ended has printed into its pipe and nobody has read."""
+    fd = process.stdout.fileno()
+    os.set_blocking(fd, False)  # somebody it has started may still have the other end
+    data = b""
+    with contextlib.suppress(BlockingIOError):
+        while chunk := os.read(fd, 65536):
+            data += chunk
+    return data.decode("utf-8", "replace")
+
+
 def listening_address(line: str) -> tuple[str, int] | None:
     """Address and port of a server's first line."""
     match = LISTENING.search(line)
     return (match.group(1), int(match.group(2))) if match else None
 
 
-def stop(process: Process, stop_signal: signal.Signals = signal.SIGTERM) -> Usage:
+def stop(
+    process: Process,
+    stop_signal: signal.Signals = signal.SIGTERM,
+    patience: float = STOP_PATIENCE,
+) -> Usage:
     """Asks a program to end, in its own time; what it has used. RepetitionError if it does not."""
     if process.usage is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, stop_signal)
-    if not process.reap(STOP_PATIENCE):
+    if not process.reap(patience):
         process.kill()
         raise RepetitionError(
-            f"{process.name} did not end within {STOP_PATIENCE:g} s of {stop_signal.name}"
+            f"{process.name} did not end within {patience:g} s of {stop_signal.name}"
         )
     _add_the_rest(process)
     assert process.usage is not None

@@ -44,6 +44,17 @@ def read(tool: str, output: str, words: list[str], usage: Usage, available_s: fl
     return outcome
 
 
+def read_helper(output: str) -> dict[str, float]:
+    """The numbers of a helper whose last words are a JSON object, as hammer's are with --json."""
+    last = output.strip().rpartition("\n")[2]
+    if not last.startswith("{"):
+        return {}
+    try:
+        return flatten(json.loads(last))
+    except ValueError:
+        return {}
+
+
 def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """Nested numbers under dotted names: {"total": {"p99": 5}} -> {"total.p99": 5.0}."""
     flat: dict[str, float] = {}

@@ -17,7 +17,7 @@ from made_up import BENCHMARKS, Tree
 from test_bench import await_process, bench
 from test_tools import WRK
 
-from harness import cpus, peers
+from harness import cpus, peers, tools
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -385,6 +385,69 @@ def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> Non
     text = (tree.root / "helpers").read_text(encoding="utf-8")
     assert text == "disk\nhttp\n" * 2
     assert tree.processes("helper") == []
+
+
+TELLING = HELPER.replace(
+    "sys.exit(0)",
+    "(print('ended', '{\"held\": 7, \"kinds\": {\"idle\": 3}}', sep='\\n'), sys.exit(0))",
+)
+
+
+def test_what_a_helper_tells_at_its_end_is_kept_under_its_name(tree: Tree) -> None:
+    make(tree, extra=HELPERS)
+    tree.program("helper", TELLING)
+    done = bench(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    scalars = tree.of_type("repetition")[0]["scalars"]
+    assert (scalars["attack.held"], scalars["attack.kinds.idle"]) == (7, 3)
+    assert scalars["disk.held"] == 7
+
+
+@pytest.mark.parametrize("words", ["", "{", "{]", "ended", "7"])
+def test_a_helper_may_tell_anything(words: str) -> None:
+    assert tools.read_helper(words) == {}
+
+
+@pytest.mark.parametrize(
+    ("flag", "prints", "ok"), [("", True, False), ("true", True, True), ("true", False, False)]
+)
+def test_that_nobody_was_served_may_be_a_result(
+    tree: Tree, flag: str, prints: bool, ok: bool
+) -> None:
+    """hammer ends with status 1 then; where it has printed nothing it has failed all the same."""
+    make(tree, extra='[[phase]]\nname = "during"\n' + (f"may_fail = {flag}\n" if flag else ""))
+    hammer = HAMMER.format(extra="", failed=100, little=1.0) + "sys.exit('nobody')\n"
+    tree.program("hammer", hammer if prints else "import sys\nsys.exit('no memory')\n")
+    done = bench(tree)
+    assert done.returncode == (0 if ok else 1)
+    if ok:
+        assert tree.of_type("repetition")[0]["scalars"]["during.failed"] == 100
+    else:
+        why = "nobody" if prints else "no memory"
+        assert tree.of_type("failure")[0]["error"] == f"hammer ended with status 1: {why}"
+
+
+def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what was measured with consent stays when it is not given again."""
+    make(tree)
+    path = tree.experiments / "sample.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("[profile.full]", '[profile.full]\nneeds = ["many"]'), encoding="utf-8"
+    )
+    monkeypatch.setenv("MANY", "1")
+    assert tree.run("bench", "--profile", "full").returncode == 0
+    before = (tree.results / "sample.jsonl").read_bytes()
+    monkeypatch.delenv("MANY")
+    done = tree.run("bench", "--profile", "full")
+    assert done.returncode == 0
+    assert "sample profile full: so many processes or connections" in done.stdout
+    assert (tree.results / "sample.jsonl").read_bytes() == before
+    (tree.results / "sample.jsonl").unlink()
+    assert bench(tree).returncode == 0
+    assert tree.of_type("run")[0]["profile"] == "smoke"
 
 
 GROWING = """\

@@ -16,7 +16,8 @@ PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 def process(proc: Path, pid: int, rss: int) -> None:
     folder = proc / str(pid)
     (folder / "fd").mkdir(parents=True)
-    (folder / "fd" / "0").touch()
+    for place, what in enumerate(("/dev/null", "socket:[1]", f"socket:[{pid}]")):
+        (folder / "fd" / str(place)).symlink_to(what)
     (folder / "smaps_rollup").write_text(ROLLUP.format(rss=rss))
     (folder / "status").write_text("Name:\tx\nVmPTE:\t      44 kB\n")
     (folder / "statm").write_text("625 400 390 4 0 89 0\n")
@@ -27,8 +28,8 @@ def test_a_session_is_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     process(tmp_path, 8, 200)
     monkeypatch.setattr(memory, "session_members", lambda _: [7, 8, 9])  # 9 has just ended
     assert memory.memory_of(7, tmp_path) == {
-        "processes": 3, "descriptors": 2, "rss_kib": 300, "pss_kib": 80, "private_dirty_kib": 24,
-        "page_tables_kib": 88,
+        "processes": 3, "descriptors": 6, "sockets": 3, "rss_kib": 300, "pss_kib": 80,
+        "private_dirty_kib": 24, "page_tables_kib": 88,
     }  # fmt: skip
 
 

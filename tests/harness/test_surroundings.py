@@ -98,6 +98,26 @@ def test_connections_take_memory_and_files_at_both_ends(tmp_path: Path) -> None:
     assert caps[-1] == limits.Cap(10000, "fs.file-max 80000")
 
 
+@pytest.mark.parametrize(
+    ("connections", "says"),
+    [
+        (10000, ""),
+        (50000, "they take up to 585 MiB, and there are 480: 480 MiB available"),
+        (25000, "they take 70000 open files, and fs.file-max is 60000"),
+        (15000, "they take 15000 entries of epoll, and max_user_watches is 12000"),
+    ],
+)
+def test_which_limit_so_many_connections_exceed(
+    tmp_path: Path, connections: int, says: str
+) -> None:
+    root = proc(tmp_path, "")
+    (root / "meminfo").write_text(f"MemAvailable: {480 << 10} kB\n")
+    (root / "sys" / "fs" / "epoll").mkdir(parents=True)
+    (root / "sys" / "fs" / "file-max").write_text("60000\n")
+    (root / "sys" / "fs" / "epoll" / "max_user_watches").write_text("12000\n")
+    assert limits.shortage(connections, root, tmp_path / "cg") == says
+
+
 def test_mappings_are_those_of_one_process(tmp_path: Path) -> None:
     assert list(limits.mapping_caps(tmp_path)) == []
     (tmp_path / "sys" / "vm").mkdir(parents=True)
