@@ -167,6 +167,27 @@ def write_overload(data: Path) -> None:
     write_meta(data / "overload", titles)
 
 
+def write_million(data: Path) -> None:
+    levels = {
+        f"{when}_{what}": 100.0 * place
+        for place, when in enumerate(("before", "during", "after"), start=1)
+        for what in ("us", "p99_us", "pss_kib", "slab_kib")
+    }
+    write_series(data / "million", "09-epoll", levels)
+    write_meta(data / "million", {"09-epoll": "09-epoll"})
+
+
+def write_toy_shop(data: Path) -> None:
+    titles = {"03-prefork": "03-prefork", "nginx": "nginx"}
+    for place, name in enumerate(titles, start=1):
+        levels = {"held": 8.0 * place, "during_sockets": 6.0 * place, "before_sockets": 1.0}
+        for when in ("before", "during", "after"):
+            levels |= {f"{when}_us": 100.0 * place, f"{when}_p99_us": 200.0 * place}
+            levels |= {f"{when}_good": 50.0 * place, f"{when}_failed": 10.0}
+        write_series(data / "toy-shop", name, levels)
+    write_meta(data / "toy-shop", titles)
+
+
 def write_prefork_herd(data: Path) -> None:
     titles = {"accept": "accept", "poll": "poll, accept"}
     for place, name in enumerate(titles):
@@ -423,6 +444,8 @@ def data(tmp_path: Path) -> Path:
     write_request_latency(folder)
     write_idle_herd(folder)
     write_overload(folder)
+    write_million(folder)
+    write_toy_shop(folder)
     write_slow_client(folder)
     write_disk(folder)
     write_crosscheck(folder)
@@ -589,6 +612,22 @@ def test_one_place_without_a_value(script: str, x: int, data: Path, tmp_path: Pa
     assert not re.search(r"\bnan\b", (tmp_path / "figure.svg").read_text(), re.IGNORECASE)
     name = "02-fork, keep-alive" if script == "throughput" else "glibc, static"
     assert name in words(tmp_path / "figure.svg").splitlines()
+
+
+def test_a_server_that_answered_nobody_has_its_row(data: Path, tmp_path: Path) -> None:
+    """It has no wait to be drawn, but how much it held and that nobody was answered."""
+    table = data / "toy-shop" / "03-prefork.tsv"
+    head, *lines = [line.split("\t") for line in table.read_text().splitlines()]
+    for line in lines:
+        for i, name in enumerate(head):
+            if name.startswith(("during_us", "during_p99_us")):
+                line[i] = "-"
+            elif name == "during_good":
+                line[i] = "0"
+    write_table(table, [head, *lines])
+    done = draw("toy-shop", data, tmp_path / "figure.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {"03-prefork", "nginx"} <= set(words(tmp_path / "figure.svg").splitlines())
 
 
 def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> None:
