@@ -34,7 +34,6 @@ static bool is_small(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_size <= FILE_BODY_MOST;
 }
 
-/* region: read-body */
 /*
  * All of a small file. `flags` is RWF_NOWAIT or 0. A file that has become shorter or longer is not
  * kept: it is sent from its descriptor, as any other. Returns false if that would have to wait.
@@ -57,7 +56,6 @@ static bool read_body(struct look_up *l, int flags)
         free(body);
     return !waits;
 }
-/* endregion: read-body */
 
 static void fail(struct look_up *l)
 {
