@@ -5,7 +5,7 @@ GNUPLOT := $(shell command -v gnuplot)
 DOT     := $(shell command -v dot)
 
 FIGURES_DIR   := $(BUILD)/figures
-FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp then-and-now.gp draw.sh) \
+FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp then-and-now.gp peers.gp draw.sh) \
                  $(wildcard figures/history/*.tsv)
 FIGURE_NAMES  := $(patsubst figures/%.gp,%,$(filter-out $(FIGURE_PARTS),$(wildcard figures/*.gp)))
 PLOTS         := $(filter-out timeline,$(FIGURE_NAMES))

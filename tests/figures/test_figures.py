@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "benchmarks" / "experiments"
 # Loaded by the others.
-PARTS = {"style", "curves", "log-log", "doublings", "labels", "then-and-now"}
+PARTS = {"style", "curves", "log-log", "doublings", "labels", "then-and-now", "peers"}
 SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]
@@ -326,6 +326,19 @@ def write_send(data: Path) -> None:
         write_meta(data / experiment, {"sendfile": "sendfile", "two": "head, then body"})
 
 
+def write_peers(data: Path) -> None:
+    titles = {"15-slashdot": "15-slashdot", "nginx": "nginx", "null-server": "null server"}
+    for place, name in enumerate(titles, start=1):
+        rates = {"requests_per_cpu_s": 40000.5 * place, "gb_per_cpu_s": 4.5 * place}
+        for experiment in ("small", "close", "100k", "10m"):
+            write_series(data / f"peers-{experiment}", name, rates)
+        waits = {"median_us": 40.5 * place, "p99_us": 90.5 * place, "p999_us": 400.5 * place}
+        write_series(data / "peers-latency", name, waits)
+        write_series(data / "peers-idle", name, {"before_kib": 900.5, "during_kib": 950.5 + place})
+    for experiment in ("small", "close", "100k", "10m", "latency", "idle"):
+        write_meta(data / f"peers-{experiment}", titles)
+
+
 def write_event_wait(data: Path) -> None:
     titles = {"select": "select", "poll": "poll", "epoll": "epoll"}
     for place, name in enumerate(titles):
@@ -465,6 +478,7 @@ def data(tmp_path: Path) -> Path:
     write_send(folder)
     write_scaling(folder)
     write_claims(folder)
+    write_peers(folder)
     return folder
 
 
