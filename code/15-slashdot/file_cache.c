@@ -133,7 +133,7 @@ static struct file *new_file(const char *path, int fd, const struct stat *st, ch
     f->users = 1;
     f->fd = fd;
     f->st = *st;
-    f->checked = f->resident_at = 0;
+    f->checked = f->resident_at = f->resident_to = 0;
     f->head_second = 0;
     f->body = body;
     memcpy(f->path, path, size);

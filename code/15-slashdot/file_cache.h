@@ -33,7 +33,8 @@ struct file {
     int fd;                     /* -1: all of the file is in body */
     struct stat st;
     long long checked;     /* when the name last led to this file, by conn_now() */
-    long long resident_at; /* when all of it was last seen in memory; 0: not, or too long to see */
+    long long resident_at; /* since when it has been seen that it is in memory ... */
+    off_t resident_to;     /* ... from its beginning to here */
     time_t head_second;    /* of the Date in head; 0: none */
     unsigned short head_len;
     char head[400]; /* of a 200, up to what is said of the connection */

@@ -24,7 +24,7 @@
 #define STRIDE    (64 * 1024)  /* between the pages that are looked at */
 #define READ_MOST (512 * 1024) /* by a thread at a time */
 #define CHUNK     (128 * 1024)
-#define COPIED    4096
+#define COPIED    4096 /* head and body together */
 
 struct pool *disk_threads;
 
@@ -114,11 +114,15 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
 
     if (t->job.state == OVER && r->offset >= t->from && r->offset < t->to)
         return (size_t)(t->to - r->offset < most ? t->to - r->offset : most);
-    if (f->resident_at != 0 && now - f->resident_at < FRESH_MS)
+    if (now - f->resident_at >= FRESH_MS) { /* to be seen anew */
+        f->resident_at = now;
+        f->resident_to = 0;
+    }
+    if (r->offset + most <= f->resident_to)
         return (size_t)most;
     if (is_resident(f->fd, r->offset, r->offset + most)) {
-        if (most == f->st.st_size)
-            f->resident_at = now;
+        if (r->offset <= f->resident_to)
+            f->resident_to = r->offset + most;
         return (size_t)most;
     }
     t->from = r->offset;
@@ -131,7 +135,8 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
 
 /* region: send */
 /*
- * What is in memory goes by one call. If the connection ends after it, the kernel is told that more
+ * What is in memory goes by one call. To copy a little is cheaper than to tell the kernel of two
+ * places (sendmsg(2) has three structures read). If the connection ends after it, the kernel is told that more
  * follows (MSG_MORE), and what follows is the FIN, in the same segment.
  */
 static ssize_t send_memory(int fd, const struct sending *s, const char *body)

@@ -46,7 +46,7 @@ def counted(trace: tracing.Trace) -> list[str]:
 
 @contract("mechanism")
 def test_a_kept_file_costs_two_calls(start: Start, old_site: Site, tmp_path: Path) -> None:
-    """recv() and sendmsg(), and the wait; no open, no stat, no close, nothing for the epoll."""
+    """recv() and send(), and the wait; no open, no stat, no close, nothing for the epoll."""
     calls = "network,openat2,openat,newfstatat,fstat,statx,close,preadv2,sendfile,epoll_ctl,fcntl"
     trace = tracing.Trace(tmp_path / "trace", f"{calls},epoll_wait")
     server = start(root=old_site.root, wrapper=trace.wrapper(), env=tracing.ENV)
@@ -54,10 +54,10 @@ def test_a_kept_file_costs_two_calls(start: Start, old_site: Site, tmp_path: Pat
         for _ in range(10):
             c.send(KEPT)
             assert c.read_reply().body == HELLO
-    assert trace.has(lambda calls: [n for _, n, _ in calls].count("sendmsg") == 10, 10)
+    assert trace.has(lambda calls: [n for _, n, _ in calls].count("sendto") == 10, 10)
     names = counted(trace)
-    ninth, tenth = [i for i, name in enumerate(names) if name == "sendmsg"][-2:]
-    assert names[ninth + 1 : tenth + 1] == ["epoll_wait", "recvfrom", "sendmsg"]
+    ninth, tenth = [i for i, name in enumerate(names) if name == "sendto"][-2:]
+    assert names[ninth + 1 : tenth + 1] == ["epoll_wait", "recvfrom", "sendto"]
     opened = [line for line in trace.lines() if '"hello.txt"' in line]
     assert len(opened) <= 2  # the second if all this took a second
 
@@ -69,14 +69,14 @@ def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(
     """MSG_MORE, and then close(): and a connection that is over in its first turn was never
     registered.
     """
-    trace = tracing.Trace(tmp_path / "trace", "accept4,sendmsg,epoll_ctl,close,shutdown")
+    trace = tracing.Trace(tmp_path / "trace", "accept4,sendto,epoll_ctl,close,shutdown")
     server = start(root=old_site.root, wrapper=trace.wrapper(), env=tracing.ENV)
     assert trace.has(lambda calls: [n for _, n, _ in calls].count("epoll_ctl") == 3, 10)
     for _ in range(3):
         assert server.get("/hello.txt").body == HELLO
     assert server.settles()
-    assert trace.has(lambda calls: [n for _, n, _ in calls].count("sendmsg") == 3, 10)
-    assert all("MSG_MORE" in line for line in trace.completed() if "sendmsg(" in line)
+    assert trace.has(lambda calls: [n for _, n, _ in calls].count("sendto") == 3, 10)
+    assert all("MSG_MORE" in line for line in trace.completed() if "sendto(" in line)
     assert counted(trace).count("epoll_ctl") == 3  # signals, disk, guests
     assert "shutdown" not in counted(trace)
 
