@@ -198,7 +198,8 @@ def _print_report(report: Report, nothing: bool) -> None:
     for error in report.errors:
         print(error, file=sys.stderr)
     if nothing and not report.errors:
-        print("everything is measured; `make distclean` forgets the results")
+        what = "all else" if report.skips else "everything"
+        print(f"{what} is measured; `make distclean` forgets the results")
     elif report.measured:
         noun = "experiment" if report.measured == 1 else "experiments"
         print(f"{report.measured} {noun} measured")

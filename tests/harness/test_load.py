@@ -444,6 +444,7 @@ def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(
     done = tree.run("bench", "--profile", "full")
     assert done.returncode == 0
     assert "sample profile full: so many processes or connections" in done.stdout
+    assert "all else is measured" in done.stdout
     assert (tree.results / "sample.jsonl").read_bytes() == before
     (tree.results / "sample.jsonl").unlink()
     assert bench(tree).returncode == 0
