@@ -351,9 +351,12 @@ def listening_address(line: str) -> tuple[str, int] | None:
 def stop(
     process: Process,
     stop_signal: signal.Signals = signal.SIGTERM,
-    patience: float = STOP_PATIENCE,
+    patience: float = 0.0,
 ) -> Usage:
-    """Asks a program to end, in its own time; what it has used. RepetitionError if it does not."""
+    """Asks a program to end, in its own time; what it has used. RepetitionError if it does not
+    within `patience` seconds (0: as long as a server may take).
+    """
+    patience = patience or STOP_PATIENCE
     if process.usage is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, stop_signal)

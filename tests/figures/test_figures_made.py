@@ -40,6 +40,7 @@ class Tree:
             "doublings.gp",
             "labels.gp",
             "then-and-now.gp",
+            "peers.gp",
             "draw.sh",
         ):
             shutil.copy(ROOT / "figures" / name, path / "figures")
