@@ -46,8 +46,8 @@ struct conn {
 extern long conn_turn_bytes;
 
 /* For a loop that hears of every byte, and of a client's end by itself (edge-triggered, with
- * EPOLLRDHUP), and says so in no_more: recv() that brought less than there was room for is not asked
- * again before the next event. */
+ * EPOLLRDHUP), and says so in no_more: recv() that brought less than there was room for is not
+ * asked again before the next event. */
 extern bool conn_short_count_is_all;
 
 /* Milliseconds, of a clock that is never set (now.c). */

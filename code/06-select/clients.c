@@ -13,9 +13,9 @@
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
  * head, to move a client to its end: O(1). Those who have asked for nothing yet, or not to the end,
- * are apart from those being answered: a step begins when one becomes the other, so both queues keep
- * their order. Those that are being drained have another time-out, and a queue of their own. Those
- * for whom the disk is at work have none.
+ * are apart from those being answered: a step begins when one becomes the other, so both queues
+ * keep their order. Those that are being drained have another time-out, and a queue of their own.
+ * Those for whom the disk is at work have none.
  */
 static struct client asking = {.older = &asking, .newer = &asking};
 static struct client answered = {.older = &answered, .newer = &answered};

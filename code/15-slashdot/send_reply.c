@@ -136,8 +136,8 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
 /* region: send */
 /*
  * What is in memory goes by one call. To copy a little is cheaper than to tell the kernel of two
- * places (sendmsg(2) has three structures read). If the connection ends after it, the kernel is told that more
- * follows (MSG_MORE), and what follows is the FIN, in the same segment.
+ * places (sendmsg(2) has three structures read). If the connection ends after it, the kernel is
+ * told that more follows (MSG_MORE), and what follows is the FIN, in the same segment.
  */
 static ssize_t send_memory(int fd, const struct sending *s, const char *body)
 {

@@ -29,7 +29,7 @@
 #include "refusal.h"
 #include "stop.h"
 
-#define ACCEPTS       16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define ACCEPTS       16 /* in a turn: a flood of guests must not keep the clients waiting */
 #define EVENTS        256
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
@@ -118,6 +118,7 @@ static void admit(int fd, const struct options *o)
 /* Returns whether guests may be left. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
+    /* solution: accept */
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
@@ -135,13 +136,14 @@ static bool accept_some(int listen_fd, const struct options *o)
         }
     }
     return true;
+    /* endsolution: accept */
 }
 
 static void hear(int signal_fd, int listen_fd)
 {
     workers_news(signal_fd, &retiring);
     news = false;
-    if (stopping) { /* the master has the listening socket as well: it stays open, and in the epoll */
+    if (stopping) { /* the master has the listening socket too: open, it would stay in the epoll */
         epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
         guests = false;
     }

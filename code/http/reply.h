@@ -50,7 +50,8 @@ void reply_error(struct reply *r, const struct request *req, int status);
 
 /*
  * The last lines of a head, which are about the connection and not about the file: for those who
- * keep what is before them (15-slashdot). They go by r->keep_alive and, in HTTP/1.0, by the request.
+ * keep what is before them (15-slashdot). They go by r->keep_alive and, in HTTP/1.0, by the
+ * request.
  */
 void reply_connection(struct reply *r, const struct request *req);
 
