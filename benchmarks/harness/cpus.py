@@ -56,7 +56,8 @@ def for_workers(number: int) -> int:
 def place(
     pin: str, core_list: list[int], cpus: Iterable[int] = (), topology: Path = TOPOLOGY
 ) -> Placement:
-    """pin = one | apart | workers | none, as the experiment says; `cpus`: all that are allowed.
+    """pin = one | apart | shared | workers | none, as the experiment says; `cpus`: all that are
+    allowed.
 
     The last core is measured: interrupts and the rest of the system tend to be on the first.
     """
@@ -65,6 +66,9 @@ def place(
     measured = frozenset(core_list[-1:])
     if pin == "one":
         return Placement(measured, frozenset())
+    if pin == "shared":
+        everything = frozenset(cpus) or frozenset(core_list)
+        return Placement(everything, everything)
     if len(core_list) < 2:
         return Placement(measured, measured, ("shared-core",))
     if pin == WORKERS:

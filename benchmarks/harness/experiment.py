@@ -34,9 +34,11 @@ from harness.tables import Table, read_toml
 FOLDER = Path("benchmarks/experiments")
 KINDS = ("micro", "load", "trace")
 BUILDS = ("glibc", "static", "static-pie", "diet", "musl", "asan", "tsan")
-PINS = ("one", "apart", "workers", "none")
+PINS = ("one", "apart", "shared", "workers", "none")
 REDUCTIONS = ("median", "min", "max", "p90", "p99", "p999", "sum", "count", "jain")
-RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings", "cores")
+RESOURCES = (
+    "processes", "descriptors", "connections", "memory", "mappings", "cores", "processors",
+)  # fmt: skip
 OPERATIONS = {
     "ratio": 2, "difference": 2, "percent": 2, "inverse": 1, "value": 1, **dict.fromkeys(LAWS, 1),
 }  # fmt: skip

@@ -1,5 +1,5 @@
 """How much an experiment may take of processes, descriptors, connections, memory (in MiB),
-mappings and cores: well below what the user may have.
+mappings, cores and processors: well below what the user may have.
 
 On a shared host nobody else must notice, so a quarter of what is free now is the most. What belongs
 to one process alone, its descriptors and its mappings, it may use nearly all.
@@ -159,6 +159,12 @@ def core_caps() -> Iterable[Cap]:
     yield Cap(most, f"{found} physical cores, and the load has {found - most} of them")
 
 
+def processor_caps() -> Iterable[Cap]:
+    """Workers that share them with the load, with pin = "shared": what nginx calls `auto`."""
+    found = len(cpus.allowed())
+    yield Cap(found, f"{found} processors that we may use")
+
+
 RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
     "processes": lambda: process_caps(),
     "descriptors": lambda: descriptor_caps(),
@@ -166,6 +172,7 @@ RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
     "memory": lambda: memory_caps(),
     "mappings": lambda: mapping_caps(),
     "cores": lambda: core_caps(),
+    "processors": lambda: processor_caps(),
 }
 
 

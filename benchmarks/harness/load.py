@@ -372,6 +372,8 @@ def _summarize(scene: Scene, usage: Usage) -> None:
     if usage.cpu_s > 0 and scene.requests > 0:
         scalars["requests_per_cpu_s"] = scene.requests / usage.cpu_s
         scalars["cpu_us_per_request"] = usage.cpu_s / scene.requests * 1e6
+        scalars["user_us_per_request"] = usage.user_s / scene.requests * 1e6
+        scalars["system_us_per_request"] = usage.system_s / scene.requests * 1e6
         if scalars.get("bytes.total") and scalars.get("requests"):
             each = scalars["bytes.total"] / scalars["requests"]
             scalars["bytes_per_cpu_s"] = each * scene.requests / usage.cpu_s

@@ -3,9 +3,11 @@ ended.
 
 A peer runs from a private folder, on a port we have chosen, without touching any file of the
 system. Its configuration files are templates with @port@, @docroot@, @scratch@ and the
-experiment's own values; braces mean something to most servers.
+experiment's own values, and the product of two, @threads*workers@; braces mean something to most
+servers.
 """
 
+import math
 import re
 import signal
 from collections.abc import Iterable, Mapping
@@ -17,7 +19,7 @@ from harness.model import Value
 from harness.tables import Table, read_toml
 
 FOLDER = Path("benchmarks/peers")
-MARKER = re.compile(r"@([a-z_][a-z0-9_]*)@")
+MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
 STOP_SIGNALS = ("TERM", "QUIT", "INT", "WINCH")
 # Given by the harness, beside the folders a peer's own file looks for.
 GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
@@ -77,16 +79,24 @@ def _defaults(table: Table) -> dict[str, Value]:
 
 def fill(text: str, values: Mapping[str, Value], where: str) -> str:
     def value(match: re.Match[str]) -> str:
-        if match.group(1) not in values:
-            raise InputError(f"{where}: unknown value @{match.group(1)}@")
-        return str(values[match.group(1)])
+        names = [name for name in match.groups() if name]
+        for name in names:
+            if name not in values:
+                raise InputError(f"{where}: unknown value @{name}@")
+        found = [values[name] for name in names]
+        if len(found) == 1:
+            return str(found[0])
+        if not all(isinstance(each, int) for each in found):
+            raise InputError(f"{where}: {match.group()} is not of two whole numbers")
+        return str(math.prod(map(int, found)))
 
     return MARKER.sub(value, text)
 
 
 def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
     """Markers of its files that nothing will fill in."""
-    wanted = {name for text in peer.files.values() for name in MARKER.findall(text)}
+    found = [names for text in peer.files.values() for names in MARKER.findall(text)]
+    wanted = {name for names in found for name in names if name}
     return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(peer.folders) - set(known))
 
 

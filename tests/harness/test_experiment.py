@@ -25,7 +25,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"headline": "yes"}, '"headline" must be true or false'),
     ({"source": ["a", 1]}, '"source" must be a list of texts'),
     ({"colour": "red"}, 'unknown key "colour"'),
-    ({"pin": "left"}, '"pin" must be one of one, apart, workers, none, not "left"'),
+    ({"pin": "left"}, '"pin" must be one of one, apart, shared, workers, none, not "left"'),
     ({"variant": []}, "no [[variant]]"),
     ({"variant": [{"title": "x"}]}, 'variant 1: "name" is missing'),
     ({"variant": [{"name": "a b", "command": ["x"]}]},
@@ -103,7 +103,8 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      'variant "a": unknown placeholder {childen} in profile "smoke"'),
     (
         {"caps": {"n": "time"}},
-        '"caps": "n" must be among processes, descriptors, connections, memory, mappings, cores',
+        '"caps": "n" must be among processes, descriptors, connections, memory, mappings, cores,'
+        " processors",
     ),
     ({"caps": {"size": "processes"}}, '"caps": no value or sweep is called "size"'),
     ({"docroot": {"files": {"../x": 1}}}, '"docroot": "files": "../x" must lie below the docroot'),

@@ -46,7 +46,9 @@ CASES: list[tuple[str, Params]] = [
     ("apache-prefork", {"workers": 8}),
     ("apache-event", {}),
     ("apache-event", {"sendfile": "off", "mmap": "on"}),
+    ("apache-event", {"workers": 2, "threads": 16}),
     ("h2o", {}),
+    ("h2o", {"workers": 2}),
     ("perlbal", {}),
     ("perlbal", {"aio_mode": "none"}),
     ("tcpserver", {}),
@@ -169,7 +171,9 @@ MANY_PROCESSES: list[tuple[str, Params]] = [
     ("lighttpd-stat-helper", {}),
     ("apache-prefork", {"workers": 4}),
     ("apache-event", {}),
+    ("apache-event", {"workers": 2}),
     ("h2o", {}),
+    ("h2o", {"workers": 2}),
     ("perlbal", {}),
 ]
 
@@ -204,6 +208,17 @@ def test_all_its_threads_are_pinned(folder: Path, name: str, values: Params) -> 
         assert all(cpus == {cpu} for cpus in pinned)
 
 
+def open_files(session: int) -> list[int]:
+    """The soft limit of each process that has not just ended."""
+    found = []
+    for pid in session_members(session):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
+            if match := re.search(r"^Max open files\s+(\d+)", limits, re.M):
+                found.append(int(match[1]))
+    return found
+
+
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
 def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> None:
     peer = load(name)
@@ -219,11 +234,11 @@ def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> No
             command = ["ss", "-Hltn", f"sport = :{port}"]
             listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             assert int(listing.split()[2]) >= queue, listing
-            for pid in session_members(process.pid):
-                limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
-                found = re.search(r"^Max open files\s+(\d+)", limits, re.M)
-                assert found
-                assert int(found.group(1)) >= wanted
+            # systemd gives a child 1024, and that of the harness's own probe may still be ending.
+            deadline = time.monotonic() + 5
+            while min(found := open_files(process.pid)) < wanted and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert min(found) >= wanted
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -435,6 +450,15 @@ def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
         peers.write_files(peer, folder, {"folder": "x"})
     with pytest.raises(InputError, match='"x" must be a number or text'):
         made_up(folder, "", "x = true")
+
+
+def test_a_template_may_have_the_product_of_two_values(folder: Path) -> None:
+    assert peers.fill("@a*b@", {"a": 3, "b": 4}, "x") == "12"
+    assert peers.unknown_values(made_up(folder, "@speed*size@"), ["speed"]) == ["size"]
+    with pytest.raises(InputError, match="x: unknown value @b@"):
+        peers.fill("@a*b@", {"a": 3}, "x")
+    with pytest.raises(InputError, match="x: @a.b@ is not of two whole numbers"):
+        peers.fill("@a*b@", {"a": 3, "b": "on"}, "x")
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))

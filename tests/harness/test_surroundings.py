@@ -201,6 +201,20 @@ def test_placement() -> None:
     assert cpus.place("none", [0, 4]).measured == frozenset()
 
 
+def test_who_shares_has_all_that_is_allowed() -> None:
+    """Hardware threads too: a server that asks how many it may use counts them."""
+    everything = {0, 1, 4, 5}
+    found = cpus.place("shared", [0, 4], everything)
+    assert found == cpus.Placement(frozenset(everything), frozenset(everything))
+    assert cpus.place("shared", [3], [3]) == cpus.Placement(frozenset({3}), frozenset({3}))
+
+
+def test_workers_that_share_are_as_many_as_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "allowed", lambda: [2, 3, 7])
+    cap = limits.smallest(["processors"])
+    assert cap == limits.Cap(3, "3 processors that we may use")
+
+
 def test_two_cores_of_five_are_for_workers() -> None:
     assert [cpus.for_workers(n) for n in (1, 2, 4, 5, 9, 10, 15, 128)] == [1, 1, 1, 2, 3, 4, 6, 51]
 
