@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from churn import GROWTH, RISE, SETTLE_S, SPARE_KIB, rise
+from churn import GROWTH, RISE, SETTLE_S, SPARE_KIB, end_the_server_too, rise
 
 CYCLE_S = 4
 BROKEN_OFF = 20  #: downloads a cycle
@@ -202,6 +202,7 @@ def watch(pid: int, port: int, hammer: Path, urls: Path, seconds: float, restart
 
 
 def main() -> int:
+    end_the_server_too()
     parser = argparse.ArgumentParser(description="All kinds of load at once, for long.")
     parser.add_argument("--server", default="15-slashdot")
     parser.add_argument("--seconds", type=float, default=300)
