@@ -335,8 +335,23 @@ def write_peers(data: Path) -> None:
         waits = {"median_us": 40.5 * place, "p99_us": 90.5 * place, "p999_us": 400.5 * place}
         write_series(data / "peers-latency", name, waits)
         write_series(data / "peers-idle", name, {"before_kib": 900.5, "during_kib": 950.5 + place})
-    for experiment in ("small", "close", "100k", "10m", "latency", "idle"):
+        write_series(data / "peers-waiting", name, {"request_us": 40.5 * place})
+    for experiment in ("small", "close", "100k", "10m", "latency", "idle", "waiting"):
         write_meta(data / f"peers-{experiment}", titles)
+    write_peers_cores(data)
+
+
+def write_peers_cores(data: Path) -> None:
+    """No large files, as the profile "quick"; a peer without a number of one kind."""
+    kinds = ("small", "closed", "100k")
+    ratios: list[list[object]] = [["key", "value", "low", "high", "unit"]]
+    for place, kind in enumerate(kinds):
+        ratios.append([f"{kind}-over-nginx", 1.25 + place, 1.15 + place, 1.35 + place, "-"])
+        ratios.append([f"{kind}-over-lighttpd", 0.95, "-", "-", "-"])
+        ratios.append([f"{kind}-over-h2o", *([5.5, 5.0, 6.0] if place else ["-"] * 3), "-"])
+    write_table(data / "peers-cores" / "numbers.tsv", ratios)
+    titles = {"15-slashdot": "15-slashdot", "nginx": "nginx", "lighttpd": "lighttpd", "h2o": "h2o"}
+    write_meta(data / "peers-cores", titles)
 
 
 def write_event_wait(data: Path) -> None:
