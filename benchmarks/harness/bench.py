@@ -18,7 +18,7 @@ from pathlib import Path
 from harness import cgroups, cpus, guard, processes, programs, remote
 from harness.context import sweep_scratch
 from harness.errors import InputError, Stopped, Unreachable
-from harness.jobs import Job, prepare, select, skip_text
+from harness.jobs import Job, left_out, prepare, select, skip_text
 from harness.measuring import measure
 from harness.model import Experiment
 from harness.progress import Progress
@@ -49,7 +49,10 @@ def bench(
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     report = Report()
-    chosen = select(experiments, only, headline)
+    wanted = list(only)
+    chosen = select(experiments, wanted, headline)
+    if not headline and not wanted:
+        chosen = _without_those_by_name(chosen, profile, report)
     with contextlib.ExitStack() as stack:
         # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
         if not headline and (client := remote.wanted()):
@@ -59,6 +62,19 @@ def bench(
                 stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
         _bench(chosen, profile, headline, results, reference, report)
     return 1 if report.failures or report.errors else 0
+
+
+def _without_those_by_name(
+    chosen: list[Experiment], profile: str, report: Report
+) -> list[Experiment]:
+    left = left_out(chosen, profile)
+    if left:
+        minutes = sum(e.profiles[profile].seconds for e in left) / 60
+        names = ", ".join(e.id for e in left)
+        report.skips.append(
+            f"{names}: measured only by name, {minutes:.0f} min for all (make bench ONLY=id,id)"
+        )
+    return [e for e in chosen if e not in left]
 
 
 def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:

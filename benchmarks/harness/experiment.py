@@ -219,6 +219,7 @@ def _profile(name: str, table: Table, seconds: float) -> Profile:
         seconds=table.number("seconds", seconds),
         timeout=table.number("timeout", 120.0),
         needs=table.texts("needs"),
+        by_name=table.flag("by_name"),
     )
     table.done()
     return profile

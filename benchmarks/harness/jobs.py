@@ -35,6 +35,11 @@ def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -
     return [e for e in chosen if not wanted or _asked_for(e, wanted)]
 
 
+def left_out(chosen: Iterable[Experiment], profile: str) -> list[Experiment]:
+    """Those that this profile measures only if they are asked for by name."""
+    return [e for e in chosen if e.profiles[profile].by_name]
+
+
 def _asked_for(experiment: Experiment, words: Iterable[str]) -> bool:
     return any(experiment.id == word or experiment.id.startswith(f"{word}-") for word in words)
 

@@ -77,6 +77,7 @@ class Profile:
     seconds: float = 30.0
     timeout: float = 120.0
     needs: tuple[str, ...] = ()  # of this profile alone: consent to what others might notice
+    by_name: bool = False  # measured only if ONLY names it: the whole profile has to end some time
 
 
 @dataclass(frozen=True)

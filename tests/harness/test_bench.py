@@ -127,6 +127,25 @@ def test_headline_takes_only_what_is_one(tree: Tree) -> None:
     assert tree.records("one")[0]["profile"] == "headline"
 
 
+def test_what_is_measured_by_name_only_is_named(tree: Tree) -> None:
+    for name in ("one", "two", "three"):
+        tree.experiment(name)
+    for name in ("one", "two"):
+        path = tree.experiments / f"{name}.toml"
+        text = path.read_text(encoding="utf-8")
+        text = text.replace("[profile.smoke]", "[profile.smoke]\nby_name = true\nseconds = 90")
+        path.write_text(text, encoding="utf-8")
+    tree.program()
+    done = bench(tree)
+    assert done.returncode == 0
+    assert [p.stem for p in tree.results.glob("*.jsonl")] == ["three"]
+    assert "one, two: measured only by name, 3 min for all (make bench ONLY=id,id)" in done.stdout
+    assert "by name" not in bench(tree, "--only", "two").stdout
+    assert sorted(p.stem for p in tree.results.glob("*.jsonl")) == ["three", "two"]
+    assert tree.run("bench", "--profile", "full").returncode == 0
+    assert len(list(tree.results.glob("*.jsonl"))) == 3
+
+
 # ---- what fails, what is missing ----------------------------------------------------------------
 
 
