@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#ifdef __GLIBC__ /* limits.h has included features.h */
+#include <malloc.h>
+#endif
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -34,6 +37,7 @@
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
 #define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
+#define CROWD         1000 /* clients, whose memory is worth giving back */
 
 static bool guests; /* connections may wait to be accepted */
 static bool disk;   /* a thread has something to hand over */
@@ -149,6 +153,27 @@ static void hear(int signal_fd, int listen_fd)
     }
 }
 
+/* region: give-back */
+/*
+ * What a crowd took, free() keeps for the next: glibc leaves small blocks in its lists, and the
+ * pages under them are ours for good (mallopt(3), M_MXFAST). When seven of eight have left, the
+ * pages go back. musl returns them by itself.
+ */
+static void give_back(void)
+{
+    static int most;
+    int here = clients_count();
+
+    most = here > most ? here : most;
+    if (most < CROWD || here > most / 8)
+        return;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    most = here;
+}
+/* endregion: give-back */
+
 static void event_loop(int listen_fd, int signal_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
@@ -181,6 +206,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         clients_overdue();
         while ((c = clients_next_ended()) != NULL)
             clients_free(c);
+        give_back();
     }
 }
 

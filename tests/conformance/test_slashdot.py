@@ -10,6 +10,8 @@ import resource
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,19 @@ def old_site(own_site: Site) -> Site:
     own_site.write("large.bin", noise(300_007))
     time.sleep(YOUNG + 1.1)
     return own_site
+
+
+@contextmanager
+def descriptors(number: int) -> Iterator[None]:
+    """For our own ends of so many connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < number:
+        pytest.skip(f"the hard limit of descriptors is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, number), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def counted(trace: tracing.Trace) -> list[str]:
@@ -305,6 +320,36 @@ def test_a_silent_guest_is_timed_out_although_accepted_late(start: Start) -> Non
     with server.connect(limit=8.0 * server.patience.factor) as silent:
         silent.expect_end()
     assert time.monotonic() - began > 1.0
+
+
+@contract("memory", "survives")
+@pytest.mark.parametrize("clients", [2400])
+def test_a_crowd_that_has_left_leaves_its_memory(start: Start, clients: int) -> None:
+    """Not what it keeps of its first guests: a second crowd tells."""
+    server = start(backlog=clients)
+    if server.target.variant != "glibc":
+        pytest.skip("how another library gives memory back is its own affair")
+    (pid,) = server.serving()
+
+    def come_and_go() -> int:
+        crowd = [server.connect() for _ in range(clients)]
+        for c in crowd:
+            c.send(KEPT)
+            assert c.read_reply().body == HELLO
+        most = proc.anonymous_kib(pid)
+        for c in crowd:
+            c.close()
+        assert wait_until(lambda: len(proc.sockets(pid)) == 1, server.patience.limit)
+        return most
+
+    with descriptors(clients + 100):
+        come_and_go()
+        before = proc.anonymous_kib(pid)
+        most = come_and_go()
+    assert most - before >= clients // 16, "64 bytes each"
+    assert wait_until(
+        lambda: proc.anonymous_kib(pid) - before < (most - before) / 4, server.patience.limit
+    )
 
 
 # ---- workers

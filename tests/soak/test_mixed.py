@@ -36,6 +36,12 @@ def test_workers_that_are_new_may_be_smaller_or_larger() -> None:
     assert faults(larger, 9) == []
 
 
+def test_a_machine_with_other_work_is_not_a_server_that_ages() -> None:
+    """Its new workers are as slow as the old ones were."""
+    slower = cycles(lambda i, c: replace(c, median_us=c.median_us * (1.6 if i >= 30 else 1)))
+    assert faults(slower, 9) == []
+
+
 def test_too_few() -> None:
     assert len(faults(cycles(n=9), 9)) == 1
 
@@ -46,7 +52,7 @@ def test_too_few() -> None:
         (lambda i, c: replace(c, failed=1) if i == 30 else c, "lost"),
         (lambda i, c: replace(c, sockets=10) if i == 59 else c, "sockets"),
         (lambda i, c: replace(c, anonymous_kib=c.anonymous_kib + 10 * max(0, i - 30)), "memory"),
-        (lambda i, c: replace(c, median_us=c.median_us + i), "latency"),
+        (lambda i, c: replace(c, median_us=c.median_us + 2 * (i % 30)), "latency"),
     ],
 )
 def test_what_is_not_flat(change: Change, word: str) -> None:
