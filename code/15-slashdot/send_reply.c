@@ -23,7 +23,7 @@
 
 #define STRIDE    (64 * 1024)  /* between the pages that are looked at */
 #define READ_MOST (512 * 1024) /* by a thread at a time */
-#define CHUNK     (128 * 1024)
+#define CHUNK     (16 * 1024)
 #define COPIED    4096 /* head and body together */
 
 struct pool *disk_threads;
@@ -88,7 +88,7 @@ static bool is_resident(int fd, off_t from, off_t to)
 static void fetch(struct job *job)
 {
     struct transfer *t = (struct transfer *)job;
-    static _Thread_local char junk[CHUNK];
+    char junk[CHUNK]; /* _Thread_local, all threads would have theirs in memory from the start */
 
     (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from)); /* advice only */
     for (off_t at = t->from; at < t->to;) {
