@@ -348,7 +348,8 @@ def write_peers_cores(data: Path) -> None:
     for place, kind in enumerate(kinds):
         ratios.append([f"{kind}-over-nginx", 1.25 + place, 1.15 + place, 1.35 + place, "-"])
         ratios.append([f"{kind}-over-lighttpd", 0.95, "-", "-", "-"])
-        ratios.append([f"{kind}-over-h2o", *([5.5, 5.0, 6.0] if place else ["-"] * 3), "-"])
+        h2o: list[object] = [5.5, 5.0, 6.0] if place else ["-", "-", "-"]
+        ratios.append([f"{kind}-over-h2o", *h2o, "-"])
     write_table(data / "peers-cores" / "numbers.tsv", ratios)
     titles = {"15-slashdot": "15-slashdot", "nginx": "nginx", "lighttpd": "lighttpd", "h2o": "h2o"}
     write_meta(data / "peers-cores", titles)

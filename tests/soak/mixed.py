@@ -7,7 +7,8 @@ whether anybody is lost.
 
 Prints a line a cycle of about five seconds, and the verdict; status 0 if all was flat and nobody
 was lost, 1 if not. --restarts: SIGHUP to the server after so many seconds, again and again; memory
-and latency are judged between two of them. Loopback only, bounded in connections; nothing is left running.
+and latency are judged between two of them. Loopback only, bounded in connections; nothing is left
+running.
 """
 
 from __future__ import annotations
