@@ -188,7 +188,10 @@ def _step(run: _Run, step: Step, name: str) -> None:
 
 
 def _repetition(run: _Run, identity: Record, found: Repetition, wall_s: float) -> Record:
-    if any(identity["params"].get(key) == cap["most"] for key, cap in run.caps.items()):
+    # A worker for each processor is what was asked for, however few there are.
+    meant = [key for key, what in run.job.experiment.caps.items() if "processors" in what]
+    caps = {key: cap["most"] for key, cap in run.caps.items() if key not in meant}
+    if any(identity["params"].get(key) == most for key, most in caps.items()):
         found.mark("reduced")
     record: Record = {
         "type": "repetition", **identity, "wall_s": round(wall_s, 6),
