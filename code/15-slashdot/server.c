@@ -156,8 +156,8 @@ static void hear(int signal_fd, int listen_fd)
 /* region: give-back */
 /*
  * What a crowd took, free() keeps for the next: glibc leaves small blocks in its lists, and the
- * pages under them are ours for good (mallopt(3), M_MXFAST). When seven of eight have left, the
- * pages go back. musl returns them by itself.
+ * pages under them stay ours (mallopt(3), M_MXFAST). When seven of eight have left, the pages go
+ * back, by malloc_trim(3), which is glibc's own.
  */
 static void give_back(void)
 {
