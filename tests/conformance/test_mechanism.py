@@ -103,5 +103,6 @@ def test_what_is_started_in_all(start: Start, tmp_path: Path, requests: int) -> 
     assert trace.has(all_traced, server.patience.limit)
     each = model.forks_per_connection + model.threads_per_connection
     expected = model.workers * (1 + model.threads_of_worker) + requests * each
-    more = count(trace.calls(), forks) - expected
-    assert 0 <= more <= server.target.spare_starts(expected)
+    # What was started may have answered before the tracer writes that its start has returned.
+    assert trace.has(lambda calls: count(calls, forks) >= expected, server.patience.limit)
+    assert count(trace.calls(), forks) - expected <= server.target.spare_starts(expected)
