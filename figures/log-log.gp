@@ -23,6 +23,14 @@ set xlabel x_text
 set xrange [0.9 * x_low:1.1 * x_high]
 set yrange [y_low:y_high]
 set format y "%.10g"
+if (y_high < 50 * y_low) { # less than two powers of ten: their numbers alone would be too few
+    do for [power=floor(log10(y_low)):floor(log10(y_high))] {
+        do for [digit in "2 5"] {
+            tick = digit * 10.0**power
+            set ytics add (sprintf("%.10g", tick) tick)
+        }
+    }
+}
 unset key
 set lmargin 9
 set rmargin 23
