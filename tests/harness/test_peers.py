@@ -132,8 +132,10 @@ def cpu_of(session: int) -> float:
     """What its processes that live have used, by /proc."""
     total = 0
     for pid in session_members(session):
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+            fields = stat.rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
     return total * TICK
 
 

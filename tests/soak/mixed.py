@@ -27,13 +27,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from churn import GROWTH, RISE, SETTLE_S, SPARE_KIB, end_the_server_too, rise
 
 CYCLE_S = 4
+#: while it is looked at, a descriptor may be closed, a worker of before the restart end
+GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 BROKEN_OFF = 20  #: downloads a cycle
 SMALL, MIDDLE, LARGE = (1500, 1000), (100, 100_000), (4, 10_000_000)  #: files, bytes
 #: what runs beside each other in a cycle: name -> options of hammer
@@ -102,15 +104,22 @@ def processes(pid: int) -> list[int]:
 def anonymous_kib(pids: Sequence[int]) -> int:
     total = 0
     for pid in pids:
-        match = re.search(r"^RssAnon:\s*(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
-        total += int(match[1]) if match else 0
+        with suppress(*GONE):
+            status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+            match = re.search(r"^RssAnon:\s*(\d+) kB$", status, re.MULTILINE)
+            total += int(match[1]) if match else 0
     return total
 
 
 def sockets(pids: Sequence[int]) -> int:
     """Without the files that a server may keep open."""
-    links = [link for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum(os.readlink(link).startswith("socket:") for link in links)
+    total = 0
+    for pid in pids:
+        with suppress(*GONE):
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(FileNotFoundError):
+                    total += os.readlink(link).startswith("socket:")
+    return total
 
 
 def settled(pid: int, base: int) -> int:
