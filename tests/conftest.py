@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
@@ -57,6 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="end servers without judging them: for the labs, where that has points of its own",
     )
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in the background with SIGINT ignored, and every program that is
+    started then would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # ---- which tests run against which server

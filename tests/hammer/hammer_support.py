@@ -142,6 +142,7 @@ class Server:
     backlog: int = 512
     heads: list[bytes] = field(default_factory=list)
     connections: int = 0
+    _last: tuple[str, int] | None = None
     _threads: list[threading.Thread] = field(default_factory=list)
     _sockets: list[socket.socket] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -159,8 +160,12 @@ class Server:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)  # close alone would not wake accept
-        self._acceptor.join()
+        # The listen queue is first in, first out: once this one is accepted, all are.
+        with socket.socket() as last:
+            last.bind(("127.0.0.1", 0))
+            self._last = last.getsockname()
+            last.connect(("127.0.0.1", self.port))
+            self._acceptor.join()
         self._listener.close()
         for connection in self._sockets:
             with contextlib.suppress(OSError):  # closed already
@@ -177,9 +182,9 @@ class Server:
 
     def _accept(self) -> None:
         while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
+            connection, address = self._listener.accept()
+            if address == self._last:
+                connection.close()
                 return
             self.connections += 1
             self._sockets.append(connection)
