@@ -41,6 +41,16 @@ def await_records(tree: Tree, process: subprocess.Popen[str], count: int) -> Non
     raise AssertionError("the measurement did not get going")
 
 
+def await_run(tree: Tree, process: subprocess.Popen[str], number: int) -> None:
+    """Until a program that writes a byte each time has been started for so many times."""
+    runs = tree.root / "runs"
+    deadline = time.monotonic() + 30
+    while not runs.exists() or runs.stat().st_size < number:
+        assert process.poll() is None
+        assert time.monotonic() < deadline, "the measurement did not get going"
+        time.sleep(0.005)
+
+
 def await_process(tree: Tree, marker: str) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
@@ -314,12 +324,15 @@ def whole_plan(tree: Tree) -> list[object]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree, number: signal.Signals) -> None:
-    tree.experiment(rounds=12)  # so many that it is not over before the signal comes
-    tree.program(extra="time.sleep(0.06)")
-    for least in (2, 5):
+    tree.experiment(rounds=12)
+    held = (3, 8)  # runs of the program that go on until the signal has come
+    tree.program(
+        extra=f"runs = open('runs', 'a'); runs.write('.'); runs.flush()\n"
+        f"time.sleep(60 if runs.tell() in {held} else 0)"
+    )
+    for run in held:
         process = tree.start("bench", "--profile", "quick")
-        await_records(tree, process, least)
-        await_process(tree, "fake")
+        await_run(tree, process, run)
         process.send_signal(number)
         _, err = process.communicate(timeout=20)
         if number == signal.SIGKILL:
@@ -327,7 +340,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree, number: signa
         else:
             assert process.returncode == 128 + number
             assert err == "stopped; the same command goes on from here\n"
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         while tree.processes("fake") and time.monotonic() < deadline:
             time.sleep(0.02)
         assert tree.processes("fake") == []

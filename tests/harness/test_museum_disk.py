@@ -146,12 +146,16 @@ def test_an_early_end_leaves_no_mount(disk_tree: Tree, how: signal.Signals) -> N
 
 
 def test_a_disk_that_dies_is_a_failure_and_leaves_no_mount(disk_tree: Tree) -> None:
-    disk_tree.program("fake", "import time; time.sleep(1); print('x'); print('1')")
+    hold = disk_tree.root / "hold"
+    hold.touch()
+    wait = "import os, time\nwhile os.path.exists('hold'): time.sleep(0.02)\n"
+    disk_tree.program("fake", wait + "print('x'); print('1')")
     process = disk_tree.start("bench", "--profile", "smoke")
     await_process(disk_tree, "bin/fake")
     for pid in disk_tree.processes("bin/museum"):
         if "guardian" not in Path(f"/proc/{pid}/comm").read_text(encoding="ascii"):
             os.kill(pid, signal.SIGKILL)
+    hold.unlink()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "museum: no statistics" in err
