@@ -46,6 +46,15 @@ def stopped(pid: int) -> bool:
     return stat_fields(pid)[STATE:1] == ["T"]
 
 
+def asleep(pid: int) -> bool:
+    """True if none of its threads runs, wants to, or waits for a disk."""
+    states: list[str] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            states += text(pid, f"task/{task}/stat").rpartition(") ")[2].split()[:1]
+    return bool(states) and set(states) == {"S"}
+
+
 def start_time(pid: int) -> str:
     """Tells a process from a later one with its number."""
     fields = stat_fields(pid)

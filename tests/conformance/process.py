@@ -322,6 +322,17 @@ class Server:
         time.sleep(self.patience.silence)
         assert wait_until(calm, self.patience.limit)
 
+    def rests(self) -> bool:
+        """True once no call of it is under way but a wait, and stays so for ten looks."""
+        looks = 0
+
+        def long_enough() -> bool:
+            nonlocal looks
+            looks = looks + 1 if all(proc.asleep(pid) for pid in self.serving()) else 0
+            return looks == 10
+
+        return wait_until(long_enough, self.patience.limit)
+
     def settles(self) -> bool:
         """True once it owns no more than when it was started."""
 
