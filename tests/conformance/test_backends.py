@@ -220,7 +220,7 @@ def test_a_file_that_shrinks(start: Start, own_site: Site, backend: str, left: i
     c = server.connect(receive_buffer=65536)
     c.send(request("/file.bin"))
     c.read_head()
-    # A read() that is under way may find the page cut but not yet the end of the file: zeros.
+    # A read() that is under way may find the pages cut and still the old size: it gives zeros.
     assert server.rests()
     os.truncate(own_site.root / "file.bin", left)
     received = c.read_all()
