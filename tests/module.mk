@@ -7,7 +7,7 @@ http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
 kqueue_test_SRC_any := tests/unit/kqueue_test.c $(KQUEUE_SRC)
 kqueue_test_SRC_libkqueue := tests/unit/kqueue_test.c
 open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
-reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/open_below_walk.c \
+reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/log.c code/common/open_below_walk.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 
 $(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
@@ -81,7 +81,7 @@ soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [C
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30
 FUZZ_SRC := tests/fuzz/http_parse_fuzz.c $(addprefix code/http/,http_parse.c reply.c http_date.c) \
-            $(addprefix code/common/,die.c open_below_walk.c open_below_portable.c)
+            $(addprefix code/common/,die.c log.c open_below_walk.c open_below_portable.c)
 
 fuzz: $(BUILD)/fuzz/http_parse_fuzz ## the request parser against libFuzzer: FUZZ_SECONDS=30
 	$(Q)mkdir -p $(BUILD)/fuzz/corpus

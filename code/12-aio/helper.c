@@ -15,7 +15,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -26,6 +25,7 @@
 #include "03-prefork/end_with_parent.h"
 #include "12-aio/look_up.h"
 #include "die.h"
+#include "log.h"
 #include "open_below.h"
 
 #define LINES 20 /* as many as lighttpd's had threads */
@@ -135,8 +135,7 @@ static void lose(struct line *line)
     close(line->fd); /* which takes it out of the epoll set, too */
     line->fd = -1;
     if (--live == 0)
-        fprintf(stderr, "%s: the helper is gone: files are looked up by the server itself\n",
-                program_name);
+        log_line("the helper is gone: files are looked up by the server itself");
 }
 
 /* Puts a question on a free line. Returns false if there is none. */

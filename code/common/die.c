@@ -15,12 +15,21 @@ void set_program_name(const char *argv0)
 }
 
 /* One fprintf a line, so that lines of several processes do not mix. */
+static void write_to_stderr(const char *text)
+{
+    fprintf(stderr, "%s: %s\n", program_name, text);
+}
+
+void (*write_line)(const char *text) = write_to_stderr;
+
 static void print_line(const char *format, va_list args, const char *reason)
 {
     char text[512];
-    vsnprintf(text, sizeof text, format, args);
-    fprintf(stderr, "%s: %s%s%s\n", program_name, text, reason != NULL ? ": " : "",
-            reason != NULL ? reason : "");
+    int len = vsnprintf(text, sizeof text, format, args);
+
+    if (reason != NULL && len >= 0 && (size_t)len < sizeof text)
+        snprintf(text + len, sizeof text - (size_t)len, ": %s", reason);
+    write_line(text);
 }
 
 void die(int status, const char *format, ...)

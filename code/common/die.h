@@ -13,6 +13,9 @@
 extern const char *program_name;
 void set_program_name(const char *argv0);
 
+/* What writes the lines: to stderr, or what log_open() of log.h puts in its place. */
+extern void (*write_line)(const char *text);
+
 /* Prints "NAME: message" and exits with status. */
 _Noreturn void die(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,6 @@
 #include "options.h"
 #include "die.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,6 +118,7 @@ void options_parse_own(struct options *o, int argc, char **argv, const char *sum
     o->docroot_fd = open(o->docroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (o->docroot_fd < 0)
         die_errno("open %s", o->docroot);
+    log_open();
 }
 
 void options_parse(struct options *o, int argc, char **argv, const char *summary)

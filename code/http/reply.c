@@ -1,6 +1,7 @@
 #include "reply.h"
 #include "die.h"
 #include "http_date.h"
+#include "log.h"
 #include "open_below.h"
 
 #include <errno.h>
@@ -159,6 +160,7 @@ void reply_error(struct reply *r, const struct request *req, int status)
 void reply_errno(struct reply *r, const struct request *req, int error)
 {
     switch (error) {
+    case EAGAIN: /* of openat2(2): folders on the way were being renamed */
     case EMFILE:
     case ENFILE:
     case ENOMEM:
@@ -456,10 +458,10 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
 
 void reply_log(const struct reply *r, const struct request *req)
 {
-    struct slice line = req->line.at != NULL ? req->line : (struct slice){"", 0};
-    long long length = (long long)(r->end - r->offset);
+    char request_line[LOG_LINE_MAX - 200], text[LOG_LINE_MAX];
 
-    /* The parser let no control character through, so the line is safe to print. */
-    fprintf(stderr, "%s: \"%.*s\" %d %lld\n", program_name, (int)line.len, line.at, r->status,
-            length);
+    log_escape(request_line, sizeof request_line, req->line.at, req->line.len);
+    snprintf(text, sizeof text, "\"%s\" %d %lld", request_line, r->status,
+             (long long)(r->end - r->offset));
+    log_line(text);
 }

@@ -13,7 +13,8 @@ import pytest
 from conformance.contract import contract
 from conformance.process import Server, Target, Unprivileged, die_with_parent, environment
 from conformance.programs import Run, Start, has_ipv6
-from conformance.site import Site
+from conformance.site import HELLO, Site
+from conformance.wire import request
 
 Done = subprocess.CompletedProcess[str]
 
@@ -275,12 +276,39 @@ def test_the_log_of_a_malformed_request_is_one_harmless_line(start: Start) -> No
         b"GET /\x1b[2J HTTP/1.1\r\nHost: x\r\n\r\n",
         b"\x1b]0;x\x07\r\n\r\n",
         b"GET /%1b%0a\r\n\r\n",
+        b'GET /\x9b31m"\\ HTTP/1.1\r\nHost: x\r\n\r\n',  # 0x9b: CSI, where a terminal takes 8 bits
     ):
         server.ask(data)
     assert server.settles()
     text = server.stderr()
-    assert len(text.splitlines()) == 3, text
-    assert all(c.isprintable() or c == "\n" for c in text), repr(text)
+    assert len(text.splitlines()) == 4, text
+    assert all(" " <= c <= "~" or c == "\n" for c in text), repr(text)
+    assert all(line.count('"') == 2 for line in text.splitlines()), text
+
+
+@contract("log", "survives")
+@pytest.mark.servers("02-fork", "04-threads", "09-epoll", "13-uring", "14-owfat", "15-slashdot")
+def test_a_log_that_nobody_reads(start: Start, tmp_path: Path) -> None:
+    """A pipe holds 64 KiB: what does not fit is counted, and the count written when there is room."""
+    fifo = tmp_path / "log"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    server = start("-v", wrapper=["/bin/sh", "-c", 'log=$1; shift; exec "$@" 2> "$log"', "sh", str(fifo)])
+    ask = request("/hello.txt?" + "x" * 1000)
+    for _ in range(4):
+        with server.connect() as c:
+            c.send(ask * 50)
+            for _ in range(50):
+                assert c.read_reply().body == HELLO
+    written = os.read(reader, 1 << 20)
+    assert server.serves()
+    assert server.settles()
+    written += os.read(reader, 1 << 20)
+    os.close(reader)
+    lines = written.decode().splitlines()
+    missing = [int(line.split()[1]) for line in lines if "lines are missing here" in line]
+    assert len(missing) == 1
+    assert sum("GET" in line for line in lines) + missing[0] == 201
 
 
 @contract("log")

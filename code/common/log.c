@@ -1,0 +1,96 @@
+#include "log.h"
+#include "die.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static atomic_ulong own_count;
+static atomic_ulong *lost = &own_count; /* lines, not yet told of */
+static int log_fd = STDERR_FILENO;
+
+/*
+ * Whether a write() waits is a property of what was opened, and that is shared with whoever gave us
+ * stderr: made non-blocking, his shell would not wait either. So a pipe or a terminal is opened once
+ * more, by the name that Linux has for it. Elsewhere, or without the right to, it is asked before
+ * each line whether there is room.
+ */
+static void open_once_more(void)
+{
+    struct stat st;
+    int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+    if (fstat(STDERR_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
+        return;
+    int fd = open("/proc/self/fd/2", flags);
+    if (fd >= 0)
+        log_fd = fd;
+}
+
+void log_open(void)
+{
+    void *page =
+        mmap(NULL, sizeof *lost, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (page != MAP_FAILED)
+        lost = page;
+    open_once_more();
+    write_line = log_line;
+}
+
+/* With room for a whole line poll() says so of a pipe (POLLOUT); of a file it always does. */
+static bool put(const char *line, size_t len)
+{
+    struct pollfd p = {.fd = log_fd, .events = POLLOUT};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0 &&
+           write(log_fd, line, len) == (ssize_t)len;
+}
+
+static bool put_count(unsigned long count)
+{
+    char line[100];
+    int len = snprintf(line, sizeof line, "%s: %lu lines are missing here: nobody read them\n",
+                       program_name, count);
+
+    return count == 0 || put(line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+}
+
+void log_line(const char *text)
+{
+    char line[LOG_LINE_MAX];
+    size_t len = (size_t)snprintf(line, sizeof line, "%s: %s\n", program_name, text);
+    unsigned long count = atomic_exchange(lost, 0);
+
+    if (len >= sizeof line) {
+        len = sizeof line - 1;
+        line[len - 1] = '\n';
+    }
+    if (!put_count(count))
+        atomic_fetch_add(lost, count + 1);
+    else if (!put(line, len))
+        atomic_fetch_add(lost, 1);
+}
+
+void log_escape(char *to, size_t room, const char *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t n = 0;
+
+    for (size_t i = 0; i < len && n + 5 <= room; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c >= ' ' && c < 0x7f && c != '"' && c != '\\') {
+            to[n++] = (char)c;
+            continue;
+        }
+        memcpy(to + n, (char[]){'\\', 'x', digits[c >> 4], digits[c & 15]}, 4);
+        n += 4;
+    }
+    to[n] = '\0';
+}
