@@ -2,7 +2,13 @@
 
 CPPFLAGS += -Icode -Icode/http
 
-COMMON_SRC := $(addprefix code/common/,die.c log.c options.c net.c stop.c refusal.c open_below_walk.c) \
+# How to learn that the peer has all that was sent.
+ACKNOWLEDGED_Linux   := linux
+ACKNOWLEDGED_FreeBSD := bsd
+ACKNOWLEDGED_NetBSD  := bsd
+
+COMMON_SRC := $(addprefix code/common/,die.c log.c options.c net.c stop.c refusal.c open_below_walk.c \
+              acknowledged_$(or $(ACKNOWLEDGED_$(SYSTEM)),unknown).c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
 # How a file is kept below the docroot: by the kernel, or by walking where a libc or a system has no way to ask for that.

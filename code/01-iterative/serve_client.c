@@ -4,18 +4,21 @@
 #include "01-iterative/serve_client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "acknowledged.h"
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
 
-#define CHUNK         65536
-#define DRAIN_SECONDS 1
+#define CHUNK        65536
+#define LOOK_MS      10         /* between two looks whether the last reply has arrived */
+#define LINGER_BYTES (64 << 20) /* that are read and thrown away, at most */
 
 struct client {
     int fd;
@@ -70,7 +73,7 @@ static int read_request(struct client *c, struct request *req)
             return used;
         ssize_t n = recv(c->fd, c->in + c->have, sizeof c->in - c->have, 0);
         if (n < 0 && errno == EINTR)
-            continue; /* if it was the signal to stop, the next recv() returns at once: stop.h */
+            continue; /* if it was the signal to stop, the next recv() does not wait: stop.h */
         if (n <= 0 || now() > c->deadline)
             return 0;
         c->have += (size_t)n;
@@ -132,22 +135,35 @@ static int send_reply(struct client *c, struct reply *r)
 }
 /* endregion: send-reply */
 
-/* region: drain */
+/* region: linger */
 /*
- * To close a socket that has bytes unread is to reset the connection, and a reset overtakes the
- * reply on its way. So what still comes is read and thrown away, for a bounded time.
+ * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
+ * delivered of the last reply. So the socket is shut for sending first, and what still comes is
+ * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), or, where more
+ * was announced (`unread`), until it closes: for one step and LINGER_BYTES at most. Nobody tells us
+ * of the acknowledgement, so we look.
  */
-static void drain(int fd)
+static void linger(struct client *c, bool unread)
 {
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
     char junk[4096];
-    time_t deadline = now() + DRAIN_SECONDS;
 
-    if (shutdown(fd, SHUT_WR) < 0 || serve_set_timeouts(fd, DRAIN_SECONDS) < 0)
+    if ((!unread && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
         return;
-    while (recv(fd, junk, sizeof junk, 0) > 0 && now() <= deadline)
-        continue;
+    begin_step(c);
+    for (long bytes = 0; bytes < LINGER_BYTES && now() <= c->deadline;) {
+        ssize_t n = recv(c->fd, junk, sizeof junk, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            return;
+        if (n < 0 && (!unread || stopping) && all_acknowledged(c->fd))
+            return;
+        if (n < 0)
+            poll(&p, 1, LOOK_MS);
+        else
+            bytes += n;
+    }
 }
-/* endregion: drain */
+/* endregion: linger */
 
 /* region: serve-request */
 /* One request and its reply. Returns whether the connection goes on. */
@@ -157,6 +173,8 @@ static bool serve_request(struct client *c)
     struct reply reply;
     int used = read_request(c, &req);
 
+    if (used == 0 && stopping) /* what was answered before may still be on its way */
+        linger(c, false);
     if (used == 0)
         return false;
     req.keep_alive = req.keep_alive && c->serve->keep_alive && !stopping;
@@ -175,8 +193,8 @@ static bool serve_request(struct client *c)
         c->have -= (size_t)used;
         memmove(c->in, c->in + used, c->have);
     }
-    if (!reply.keep_alive && (c->have > 0 || req.has_body))
-        drain(c->fd);
+    if (!reply.keep_alive)
+        linger(c, c->have > 0 || req.has_body);
     return reply.keep_alive;
 }
 

@@ -23,9 +23,10 @@ static void serve(int listen_fd, int fd, const struct options *o)
     /* With keep-alive a client that says nothing more would hold the only server. */
     const struct serve how = {.options = o, .keep_alive = false};
 
+    if (serve_set_timeouts(fd, o->timeout) < 0)
+        return;
     stop_wakes(listen_fd, fd);
-    if (serve_set_timeouts(fd, o->timeout) == 0)
-        serve_client(fd, &how);
+    serve_client(fd, &how);
     stop_wakes(listen_fd, -1);
 }
 /* endregion: serve */

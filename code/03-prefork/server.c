@@ -66,10 +66,11 @@ static void accept_loop(int listen_fd, const struct options *o)
             continue;
         }
         /* region: turn */
-        stop_wakes(-1, fd);
-        if (serve_set_timeouts(fd, o->timeout) == 0)
+        if (serve_set_timeouts(fd, o->timeout) == 0) {
+            stop_wakes(-1, fd);
             serve_client(fd, &how);
-        stop_wakes(-1, -1);
+            stop_wakes(-1, -1);
+        }
         close(fd);
         /* endregion: turn */
     }

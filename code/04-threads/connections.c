@@ -16,6 +16,7 @@
 
 #define DEFAULT_MOST 1000         /* without a limit the peer decides how many threads run here */
 #define STACK_SIZE   (256 * 1024) /* twice what a request takes; 8 MiB is usual */
+#define WAKE         SIGUSR1      /* not blocked in the threads: for one that sleeps in recv() */
 
 pthread_attr_t detached;
 
@@ -41,8 +42,9 @@ static int set_attributes(void)
 }
 /* endregion: attributes */
 
-/* connections_end() knows when to end, and the end of main is that of the other threads. */
-static void on_grace_over(int signum)
+/* What a signal interrupts is what it is for. When the grace is over connections_end() knows, and the
+ * end of main is that of the other threads. */
+static void do_nothing(int signum)
 {
     (void)signum;
 }
@@ -52,7 +54,8 @@ void connections_init(int most)
     max_live = most > 0 ? most : DEFAULT_MOST;
     if (set_attributes() < 0)
         die_errno("attributes of threads");
-    stop_handle(SIGALRM, on_grace_over);
+    stop_handle(SIGALRM, do_nothing);
+    stop_handle(WAKE, do_nothing);
     sigemptyset(&handled);
     sigaddset(&handled, SIGALRM);
     sigaddset(&handled, SIGTERM);
@@ -103,7 +106,7 @@ struct connection *connections_add(int fd, const struct options *o)
     pthread_mutex_lock(&lock);
     bool taken = conn != NULL && wait_for_room();
     if (taken) {
-        *conn = (struct connection){fd, o, all.next, &all};
+        *conn = (struct connection){.fd = fd, .options = o, .next = all.next, .previous = &all};
         conn->next->previous = conn->previous->next = conn;
         live++;
     }
@@ -117,6 +120,14 @@ struct connection *connections_add(int fd, const struct options *o)
     /* endsolution: add */
 }
 /* endregion: add */
+
+void connections_own(struct connection *conn)
+{
+    pthread_mutex_lock(&lock);
+    conn->thread = pthread_self();
+    conn->owned = true;
+    pthread_mutex_unlock(&lock);
+}
 
 /* region: remove */
 void connections_remove(struct connection *conn)
@@ -135,7 +146,16 @@ void connections_remove(struct connection *conn)
 /* endregion: remove */
 
 /* region: end */
-/* Looks a hundred times a second: it is done once, so nobody has to wake us. (And a thread of
+/* So that recv() returns: the next one does not wait, and one that sleeps is interrupted. */
+static void wake(struct connection *conn)
+{
+    stop_waiting(conn->fd);
+    if (conn->owned)
+        pthread_kill(conn->thread, WAKE); /* it cannot have ended: it has not left the list */
+}
+
+/* Looks a hundred times a second: it is done once, so nobody has to wake us; and a time-out that
+ * comes after ours, or a recv() that begins between the two, is met the next time. (And a thread of
  * dietlibc that wakes us while we end can make its exit() crash.) */
 void connections_end(void)
 {
@@ -145,7 +165,7 @@ void connections_end(void)
     for (int moments = 0; left > 0 && moments < STOP_GRACE * 100; moments++) {
         pthread_mutex_lock(&lock);
         for (struct connection *conn = all.next; conn != &all; conn = conn->next)
-            shutdown(conn->fd, SHUT_RD);
+            wake(conn);
         left = live;
         pthread_mutex_unlock(&lock);
         if (left > 0)

@@ -6,12 +6,15 @@
 #define CONNECTIONS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "options.h"
 
 struct connection {
     int fd;
     const struct options *options;
+    bool owned; /* by `thread`, which serves it */
+    pthread_t thread;
     struct connection *next, *previous;
 };
 
@@ -31,11 +34,14 @@ void connections_release(void);
  * memory, or if the signal to stop ends the wait, it tells the client, closes fd, returns NULL. */
 struct connection *connections_add(int fd, const struct options *o);
 
+/* The thread that calls serves it from here on, and is woken when the server stops. */
+void connections_own(struct connection *conn);
+
 /* Closes the connection and frees it. */
 void connections_remove(struct connection *conn);
 
-/* After the signal to stop: shuts all connections for reading, so that a recv() that sleeps returns
- * 0, and waits until the last is gone, at most STOP_GRACE seconds. */
+/* After the signal to stop: wakes those that sleep in recv(), and waits until the last connection is
+ * gone, at most STOP_GRACE seconds. */
 void connections_end(void);
 
 #endif

@@ -33,6 +33,7 @@ static void *serve(void *arg)
     while ((conn = queue_take()) != NULL) {
         const struct serve how = {.options = conn->options, .keep_alive = true};
 
+        connections_own(conn);
         if (serve_set_timeouts(conn->fd, conn->options->timeout) == 0)
             serve_client(conn->fd, &how);
         connections_remove(conn);

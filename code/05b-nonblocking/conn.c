@@ -3,7 +3,7 @@
  *
  *             +-- more requests --+
  *             v                   |
- *     reading a request -> sending its reply -> draining -> closed
+ *     reading a request -> sending its reply -> lingering -> closed
  *
  * A blocking server keeps the state of a connection where it sleeps: in the stack and the program
  * counter of its process or thread. Here nobody sleeps, so what was in local variables is in struct
@@ -21,6 +21,7 @@
 
 #include "05b-nonblocking/find_reply.h"
 #include "05b-nonblocking/send_reply.h"
+#include "acknowledged.h"
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
@@ -29,14 +30,15 @@
 /* region: budget */
 #define BUDGET_REQUESTS 16
 #define BUDGET_BYTES    (256 * 1024)
-#define BUDGET_DRAINS   64 /* reads */
+#define BUDGET_LINGERS  64 /* reads */
 /* endregion: budget */
 
 #define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
-#define DRAIN_MS   1000
+#define LOOK_MS    100   /* between two looks whether the last reply has arrived */
 
 long conn_turn_bytes = BUDGET_BYTES;
 bool conn_short_count_is_all;
+static bool waits_for_requests = true;
 
 /* A sending has more than a kilobyte, and is needed for every reply: one is kept for the next. */
 #define SPARE_ROOM 512
@@ -116,7 +118,7 @@ static struct sending *new_sending(struct conn *c)
     out->conn = c;
     out->head_sent = out->step = 0;
     out->held = NULL;
-    out->found = out->has_body = false;
+    out->found = out->has_body = out->corked = false;
     out->reply.fd = -1;
     return out;
 }
@@ -157,21 +159,46 @@ static void end_reply(struct conn *c)
     c->out = NULL;
 }
 
+/* region: linger */
 /*
- * To close a socket that has bytes unread is to reset the connection, and a reset overtakes the
- * reply on its way. So what still comes is read and thrown away, until the deadline at the latest.
+ * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
+ * delivered of the last reply. So the socket is shut for sending first, and what still comes is
+ * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), or, where more
+ * was announced, until it closes; for o->timeout seconds, and so many turns' worth of bytes, at
+ * most. Of the acknowledgement no event tells: it is looked for every LOOK_MS.
  */
-static enum want drain(struct conn *c)
+static enum want linger(struct conn *c)
 {
-    for (int i = 0; i < BUDGET_DRAINS && conn_now() < c->deadline; i++) {
+    if (conn_now() >= c->deadline) {
+        if (c->looks-- == 0)
+            return WANT_CLOSE;
+        c->deadline = conn_now() + LOOK_MS;
+    }
+    for (int i = 0; i < BUDGET_LINGERS; i++) {
         ssize_t n = recv(c->fd, in.bytes, sizeof in.bytes, 0);
         if (n < 0 && errno == EAGAIN)
-            return WANT_READ;
+            return (c->unread && !stopping) || !all_acknowledged(c->fd) ? WANT_READ : WANT_CLOSE;
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
     }
-    return conn_now() < c->deadline ? WANT_AGAIN : WANT_CLOSE;
+    return c->looks-- > 0 ? WANT_AGAIN : WANT_CLOSE;
 }
+
+/* `corked`: nothing of the end of the reply is sent before the FIN, and nothing acknowledged. */
+static enum want begin_to_linger(struct conn *c, bool unread, bool corked)
+{
+    int looks = c->options->timeout * (1000 / LOOK_MS);
+
+    if ((!unread && !corked && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
+        return WANT_CLOSE;
+    c->lingering = true;
+    c->unread = unread;
+    c->looks = (unsigned short)(looks < USHRT_MAX ? looks : USHRT_MAX);
+    c->deadline = conn_now() + LOOK_MS;
+    in.have = 0; /* whose memory it was has been given back: take_input() */
+    return WANT_AGAIN;
+}
+/* endregion: linger */
 
 static const enum want want_after[] = {[SENT_BLOCKED] = WANT_WRITE,
                                        [SENT_BUDGET] = WANT_AGAIN,
@@ -195,16 +222,10 @@ static enum want send_on(struct conn *c, long *budget)
         return want_after[sent];
 
     bool last = !c->out->reply.keep_alive, unread = in.have > 0 || c->out->has_body;
+    bool corked = c->out->corked;
     end_reply(c);
     begin_step(c);
-    if (!last)
-        return WANT_READ;
-    if (!unread || shutdown(c->fd, SHUT_WR) < 0)
-        return WANT_CLOSE;
-    c->draining = true;
-    c->deadline = conn_now() + DRAIN_MS;
-    in.have = 0;
-    return WANT_AGAIN;
+    return last ? begin_to_linger(c, unread, corked) : WANT_READ;
     /* endsolution: send-on */
 }
 /* endregion: send-on */
@@ -235,11 +256,12 @@ static enum want go_on(struct conn *c)
             size_t room = sizeof in.bytes - in.have;
             ssize_t n = recv(c->fd, in.bytes + in.have, room, 0);
             if (n < 0 && errno == EAGAIN)
-                return WANT_READ;
+                return waits_for_requests ? WANT_READ : begin_to_linger(c, false, false);
             if (n == 0 || (n < 0 && errno != EINTR))
                 return WANT_CLOSE;
             in.have += n > 0 ? (size_t)n : 0;
-            all = conn_short_count_is_all && !c->no_more && n > 0 && (size_t)n < room;
+            all = conn_short_count_is_all && !c->no_more && waits_for_requests && n > 0 &&
+                  (size_t)n < room;
         }
     }
     return WANT_AGAIN;
@@ -249,8 +271,8 @@ static enum want go_on(struct conn *c)
 
 enum want conn_handle(struct conn *c)
 {
-    if (c->draining)
-        return drain(c);
+    if (c->lingering)
+        return linger(c);
     take_input(c);
     if (c->deadline == CONN_NEVER)
         begin_step(c);
@@ -260,6 +282,11 @@ enum want conn_handle(struct conn *c)
     if (want != WANT_CLOSE && keep_input(c) < 0)
         return WANT_CLOSE;
     return want;
+}
+
+void conn_stop(void)
+{
+    waits_for_requests = false;
 }
 
 void conn_end(struct conn *c)

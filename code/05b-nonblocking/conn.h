@@ -30,13 +30,18 @@ enum want { WANT_READ, WANT_WRITE, WANT_AGAIN, WANT_DISK, WANT_CLOSE };
 /* region: conn */
 struct conn {
     int fd;
-    bool draining;       /* the last reply is out; what still comes is thrown away */
-    bool no_more;        /* somebody has heard that the client will send no more */
-    unsigned short have; /* bytes in `in` */
+    bool lingering : 1; /* the last reply is out, and has perhaps not arrived */
+    bool unread : 1;    /* ... and the client may be sending what nobody will read */
+    bool no_more : 1;   /* somebody has heard that the client will send no more */
+    union {
+        unsigned short have;  /* bytes in `in` */
+        unsigned short looks; /* while lingering: how often it will be looked at again */
+    };
     char *in;            /* what has come of a request that is not complete; else NULL */
     struct sending *out; /* the reply on its way; else NULL */
-    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end;
-                            CONN_NEVER while it is not the client that is waited for */
+    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end
+                            (lingering: be handled again); CONN_NEVER while it is not the client
+                            that is waited for */
     const struct options *options;
 };
 /* endregion: conn */
@@ -60,6 +65,11 @@ int conn_init(struct conn *c, int fd, const struct options *o);
 void conn_adopt(struct conn *c, int fd, const struct options *o);
 
 enum want conn_handle(struct conn *c);
+
+/* From now on nobody is waited for who has not asked: each connection is to be handled once more,
+ * what has come is answered, and where a request would have to be waited for the answer is
+ * WANT_CLOSE. */
+void conn_stop(void);
 
 /* Closes fd and frees what the connection owns. */
 void conn_end(struct conn *c);

@@ -19,20 +19,25 @@
 #include "stop.h"
 
 /* region: wait-for */
-/* Returns whether to go on; false if the client has kept us waiting for too long. */
-static bool wait_for(const struct conn *conn, enum want want)
+/*
+ * Returns whether to go on; false if the client has kept us waiting for too long. The signal to stop
+ * shuts the listening socket, and of that poll() tells unasked (POLLHUP): so one that comes just
+ * before the call is noticed as well.
+ */
+static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
 {
     /* solution: wait */
-    struct pollfd p = {.fd = conn->fd, .events = want == WANT_WRITE ? POLLOUT : POLLIN};
+    struct pollfd p[] = {{.fd = conn->fd, .events = want == WANT_WRITE ? POLLOUT : POLLIN},
+                         {.fd = listen_fd}};
 
     for (;;) {
         long long left = conn->deadline - conn_now();
         if (left <= 0)
-            return false;
+            return conn->lingering; /* conn_handle() looks whether it may end */
         if (want == WANT_AGAIN)
             return true;
-        int nready = poll(&p, 1, (int)left);
-        if (nready > 0)
+        int nready = poll(p, stopping ? 1 : 2, (int)left);
+        if (nready > 0 || (nready < 0 && errno == EINTR && stopping))
             return true;
         if (nready < 0 && errno != EINTR)
             die_errno("poll");
@@ -47,12 +52,13 @@ static void serve(int listen_fd, int fd, const struct options *o)
     struct conn conn;
     enum want want = conn_init(&conn, fd, o) == 0 ? WANT_AGAIN : WANT_CLOSE;
 
-    stop_wakes(listen_fd, fd);
     /* region: turn */
-    while (want != WANT_CLOSE && wait_for(&conn, want))
+    while (want != WANT_CLOSE && wait_for(&conn, want, listen_fd)) {
+        if (stopping)
+            conn_stop();
         want = conn_handle(&conn);
+    }
     /* endregion: turn */
-    stop_wakes(listen_fd, -1);
     conn_end(&conn);
 }
 /* endregion: serve */

@@ -14,14 +14,14 @@
  * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
  * head, to move a client to its end: O(1). Those who have asked for nothing yet, or not to the end,
  * are apart from those being answered: a step begins when one becomes the other, so both queues
- * keep their order. Those that are being drained have another time-out, and a queue of their own.
+ * keep their order. Those that linger are looked at ten times a second, and have a queue of their own.
  * Those for whom the disk is at work have none.
  */
 static struct client asking = {.older = &asking, .newer = &asking};
 static struct client answered = {.older = &answered, .newer = &answered};
-static struct client drained = {.older = &drained, .newer = &drained};
+static struct client lingering = {.older = &lingering, .newer = &lingering};
 static struct client undated = {.older = &undated, .newer = &undated};
-static struct client *const dated[] = {&asking, &answered, &drained};
+static struct client *const dated[] = {&asking, &answered, &lingering};
 /* endregion: queues */
 
 static struct client again = {.previous = &again, .next = &again};
@@ -39,8 +39,8 @@ static void leave_queue(struct client *c)
 
 static struct client *queue_of(const struct conn *c)
 {
-    if (c->draining)
-        return &drained;
+    if (c->lingering)
+        return &lingering;
     if (c->deadline == CONN_NEVER)
         return &undated;
     return c->out != NULL ? &answered : &asking;
@@ -162,8 +162,12 @@ void clients_overdue(void)
 {
     long long now = conn_now();
 
-    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
-        end_overdue_of(dated[i], now);
+    end_overdue_of(&asking, now);
+    end_overdue_of(&answered, now);
+    for (struct client *c = lingering.newer; c != &lingering && c->conn.deadline <= now;
+         c = c->newer)
+        if (c->list == NOWHERE)
+            move_to(c, AGAIN);
 }
 /* endregion: overdue */
 
@@ -204,46 +208,55 @@ int clients_patience(bool guests)
 }
 /* endregion: patience */
 
-bool clients_make_room(void)
+/* region: room */
+/* Ends whoever has been the longest without asking for anything, if that was for `ms`. */
+static bool end_oldest(int ms)
 {
     struct client *c = asking.newer;
 
     while (c != &asking && c->list == ENDED) /* room that has been made already */
         c = c->newer;
-    if (c == &asking)
+    if (c == &asking || c->conn.deadline - c->conn.options->timeout * 1000LL > conn_now() - ms)
         return false;
     clients_end(c);
     return true;
 }
+
+bool clients_make_room(void)
+{
+    return end_oldest(0);
+}
+
+/* Not one who has just come: the request may be on its way. */
+bool clients_lack_room(void)
+{
+    if (end_oldest(SHUT_MS))
+        return true;
+    shut_until = conn_now() + SHUT_MS;
+    return false;
+}
+/* endregion: room */
 
 bool clients_may_come(void)
 {
     return conn_now() >= shut_until;
 }
 
-void clients_lack_room(void)
+static void once_more(struct client *queue)
 {
-    shut_until = conn_now() + SHUT_MS;
-}
-
-static void stop_queue(struct client *queue)
-{
-    for (struct client *c = queue->newer; c != queue; c = c->newer) {
-        shutdown(c->conn.fd, SHUT_RD);
-        c->conn.no_more = true;
+    for (struct client *c = queue->newer; c != queue; c = c->newer)
         if (c->list == NOWHERE)
             move_to(c, AGAIN);
-    }
 }
 
 void clients_stop(void)
 {
     static bool stopped;
 
-    if (!stopped) {
-        for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
-            stop_queue(dated[i]);
-        stop_queue(&undated);
-    }
+    if (stopped)
+        return;
     stopped = true;
+    conn_stop();
+    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
+        once_more(dated[i]);
 }

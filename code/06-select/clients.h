@@ -75,13 +75,14 @@ bool clients_make_room(void);
  * accepted. */
 int clients_patience(bool guests);
 
-/* May the server accept? Not for a while after clients_lack_room(): accept() failed for want of
- * descriptors or memory. */
+/* accept() failed for want of descriptors or memory: makes room for the pending connection. If
+ * nobody can be sent away for it, returns false, and the server may not accept for a while. */
+bool clients_lack_room(void);
 bool clients_may_come(void);
-void clients_lack_room(void);
 
-/* After the signal to stop: shuts all for reading, so that none asks for more, and lets each go on.
- * What has been asked for is still answered. May be called often. */
+/* After the signal to stop: lets each client go on once more. What has been asked for is answered,
+ * and who asks for nothing is ended: conn_stop(). (Not shutdown(SHUT_RD): on the BSDs that throws
+ * away what has come and was not read.) May be called often. */
 void clients_stop(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include "13-uring/buffers.h"
 
 static struct conn served = {.older = &served, .newer = &served};
-static struct conn drained = {.older = &drained, .newer = &drained};
+static struct conn lingering = {.older = &lingering, .newer = &lingering};
 static struct conn *first_waiting, *last_waiting;
 static int living;
 
@@ -79,9 +79,10 @@ void conn_leave_queue(struct conn *c)
 
 void conn_begin_step(struct conn *c, int ms)
 {
-    struct conn *queue = c->draining ? &drained : &served;
+    struct conn *queue = c->lingering ? &lingering : &served;
 
-    c->deadline = conn_now() + ms;
+    c->since = conn_now();
+    c->deadline = c->since + ms;
     conn_leave_queue(c);
     c->newer = queue;
     c->older = queue->older;
@@ -91,11 +92,11 @@ void conn_begin_step(struct conn *c, int ms)
 /* Of the two that are first in their queues the one with less time left; NULL if there is none. */
 static struct conn *first(void)
 {
-    struct conn *a = served.newer, *b = drained.newer;
+    struct conn *a = served.newer, *b = lingering.newer;
 
-    if (a == &served || (b != &drained && b->deadline < a->deadline))
+    if (a == &served || (b != &lingering && b->deadline < a->deadline))
         a = b;
-    return a != &drained ? a : NULL;
+    return a != &lingering ? a : NULL;
 }
 
 struct conn *conn_overdue(void)
@@ -115,14 +116,20 @@ int conn_patience(void)
     return left > 0 ? (int)left : 0;
 }
 
-void conn_shut_all(bool (*shut)(struct conn *c))
+struct conn *conn_oldest_idle(int ms)
 {
-    struct conn *const queues[] = {&served, &drained};
+    struct conn *c = served.newer;
 
-    for (int i = 0; i < 2; i++)
-        for (struct conn *c = queues[i]->newer; c != queues[i]; c = c->newer)
-            if (!c->shut && !shut(c))
-                return;
+    while (c != &served && c->out != NULL)
+        c = c->newer;
+    return c != &served && conn_now() - c->since >= ms ? c : NULL;
+}
+
+void conn_stop_all(bool (*stop)(struct conn *c))
+{
+    for (struct conn *c = served.newer; c != &served; c = c->newer)
+        if (!c->stopped && !stop(c))
+            return;
 }
 
 /* Nobody overtakes those that wait, or a few fast downloads would keep all pieces to themselves. */

@@ -11,16 +11,21 @@
 #include "13-uring/sending.h"
 
 struct conn {
-    int slot;      /* its socket in the ring's table: not a descriptor of the process */
-    int in_flight; /* who still names it: operations of the kernel, or the queue for a piece */
-    bool ending;   /* to be freed when nobody does */
-    bool draining; /* the last reply is out; what still comes is thrown away */
-    bool shut;     /* for reading, as the server stops */
-    unsigned short have; /* bytes in `in` */
-    char *in;            /* what has come of requests not yet answered; else NULL */
-    struct sending *out; /* the request in hand; else NULL */
-    char *piece;         /* of the reply: while it is read and sent; else NULL */
-    long long deadline;  /* of the step in hand, by conn_now(): then the connection shall end */
+    int slot;         /* its socket in the ring's table: not a descriptor of the process */
+    int in_flight;    /* who still names it: operations of the kernel, or the queue for a piece */
+    bool ending;      /* to be freed when nobody does */
+    bool lingering;   /* the last reply is out, and has perhaps not arrived */
+    bool unread;      /* ... and the client may be sending what nobody will read */
+    bool stopped;     /* has been told that the server stops */
+    bool half_closed; /* shut for sending */
+    unsigned short have;    /* bytes in `in` */
+    unsigned short looks;   /* while lingering: how often it will be looked at again ... */
+    unsigned short buffers; /* ... and how many buffers of what nobody reads may still come */
+    char *in;               /* what has come of requests not yet answered; else NULL */
+    struct sending *out;    /* the request in hand; else NULL */
+    char *piece;            /* of the reply: while it is read and sent; else NULL */
+    long long since;        /* when the step in hand began, by conn_now() */
+    long long deadline; /* of that step: then the connection shall end (lingering: be looked at) */
     struct conn *older, *newer; /* among all with the same time-out, by activity */
     struct conn *next;          /* in the queue for a piece */
 };
@@ -37,8 +42,8 @@ int conn_count(void);
 bool conn_keep(struct conn *c, const char *bytes, size_t len);
 void conn_forget(struct conn *c, size_t used);
 
-/* From now on the client has `ms`. The time-out is the same for all (for those that are drained:
- * the same other one), so a queue by activity is a queue by deadline, and all of this is O(1). */
+/* From now on the client has `ms`. The time-out is the same for all (for those that linger: the
+ * same other one), so a queue by activity is a queue by deadline, and all of this is O(1). */
 void conn_begin_step(struct conn *c, int ms);
 void conn_leave_queue(struct conn *c);
 
@@ -46,8 +51,12 @@ void conn_leave_queue(struct conn *c);
 struct conn *conn_overdue(void);
 int conn_patience(void);
 
-/* Calls `shut` for all that are not marked as shut, until it returns false. */
-void conn_shut_all(bool (*shut)(struct conn *c));
+/* The one that has been the longest without asking for anything, and for `ms` at least; NULL if there
+ * is none. */
+struct conn *conn_oldest_idle(int ms);
+
+/* Calls `stop` for all that are not marked as stopped, and do not linger, until it returns false. */
+void conn_stop_all(bool (*stop)(struct conn *c));
 
 /* Gets a piece for c: at once, or c waits in a queue: first come, first served. */
 bool conn_has_piece(struct conn *c);

@@ -1,6 +1,7 @@
 #include "13-uring/ring.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "die.h"
 
 #define SLOTS_MAX 131072
+#define PAUSE_MS  10 /* where the kernel has no memory */
 
 static struct io_uring ring;
 static int slots;
@@ -168,11 +170,23 @@ void ring_wait(int ms)
     struct io_uring_cqe *cqe;
     int result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, ms < 0 ? NULL : &limit, NULL);
 
-    /* ETIME, EINTR; EAGAIN, EBUSY: it took not all, and will after some completions */
-    if (result < 0 && result != -ETIME && result != -EINTR && result != -EAGAIN &&
-        result != -EBUSY) {
-        errno = -result;
-        die_errno("io_uring_enter");
+    errno = -result;
+    switch (-result) {
+    case ENOMEM: /* at once again would be a busy loop */
+        poll(NULL, 0, PAUSE_MS);
+        break;
+    case EBADR: /* completions were lost: the kernel had no memory to keep them. Whoever waits for
+                   one is ended by its time-out, and keeps what the kernel may still be using */
+        warn_errno("io_uring_enter");
+        break;
+    case ETIME:
+    case EINTR:
+    case EAGAIN: /* it took not all, and will after some completions */
+    case EBUSY:
+        break;
+    default:
+        if (result < 0)
+            die_errno("io_uring_enter");
     }
 }
 /* endregion: queue */

@@ -14,10 +14,11 @@
 #define RING_COMPLETIONS 512
 #define RING_STEP        8 /* submissions that one completion leads to, at most */
 
-/* The data of submissions that are of no connection: those of guests.c, and those of whose success
- * nobody needs to hear. All other data are pointers. */
-#define RING_GUEST  0
-#define RING_NOBODY 1
+/* The data of submissions that are of no connection: accept(), the wait for somebody to accept, and
+ * those of whose success nobody needs to hear. All other data are pointers. */
+#define RING_GUEST   0
+#define RING_NOBODY  1
+#define RING_PENDING 2
 
 /*
  * Makes the ring, with up to `workers` threads of the kernel for what would block. Where the kernel

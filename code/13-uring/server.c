@@ -9,6 +9,7 @@
  *       ps -T -C 13-uring       (while it is busy: the kernel's workers are its threads, iou-wrk)
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -25,7 +26,7 @@
 #define WORKERS  256 /* more than clients who may wait for the disk, or all others wait with them */
 #define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
 
-static enum { NOBODY, ONE, MANY, NO_MORE } invited;
+static enum { NOBODY, ONE, MANY, NO_MORE, WATCHED } invited;
 static long long shut_until; /* by conn_now() */
 
 /* region: invite */
@@ -37,7 +38,7 @@ static long long shut_until; /* by conn_now() */
  * the queue first, and where the table is full, ENFILE, its connection is closed: nobody can tell
  * it why. So there must be a place for all who may come before we look again: in one wait, as many
  * as the queue of completions can tell us of. Nearer to the end of the table they are invited one
- * by one.
+ * by one, and at its end it is only watched whether somebody comes: make_room().
  */
 static void invite(int listen_fd)
 {
@@ -49,13 +50,17 @@ static void invite(int listen_fd)
         io_uring_prep_cancel64(ring_sqe(RING_NOBODY), RING_GUEST, 0);
         invited = NO_MORE;
     }
-    if (invited != NOBODY || places <= 0 || conn_now() < shut_until)
+    if (invited != NOBODY || conn_now() < shut_until)
         return;
-    struct io_uring_sqe *sqe = ring_sqe(RING_GUEST);
+    struct io_uring_sqe *sqe = ring_sqe(places > 0 ? RING_GUEST : RING_PENDING);
+    invited = places <= 0 ? WATCHED : many ? MANY : ONE;
+    if (places <= 0) {
+        io_uring_prep_poll_add(sqe, listen_fd, POLLIN);
+        return;
+    }
     io_uring_prep_accept(sqe, listen_fd, NULL, NULL, 0);
     sqe->file_index = IORING_FILE_INDEX_ALLOC;
     sqe->ioprio |= many ? IORING_ACCEPT_MULTISHOT : 0;
-    invited = many ? MANY : ONE;
     /* endsolution: invite */
 }
 /* endregion: invite */
@@ -66,26 +71,6 @@ static void close_slot(int slot)
 
     io_uring_prep_close_direct(sqe, (unsigned)slot);
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
-}
-
-static void on_guest(const struct io_uring_cqe *cqe)
-{
-    int error = -cqe->res;
-
-    if ((cqe->flags & IORING_CQE_F_MORE) == 0) /* the last one that this submission brings */
-        invited = NOBODY;
-    if (error <= 0) {
-        struct conn *c = stopping ? NULL : conn_new(cqe->res);
-        if (c != NULL)
-            steps_begin(c);
-        else
-            close_slot(cqe->res);
-    } else if (accept_lacks_room(error)) {
-        shut_until = conn_now() + PAUSE_MS;
-    } else if (accept_is_broken(error) && !stopping) {
-        errno = error;
-        die_errno("accept");
-    }
 }
 
 /* region: end */
@@ -112,6 +97,47 @@ static void end(struct conn *c)
 }
 /* endregion: end */
 
+/* region: room */
+/* There is no place for who is pending. Whoever has asked for nothing for the longest time leaves,
+ * but nobody whose request may be among the completions that we have not looked at. */
+static void make_room(void)
+{
+    struct conn *c = conn_oldest_idle(PAUSE_MS);
+
+    if (c != NULL)
+        end(c);
+    else
+        shut_until = conn_now() + PAUSE_MS;
+}
+
+static void on_pending(void)
+{
+    invited = NOBODY;
+    if (ring_slots() <= conn_count())
+        make_room();
+}
+/* endregion: room */
+
+static void on_guest(const struct io_uring_cqe *cqe)
+{
+    int error = -cqe->res;
+
+    if ((cqe->flags & IORING_CQE_F_MORE) == 0) /* the last one that this submission brings */
+        invited = NOBODY;
+    if (error <= 0) {
+        struct conn *c = stopping ? NULL : conn_new(cqe->res);
+        if (c != NULL)
+            steps_begin(c);
+        else
+            close_slot(cqe->res);
+    } else if (accept_lacks_room(error)) {
+        make_room();
+    } else if (accept_is_broken(error) && !stopping) {
+        errno = error;
+        die_errno("accept");
+    }
+}
+
 static void go_on(struct conn *c)
 {
     if (c->ending || !steps_go_on(c))
@@ -133,12 +159,12 @@ static void on_completion(const struct io_uring_cqe *cqe)
 }
 /* endregion: completion */
 
-static bool shut_client(struct conn *c)
+static bool stop_client(struct conn *c)
 {
-    c->shut = ring_room();
-    if (c->shut)
-        steps_shut(c, SHUT, SHUT_RD);
-    return c->shut;
+    c->stopped = ring_room();
+    if (c->stopped)
+        steps_stop(c);
+    return c->stopped;
 }
 
 /* As long as nobody is invited, stop_wakes() has nobody to wake: so look again soon. */
@@ -156,20 +182,23 @@ static void event_loop(int listen_fd)
 
     while (!stopping || conn_count() > 0) {
         if (stopping)
-            conn_shut_all(shut_client);
+            conn_stop_all(stop_client);
         else if (ring_room())
             invite(listen_fd);
         ring_wait(patience());
         while (ring_next(&cqe)) {
             if (cqe.user_data == RING_GUEST)
                 on_guest(&cqe);
+            else if (cqe.user_data == RING_PENDING)
+                on_pending();
             else if (cqe.user_data != RING_NOBODY)
                 on_completion(&cqe);
         }
         while (ring_room() && (c = conn_next_with_piece()) != NULL)
             go_on(c);
         while (ring_room() && (c = conn_overdue()) != NULL)
-            end(c);
+            if (!c->lingering || !steps_look(c))
+                end(c);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdint.h>
@@ -9,14 +10,19 @@
 #include <sys/socket.h>
 
 #include "13-uring/buffers.h"
+#include "stop.h"
 
 #define STEP_BYTES 65536 /* of a reply, for which the client has -t seconds */
-#define DRAIN_MS   1000
-#define TRIES      8 /* to open a file while folders on the way to it are being renamed */
+#define LOOK_MS    100   /* between two looks whether the last reply has arrived */
+#define BUFFERS    8192  /* of what comes meanwhile, that are thrown away at most: 64 MiB */
+#define TRIES      8     /* to open a file while folders on the way to it are being renamed */
+
+#define SOCKET_OUTQ 1 /* SOCKET_URING_OP_SIOCOUTQ of Linux 6.7, for older headers */
 
 static const struct options *options;
 
 static bool send_on(struct conn *c);
+static bool linger(struct conn *c, bool unread);
 
 void steps_set_up(const struct options *o)
 {
@@ -46,7 +52,7 @@ static bool receive(struct conn *c)
     /* solution: receive */
     struct io_uring_sqe *sqe = submit(c, RECEIVED);
 
-    io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, 0);
+    io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, stopping ? MSG_DONTWAIT : 0);
     sqe->flags |= IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
     return true;
     /* endsolution: receive */
@@ -58,9 +64,15 @@ static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
     /* solution: on-received */
     if (cqe->res == -EINTR || cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
         return steps_go_on(c);
+    if (cqe->res == -ECANCELED) /* steps_stop(): what has come meanwhile is still to be had */
+        return receive(c);
+    if (stopping && cqe->res == -EAGAIN)
+        return c->lingering || linger(c, false);
     if (cqe->res <= 0)
         return false;
-    if (!c->draining && !conn_keep(c, buffers_received(cqe), (size_t)cqe->res))
+    if (c->lingering && c->buffers-- == 0)
+        return false;
+    if (!c->lingering && !conn_keep(c, buffers_received(cqe), (size_t)cqe->res))
         return false;
     return steps_go_on(c);
     /* endsolution: on-received */
@@ -182,22 +194,65 @@ static bool wait_for_room(struct conn *c)
     return true;
 }
 
+/* ---- after the last reply */
+
+/* region: look */
+/*
+ * SIOCOUTQ of tcp(7), by the ring: how many bytes has the peer not acknowledged? From Linux 6.7 on;
+ * before that the answer is an error, and one waits until the client closes.
+ */
+static void ask_what_is_unacknowledged(struct conn *c)
+{
+    struct io_uring_sqe *sqe = submit(c, LOOKED);
+
+    io_uring_prep_rw(IORING_OP_URING_CMD, sqe, c->slot, NULL, 0, 0);
+    sqe->cmd_op = SOCKET_OUTQ;
+    sqe->flags |= IOSQE_FIXED_FILE;
+}
+
+/* endregion: look */
+
+/* Whatever comes after close is answered with a reset, and that would take along what has not been
+ * delivered of the last reply: 05b-nonblocking/conn.c. */
+static bool linger(struct conn *c, bool unread)
+{
+    int looks = options->timeout * (1000 / LOOK_MS);
+
+    c->lingering = true;
+    c->unread = unread;
+    conn_forget(c, c->have);
+    c->looks = (unsigned short)(looks < USHRT_MAX ? looks : USHRT_MAX);
+    c->buffers = BUFFERS;
+    conn_begin_step(c, LOOK_MS);
+    ask_what_is_unacknowledged(c);
+    return true;
+}
+
+static bool on_looked(struct conn *c, int bytes)
+{
+    if ((bytes == 0 && !c->unread) || (bytes <= 0 && stopping))
+        return false;
+    if (!c->half_closed)
+        steps_shut(c, SHUT_TO_LINGER, SHUT_WR);
+    c->half_closed = true;
+    return true;
+}
+
+bool steps_look(struct conn *c)
+{
+    if (c->looks-- == 0)
+        return false;
+    conn_begin_step(c, LOOK_MS);
+    ask_what_is_unacknowledged(c);
+    return true;
+}
 static bool on_all_sent(struct conn *c)
 {
     bool last = !c->out->reply.keep_alive, unread = sending_leaves_unread(c->out, c->have);
 
     steps_end_reply(c);
     begin_time_out(c);
-    if (!last)
-        return steps_go_on(c);
-    if (!unread)
-        return false;
-    /* To close the socket now would be to reset the connection, and a reset overtakes the reply. */
-    conn_forget(c, c->have);
-    c->draining = true;
-    conn_begin_step(c, DRAIN_MS);
-    steps_shut(c, SHUT_TO_DRAIN, SHUT_WR);
-    return true;
+    return last ? linger(c, unread) : steps_go_on(c);
 }
 
 static bool on_sent(struct conn *c, int result)
@@ -232,6 +287,8 @@ bool steps_go_on(struct conn *c)
     struct request req;
     int used;
 
+    if (c->lingering)
+        return receive(c);
     if (c->out == NULL && c->have > 0 && (used = http_parse(c->in, c->have, &req)) != 0)
         return begin_reply(c, &req, used);
     if (c->out == NULL)
@@ -255,8 +312,10 @@ bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *
     case SENT:
         return on_sent(c, cqe->res);
     case WRITABLE:
-    case SHUT_TO_DRAIN:
+    case SHUT_TO_LINGER:
         return cqe->res >= 0 && steps_go_on(c);
+    case LOOKED:
+        return on_looked(c, cqe->res);
     default: /* SHUT: beside a step, and not one itself */
         return true;
     }
@@ -266,6 +325,12 @@ void steps_begin(struct conn *c)
 {
     begin_time_out(c);
     receive(c);
+}
+
+/* Not shutdown(SHUT_RD): shut both ways, a socket answers what comes with a reset. */
+void steps_stop(struct conn *c)
+{
+    io_uring_prep_cancel64(ring_sqe(RING_NOBODY), (uintptr_t)c | RECEIVED, 0);
 }
 
 void steps_shut(struct conn *c, enum step step, int how)

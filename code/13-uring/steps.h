@@ -20,7 +20,8 @@ enum step {
     READ,
     SENT,
     WRITABLE,
-    SHUT_TO_DRAIN,
+    LOOKED,
+    SHUT_TO_LINGER,
     SHUT,
     STEP_BITS = 15
 };
@@ -36,7 +37,14 @@ bool steps_go_on(struct conn *c);
 /* The same, after a completion. */
 bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *cqe);
 
-/* Shuts the socket down in part: SHUT_RD, SHUT_WR, SHUT_RDWR. */
+/* The server stops: what has come is answered, and nobody waits for more. */
+void steps_stop(struct conn *c);
+
+/* For one that lingers and whose time is up: looks whether it may end now. False: it has been
+ * looked at often enough, and shall end. */
+bool steps_look(struct conn *c);
+
+/* Shuts the socket down: SHUT_WR, SHUT_RDWR. */
 void steps_shut(struct conn *c, enum step step, int how);
 
 /* Gives back what the request in hand holds. Nothing of it may be in flight. */

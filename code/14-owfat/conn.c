@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "acknowledged.h"
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
@@ -16,9 +17,9 @@
 /* What a client may do before the others have their turn. */
 #define BUDGET_REQUESTS 16
 #define BUDGET_BYTES    (256 * 1024)
-#define BUDGET_DRAINS   64    /* reads */
+#define BUDGET_LINGERS  64    /* reads */
 #define PIECE           65536 /* of a file, for which the client has o->timeout seconds */
-#define DRAIN_S         1
+#define LOOK_S          1     /* between two looks whether the last reply has arrived */
 
 /*
  * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
@@ -109,17 +110,37 @@ static void end_reply(struct conn *c)
     c->out = NULL;
 }
 
-/* To close a socket with bytes unread would reset the connection, and overtake the reply. */
-static enum want drain(struct conn *c)
+/* What comes after close() is answered with a reset, which would take the last reply along. */
+static enum want linger(struct conn *c)
 {
-    for (int i = 0; i < BUDGET_DRAINS; i++) {
+    for (int i = 0; i < BUDGET_LINGERS; i++) {
         ssize_t n = recv(c->fd, input, sizeof input, 0);
         if (n < 0 && errno == EAGAIN)
-            break;
+            return (c->unread && !stopping) || !all_acknowledged(c->fd) ? WANT_READ : WANT_CLOSE;
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
     }
-    return WANT_READ;
+    return c->looks-- > 0 ? WANT_READ : WANT_CLOSE;
+}
+
+static enum want begin_to_linger(struct conn *c, bool unread)
+{
+    if ((!unread && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
+        return WANT_CLOSE;
+    c->lingering = true;
+    c->unread = unread;
+    c->looks = c->options->timeout / LOOK_S;
+    array_reset(&c->in);
+    give_time(c, LOOK_S);
+    return WANT_WRITE; /* for another turn */
+}
+
+bool conn_overdue(struct conn *c)
+{
+    if (!c->lingering || c->looks-- <= 0 || linger(c) == WANT_CLOSE)
+        return true;
+    give_time(c, LOOK_S);
+    return false;
 }
 
 /* region: held */
@@ -142,12 +163,7 @@ static enum want after_reply(struct conn *c)
     give_time(c, c->options->timeout);
     if (!last)
         return held && !send_held(c->fd) ? WANT_CLOSE : WANT_READ;
-    if (!unread || shutdown(c->fd, SHUT_WR) < 0)
-        return WANT_CLOSE;
-    c->draining = true;
-    array_reset(&c->in);
-    give_time(c, DRAIN_S);
-    return WANT_WRITE; /* for another turn */
+    return begin_to_linger(c, unread);
 }
 
 /* region: send */
@@ -197,11 +213,11 @@ static enum want go_on(struct conn *c)
                 return WANT_CLOSE;
             requests++;
         } else if (dry) {
-            return WANT_READ;
+            return stopping ? begin_to_linger(c, false) : WANT_READ;
         } else {
             ssize_t n = recv(c->fd, input, sizeof input, 0);
             if (n < 0 && errno == EAGAIN)
-                return WANT_READ;
+                return stopping ? begin_to_linger(c, false) : WANT_READ;
             if (n == 0 || (n < 0 && errno != EINTR))
                 return WANT_CLOSE;
             if (n > 0)
@@ -217,7 +233,7 @@ static enum want go_on(struct conn *c)
 
 enum want conn_handle(struct conn *c)
 {
-    return c->draining ? drain(c) : go_on(c);
+    return c->lingering ? linger(c) : go_on(c);
 }
 
 void conn_end(struct conn *c)

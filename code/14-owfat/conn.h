@@ -16,7 +16,9 @@ enum want { WANT_READ, WANT_WRITE, WANT_CLOSE };
 
 struct conn {
     int fd;
-    bool draining;       /* the last reply is out; what still comes is thrown away */
+    bool lingering;      /* the last reply is out, and has perhaps not arrived */
+    bool unread;         /* ... and the client may be sending what nobody will read */
+    int looks;           /* while lingering: how often it will be looked at again */
     array in;            /* what has come and is not answered; no memory while that is nothing */
     struct sending *out; /* the reply on its way; else NULL */
     const struct options *options;
@@ -26,6 +28,9 @@ struct conn {
 bool conn_init(struct conn *c, int fd, const struct options *o);
 
 enum want conn_handle(struct conn *c);
+
+/* Its time is up: whether it shall end. One that lingers gets another second, so many times. */
+bool conn_overdue(struct conn *c);
 
 /* Closes fd and frees what the connection owns. Not in the middle of a turn: the library may have
  * the descriptor in a queue, and what is accepted next would be taken for it. */

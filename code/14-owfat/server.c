@@ -25,11 +25,28 @@
 struct client {
     struct conn conn;
     enum want want;
-    struct client *next; /* of those that have ended */
+    struct client *next;          /* of those that have ended */
+    struct client *older, *newer; /* by activity, of all others */
+    tai6464 since;
 };
 
 static struct client *ended; /* in this turn */
+static struct client by_activity = {.older = &by_activity, .newer = &by_activity};
 static int clients, highest_fd;
+
+static void leave_order(struct client *c)
+{
+    c->older->newer = c->newer;
+    c->newer->older = c->older;
+}
+
+static void be_newest(struct client *c)
+{
+    c->newer = &by_activity;
+    c->older = by_activity.older;
+    c->older->newer = by_activity.older = c;
+    taia_now(&c->since);
+}
 
 /* region: watch */
 /*
@@ -80,6 +97,7 @@ static void end_client(struct client *c)
 {
     io_setcookie(c->conn.fd, NULL); /* it may still be in one of the library's queues */
     io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
+    leave_order(c);
     c->next = ended;
     ended = c;
 }
@@ -90,6 +108,8 @@ static void handle(struct client *c)
         return;
     enum want before = c->want;
     c->want = conn_handle(&c->conn);
+    leave_order(c);
+    be_newest(c);
     if (c->want == WANT_CLOSE)
         end_client(c);
     else
@@ -106,11 +126,30 @@ static void begin_client(int fd, const struct options *o)
         free(c);
         return;
     }
+    be_newest(c);
     clients++;
     if (fd > highest_fd)
         highest_fd = fd;
     io_setcookie(fd, c);
     io_wantread(fd);
+}
+
+/* Ends whoever has asked for nothing for the longest time, if that was for a second. */
+static bool make_room(void)
+{
+    struct client *c = by_activity.newer;
+    tai6464 now, old_enough;
+
+    while (c != &by_activity && (c->conn.out != NULL || c->conn.lingering))
+        c = c->newer;
+    if (c == &by_activity)
+        return false;
+    taia_now(&now);
+    taia_addsec(&old_enough, &c->since, WALK_S);
+    if (taia_less(&now, &old_enough))
+        return false;
+    end_client(c);
+    return true;
 }
 
 static void accept_some(int listen_fd, const struct options *o)
@@ -123,6 +162,8 @@ static void accept_some(int listen_fd, const struct options *o)
         } else if (errno == EAGAIN || stopping) {
             break;
         } else if (accept_lacks_room(errno)) { /* until somebody leaves, or the next walk */
+            if (ended != NULL || make_room())
+                break;
             if (clients > 0)
                 io_dontwantread(listen_fd);
             else /* with nothing to wait for io_waituntil2() does not wait */
@@ -149,9 +190,11 @@ static void end_overdue(int listen_fd)
     taia_addsec(&next, &now, WALK_S);
     /* io_timeouted() looks as far as the descriptor that was told last (0.32, 0.33). */
     io_fd_flags(highest_fd, IO_FD_NONBLOCK);
-    while ((fd = io_timeouted()) >= 0)
-        if (io_getcookie(fd) != NULL)
-            end_client(io_getcookie(fd));
+    while ((fd = io_timeouted()) >= 0) {
+        struct client *c = io_getcookie(fd);
+        if (c != NULL && conn_overdue(&c->conn))
+            end_client(c);
+    }
     if (!stopping)
         want_read(listen_fd);
 }
@@ -171,7 +214,8 @@ static void free_ended(int listen_fd)
     }
 }
 
-/* After the signal to stop: shuts all for reading, so that none asks for more. */
+/* After the signal to stop: each has one more turn, in which what has come is answered, and who has
+ * asked for nothing is ended. */
 static void stop_clients(int listen_fd)
 {
     static bool stopped;
@@ -181,8 +225,8 @@ static void stop_clients(int listen_fd)
     stopped = true;
     io_close(listen_fd); /* shut by the handler: it would be ready for ever */
     for (int fd = 0; fd <= highest_fd; fd++)
-        if (io_getcookie(fd) != NULL)
-            shutdown(fd, SHUT_RD);
+        handle(io_getcookie(fd));
+    free_ended(listen_fd);
 }
 
 /* region: loop */

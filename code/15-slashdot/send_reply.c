@@ -140,7 +140,7 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
  * was seen.) If the connection ends after it, the kernel is told that more follows (MSG_MORE), and
  * what follows is the FIN, in the same segment.
  */
-static ssize_t send_memory(int fd, const struct sending *s, const char *body)
+static ssize_t send_memory(int fd, struct sending *s, const char *body)
 {
     static char joined[COPIED];
     const struct reply *r = &s->reply;
@@ -150,6 +150,8 @@ static ssize_t send_memory(int fd, const struct sending *s, const char *body)
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     int flags = r->keep_alive ? 0 : MSG_MORE;
+
+    s->corked = flags != 0;
 
     if (parts[0].iov_len + parts[1].iov_len > sizeof joined)
         return sendmsg(fd, &message, flags);

@@ -37,6 +37,7 @@
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
 #define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
+#define ENTERED       1    /* in `place`: the kernel knows of it */
 #define CROWD         1000 /* clients, whose memory is worth giving back */
 
 static bool guests; /* connections may wait to be accepted */
@@ -56,7 +57,14 @@ static bool enter(struct client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
+    c->place = ENTERED;
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
+}
+
+static void enter_unless_ended(struct client *c)
+{
+    if (c->list != ENDED && !enter(c) && c->want != WANT_DISK) /* else its time-out will end it */
+        clients_end(c);
 }
 
 static void begin_client(int fd, const struct options *o)
@@ -65,11 +73,18 @@ static void begin_client(int fd, const struct options *o)
 
     if (c == NULL)
         return;
-    clients_handle(c); /* its request is here, as a rule: TCP_DEFER_ACCEPT */
-    if (c->list != ENDED && !enter(c) && c->want != WANT_DISK) /* else its time-out will end it */
-        clients_end(c);
+    clients_handle(c);      /* its request is here, as a rule: TCP_DEFER_ACCEPT */
+    if (!c->conn.lingering) /* else it is over, as a rule, when it is looked at again */
+        enter_unless_ended(c);
 }
 /* endregion: enter */
+
+static void go_on(struct client *c)
+{
+    clients_handle(c);
+    if (c->place != ENTERED)
+        enter_unless_ended(c);
+}
 
 /* region: handle */
 /*
@@ -200,7 +215,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
             clients_handle((struct client *)conn); /* its first member */
         disk = false;
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
-            clients_handle(c);
+            go_on(c);
         if (guests && clients_may_come())
             guests = accept_some(listen_fd, o);
         clients_overdue();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler must not wait for a lock");
@@ -14,18 +15,25 @@ static volatile sig_atomic_t listening = -1;
 static volatile sig_atomic_t client = -1;
 
 /* region: stop */
-static void shut_for_reading(void)
+void stop_waiting(int fd)
+{
+    const struct timeval at_once = {.tv_usec = 1}; /* 0 would be: for ever */
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &at_once, sizeof at_once);
+}
+
+static void leave_marks(void)
 {
     if (listening >= 0)
         shutdown(listening, SHUT_RD);
     if (client >= 0)
-        shutdown(client, SHUT_RD);
+        stop_waiting(client);
 }
 
 void stop_begin(void)
 {
     stopping = true;
-    shut_for_reading();
+    leave_marks();
     alarm(STOP_GRACE);
 }
 
@@ -51,7 +59,7 @@ void stop_wakes(int listen_fd, int client_fd)
     listening = listen_fd;
     client = client_fd;
     if (stopping) /* the signal came before it could know of these */
-        shut_for_reading();
+        leave_marks();
 }
 /* endregion: wakes */
 

@@ -35,6 +35,7 @@ static const struct {
     {IORING_OP_POLL_ADD, "POLL"}, {IORING_OP_READ, "READ"},
     {IORING_OP_RECV, "RECV"},     {IORING_OP_SEND, "SEND"},
     {IORING_OP_STATX, "STATX"},   {IORING_OP_SHUTDOWN, "SHUTDOWN"},
+    {IORING_OP_URING_CMD, "URING_CMD"},
 };
 
 static const char *name_of(int opcode)

@@ -20,7 +20,7 @@ from conformance import proc, tracing
 from conformance.contract import contract
 from conformance.process import Server, Target, Unprivileged, wait_until
 from conformance.programs import Start
-from conformance.servers import FORKING
+from conformance.servers import FORKING, MODELS
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import ContractBroken, request
 
@@ -121,6 +121,26 @@ def test_a_limit_of_20_descriptors_and_real_requests(start: Start) -> None:
         assert reply.status in (200, 503)
         assert reply.status == 503 or reply.body == HELLO
     assert server.serves()
+
+
+@contract("emfile", "concurrency")
+@pytest.mark.servers(*(m.slug for m in MODELS.values() if m.waits))
+def test_silent_clients_that_hold_all_descriptors(start: Start) -> None:
+    """Who has been silent for the longest makes room for who comes: a client with a request need
+    not wait for the time-out of those without one. (503: its connection has taken the last
+    descriptor, and there is none for the file.)
+    """
+    limit = ["/bin/sh", "-c", 'ulimit -n 30 && exec "$@"', "sh"]
+    server = start("-t", "600", wrapper=limit)
+    silent = [server.connect() for _ in range(40)]
+    for _ in range(3):
+        with server.connect() as c:
+            c.send(ASK)
+            reply = c.read_reply()
+            assert reply.status == 503 or (reply.status, reply.body) == (200, HELLO)
+    for c in silent:
+        c.close()
+    assert server.settles()
 
 
 # ---- processes

@@ -81,8 +81,8 @@ def test_a_kept_file_costs_two_calls(start: Start, old_site: Site, tmp_path: Pat
 def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(
     start: Start, old_site: Site, tmp_path: Path
 ) -> None:
-    """MSG_MORE, and then close(): and a connection that is over in its first turn was never
-    registered.
+    """MSG_MORE, and then shutdown(): one segment says both. A connection whose end has been heard of
+    when it is looked at again was never registered.
     """
     trace = tracing.Trace(tmp_path / "trace", "accept4,sendto,epoll_ctl,close,shutdown")
     server = start(root=old_site.root, wrapper=trace.wrapper(), env=tracing.ENV)
@@ -92,8 +92,8 @@ def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(
     assert server.settles()
     assert trace.has(lambda calls: [n for _, n, _ in calls].count("sendto") == 3, 10)
     assert all("MSG_MORE" in line for line in trace.completed() if "sendto(" in line)
-    assert counted(trace).count("epoll_ctl") == 3  # signals, disk, guests
-    assert "shutdown" not in counted(trace)
+    assert counted(trace).count("shutdown") == 3
+    assert counted(trace).count("epoll_ctl") <= 3 + 3  # signals, disk, guests; and slow clients
 
 
 @contract("file-changes", "last-modified")
