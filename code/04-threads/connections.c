@@ -42,8 +42,8 @@ static int set_attributes(void)
 }
 /* endregion: attributes */
 
-/* What a signal interrupts is what it is for. When the grace is over connections_end() knows, and the
- * end of main is that of the other threads. */
+/* What a signal interrupts is what it is for. When the grace is over connections_end() knows, and
+ * the end of main is that of the other threads. */
 static void do_nothing(int signum)
 {
     (void)signum;

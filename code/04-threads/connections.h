@@ -40,8 +40,8 @@ void connections_own(struct connection *conn);
 /* Closes the connection and frees it. */
 void connections_remove(struct connection *conn);
 
-/* After the signal to stop: wakes those that sleep in recv(), and waits until the last connection is
- * gone, at most STOP_GRACE seconds. */
+/* After the signal to stop: wakes those that sleep in recv(), and waits until the last connection
+ * is gone, at most STOP_GRACE seconds. */
 void connections_end(void);
 
 #endif

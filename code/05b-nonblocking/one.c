@@ -20,9 +20,9 @@
 
 /* region: wait-for */
 /*
- * Returns whether to go on; false if the client has kept us waiting for too long. The signal to stop
- * shuts the listening socket, and of that poll() tells unasked (POLLHUP): so one that comes just
- * before the call is noticed as well.
+ * Returns whether to go on; false if the client has kept us waiting for too long. The signal to
+ * stop shuts the listening socket, and of that poll() tells unasked (POLLHUP): so one that comes
+ * just before the call is noticed as well.
  */
 static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
 {

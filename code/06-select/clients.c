@@ -14,8 +14,8 @@
  * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
  * head, to move a client to its end: O(1). Those who have asked for nothing yet, or not to the end,
  * are apart from those being answered: a step begins when one becomes the other, so both queues
- * keep their order. Those that linger are looked at ten times a second, and have a queue of their own.
- * Those for whom the disk is at work have none.
+ * keep their order. Those that linger are looked at ten times a second, and have a queue of their
+ * own. Those for whom the disk is at work have none.
  */
 static struct client asking = {.older = &asking, .newer = &asking};
 static struct client answered = {.older = &answered, .newer = &answered};

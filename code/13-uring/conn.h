@@ -51,11 +51,11 @@ void conn_leave_queue(struct conn *c);
 struct conn *conn_overdue(void);
 int conn_patience(void);
 
-/* The one that has been the longest without asking for anything, and for `ms` at least; NULL if there
- * is none. */
+/* The one that has been the longest without asking for anything, and for `ms` at least; NULL if
+ * there is none. */
 struct conn *conn_oldest_idle(int ms);
 
-/* Calls `stop` for all that are not marked as stopped, and do not linger, until it returns false. */
+/* Calls `stop` for all that are not marked as stopped and do not linger, until it returns false. */
 void conn_stop_all(bool (*stop)(struct conn *c));
 
 /* Gets a piece for c: at once, or c waits in a queue: first come, first served. */

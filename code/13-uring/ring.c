@@ -11,7 +11,7 @@
 #include "die.h"
 
 #define SLOTS_MAX 131072
-#define PAUSE_MS  10 /* where the kernel has no memory */
+#define REST_MS   10 /* where the kernel has no memory */
 
 static struct io_uring ring;
 static int slots;
@@ -173,7 +173,7 @@ void ring_wait(int ms)
     errno = -result;
     switch (-result) {
     case ENOMEM: /* at once again would be a busy loop */
-        poll(NULL, 0, PAUSE_MS);
+        poll(NULL, 0, REST_MS);
         break;
     case EBADR: /* completions were lost: the kernel had no memory to keep them. Whoever waits for
                    one is ended by its time-out, and keeps what the kernel may still be using */

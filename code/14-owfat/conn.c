@@ -33,6 +33,31 @@ struct sending {
     bool has_body;      /* the request may be followed by bytes that nobody will read */
 };
 
+static struct conn by_activity = {.older = &by_activity, .newer = &by_activity};
+
+static void leave_order(struct conn *c)
+{
+    c->older->newer = c->newer;
+    c->newer->older = c->older;
+}
+
+static void be_newest(struct conn *c)
+{
+    c->newer = &by_activity;
+    c->older = by_activity.older;
+    c->older->newer = by_activity.older = c;
+    c->since = time(NULL);
+}
+
+struct conn *conn_oldest_idle(int seconds)
+{
+    struct conn *c = by_activity.newer;
+
+    while (c != &by_activity && (c->out != NULL || c->lingering))
+        c = c->newer;
+    return c != &by_activity && time(NULL) - c->since >= seconds ? c : NULL;
+}
+
 static void give_time(const struct conn *c, int seconds)
 {
     tai6464 deadline;
@@ -49,6 +74,7 @@ bool conn_init(struct conn *c, int fd, const struct options *o)
         return false;
     io_nonblock(fd);
     give_time(c, o->timeout);
+    be_newest(c);
     return true;
 }
 
@@ -212,8 +238,8 @@ static enum want go_on(struct conn *c)
             if (!begin_reply(c, &req, used))
                 return WANT_CLOSE;
             requests++;
-        } else if (dry) {
-            return stopping ? begin_to_linger(c, false) : WANT_READ;
+        } else if (dry && !stopping) {
+            return WANT_READ;
         } else {
             ssize_t n = recv(c->fd, input, sizeof input, 0);
             if (n < 0 && errno == EAGAIN)
@@ -233,6 +259,8 @@ static enum want go_on(struct conn *c)
 
 enum want conn_handle(struct conn *c)
 {
+    leave_order(c);
+    be_newest(c);
     return c->lingering ? linger(c) : go_on(c);
 }
 
@@ -241,4 +269,5 @@ void conn_end(struct conn *c)
     end_reply(c);
     array_reset(&c->in);
     io_close(c->fd);
+    leave_order(c);
 }

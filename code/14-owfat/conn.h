@@ -9,6 +9,7 @@
 
 #include <array.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "options.h"
 
@@ -22,12 +23,17 @@ struct conn {
     array in;            /* what has come and is not answered; no memory while that is nothing */
     struct sending *out; /* the reply on its way; else NULL */
     const struct options *options;
+    time_t since;               /* its last turn, by the wall clock, as the library's deadlines */
+    struct conn *older, *newer; /* by that, among all */
 };
 
 /* Makes fd, just accepted, a connection of the library. Returns false without memory. */
 bool conn_init(struct conn *c, int fd, const struct options *o);
 
 enum want conn_handle(struct conn *c);
+
+/* The one that has asked for nothing for the longest time, and for so many seconds; else NULL. */
+struct conn *conn_oldest_idle(int seconds);
 
 /* Its time is up: whether it shall end. One that lingers gets another second, so many times. */
 bool conn_overdue(struct conn *c);

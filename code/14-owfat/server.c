@@ -25,28 +25,11 @@
 struct client {
     struct conn conn;
     enum want want;
-    struct client *next;          /* of those that have ended */
-    struct client *older, *newer; /* by activity, of all others */
-    tai6464 since;
+    struct client *next; /* of those that have ended */
 };
 
 static struct client *ended; /* in this turn */
-static struct client by_activity = {.older = &by_activity, .newer = &by_activity};
 static int clients, highest_fd;
-
-static void leave_order(struct client *c)
-{
-    c->older->newer = c->newer;
-    c->newer->older = c->older;
-}
-
-static void be_newest(struct client *c)
-{
-    c->newer = &by_activity;
-    c->older = by_activity.older;
-    c->older->newer = by_activity.older = c;
-    taia_now(&c->since);
-}
 
 /* region: watch */
 /*
@@ -97,7 +80,6 @@ static void end_client(struct client *c)
 {
     io_setcookie(c->conn.fd, NULL); /* it may still be in one of the library's queues */
     io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
-    leave_order(c);
     c->next = ended;
     ended = c;
 }
@@ -108,8 +90,6 @@ static void handle(struct client *c)
         return;
     enum want before = c->want;
     c->want = conn_handle(&c->conn);
-    leave_order(c);
-    be_newest(c);
     if (c->want == WANT_CLOSE)
         end_client(c);
     else
@@ -126,7 +106,6 @@ static void begin_client(int fd, const struct options *o)
         free(c);
         return;
     }
-    be_newest(c);
     clients++;
     if (fd > highest_fd)
         highest_fd = fd;
@@ -137,19 +116,11 @@ static void begin_client(int fd, const struct options *o)
 /* Ends whoever has asked for nothing for the longest time, if that was for a second. */
 static bool make_room(void)
 {
-    struct client *c = by_activity.newer;
-    tai6464 now, old_enough;
+    struct conn *conn = conn_oldest_idle(WALK_S);
 
-    while (c != &by_activity && (c->conn.out != NULL || c->conn.lingering))
-        c = c->newer;
-    if (c == &by_activity)
-        return false;
-    taia_now(&now);
-    taia_addsec(&old_enough, &c->since, WALK_S);
-    if (taia_less(&now, &old_enough))
-        return false;
-    end_client(c);
-    return true;
+    if (conn != NULL)
+        end_client((struct client *)conn); /* its first member */
+    return conn != NULL;
 }
 
 static void accept_some(int listen_fd, const struct options *o)

@@ -17,9 +17,9 @@ static int log_fd = STDERR_FILENO;
 
 /*
  * Whether a write() waits is a property of what was opened, and that is shared with whoever gave us
- * stderr: made non-blocking, his shell would not wait either. So a pipe or a terminal is opened once
- * more, by the name that Linux has for it. Elsewhere, or without the right to, it is asked before
- * each line whether there is room.
+ * stderr: made non-blocking, the shell's writes would not wait either. So a pipe or a terminal is
+ * opened once more, by the name that Linux has for it. Elsewhere, or without the right to, it is
+ * asked before each line whether there is room.
  */
 static void open_once_more(void)
 {
@@ -78,12 +78,12 @@ void log_line(const char *text)
         atomic_fetch_add(lost, 1);
 }
 
-void log_escape(char *to, size_t room, const char *bytes, size_t len)
+void log_escape(char *to, size_t size, const char *bytes, size_t len)
 {
     static const char digits[] = "0123456789abcdef";
     size_t n = 0;
 
-    for (size_t i = 0; i < len && n + 5 <= room; i++) {
+    for (size_t i = 0; i < len && n + 5 <= size; i++) {
         unsigned char c = (unsigned char)bytes[i];
         if (c >= ' ' && c < 0x7f && c != '"' && c != '\\') {
             to[n++] = (char)c;

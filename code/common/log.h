@@ -11,15 +11,17 @@
 
 #define LOG_LINE_MAX 4096 /* bytes of a line; a pipe takes so many at once or none (PIPE_BUF) */
 
-/* Before there are other processes or threads: all of them count together. From then on warn_errno()
- * and die() of die.h write as log_line() does. Never fails: what the system lacks, it does without. */
+/* Before there are other processes or threads: all of them count together. From then on die() and
+ * warn_errno() of die.h write as log_line() does. Never fails: what the system lacks, it does
+ * without. */
 void log_open(void);
 
 /* Writes "NAME: text" and a newline; a longer line is cut. */
 void log_line(const char *text);
 
-/* Copies len bytes to `to` of `room` bytes, as text that a terminal and a reader of logs can be given:
- * quotes, backslashes and whatever is not printable ASCII as \xNN. What does not fit is left out. */
-void log_escape(char *to, size_t room, const char *bytes, size_t len);
+/* Copies len bytes to `to` of `size` bytes, as text that a terminal and a reader of logs can be
+ * given: quotes, backslashes and whatever is not printable ASCII as \xNN. What does not fit is left
+ * out. */
+void log_escape(char *to, size_t size, const char *bytes, size_t len);
 
 #endif

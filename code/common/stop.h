@@ -3,12 +3,12 @@
  *
  * The usual recipe, a handler that sets a flag, has a hole: the signal may come after the flag was
  * looked at and before accept() or recv() sleeps, and then nobody wakes it. So the handler also
- * leaves a mark on the descriptors the process may sleep on. From then on accept() fails, and recv()
- * gives what has come and waits for no more, however late they are called; what is still to be sent
- * is sent. (Not shutdown(SHUT_RD) for the client's: the BSDs throw away then what has come, and
- * Linux answers what comes after a half-close with a reset.)
- * POSIX does not promise that of a listening socket: on NetBSD the alarm may be what wakes
- * accept(), STOP_GRACE seconds after a signal in that hole.
+ * leaves a mark on the descriptors the process may sleep on. From then on accept() fails, and
+ * recv() gives what has come and waits for no more, however late they are called; what is still to
+ * be sent is sent. (Not shutdown(SHUT_RD) for the client's: the BSDs throw away then what has
+ * come, and Linux answers what comes after a half-close with a reset.) POSIX does not promise that
+ * of a listening socket: on NetBSD the alarm may be what wakes accept(), STOP_GRACE seconds after
+ * a signal in that hole.
  */
 #ifndef STOP_H
 #define STOP_H
@@ -30,8 +30,8 @@ void stop_on_signals(void);
 /* What that handler does, for a server that takes the signals from their queue instead. */
 void stop_begin(void);
 
-/* From now on a recv() on fd does not wait. One that sleeps already is woken by the signal only where
- * that is this thread's. Safe in a signal handler. */
+/* From now on a recv() on fd does not wait. One that sleeps already is woken by the signal only
+ * where that is this thread's. Safe in a signal handler. */
 void stop_waiting(int fd);
 
 /*
