@@ -3,17 +3,21 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/select.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "die.h"
 #include "stop.h"
 
+#define ROUND_MS         1000
 #define DEFAULT_CHILDREN 1000 /* without a limit the peer decides how many processes run here */
 
 /* Global, because a signal handler has no other way to reach them. */
 static pid_t *children; /* 0 marks a free place */
 static int max_children;
 static volatile sig_atomic_t live, grace_over;
+static int turns;                 /* children_wait_for_turn(): how many are left in this round */
 static sigset_t handled, outside; /* the signals with handlers; the mask outside hold and release */
 
 /* region: reap */
@@ -72,6 +76,8 @@ void children_release(void)
 
 void children_add(pid_t pid)
 {
+    if (pid < 0)
+        turns = 0; /* the system has no room for more: not before the next round */
     for (int i = 0; i < max_children && pid > 0; i++) {
         if (children[i] == 0) {
             children[i] = pid;
@@ -90,6 +96,41 @@ void children_wait_for_room(void)
         sigsuspend(&outside);
 }
 /* endregion: room */
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail: the clock exists, t is ours */
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+/* region: turn */
+/*
+ * All free places are filled in one round, and a second lies between the beginnings of two rounds.
+ * sleep() would not do: any signal ends it, and each child that dies sends one. So the clock says
+ * when it is over. pselect() is sigsuspend() with a time limit: no signal to stop is missed.
+ */
+bool children_wait_for_turn(void)
+{
+    static long long next_round;
+    long long left;
+
+    children_hold();
+    if (turns == 0) {
+        children_wait_for_room();
+        while (!stopping && (left = next_round - now_ms()) > 0) {
+            struct timespec limit = {left / 1000, left % 1000 * 1000000L};
+            pselect(0, NULL, NULL, NULL, &limit, &outside);
+        }
+        next_round = now_ms() + ROUND_MS;
+        turns = max_children - live;
+    }
+    turns--;
+    children_release();
+    return !stopping;
+}
+/* endregion: turn */
 
 void children_forget(void)
 {

@@ -46,7 +46,6 @@ static void start_child(int listen_fd, const struct options *o)
     if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
         warn_errno("fork");
     children_add(pid);
-    children_wait_for_room();
     children_release();
 }
 
@@ -79,15 +78,12 @@ static void accept_loop(int listen_fd, const struct options *o)
 /* endregion: loop */
 
 /* region: keep */
-/* A child that dies is replaced, but not at once: some die as soon as they live. */
+/* A child that dies is replaced; but some die as soon as they live, so each waits for its turn. */
 static void keep_children(int listen_fd, const struct options *o)
 {
     /* solution: keep */
-    for (int started = 0; !stopping; started++) {
-        if (started >= o->workers)
-            sleep(1);
+    while (children_wait_for_turn())
         start_child(listen_fd, o);
-    }
     /* endsolution: keep */
 }
 /* endregion: keep */

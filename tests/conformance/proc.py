@@ -55,6 +55,11 @@ def asleep(pid: int) -> bool:
     return bool(states) and set(states) == {"S"}
 
 
+def started_at(pid: int) -> float:
+    """Seconds since the machine was started."""
+    return int(start_time(pid) or "0") / os.sysconf("SC_CLK_TCK")
+
+
 def start_time(pid: int) -> str:
     """Tells a process from a later one with its number."""
     fields = stat_fields(pid)

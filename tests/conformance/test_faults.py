@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -11,14 +12,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from conformance import proc, tracing
 from conformance.contract import contract
-from conformance.process import Server, Target, Unprivileged, wait_until
+from conformance.process import STOP_GRACE, Server, Target, Unprivileged, wait_until
 from conformance.programs import Start
 from conformance.servers import FORKING, MODELS
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
@@ -27,7 +27,7 @@ from conformance.wire import ContractBroken, request
 ASK = request("/hello.txt", "Connection: close")
 
 
-@contextmanager
+@contextlib.contextmanager
 def limited(server: Server, what: str, soft: int) -> Iterator[None]:
     """A soft limit ("nofile") of the running server, put back afterwards. As its user: root without
     all of its
@@ -196,6 +196,42 @@ def test_no_process_for_one_while_another_is_served(
             second.expect_gone()
         first.send(ASK[10:])
         assert first.read_reply().body == HELLO
+
+
+@pytest.mark.servers("03-prefork")
+@contract("mechanism", "survives")
+def test_workers_that_are_killed_as_soon_as_they_live(start: Start) -> None:
+    """They are replaced, all of them at most once a second: their deaths must not end the pause."""
+    server = start("-w", "4")
+    killed = set()
+    begin = time.monotonic()
+    while time.monotonic() < begin + 3:
+        for pid in server.children():
+            killed.add(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    rounds = 2 + time.monotonic() - begin
+    assert 4 < len(killed) <= 4 * rounds
+    server.signal(signal.SIGTERM)
+    assert server.wait(STOP_GRACE / 2 * server.patience.factor) == 0
+
+
+@pytest.mark.servers("03-prefork")
+@contract("mechanism", "survives")
+def test_workers_that_are_killed_together(server: Server) -> None:
+    """They come back together, not one a second."""
+    killed = server.children()
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+
+    def successors() -> list[int]:
+        return [pid for pid in server.children() if pid not in killed]
+
+    assert wait_until(lambda: len(successors()) == len(killed), server.patience.limit)
+    births = [proc.started_at(pid) for pid in successors()]
+    assert max(births) - min(births) < len(killed) / 3
+    assert server.serves()
 
 
 # ---- accept
