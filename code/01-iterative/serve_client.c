@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "acknowledged.h"
+#include "die.h"
 #include "http_parse.h"
+#include "refusal.h"
 #include "reply.h"
 #include "stop.h"
 
@@ -38,11 +40,14 @@ static time_t now(void)
 
 int serve_set_timeouts(int fd, int seconds)
 {
-    const struct timeval patience = {.tv_sec = seconds};
+    const struct timeval limit = {.tv_sec = seconds};
 
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
-        return -1;
-    return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0)
+        return 0;
+    warn_errno("setsockopt SO_RCVTIMEO, SO_SNDTIMEO");
+    serve_refusal(fd);
+    return -1;
 }
 
 /* region: step */

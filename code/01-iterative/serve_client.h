@@ -23,7 +23,8 @@ struct serve {
     unsigned (*watchdog)(unsigned seconds);
 };
 
-/* Socket time-outs of `seconds` for every recv and send on fd. Returns 0 or -1 with errno. */
+/* Socket time-outs of `seconds` for every recv and send on fd. Returns 0; or -1 if there can be
+ * none, and then the client has been told, 503, and the caller closes fd. */
 int serve_set_timeouts(int fd, int seconds);
 
 /* Answers requests on fd until one side has had enough. The caller closes fd. */
