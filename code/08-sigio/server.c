@@ -27,7 +27,7 @@
 static bool guests = true; /* connections may wait to be accepted: some came before O_ASYNC */
 
 /* region: table */
-/* By descriptor: fds[i] is i, or -1 where nobody waits, and who[i] its client. */
+/* A client's place is its descriptor: fds[i] is i, or -1 where nobody waits, who[i] its client. */
 static struct pollfd *fds;
 static struct client **who;
 static int room;
@@ -37,13 +37,13 @@ static void watch(struct client *c)
     fds[c->conn.fd].events = c->want == WANT_WRITE ? POLLOUT : POLLIN; /* for recover() */
 }
 
-static bool has_room(int fd)
+static bool has_room(int place)
 {
     int more = room > 0 ? 2 * room : 64;
 
-    if (fd < room)
+    if (place < room)
         return true;
-    more = more > fd ? more : fd + 1;
+    more = more > place ? more : place + 1;
     struct pollfd *new_fds = realloc(fds, (size_t)more * sizeof *fds);
     fds = new_fds != NULL ? new_fds : fds;
     struct client **new_who = realloc(who, (size_t)more * sizeof *who);
@@ -130,7 +130,8 @@ static bool accept_some(int listen_fd, const struct options *o)
 /*
  * The queue was full, so somebody is ready of whom no signal tells. What is in the queue is thrown
  * away, because poll() will say the same and more: SIG_IGN does that, SIG_DFL would leave it
- * there. What happens from here on is queued again.
+ * there. What happens from here on is queued again. A SIGIO that another process
+ * sent has to be believed too: while it is pending, the kernel's is the same bit.
  */
 static void recover(void)
 {
@@ -167,15 +168,17 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         if (signum < 0 && errno != EAGAIN && errno != EINTR)
             die_errno("sigtimedwait");
         /* region: taken */
+        /* Only from the kernel: si_fd is in a union, and sigqueue() puts its si_value there. */
+        int fd = signum == READY && info.si_code > 0 ? info.si_fd : -1;
         if (signum == SIGTERM || signum == SIGINT)
             stop_begin();
         else if (signum == SIGIO)
             recover();
-        else if (signum == READY && info.si_fd == listen_fd)
+        else if (fd == listen_fd)
             guests = true;
+        else if (fd >= 0 && fd < room && who[fd] != NULL)
+            handle(who[fd]); /* or whoever has the number now: it does no harm */
         /* endregion: taken */
-        else if (signum == READY && info.si_fd < room && who[info.si_fd] != NULL)
-            handle(who[info.si_fd]); /* or whoever has the number now: it does no harm */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
         if (guests && clients_may_come())

@@ -181,6 +181,11 @@ def cpu_seconds(pid: int) -> float:
     return sum(int(n) for n in ticks) / os.sysconf("SC_CLK_TCK")
 
 
+def blocked_signals(pid: int) -> list[int]:
+    mask = int("".join(_value(pid, "status", "SigBlk:")) or "0", 16)
+    return [signum for signum in range(1, 65) if mask >> (signum - 1) & 1]
+
+
 def signal_is_ignored(pid: int, signum: int) -> bool:
     mask = _value(pid, "status", "SigIgn:")
     return bool(mask) and bool(int(mask[0], 16) >> (signum - 1) & 1)

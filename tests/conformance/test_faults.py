@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import os
@@ -329,6 +330,24 @@ def test_reading_a_file_fails(
 
 
 # ---- signals
+
+
+@pytest.mark.servers("08-sigio")
+@contract("signals", "survives")
+def test_signals_that_are_not_the_kernels(server: Server) -> None:
+    """What the kernel says with a signal, others of the same user may say as they like."""
+    sigqueue = ctypes.CDLL(None, use_errno=True).sigqueue
+    with server.connect() as c:
+        c.send(ASK[:20])
+        server.signal(signal.SIGSTOP)  # those that are waited for do not count as blocked
+        assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
+        ready = max(proc.blocked_signals(server.pid))
+        for descriptor in (-1, -(1 << 31), (1 << 31) - 1, 1 << 20, *range(16)):
+            assert sigqueue(server.pid, ready, ctypes.c_void_p(descriptor)) == 0
+        server.signal(signal.SIGCONT)
+        c.send(ASK[20:])
+        assert c.read_reply().body == HELLO
+    assert server.serves()
 
 
 @contract("signals", "any-length")
