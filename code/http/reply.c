@@ -243,23 +243,44 @@ static bool has_dot_dot(const char *path)
     return false;
 }
 
+/*
+ * "/a//b/./c" is "a/b/c": to the file system empty segments and "." are nothing, and who keeps
+ * files by name (15-slashdot) would keep one under as many names as a client can think of. A last
+ * "." is a folder's, as a slash is. In place; returns the new length.
+ */
+static size_t collapse(char *path)
+{
+    char *to = path;
+
+    for (const char *at = path; *at == '/';) {
+        size_t n = strcspn(++at, "/");
+        if (n > 1 || (n == 1 && *at != '.')) {
+            memmove(to, at, n);
+            to += n;
+            if (at[n] == '/')
+                *to++ = '/';
+        }
+        at += n;
+    }
+    *to = '\0';
+    return (size_t)(to - path);
+}
+
 int reply_path(const struct request *req, char path[REPLY_PATH_MAX])
 {
     if (req->method == HTTP_UNKNOWN)
         return 501;
     if (req->method == HTTP_NOT_ALLOWED)
         return 405;
-    int n = decode(target_path(req->target), path);
-    if (n < 0)
-        return -n;
+    int length = decode(target_path(req->target), path);
+    if (length < 0)
+        return -length;
     if (path[0] != '/')
         return 400;
     if (has_dot_dot(path)) /* open_below() would refuse what leads out; this refuses the rest alike
                               everywhere */
         return 403;
-    size_t slashes = strspn(path, "/");
-    memmove(path, path + slashes, (size_t)n - slashes + 1);
-    n -= (int)slashes;
+    size_t n = collapse(path);
     if (n == 0 || path[n - 1] == '/')
         memcpy(path + n, "index.html", sizeof "index.html");
     return 0;

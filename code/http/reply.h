@@ -34,7 +34,8 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
 
 /*
  * Its steps, for servers that open and stat by other means:
- * reply_path   0, and the path below the docroot in path; or the status that refuses the request
+ * reply_path   0, and in path the path below the docroot, without empty segments and "."; or the
+ *              status that refuses the request
  * reply_file   the reply for an open file; takes fd over
  * reply_found  the same, but fd stays the caller's, who closes it whether or not the reply names it
  * reply_errno  the reply for an open or stat that failed with `error`

@@ -40,8 +40,9 @@ static void check_path(const struct request *req)
     if (status != 0)
         return;
     require(path[0] != '/' && path[0] != '\0', "a path is not relative");
+    require(strstr(path, "//") == NULL, "a path has an empty segment");
     for (char *part = strtok(path, "/"); part != NULL; part = strtok(NULL, "/"))
-        require(strcmp(part, "..") != 0, "a path leads upwards");
+        require(strcmp(part, "..") != 0 && strcmp(part, ".") != 0, "a path has dots to resolve");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
