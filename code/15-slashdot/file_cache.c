@@ -74,6 +74,7 @@ struct file *file_find(const char *path, long long now, bool *fresh)
     *fresh = f != NULL && now - f->checked < FRESH_MS;
     if (f == NULL)
         return NULL;
+    f->used = now;
     if (by_use.older != f) {
         leave_order(f);
         be_newest(f);
@@ -90,6 +91,17 @@ void file_forget(const char *path)
         take_out(place);
 }
 
+/* region: sweep */
+int file_cache_sweep(long long now)
+{
+    struct file *oldest;
+
+    while ((oldest = by_use.newer) != &by_use && now - oldest->used >= UNUSED_MS)
+        take_out(place_of(oldest->path));
+    return oldest != &by_use ? (int)(oldest->used + UNUSED_MS - now) : -1;
+}
+/* endregion: sweep */
+
 /* region: same */
 static bool same_time(struct timespec a, struct timespec b)
 {
@@ -103,9 +115,9 @@ static bool is_same(const struct stat *a, const struct stat *b)
 }
 
 /* A clock that was set back makes files of the future: those are young until it has caught up. */
-static bool is_young(const struct stat *st)
+static bool was_young(const struct found *found)
 {
-    return st->st_ctim.tv_sec > time(NULL) - YOUNG_S;
+    return found->st.st_ctim.tv_sec > found->seen - YOUNG_S;
 }
 /* endregion: same */
 
@@ -117,43 +129,42 @@ bool file_confirm(struct file *f, const struct stat *st, long long now)
     return true;
 }
 
-static struct file *new_file(const char *path, int fd, const struct stat *st, char *body)
+static struct file *new_file(const char *path, const struct found *found)
 {
     size_t size = strlen(path) + 1;
     struct file *f = malloc(sizeof *f + size);
+    bool keeps_fd = f != NULL && found->body == NULL;
 
-    if (body != NULL || (f == NULL && fd >= 0)) {
-        close(fd);
-        fd = -1;
-    }
+    if (!keeps_fd)
+        close(found->fd);
     if (f == NULL) {
-        free(body);
+        free(found->body);
         return NULL;
     }
     f->users = 1;
-    f->fd = fd;
-    f->st = *st;
-    f->checked = f->resident_at = f->resident_to = 0;
+    f->fd = keeps_fd ? found->fd : -1;
+    f->st = found->st;
+    f->checked = f->used = f->resident_at = f->resident_to = 0;
     f->head_second = 0;
-    f->body = body;
+    f->body = found->body;
     memcpy(f->path, path, size);
     return f;
 }
 
-struct file *file_enter(const char *path, int fd, const struct stat *st, char *body, long long now)
+struct file *file_enter(const char *path, const struct found *found, long long now)
 {
     struct file **place = place_of(path), *f = *place;
 
-    if (f != NULL && file_confirm(f, st, now)) {
-        close(fd);
-        free(body);
+    if (f != NULL && file_confirm(f, &found->st, now)) {
+        close(found->fd);
+        free(found->body);
         f->users++;
         return f;
     }
     if (f != NULL)
         take_out(place);
-    f = new_file(path, fd, st, body);
-    if (f == NULL || is_young(st) || !S_ISREG(st->st_mode))
+    f = new_file(path, found);
+    if (f == NULL || was_young(found) || !S_ISREG(found->st.st_mode))
         return f;
     if (count >= file_cache_most)
         take_out(place_of(by_use.newer->path));
@@ -163,7 +174,7 @@ struct file *file_enter(const char *path, int fd, const struct stat *st, char *b
     be_newest(f);
     count++;
     f->users++;
-    f->checked = now;
+    f->checked = f->used = now;
     return f;
 }
 

@@ -10,7 +10,9 @@
  * wait for it now.
  *
  * How it stays small: at most file_cache_most entries, the one not used for the longest leaves
- * first. Whoever is sending keeps its entry until it is done (file_release()), in the table or not.
+ * first. One that was not used for UNUSED_MS leaves in any case: it holds its file open, and the
+ * disk space of a file that has been deleted is free only when nobody does. Whoever is sending
+ * keeps its entry until it is done (file_release()), in the table or not.
  */
 #ifndef FILE_CACHE_H
 #define FILE_CACHE_H
@@ -22,6 +24,7 @@
 #include "reply.h"
 
 #define FRESH_MS       1000
+#define UNUSED_MS      10000
 #define YOUNG_S        2
 #define FILE_BODY_MOST (16 * 1024) /* bytes: kept in memory, and the descriptor closed */
 
@@ -33,6 +36,7 @@ struct file {
     int fd;                     /* -1: all of the file is in body */
     struct stat st;
     long long checked;     /* when the name last led to this file, by conn_now() */
+    long long used;        /* when somebody asked for it last */
     long long resident_at; /* since when it has been seen that it is in memory ... */
     off_t resident_to;     /* ... from its beginning to here */
     time_t head_second;    /* of the Date in head; 0: none */
@@ -54,16 +58,27 @@ struct file *file_find(const char *path, long long now, bool *fresh);
  * fresh. */
 bool file_confirm(struct file *f, const struct stat *st, long long now);
 
+/* A file that has just been opened by its name. */
+struct found {
+    int fd;
+    struct stat st; /* by fstat() ... */
+    time_t seen;    /* ... and when, or before: whether the file was young is a question of then */
+    char *body;     /* all its bytes (malloc), or NULL */
+};
+
 /*
- * A file that has just been opened by this path, with its fstat() and, if `body` is not NULL, all
- * its bytes (malloc). Takes fd and body over. Puts it in the place of what was there, or finds that
- * the old one is still right. The caller is a user of what is returned; NULL: no memory, and fd and
- * body are gone all the same.
+ * Takes fd and body over. Puts the file in the place of what was there under this path, or finds
+ * that the old one is still right. The caller is a user of what is returned; NULL: no memory, and
+ * fd and body are gone all the same.
  */
-struct file *file_enter(const char *path, int fd, const struct stat *st, char *body, long long now);
+struct file *file_enter(const char *path, const struct found *found, long long now);
 
 /* The name leads nowhere any more. */
 void file_forget(const char *path);
+
+/* Once in a turn: forgets those that were not used for UNUSED_MS. Returns the milliseconds until
+ * there will be such a one; -1: the table is empty. */
+int file_cache_sweep(long long now);
 
 /*
  * The reply for this file, which stays the holder of the descriptor: r->fd is -1 where there is

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "05b-nonblocking/conn.h"
@@ -22,12 +23,17 @@
 struct look_up {
     struct job job; /* first */
     int docroot_fd;
-    int fd;    /* of the open file; -1: see error */
-    int error; /* errno */
-    struct stat st;
-    char *body; /* all of it, if it is small; else NULL */
+    struct found found; /* fd is -1: see error; the body only of a small file */
+    int error;          /* errno */
     char path[REPLY_PATH_MAX];
 };
+
+/* Returns 0, or -1 with errno. */
+static int see(struct found *found)
+{
+    found->seen = time(NULL);
+    return fstat(found->fd, &found->st);
+}
 
 static bool is_small(const struct stat *st)
 {
@@ -46,13 +52,13 @@ static bool read_body(struct look_up *l, int flags)
 
     if (body != NULL)
         do
-            n = preadv2(l->fd, &all, 1, 0, flags);
+            n = preadv2(l->found.fd, &all, 1, 0, flags);
         while (n < 0 && errno == EINTR);
-    bool waits = body != NULL && flags != 0 && n != l->st.st_size &&
+    bool waits = body != NULL && flags != 0 && n != l->found.st.st_size &&
                  (n >= 0 || errno == EAGAIN || errno == EOPNOTSUPP);
-    if (n == l->st.st_size)
-        l->body = realloc(body, (size_t)n + 1);
-    if (l->body == NULL)
+    if (n == l->found.st.st_size)
+        l->found.body = realloc(body, (size_t)n + 1);
+    if (l->found.body == NULL)
         free(body);
     return !waits;
 }
@@ -60,9 +66,9 @@ static bool read_body(struct look_up *l, int flags)
 static void fail(struct look_up *l)
 {
     l->error = errno;
-    if (l->fd >= 0)
-        close(l->fd);
-    l->fd = -1;
+    if (l->found.fd >= 0)
+        close(l->found.fd);
+    l->found.fd = -1;
 }
 
 /* In a thread, where there is time. */
@@ -70,10 +76,10 @@ static void look(struct job *job)
 {
     struct look_up *l = (struct look_up *)job;
 
-    l->fd = open_below(l->docroot_fd, l->path);
-    if (l->fd < 0 || fstat(l->fd, &l->st) < 0)
+    l->found.fd = open_below(l->docroot_fd, l->path);
+    if (l->found.fd < 0 || see(&l->found) < 0)
         fail(l);
-    else if (is_small(&l->st))
+    else if (is_small(&l->found.st))
         read_body(l, 0);
 }
 
@@ -84,7 +90,7 @@ static bool let_look(struct look_up *l, struct sending *s)
 
     if (copy == NULL)
         return false;
-    *copy = (struct look_up){.docroot_fd = l->docroot_fd, .fd = -1};
+    *copy = (struct look_up){.docroot_fd = l->docroot_fd};
     memcpy(copy->path, l->path, sizeof l->path);
     copy->job.conn = s->conn;
     copy->job.run = look;
@@ -107,8 +113,8 @@ static void reply_with(struct sending *s, const struct request *req, struct file
 
 static void reply_found_or_not(struct sending *s, const struct request *req, struct look_up *l)
 {
-    if (l->fd >= 0) {
-        reply_with(s, req, file_enter(l->path, l->fd, &l->st, l->body, conn_now()));
+    if (l->found.fd >= 0) {
+        reply_with(s, req, file_enter(l->path, &l->found, conn_now()));
     } else {
         file_forget(l->path);
         reply_errno(&s->reply, req, l->error);
@@ -119,19 +125,21 @@ static void reply_found_or_not(struct sending *s, const struct request *req, str
 /* Looks without waiting for the disk. Returns false if that cannot be. */
 static bool look_now(struct look_up *l, struct file *known, long long now)
 {
-    l->fd = open_cached(l->docroot_fd, l->path);
-    if (l->fd < 0 && errno == EAGAIN)
+    struct found *found = &l->found;
+
+    found->fd = open_cached(l->docroot_fd, l->path);
+    if (found->fd < 0 && errno == EAGAIN)
         return false;
-    if (l->fd < 0 || fstat(l->fd, &l->st) < 0) { /* the inode is in memory: it is open */
+    if (found->fd < 0 || see(found) < 0) { /* the inode is in memory: it is open */
         fail(l);
         return true;
     }
-    if ((known != NULL && file_confirm(known, &l->st, now)) || !is_small(&l->st))
+    if ((known != NULL && file_confirm(known, &found->st, now)) || !is_small(&found->st))
         return true;
     if (read_body(l, RWF_NOWAIT))
         return true;
-    close(l->fd);
-    l->fd = -1;
+    close(found->fd);
+    found->fd = -1;
     return false;
 }
 /* endregion: look-now */
@@ -163,7 +171,7 @@ bool find_reply(struct sending *s, const struct request *req, int docroot_fd)
         return true;
     }
     here.docroot_fd = docroot_fd;
-    here.body = NULL;
+    here.found.body = NULL;
     bool known = look_now(&here, f, now);
     if (f != NULL)
         file_release(f);

@@ -189,6 +189,14 @@ static void give_back(void)
 }
 /* endregion: give-back */
 
+/* How long to sleep: until a client's time is up, or a file's. */
+static int patience(void)
+{
+    int clients = clients_patience(guests), files = file_cache_sweep(conn_now());
+
+    return clients < 0 || (files >= 0 && files < clients) ? files : clients;
+}
+
 static void event_loop(int listen_fd, int signal_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
@@ -199,7 +207,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         if (stopping && !retiring)
             clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
-        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
+        int nready = epoll_wait(epoll_fd, events, EVENTS, patience());
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
         for (int i = 0; i < nready; i++) {

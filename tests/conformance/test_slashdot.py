@@ -25,6 +25,7 @@ from conformance.wire import ContractBroken, request
 
 FRESH = 1.0  #: seconds for which a file is believed
 YOUNG = 2.0  #: seconds for which a changed file is not kept at all
+UNUSED = 10.0  #: seconds for which a file is kept that nobody asks for
 ASK = request("/hello.txt", "Connection: close")
 KEPT = request("/hello.txt")
 
@@ -153,6 +154,50 @@ def test_a_young_file_is_not_believed(start: Start, old_site: Site) -> None:
         content = f"version {i:04}\n".encode()
         old_site.write("hello.txt", content)
         assert server.get("/hello.txt").body == content
+
+
+@contract("file-changes")
+def test_a_file_is_young_by_the_time_at_which_it_was_seen(
+    start: Start, own_site: Site, tmp_path: Path
+) -> None:
+    """The reading of it takes longer than it is young: that does not make it older."""
+    trace = tracing.Trace(
+        tmp_path / "trace", "openat2,preadv2", inject="preadv2:delay_exit=3100000:when=1"
+    )
+    server = start(root=own_site.root, wrapper=trace.wrapper(), env=tracing.ENV)
+    own_site.write("new.txt", b"new\n")
+    for _ in range(2):
+        assert server.get("/new.txt").body == b"new\n"
+    assert len([line for line in trace.completed() if '"new.txt"' in line]) == 2
+
+
+@contract("leaks", "file-changes", "404")
+@pytest.mark.long
+def test_a_file_that_was_deleted_is_closed(start: Start, old_site: Site) -> None:
+    """Nobody asks for it any more, or for anything: the disk gets its space back all the same."""
+    server = start(root=old_site.root)
+    (pid,) = server.serving()
+    held = old_site.root / "large.bin"
+    assert len(server.get("/large.bin").body) == held.stat().st_size
+
+    def is_held() -> bool:
+        return any(str(held) in what for what in proc.descriptors(pid).values())
+
+    assert is_held()
+    held.unlink()
+    assert wait_until(lambda: not is_held(), UNUSED + server.patience.limit)
+    assert server.get("/large.bin").status == 404
+
+
+@contract("leaks")
+def test_a_file_of_many_names_is_kept_once(start: Start, old_site: Site) -> None:
+    server = start(root=old_site.root)
+    (pid,) = server.serving()
+    for i in range(1, 30):
+        for name in ("/" * i, "/." * i + "/", "/.//" * i):
+            assert server.get(f"{name}large.bin", "Range: bytes=0-0").status == 206
+    held = [what for what in proc.descriptors(pid).values() if what.endswith("/large.bin")]
+    assert len(held) == 1
 
 
 @contract("leaks", "memory")
