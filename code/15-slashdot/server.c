@@ -10,9 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#ifdef __GLIBC__ /* limits.h has included features.h */
 #include <malloc.h>
-#endif
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -108,6 +106,14 @@ static void refuse(int fd)
     close(fd);
 }
 
+/* Also at the end of each turn, in which something may have been closed: open() fails as well while
+ * descriptors are out, and the next guest shall be told, too. */
+static void keep_reserve(void)
+{
+    if (reserve_fd < 0)
+        reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 /*
  * Out of descriptors: the guest would stay in the queue, and would not know why. The one that was
  * kept for this is given up for as long as it takes to tell him.
@@ -117,10 +123,11 @@ static void refuse_with_reserve(int listen_fd)
     if (reserve_fd < 0)
         return;
     close(reserve_fd);
+    reserve_fd = -1;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
         refuse(fd);
-    reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    keep_reserve();
 }
 
 /* A guest is worth more than one who has said nothing for the longest time. If all that are here
@@ -182,9 +189,7 @@ static void give_back(void)
     most = here > most ? here : most;
     if (most < CROWD || here > most / 8)
         return;
-#ifdef __GLIBC__
     malloc_trim(0);
-#endif
     most = here;
 }
 /* endregion: give-back */
@@ -229,6 +234,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         clients_overdue();
         while ((c = clients_next_ended()) != NULL)
             clients_free(c);
+        keep_reserve();
         give_back();
     }
 }
@@ -277,7 +283,7 @@ static void work(int listen_fd, int threads, const struct options *o)
     jobs_init();
     conn_short_count_is_all = true;
     conn_turn_bytes = SENDFILE_TURN;
-    reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    keep_reserve();
     if (reserve_fd < 0)
         die_errno("open /dev/null");
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);

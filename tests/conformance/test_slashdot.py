@@ -20,7 +20,7 @@ from conformance import proc, tracing
 from conformance.contract import contract
 from conformance.process import Server, wait_until
 from conformance.programs import Run, Start
-from conformance.site import HELLO, Site, noise
+from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import ContractBroken, request
 
 FRESH = 1.0  #: seconds for which a file is believed
@@ -337,6 +337,32 @@ def test_a_guest_is_told_when_descriptors_are_out(start: Start) -> None:
             guest.expect_end()
     resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
     assert wait_until(server.serves, server.patience.limit)
+
+
+@contract("emfile", "survives", "concurrency")
+def test_the_reserve_comes_back(start: Start, own_site: Site, tmp_path: Path) -> None:
+    """It cannot be opened again as soon as it was used. If it were not tried later, the next guest
+    would have its descriptor, and the one after him would hear nothing.
+    """
+    own_site.sparse("big.bin", bigger_than_socket_buffers())
+    time.sleep(YOUNG + 1.1)
+    null = Path("/dev/null")
+    trace = tracing.Trace(
+        tmp_path / "trace", "openat", inject="openat:error=EMFILE:when=2", path=null
+    )
+    server = start(root=own_site.root, wrapper=trace.wrapper(), env=tracing.ENV)
+
+    def status() -> int:
+        c = server.connect(receive_buffer=4096)
+        c.send(request("/big.bin"))
+        return c.read_head().status
+
+    assert status() == 200
+    (pid,) = server.serving()
+    used = max(proc.descriptors(pid)) + 1
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, used))
+    assert [status() for _ in range(3)] == [503, 503, 503]
+    assert trace.has(lambda calls: "EMFILE" in [result for _, _, result in calls], 10)
 
 
 @contract("emfile", "survives", "concurrency")
