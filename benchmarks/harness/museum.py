@@ -16,7 +16,7 @@ from harness import processes, programs
 from harness.context import EXIT_UNSUPPORTED, expand_all
 from harness.errors import RepetitionError, Unsupported
 from harness.model import Disk, Params, Variant
-from harness.needs import which
+from harness.needs import is_mounted, which
 from harness.processes import Process, running
 
 PROGRAM = "museum"
@@ -132,15 +132,6 @@ def _await_mount(process: Process) -> None:
         if process.status == EXIT_UNSUPPORTED:
             raise Unsupported(process.last_words() or "no file system in user space") from None
         raise
-
-
-def is_mounted(folder: Path) -> bool:
-    """The kernel's list is asked: looking at a mount whose program has died is an error."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
-    return any(line.split()[4] == str(folder) for line in lines)
 
 
 def _await_unmounted(folder: Path) -> None:

@@ -33,6 +33,7 @@ PACKAGES = {
     "apache2": "apache2",
     "ab": "apache2-utils",
     "fusermount3": "fuse3",
+    "unshare": "util-linux",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "sshd": "openssh-server",
@@ -157,6 +158,28 @@ def root() -> Answer:
     return Answer(False, "needs root", "run it as root")
 
 
+def is_mounted(folder: Path) -> bool:
+    """The kernel's list is asked: looking at a mount whose program has died is an error."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    return any(line.split()[4] == str(folder) for line in lines)
+
+
+def own_mounts() -> Answer:
+    """Mounts that nobody else sees.
+
+    The mount that / is on may be shared with everybody, and what is mounted below it then, too.
+    Only its own top can be asked to make it private, and a plain chroot has none.
+    """
+    tool = program("unshare")
+    if not tool.ok or is_mounted(Path("/")):
+        return tool
+    reason = "/ is no mount point, as in a plain chroot"
+    return Answer(False, reason, "mount --bind DIR DIR before chroot DIR")
+
+
 def fuse() -> Answer:
     """A file system in user space may be had; what else can be missing, mounting it tells."""
     try:
@@ -216,6 +239,8 @@ def _group(controller: str) -> Answer:
 def loop_device() -> Answer:
     from harness.staging import REMEDY, why_not
 
+    if not (mounts := own_mounts()).ok:
+        return mounts
     reason = why_not()
     return Answer(False, reason, REMEDY) if reason else Answer(True)
 
@@ -234,6 +259,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "worker-cores": worker_cores,
     "io-aio": io_aio,
     "root": root,
+    "own-mounts": own_mounts,
     "fuse": fuse,
     "processes": processes,
     "many": many,

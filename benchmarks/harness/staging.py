@@ -162,7 +162,7 @@ def why_not() -> str:
     """Why no such disk can be had; "" if it can. Tried, in mounts of its own."""
     if os.geteuid() != 0:
         return "needs root"
-    absent = [name for name in (*TOOLS, "unshare") if not which(name)]
+    absent = [name for name in TOOLS if not which(name)]
     if absent:
         return f"{absent[0]} is not installed"
     with tempfile.TemporaryDirectory() as folder:

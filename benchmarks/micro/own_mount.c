@@ -24,6 +24,10 @@
 #define UNMOUNT_WAIT_US 20000
 #define SBIN            "/usr/sbin:/sbin:/usr/bin:/bin" /* a user's PATH often lacks the first */
 
+/* The mount that / is on may be shared with everybody; only its top can be asked to end that. */
+#define NO_ROOT_MOUNT                                                                              \
+    "/ is no mount point, as in a plain chroot (mount --bind DIR DIR before chroot DIR)"
+
 static void write_to(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -50,7 +54,8 @@ static void own_namespace(bool root)
         write_to("/proc/self/gid_map", map);
     }
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1)
-        die_errno("mount private /");
+        die(EXIT_UNSUPPORTED, "no mounts of our own: %s",
+            errno == EINVAL ? NO_ROOT_MOUNT : strerror(errno));
 }
 
 /* A new sparse file beside the folder, whose name is gone once mkfs has seen it. */

@@ -25,6 +25,7 @@ from aio import read_all_at_once
 from museum_support import Museum, await_unmounted, content, mounted, needed, run
 
 from conformance.process import Unprivileged
+from harness import needs
 
 Mount = Callable[..., Museum]
 FAST = ("--speed", "100")
@@ -362,8 +363,9 @@ def test_where_there_is_no_fuse(tmp_path: Path) -> None:
     """In a mount namespace of its own, with an empty /dev."""
     script = 'mount -t tmpfs none /dev && exec "$0" "$1" a=1x1'
     command = ["unshare", "-m", "sh", "-c", script, needed(), str(tmp_path)]
-    if os.geteuid() != 0 or not shutil.which("unshare"):
-        pytest.skip("needs root and unshare")
+    for answer in map(needs.probe, ("root", "own-mounts")):
+        if not answer.ok:
+            pytest.skip(f"{answer.reason} ({answer.remedy})")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 77, done.stderr
     assert "/dev/fuse" in done.stderr

@@ -481,6 +481,40 @@ def test_what_mke2fs_says_is_one_line(tmp_path: Path) -> None:
     assert str(caught.value).startswith("mke2fs: ")
 
 
+# A copy of / without a mount of its own; the mounts in it end with the process.
+PLAIN_CHROOT = """
+for path in /*; do
+    if [ -L "$path" ]; then cp -P "$path" .
+    elif [ -d "$path" ]; then mkdir ".$path" && mount --rbind "$path" ".$path"; fi
+done
+exec chroot . "$@"
+"""
+
+
+def test_in_a_plain_chroot_mounts_of_our_own_are_refused(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    tried = subprocess.getstatusoutput("unshare --mount true")
+    if os.geteuid() != 0 or tried[0] != 0:
+        pytest.skip(f"needs root, and mounts of its own: {tried[1]}")
+    probe = f"import sys; sys.path.append('{BENCHMARKS}'); from harness import needs"
+    probe += "; print(*needs.probe('loop-device'), sep='; ', end='')"
+    program = Path(pytestconfig.getoption("--build"), "bin/directory-size").absolute()
+    wanted = "/ is no mount point, as in a plain chroot"
+    remedy = "mount --bind DIR DIR before chroot DIR"
+    for words, status, said in (
+        ([sys.executable, "-c", probe], 0, f"False; {wanted}; {remedy}"),
+        ([program, "tmpfs", tmp_path / "x"], 77,
+         f"directory-size: no mounts of our own: {wanted} ({remedy})\n"),
+    ):  # fmt: skip
+        (root := tmp_path / f"root-{status}").mkdir()
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-ec", PLAIN_CHROOT, "sh", *words], cwd=root, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, timeout=60,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (status, said)
+
+
 @real
 def test_a_limit_the_kernel_refuses_is_named() -> None:
     limits = Limits(read_iops=240, device="250:250")

@@ -244,8 +244,8 @@ def programs(tree: Tree, build: Path) -> None:
 def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Hosts]:
     if os.geteuid() != 0:
         pytest.skip("only root can lay a cable between network namespaces")
-    for name in ("ssh", "ssh-keygen", "sshd", "ip", "unshare", "nsenter", "setpriv"):
-        if not (answer := needs.program(name)).ok:
+    for name in ("ssh", "ssh-keygen", "sshd", "ip", "own-mounts", "nsenter", "setpriv"):
+        if not (answer := needs.probe(name)).ok:
             pytest.skip(f"{answer.reason} ({answer.remedy})")
     programs(tree, Path(pytestconfig.getoption("--build")))
     folder = tmp_path / "hosts"
