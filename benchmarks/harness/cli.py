@@ -49,6 +49,9 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
     check.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
 
+    seal = commands.add_parser("seal", help="check sums for finished sets of before there were any")
+    seal.add_argument("folder", type=Path, metavar="DIR")
+
     commands.add_parser("list", help="the experiments")
     doctor = commands.add_parser("doctor", help="what runs here, and what does not")
     doctor.add_argument("--json", action="store_true", help="for programs")
@@ -99,11 +102,21 @@ def _run(arguments: argparse.Namespace) -> int:
         from harness import check
 
         return check.check(arguments.results, arguments.reference)
+    if arguments.command == "seal":
+        return _seal(arguments.folder)
     if arguments.command == "list":
         from harness import listing
 
         return listing.show()
     return _doctor(["--json"] if arguments.json else [])
+
+
+def _seal(folder: Path) -> int:
+    from harness import record
+
+    sealed = [path for path in sorted(folder.glob("*.jsonl")) if record.seal(path)]
+    print(f"sealed: {len(sealed)}")
+    return 0
 
 
 def words(text: str) -> list[str]:

@@ -189,8 +189,10 @@ class Tree:
         return found
 
     def records(self, name: str = "sample") -> list[Record]:
+        """Without their sums."""
         text = (self.results / f"{name}.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        found = [json.loads(line) for line in text.splitlines()]
+        return [{key: value for key, value in r.items() if key != "sum"} for r in found]
 
     def of_type(self, kind: str, name: str = "sample") -> list[Record]:
         return [record for record in self.records(name) if record["type"] == kind]
