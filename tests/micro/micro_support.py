@@ -11,6 +11,7 @@ from typing import NamedTuple
 PATIENCE_S = 60.0
 # An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
 SPARE_USER = 50000 + os.getpid() % 10000
+ForEveryone = Callable[[str], Path]
 
 
 class Program(NamedTuple):

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from micro_support import SPARE_USER, cells, is_mapped, run
+from micro_support import SPARE_USER, ForEveryone, cells, is_mapped, run
 
 HEADERS = {
     "mmap-files": "file\topen_ns\tmmap_ns\ttouch_ns\tagain_open_ns\tagain_mmap_ns\tagain_touch_ns",
@@ -169,7 +169,9 @@ def test_a_folder_that_is_there_is_left_alone(folder: Path, tmp_path: Path) -> N
     assert (tmp_path / "mine").is_dir()
 
 
-def test_a_user_without_rights_is_told_what_it_takes(folder: Path) -> None:
+def test_a_user_without_rights_is_told_what_it_takes(
+    folder: Path, for_everyone: ForEveryone
+) -> None:
     if folder.name in ("diet", "musl"):
         pytest.skip("not for this C library")
     if os.geteuid() != 0 or not is_mapped(SPARE_USER):
@@ -177,7 +179,7 @@ def test_a_user_without_rights_is_told_what_it_takes(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as open_to_all:
         os.chmod(open_to_all, 0o777)
         status, out, err = run(
-            [folder / "directory-size", "ext4", f"{open_to_all}/x"], user=SPARE_USER
+            [for_everyone("directory-size"), "ext4", f"{open_to_all}/x"], user=SPARE_USER
         )
     assert (status, out) == (77, "")
     assert err == "directory-size: root is needed for ext4 of our own\n"

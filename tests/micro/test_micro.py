@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from micro_support import (
     PATIENCE_S,
     PROGRAMS,
     SPARE_USER,
+    ForEveryone,
     cells,
     is_mapped,
     members,
@@ -112,19 +110,9 @@ def test_inherited_signal_settings_do_not_matter(folder: Path, program: str) -> 
     assert (status, err, len(rows(out))) == (0, "", 10)
 
 
-@pytest.fixture
-def for_everyone(folder: Path) -> Iterator[Path]:
-    """A copy of the programs where a user without any rights can run them."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        for program in PROGRAMS:
-            shutil.copy(folder / program, name)
-        yield Path(name)
-
-
 @pytest.mark.parametrize("program", FORKING)
 def test_a_failed_fork_is_an_error_and_no_sample(
-    for_everyone: Path, folder: Path, program: str
+    for_everyone: ForEveryone, folder: Path, program: str
 ) -> None:
     """With room for 20 processes, itself one of them, the 20th fork fails.
 
@@ -136,7 +124,7 @@ def test_a_failed_fork_is_an_error_and_no_sample(
     root = os.geteuid() == 0 and is_mapped(SPARE_USER)
     limit = 20 if root else 0
     status, out, err = run(
-        [for_everyone / program, "-n", "40"],
+        [for_everyone(program), "-n", "40"],
         before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
         user=SPARE_USER if root else None,
     )
@@ -156,12 +144,12 @@ ONE_CHILD_A_SAMPLE = [
 ]
 
 
-def alone(for_everyone: Path, command: list[str]) -> tuple[int, str, str]:
+def alone(for_everyone: ForEveryone, command: list[str]) -> tuple[int, str, str]:
     """Runs it where there is room for no other process than itself."""
     root = os.geteuid() == 0 and is_mapped(SPARE_USER)
     limit = 1 if root else 0
     return run(
-        [for_everyone / command[0], "-n", "2", *command[1:]],
+        [for_everyone(command[0]), "-n", "2", *command[1:]],
         before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
         user=SPARE_USER if root else None,
     )
@@ -169,7 +157,7 @@ def alone(for_everyone: Path, command: list[str]) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("command", ONE_CHILD_A_SAMPLE, ids=" ".join)
 def test_a_fork_that_fails_is_a_line_with_its_errno(
-    for_everyone: Path, folder: Path, command: list[str]
+    for_everyone: ForEveryone, folder: Path, command: list[str]
 ) -> None:
     if folder.name in ("asan", "tsan"):
         pytest.skip("the sanitizers start processes and threads of their own")
@@ -186,7 +174,7 @@ def test_a_fork_that_fails_is_a_line_with_its_errno(
     "command", [["cow-pages", "child"], ["cow-pages", "parent"], ["malloc-dirty", "fresh"]]
 )
 def test_without_a_child_there_is_nothing_to_look_at(
-    for_everyone: Path, folder: Path, command: list[str]
+    for_everyone: ForEveryone, folder: Path, command: list[str]
 ) -> None:
     if folder.name in ("asan", "tsan"):
         pytest.skip("the sanitizers start processes and threads of their own")

@@ -9,16 +9,13 @@ import os
 import platform
 import re
 import resource
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from micro_support import PATIENCE_S, SPARE_USER, is_mapped, members, rows, run
+from micro_support import PATIENCE_S, SPARE_USER, ForEveryone, is_mapped, members, rows, run
 
 # Each with everything it can have beside it.
 BESIDE = {
@@ -106,16 +103,6 @@ def test_a_number_that_cannot_be_is_status_2(
     assert err.count("\n") == 1
 
 
-@pytest.fixture
-def for_everyone(folder: Path) -> Iterator[Path]:
-    """A copy of the programs where a user without any rights can run them."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        for program in (*BESIDE, "fairness"):
-            shutil.copy(folder / program, name)
-        yield Path(name)
-
-
 @pytest.mark.parametrize(
     ("program", "beside"),
     [
@@ -128,7 +115,7 @@ def for_everyone(folder: Path) -> Iterator[Path]:
     ],
 )
 def test_no_room_for_a_process_is_an_error_and_no_sample(
-    for_everyone: Path, folder: Path, program: str, beside: list[str]
+    for_everyone: ForEveryone, folder: Path, program: str, beside: list[str]
 ) -> None:
     """Room for 20 processes. The limit does not bind root, who becomes somebody else."""
     if folder.name in ("asan", "tsan"):
@@ -136,7 +123,7 @@ def test_no_room_for_a_process_is_an_error_and_no_sample(
     root = os.geteuid() == 0 and is_mapped(SPARE_USER)
     limit = 20 if root else 0
     status, out, err = run(
-        [for_everyone / program, *beside],
+        [for_everyone(program), *beside],
         before=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)),
         user=SPARE_USER if root else None,
     )
