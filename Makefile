@@ -91,9 +91,10 @@ PORTABLE_SRC :=
 include $(wildcard */module.mk) code/cross.mk
 
 # Headers of libraries that not everybody has: 13-uring_NEEDS := liburing.h. Where one is missing the program is not built;
-# packages.tsv says what brings it, and doctor, harness and tests say so.
+# packages.tsv says what brings it, and doctor, harness and tests say so. 14-owfat_CPPFLAGS := -idirafter ... names a folder.
+HEADER_FOLDERS  := $(foreach p,$(PROGRAMS),$($(p)_CPPFLAGS))
 HEADERS_MISSING := $(shell for h in $(sort $(foreach p,$(PROGRAMS),$($(p)_NEEDS))); do \
-	$(CC) -E -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
+	$(CC) -E $(HEADER_FOLDERS) -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
 
 # ... and its headers are not compiled by `make lint`.
 FOLDERS_LEFT_OUT := $(foreach p,$(PROGRAMS),$(if $(filter $(HEADERS_MISSING),$($(p)_NEEDS)),code/$(p)/%))
@@ -206,7 +207,7 @@ lint: ## style, types, limits, text, data: everything that can be checked withou
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
 	@echo "  LINT     headers"
 	$(Q)for h in $(filter-out $(FOLDERS_LEFT_OUT),$(wildcard code/*/*.h benchmarks/*/*.h)); do \
-		$(CC) -fsyntax-only -x c $(CPPFLAGS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
+		$(CC) -fsyntax-only -x c $(CPPFLAGS) $(HEADER_FOLDERS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
 	$(Q)$(PYTHON) code/lint.py
 	$(call lint,clang-format,clang-format --dry-run -Werror $(C_SOURCES))
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))

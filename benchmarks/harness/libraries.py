@@ -1,7 +1,7 @@
 """Libraries that some programs are built with, and whether their headers are here.
 
 Which program needs which header stands in the module.mk that builds it (`x_NEEDS := liburing.h`),
-which package brings it in packages.tsv.
+which package brings it, and into which folder on which system, in packages.tsv.
 """
 
 import re
@@ -34,19 +34,21 @@ def header_is_here(header: str) -> bool:
         return False
 
 
-def package_of(header: str, table: str) -> str:
-    """The package that brings a header, by the text of packages.tsv; without one the header."""
+def brought_by(header: str, table: str) -> tuple[str, list[str]]:
+    """By the text of packages.tsv: the package that brings a header, and where one system or
+    another has it. Of a header that is not in the table: its own name for both.
+    """
     for line in table.splitlines():
         words = line.split("\t")
-        if len(words) == 5 and f"header:{header}" in words[2].split("|"):
-            return words[0]
-    return header
+        if len(words) == 5 and f"header:{header}" in (places := words[2].split("|")):
+            return words[0], [place.removeprefix("header:") for place in places]
+    return header, [header]
 
 
 def missing(program: str, tree: Path = Path()) -> Answer | None:
     """Why this program cannot be built here, or None."""
     for header in needed(tree).get(program, ()):
-        if not header_is_here(header):
-            package = package_of(header, (tree / TABLE).read_text(encoding="utf-8"))
+        package, places = brought_by(header, (tree / TABLE).read_text(encoding="utf-8"))
+        if not any(map(header_is_here, places)):
             return Answer(False, f"{package} is not installed", f"apt-get install {package}")
     return None

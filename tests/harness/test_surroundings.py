@@ -448,3 +448,5 @@ def test_a_program_without_its_library_says_which_package_brings_it(tmp_path: Pa
     assert lacking.remedy == "apt-get install libno-dev"
     assert libraries.missing("y", tmp_path) is None
     assert libraries.missing("z", tmp_path) is None
+    table.write_text("libno-dev\tbuild\theader:no-such-header.h|header:sys/stat.h\tno\tx\n")
+    assert libraries.missing("x", tmp_path) is None, "another system has it in another folder"

@@ -264,6 +264,13 @@ def test_headers_are_part_of_the_base(machine: Machine) -> None:
     assert machine.run(DEPS="yes").status == 0
 
 
+def test_a_header_counts_in_whichever_folder_a_release_has_it(machine: Machine) -> None:
+    machine.have_all_but("libowfat-dev")
+    with (machine.fake / "headers").open("a", encoding="ascii") as headers:
+        headers.write("libowfat/iob.h\n")  # as in Debian 13
+    assert machine.run() == Result(0, "")
+
+
 def test_a_bare_machine_gets_everything(machine: Machine) -> None:
     (machine.fake / "network").touch()
     machine.expect_the_made_up_reveal()

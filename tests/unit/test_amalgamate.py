@@ -13,7 +13,10 @@ from harness import libraries
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]
-LIBRARIES = {"13-uring": ["-luring"], "14-owfat": ["-lowfat"]}
+LIBRARIES = {
+    "13-uring": ["-luring"],
+    "14-owfat": ["-idirafter", "/usr/include/libowfat", "-lowfat"],
+}
 
 
 @pytest.mark.parametrize("server", PROGRAMS)
