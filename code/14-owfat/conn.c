@@ -203,7 +203,7 @@ static enum want send_on(struct conn *c, long *budget)
         if (*budget <= 0)
             return WANT_WRITE;
         int64 n = iob_send(c->fd, out->batch);
-        if (n == -1)
+        if (n == -1 && errno == EAGAIN)
             return WANT_WRITE;
         if (n == 0) /* and yet there is something left: the file is shorter than promised */
             return WANT_CLOSE;

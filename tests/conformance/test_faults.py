@@ -306,7 +306,7 @@ def test_reading_a_file_fails(
     size = 300_007 if target.model.turn < 300_007 else bigger_than_socket_buffers()
     path = own_site.write("file.bin", noise(size))
     own_site.write("hello.txt", HELLO)
-    calls = "read,pread64,readv,preadv,sendfile,splice"
+    calls = "read,pread64,readv,preadv,sendfile,splice,mmap"
     # A ring's reads are counted for all files: every third is the second of this one.
     step = 3 if target.model.ring else 2
     trace = tracing.watch(

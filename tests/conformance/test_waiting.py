@@ -55,6 +55,8 @@ def test_one_kind_of_wait(start: Start, tmp_path: Path) -> None:
     if server.target.model.threaded or server.target.model.threads_of_worker:
         # and for moments for a lock that the others hold
         used.discard("futex")
+    if server.target.variant == "asan":
+        used.discard("futex")  # GCC 14's library wakes at its start whom nobody has put to sleep
     assert used, "it never waited"
     assert used <= waits
 
@@ -107,7 +109,7 @@ def test_a_client_has_its_budget_and_no_more(target: Target, start: Start, tmp_p
     """Between two waits one client gets the bytes of a turn at most, and the piece that was begun
     within them, however much its socket takes.
     """
-    calls = f"{ALL_WAITS},sendto,sendmsg,writev,sendfile"
+    calls = f"{ALL_WAITS},sendto,sendmsg,write,writev,sendfile"
     trace = tracing.watch(target, tmp_path / "trace", calls)
     server = start(wrapper=trace.wrapper(), env=trace.env)
     with server.connect(receive_buffer=4 << 20) as c:
@@ -282,7 +284,8 @@ def test_an_overflow_near_the_limit_of_descriptors(start: Start) -> None:
 @pytest.mark.servers("14-owfat")
 def test_what_libowfat_does_for_a_request(start: Start, tmp_path: Path) -> None:
     """Told once, by level, with room for 100 answers; head and file are one packet; and nothing is
-    asked that 09-epoll does not ask, but the flags of the file.
+    asked that 09-epoll does not ask, but the flags of the file. It has sendfile() or not: Debian 13
+    has built it without, and then it maps the file and writes.
     """
     trace = traced(tmp_path, "epoll_ctl,epoll_wait,fcntl,setsockopt,close,poll,ppoll," + TRANSFERS)
     server = start(wrapper=trace.wrapper(), env=tracing.ENV)
@@ -301,7 +304,10 @@ def test_what_libowfat_does_for_a_request(start: Start, tmp_path: Path) -> None:
     assert len(added) == 2  # the listening socket, and the connection
     assert all("{events=EPOLLIN, " in line for line in added)
     turns = " ".join(name for _, name, _ in trace.calls()).split("epoll_wait ")
-    file, head = "recvfrom fcntl sendto sendfile close ", "recvfrom close sendto setsockopt "
+    mapped = {line.split()[-1] for line in proc.text(server.pid, "maps").splitlines()}
+    (library,) = (Path(name) for name in mapped if "/libowfat." in name)
+    send = "sendfile" if b"sendfile64" in library.read_bytes() else "write"
+    file, head = f"recvfrom fcntl sendto {send} close ", "recvfrom close sendto setsockopt "
     assert [turn for turn in turns if "sendto" in turn] == [file, file, file, head]
     assert all("MSG_MORE" in line for line in lines if "sendto(" in line)
     assert turns[-1] == "recvfrom epoll_ctl close"
