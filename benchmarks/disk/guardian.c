@@ -23,11 +23,17 @@ static bool is_left_over(const char *mountpoint)
     return statvfs(mountpoint, &unused) == -1 && errno == ENOTCONN;
 }
 
+/*
+ * Who is not root needs a program that is. fusermount3 asks /etc/mtab whose mount it is, which a
+ * system without systemd may not have; umount asks /proc.
+ */
 static _Noreturn void unmount(const char *mountpoint)
 {
+    static const char script[] = "fusermount3 -u -z -q -- \"$0\" || umount -l -- \"$0\"";
+
     if (umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         _exit(EXIT_SUCCESS);
-    execlp("fusermount3", "fusermount3", "-u", "-z", "-q", "--", mountpoint, (char *)NULL);
+    execl("/bin/sh", "sh", "-c", script, mountpoint, (char *)NULL);
     _exit(EXIT_FAILURE);
 }
 
@@ -49,10 +55,11 @@ static _Noreturn void watch(int fd, const char *mountpoint)
     while ((got = read(fd, &byte, 1)) == -1 && errno == EINTR)
         continue;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    for (int i = 0; got == 0 && i < LOOKS; i++) {
+    for (int looks = got == 0 ? LOOKS : 1; looks > 0; looks--) {
         if (is_left_over(mountpoint))
             unmount(mountpoint);
-        nanosleep(&pause, NULL);
+        if (looks > 1)
+            nanosleep(&pause, NULL);
     }
     _exit(EXIT_SUCCESS);
 }

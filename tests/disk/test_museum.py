@@ -319,13 +319,18 @@ def test_unmounted_by_another(mount: Mount) -> None:
     assert museum.process.wait(timeout=30) == 0
 
 
-def test_a_user_by_fusermount(mount: Mount, unprivileged: Unprivileged) -> None:
-    """Where /dev/fuse is open to users. This mount is closed to root, even for looking at it."""
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_user_by_fusermount(
+    mount: Mount, unprivileged: Unprivileged, how: signal.Signals
+) -> None:
+    """Where /dev/fuse is open to users. This mount is closed to root, even for looking at it. It
+    ends also where there is no /etc/mtab, which fusermount3 asks whose it is.
+    """
     program = str(unprivileged.reachable(Path(needed())))
     museum = mount(*FAST, "files=1x100K", prefix=tuple(unprivileged.prefix), program=program)
     command = [*unprivileged.prefix, "sha256sum", str(museum.folder / "files/000/000000")]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
-    museum.stop(signal.SIGKILL)
+    museum.stop(how)
     assert await_unmounted(museum.folder)
 
 
