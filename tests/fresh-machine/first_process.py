@@ -9,13 +9,14 @@ stdin: one JSON object (machine.py). stdout: an event in JSON a line. stderr: wh
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "fuse")
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
          "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}  # fmt: skip
 
@@ -39,12 +40,28 @@ def mount_all(tree: Path) -> None:
         if Path("/dev", name).exists():
             (dev / name).touch()
             mount("--bind", Path("/dev", name), dev / name)
+    make_fuse(dev / "fuse")
     for name, target in LINKS.items():
         (dev / name).symlink_to(target)
     for name in ("pts", "shm"):
         (dev / name).mkdir()
     mount("-t", "devpts", "-o", "newinstance,ptmxmode=666,mode=620", "devpts", dev / "pts")
     mount("-t", "tmpfs", "-o", "mode=1777", "shm", dev / "shm")
+
+
+def make_fuse(device: Path) -> None:
+    """Open to users, as udev makes it; in a container that of the machine may be root's alone."""
+    here = Path("/dev/fuse")
+    if not here.exists():
+        return
+    try:
+        os.mknod(device, stat.S_IFCHR, here.stat().st_rdev)
+        device.chmod(0o666)
+        os.close(os.open(device, os.O_RDWR))
+    except OSError:  # devices of our own are not for us
+        device.unlink(missing_ok=True)
+        device.touch()
+        mount("--bind", here, device)
 
 
 def enter(tree: Path) -> None:

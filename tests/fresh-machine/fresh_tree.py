@@ -136,6 +136,7 @@ class Tree:
                 git = ["git", "clone", "--quiet", "--depth", "1", root.as_uri(), str(place)]
                 subprocess.run(git, check=True)
             subprocess.run(["chown", "-R", f"{uid}:{uid}", str(place)], check=True)
+            place.parent.chmod(0o700)  # others cannot enter it, as is usual for homes
 
     def _add_user(self, uid: int) -> None:
         add = ["useradd", "--uid", str(uid), "--create-home", "--shell", "/bin/sh", "student"]

@@ -153,6 +153,13 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     assert judged(Step("make"), [], tmp_path) == ["make: did not end"]
 
 
+def test_what_no_package_has_brought() -> None:
+    log = "missing here:\n  wrk  x\n{}going on; what needs them is skipped\n"
+    assert prove.not_brought(log.format("")) == []
+    left = prove.not_brought(log.format("still missing:\n  libowfat-dev   14-owfat\n"))
+    assert left == ["still missing after the installation: libowfat-dev"]
+
+
 def test_refusal_must_say_why(tmp_path: Path) -> None:
     step = Step("make", refuses="nothing can run")
     said = ["deps.sh: nothing can run without: C compiler", "make: *** [all] Error 1"]
