@@ -198,7 +198,7 @@ void file_reply(struct file *f, struct reply *r, const struct request *req)
 {
     time_t second = time(NULL);
 
-    if (req->method > HTTP_HEAD || req->if_modified_since.at != NULL || req->range.at != NULL ||
+    if (req->method > HTTP_HEAD || req->conditional || req->range.at != NULL ||
         (f->head_second != second && !make_head(f, r, req, second))) {
         reply_found(r, req, f->fd, &f->st, f->path);
         return;

@@ -177,10 +177,28 @@ static int parse_host(struct slice value, struct framing *f)
     return is_all(HOST, value) && ++f->hosts == 1 ? 0 : 400;
 }
 
+/* Where the value of a field is kept that says which reply is wanted; NULL if it is none of those.
+ */
+static struct slice *place_of(struct slice name, struct request *req)
+{
+    if (slice_is(name, "If-Match"))
+        return &req->if_match;
+    if (slice_is(name, "If-None-Match"))
+        return &req->if_none_match;
+    if (slice_is(name, "If-Modified-Since"))
+        return &req->if_modified_since;
+    if (slice_is(name, "If-Unmodified-Since"))
+        return &req->if_unmodified_since;
+    if (slice_is(name, "If-Range"))
+        return &req->if_range;
+    return slice_is(name, "Range") ? &req->range : NULL;
+}
+
 static int parse_field(struct slice line, struct request *req, struct framing *f)
 {
     const char *end = line.at + line.len;
     const char *colon = memchr(line.at, ':', line.len);
+    struct slice *place;
 
     if (colon == NULL)
         return 400;
@@ -197,12 +215,8 @@ static int parse_field(struct slice line, struct request *req, struct framing *f
         parse_connection(value, f);
     else if (slice_is(name, "Transfer-Encoding"))
         req->has_body = f->coding = true;
-    else if (slice_is(name, "If-Modified-Since"))
-        req->if_modified_since = value;
-    else if (slice_is(name, "If-Range"))
-        req->if_range = value;
-    else if (slice_is(name, "Range"))
-        req->range = value;
+    else if ((place = place_of(name, req)) != NULL)
+        *place = value;
     return 0;
 }
 
@@ -215,6 +229,8 @@ static int judge(struct request *req, const struct framing *f)
         return 400;
     /* A body is never read here, so nothing after it can be found. */
     req->keep_alive = !f->close && !req->has_body && (req->minor >= 1 || f->keep_alive);
+    req->conditional = req->if_match.at != NULL || req->if_none_match.at != NULL ||
+                       req->if_modified_since.at != NULL || req->if_unmodified_since.at != NULL;
     return 0;
 }
 

@@ -28,9 +28,11 @@ struct request {
     int minor;         /* of HTTP/1.x: 0 or 1 (1.2 and above are answered as 1.1) */
     bool keep_alive;   /* the client would use the connection again, and it can be used again */
     bool has_body;     /* bytes of a body may follow the head; keep_alive is then false */
+    bool conditional;  /* there is an If-Match to If-Unmodified-Since: the reply may be 304, 412 */
     struct slice line; /* the request line, for the log */
     struct slice target;
-    struct slice if_modified_since;
+    struct slice if_match, if_none_match;
+    struct slice if_modified_since, if_unmodified_since;
     struct slice if_range;
     struct slice range;
 };

@@ -25,6 +25,7 @@ static const struct {
     {403, "Forbidden", ""},
     {404, "Not Found", ""},
     {405, "Method Not Allowed", "Allow: GET, HEAD\r\n"},
+    {412, "Precondition Failed", ""},
     {414, "URI Too Long", ""},
     {416, "Range Not Satisfiable", ""},
     {431, "Request Header Fields Too Large", ""},
@@ -342,24 +343,41 @@ static int parse_range(struct slice s, off_t size, off_t *first, off_t *last)
     return 206;
 }
 
-static bool not_modified(const struct request *req, time_t modified)
+/* What is no date is as good as not there. */
+static bool has_date(struct slice s, time_t *t)
 {
-    struct slice date = req->if_modified_since;
-    time_t since;
+    return s.at != NULL && http_date_parse(s.at, s.len, t);
+}
 
-    return date.at != NULL && http_date_parse(date.at, date.len, &since) && modified <= since;
+/*
+ * 200 if the request is to be carried out, else 304 or 412: RFC 9110 section 13.2.2, whose order
+ * this is. No file has an ETag here, so a list of them never names it, and "*" does. A field about
+ * ETags makes the one about dates void, also where its list is empty.
+ */
+static int precondition(const struct request *req, time_t modified)
+{
+    time_t t;
+
+    if (req->if_match.at != NULL) {
+        if (!slice_is(req->if_match, "*"))
+            return 412;
+    } else if (has_date(req->if_unmodified_since, &t) && modified > t) {
+        return 412;
+    }
+    if (req->if_none_match.at != NULL)
+        return slice_is(req->if_none_match, "*") ? 304 : 200;
+    return has_date(req->if_modified_since, &t) && modified <= t ? 304 : 200;
 }
 
 /* A range counts only if the file is still the one the client has a part of: the date must be the
  * same. */
 static bool range_applies(const struct request *req, time_t modified)
 {
-    struct slice date = req->if_range;
     time_t known;
 
     if (req->method != HTTP_GET || req->range.at == NULL)
         return false;
-    return date.at == NULL || (http_date_parse(date.at, date.len, &known) && known == modified);
+    return req->if_range.at == NULL || (has_date(req->if_range, &known) && known == modified);
 }
 
 static void put_content_range(struct reply *r, off_t first, off_t last, off_t size)
@@ -381,11 +399,13 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
                          const char *path)
 {
     off_t first = 0, last = st->st_size - 1;
-    int status = 200;
+    int status = precondition(req, st->st_mtime);
 
-    if (not_modified(req, st->st_mtime))
-        status = 304;
-    else if (range_applies(req, st->st_mtime))
+    if (status == 412) {
+        reply_error(r, req, status);
+        return;
+    }
+    if (status == 200 && range_applies(req, st->st_mtime))
         status = parse_range(req->range, st->st_size, &first, &last);
     begin(r, req, status);
     if (status == 206 || status == 416)

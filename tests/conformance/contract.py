@@ -37,6 +37,7 @@ LINES = {
     "last-modified": "Last-Modified, right",
     "version-1.0": "HTTP/1.0 is understood, without Host too",
     "if-modified-since": "If-Modified-Since gives 304",
+    "preconditions": "If-None-Match comes before it; If-Match and If-Unmodified-Since give 412",
     "range": "a single Range gives 206 or 416; several and malformed ones are ignored",
     "if-range": "If-Range: the range only of an unchanged file",
     "keep-alive": "1.1: the connection stays for the next request",

@@ -140,6 +140,10 @@ RINGS = [model.slug for model in MODELS.values() if model.ring]
 #: Those that make a process or a thread for a connection, and so have to live without one.
 FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]
 
+#: One of each way from a request to its reply, for what is tested in C already: blocking, an event
+#: loop, a thread that looks files up, a ring, a library, a cache.
+SHAPES = ("01-iterative", "09-epoll", "12-aio", "13-uring", "14-owfat", "15-slashdot")
+
 #: Variant -> its folder in build/.
 FOLDERS = {
     "glibc": "bin",

@@ -9,6 +9,7 @@ import pytest
 from conformance.contract import contract
 from conformance.process import Server
 from conformance.programs import Start
+from conformance.servers import SHAPES
 from conformance.site import HELLO, OLD, OLD_DATE, Site
 from conformance.wire import request
 
@@ -89,6 +90,27 @@ def test_garbage_is_no_date_for_a_file_from_before_1970(start: Start, own_site: 
 @contract("if-modified-since")
 def test_if_modified_since_of_something_missing(server: Server) -> None:
     assert server.get("/nothing", f"If-Modified-Since: {OLD_DATE}").status == 404
+
+
+@pytest.mark.servers(*SHAPES)
+@contract("preconditions")
+def test_the_order_of_preconditions(server: Server) -> None:
+    """RFC 9110 section 13.2.2; all of it is in tests/unit/reply_test.c."""
+    since, before = f"If-Modified-Since: {OLD_DATE}", formatdate(OLD - 1, usegmt=True)
+    expected: dict[tuple[str, ...], int] = {
+        (): 200,
+        ('If-None-Match: "x"', since): 200,
+        ("If-None-Match: *",): 304,
+        ('If-Match: "x"',): 412,
+        ("If-Match: *", f"If-Unmodified-Since: {before}"): 200,
+        (f"If-Unmodified-Since: {before}", since): 412,
+    }
+    for method in ("GET", "HEAD"):
+        for fields, status in expected.items():
+            reply = server.get("/hello.txt", *fields, method=method)
+            assert reply.status == status, fields
+            assert (reply.body == HELLO) == (status == 200 and method == "GET"), fields
+    assert server.get("/nothing", 'If-Match: "x"').status == 404
 
 
 @contract("range", "content-length")

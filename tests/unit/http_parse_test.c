@@ -99,7 +99,8 @@ static void check_fields(void)
                                "Connection: foo , Keep-Alive\r\n"
                                "RANGE:\t bytes=0-1 \t\r\n"
                                "if-range: r\r\n"
-                               "If-Modified-Since: m\r\n\r\n";
+                               "If-Match: a\r\nIf-None-Match: n\r\n"
+                               "If-Modified-Since: m\r\nIf-Unmodified-Since: u\r\n\r\n";
     struct request req;
     int got = parse_exact(text, sizeof text - 1, &req);
 
@@ -111,8 +112,21 @@ static void check_fields(void)
            tap_quote(req.line.at, req.line.len));
     tap_ok(same(req.target, "/a?b"), "target \"%s\"", tap_quote(req.target.at, req.target.len));
     tap_ok(same(req.range, "bytes=0-1"), "range \"%s\"", tap_quote(req.range.at, req.range.len));
-    tap_ok(same(req.if_range, "r") && same(req.if_modified_since, "m"),
-           "If-Range, If-Modified-Since");
+    tap_ok(same(req.if_range, "r") && same(req.if_match, "a") && same(req.if_none_match, "n") &&
+               same(req.if_modified_since, "m") && same(req.if_unmodified_since, "u"),
+           "If-Range, If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since");
+}
+
+/* 15-slashdot has a reply ready for those that are not. */
+static void check_conditional(const char *field, bool conditional)
+{
+    struct request req;
+    char text[128];
+    int len = snprintf(text, sizeof text, "GET / HTTP/1.0\r\n%s: x\r\n\r\n", field);
+    int got = parse_exact(text, (size_t)len, &req);
+
+    tap_ok(got == len && req.conditional == conditional, "%s: conditional %d", field,
+           req.conditional);
 }
 
 static void check_connection(const char *version, const char *fields, bool keep_alive, bool body)
@@ -207,6 +221,11 @@ int main(void)
     check_prefixes("HEAD / HTTP/1.0\r\n\r\n");
     check_prefixes("\r\nGET / HTTP/1.1\nHost: x\n\n");
     check_fields();
+    check_conditional("If-Match", true);
+    check_conditional("If-None-Match", true);
+    check_conditional("If-Modified-Since", true);
+    check_conditional("If-Unmodified-Since", true);
+    check_conditional("Range", false);
     check_connection("1.1", "", true, false);
     check_connection("1.1", "Connection: close\r\n", false, false);
     check_connection("1.1", "Connection: keep-alive, CLOSE\r\n", false, false);

@@ -124,7 +124,7 @@ static int count(const struct reply *r, const char *text)
 
 static void check_errors(void)
 {
-    static const int statuses[] = {400, 403, 404, 405, 414, 416, 431, 500, 501, 503, 505, 999};
+    static const int statuses[] = {400, 403, 404, 405, 412, 414, 416, 431, 500, 501, 503, 505, 999};
     struct request head = {.method = HTTP_HEAD, .keep_alive = true, .minor = 1};
     struct reply r;
 
@@ -184,12 +184,85 @@ static void check_folder(size_t len)
     tap_ok(fcntl(fd, F_GETFD) < 0, "reply_file() closes a descriptor that is not sent");
 }
 
+#define BEFORE   "Sun, 06 Nov 1994 08:49:36 GMT"
+#define MODIFIED "Sun, 06 Nov 1994 08:49:37 GMT"
+#define AFTER    "Sun, 06 Nov 1994 08:49:38 GMT"
+
+/* One of each pair is the field that counts by the order of RFC 9110 section 13.2.2. */
+static const struct {
+    const char *fields;
+    int status;
+} conditions[] = {
+    {"If-Modified-Since: " MODIFIED "\r\n", 304},
+    {"If-Modified-Since: " BEFORE "\r\n", 200},
+    {"If-Modified-Since: yesterday\r\n", 200},
+    {"If-None-Match: *\r\n", 304},
+    {"If-None-Match: \"x\"\r\n", 200},
+    {"If-None-Match: \"*\"\r\n", 200},
+    {"If-None-Match: \"x\"\r\nIf-Modified-Since: " MODIFIED "\r\n", 200},
+    {"If-Modified-Since: " MODIFIED "\r\nIf-None-Match: W/\"x\", \"y\"\r\n", 200},
+    {"If-None-Match:\r\nIf-Modified-Since: " MODIFIED "\r\n", 200},
+    {"If-None-Match: *\r\nIf-Modified-Since: " BEFORE "\r\n", 304},
+    {"If-Unmodified-Since: " MODIFIED "\r\n", 200},
+    {"If-Unmodified-Since: " AFTER "\r\n", 200},
+    {"If-Unmodified-Since: " BEFORE "\r\n", 412},
+    {"If-Unmodified-Since: yesterday\r\n", 200},
+    {"If-Match: *\r\n", 200},
+    {"If-Match: \"x\"\r\n", 412},
+    {"If-Match:\r\n", 412},
+    {"If-Match: *\r\nIf-Unmodified-Since: " BEFORE "\r\n", 200},
+    {"If-Match: \"x\"\r\nIf-Unmodified-Since: " AFTER "\r\n", 412},
+    {"If-Match: *\r\nIf-None-Match: *\r\n", 304},
+    {"If-Match: \"x\"\r\nIf-None-Match: *\r\n", 412},
+    {"If-Unmodified-Since: " MODIFIED "\r\nIf-Modified-Since: " MODIFIED "\r\n", 304},
+    {"If-Unmodified-Since: " BEFORE "\r\nRange: bytes=0-1\r\n", 412},
+    {"If-Unmodified-Since: " BEFORE "\r\nRange: bytes=9-\r\n", 412},
+    {"If-None-Match: \"x\"\r\nRange: bytes=0-1\r\n", 206},
+    {"If-Match: *\r\nRange: bytes=0-1\r\nIf-Range: " MODIFIED "\r\n", 206},
+};
+
+/* The reply to a request as the parser gives it, for a file of five bytes of MODIFIED. */
+static void reply_to(struct reply *r, const char *method, const char *fields, mode_t mode)
+{
+    const struct stat st = {.st_mode = mode, .st_size = 5, .st_mtime = 784111777};
+    static char text[512];
+    struct request req;
+    int len = snprintf(text, sizeof text, "%s /file HTTP/1.1\r\nHost: x\r\n%s\r\n", method, fields);
+
+    if (http_parse(text, (size_t)len, &req) != len)
+        abort();
+    reply_found(r, &req, 0, &st, "file");
+}
+
+static void check_conditions(void)
+{
+    struct reply r;
+
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        const char *fields = conditions[i].fields;
+        int status = conditions[i].status;
+        reply_to(&r, "GET", fields, S_IFREG);
+        tap_ok(r.status == status, "\"%s\": %d, expected %d", tap_quote(fields, strlen(fields)),
+               r.status, status);
+        tap_ok(r.keep_alive && (r.fd == 0) == (status < 300) &&
+                   count(&r, "\r\n\r\n412 ") == (status == 412),
+               "%d sends what belongs to it", status);
+        reply_to(&r, "HEAD", fields, S_IFREG);
+        tap_ok(r.status == (status == 206 ? 200 : status) && r.fd == -1 &&
+                   count(&r, "\r\n\r\n412 ") == 0,
+               "to HEAD: %d", r.status);
+    }
+    reply_to(&r, "GET", "If-Match: \"x\"\r\n", S_IFDIR);
+    tap_ok(r.status == 301, "a condition counts only where the reply would be 200: %d", r.status);
+}
+
 int main(void)
 {
     check_paths();
     check_long_paths();
     check_errors();
     check_errno();
+    check_conditions();
     for (size_t len = 2; len < 8192; len += len / 3 + 1)
         check_folder(len);
     return tap_done();
