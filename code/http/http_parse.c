@@ -234,13 +234,23 @@ static int judge(struct request *req, const struct framing *f)
     return 0;
 }
 
+/* Past the empty lines that may stand before a request. A CR that no LF follows is none. */
+static const char *skip_empty_lines(const char *at, const char *end)
+{
+    while (at < end && (*at == '\n' || (*at == '\r' && end - at > 1 && at[1] == '\n')))
+        at += *at == '\n' ? 1 : 2;
+    return at;
+}
+
 /*
  * The request line has no end yet. What cannot become one is refused at once: a client that speaks
  * TLS to this port is told so and need not wait for its time-out.
  */
 static int incomplete_line(const char *at, const char *end, size_t len)
 {
-    if (at < end && !is(TOKEN, *at))
+    bool half_empty = end - at == 1 && *at == '\r';
+
+    if (at < end && !is(TOKEN, *at) && !half_empty)
         return -400;
     return len >= HTTP_HEAD_MAX ? -414 : 0;
 }
@@ -253,8 +263,7 @@ int http_parse(const char *buf, size_t len, struct request *req)
     int status;
 
     memset(req, 0, sizeof *req);
-    while (at < end && (*at == '\r' || *at == '\n'))
-        at++;
+    at = skip_empty_lines(at, end);
     next = next_line(at, end, &line);
     if (next == NULL)
         return incomplete_line(at, end, len);

@@ -28,6 +28,11 @@ static const struct {
     {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", 1},
     {"", 0},
     {"\r\n", 0},
+    {"\n\r", 0},
+    {"\rGET / HTTP/1.1\r\nHost: x\r\n\r\n", -400},
+    {"\r\n\r\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", -400},
+    {"\r\r", -400},
+    {"\rG", -400},
     {"GET / HTTP/1.1\r\nHost: x\r\n", 0},
     {"GET / HTTP/1.1\r\nHost: x\r\n\r", 0},
     {"G(T", 0},
@@ -219,7 +224,7 @@ int main(void)
     check_cases();
     check_prefixes("GET /hello HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\n\r\n");
     check_prefixes("HEAD / HTTP/1.0\r\n\r\n");
-    check_prefixes("\r\nGET / HTTP/1.1\nHost: x\n\n");
+    check_prefixes("\r\n\n\r\nGET / HTTP/1.1\nHost: x\n\n");
     check_fields();
     check_conditional("If-Match", true);
     check_conditional("If-None-Match", true);
