@@ -14,6 +14,7 @@
 struct framing {
     int hosts;
     bool length, coding;    /* Content-Length, Transfer-Encoding */
+    bool chunked;           /* the last coding so far */
     bool close, keep_alive; /* tokens of Connection */
 };
 
@@ -140,17 +141,46 @@ static int parse_request_line(struct slice line, struct request *req)
     return parse_version((struct slice){space + 1, (size_t)(end - space - 1)}, &req->minor);
 }
 
+/* Takes the first element off a list with commas; false if there is none left. An element may be
+ * empty (RFC 9110 section 5.6.1). */
+static bool take_element(struct slice *list, struct slice *element)
+{
+    const char *at = list->at, *end = at + list->len;
+
+    if (at == end)
+        return false;
+    const char *comma = memchr(at, ',', list->len);
+    *element = trimmed(at, comma != NULL ? comma : end);
+    list->at = comma != NULL ? comma + 1 : end;
+    list->len = (size_t)(end - list->at);
+    return true;
+}
+
 static void parse_connection(struct slice value, struct framing *f)
 {
-    const char *at = value.at, *end = value.at + value.len;
+    struct slice option;
 
-    while (at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        struct slice option = trimmed(at, comma != NULL ? comma : end);
+    while (take_element(&value, &option)) {
         f->close = f->close || slice_is(option, "close");
         f->keep_alive = f->keep_alive || slice_is(option, "keep-alive");
-        at = comma != NULL ? comma + 1 : end;
     }
+}
+
+/* Returns 0, or 400 if something is applied to what is in chunks already, be it chunks again: then
+ * nobody can tell where the body ends (RFC 9112 section 6.3). */
+static int parse_transfer_encoding(struct slice value, struct request *req, struct framing *f)
+{
+    struct slice coding;
+
+    req->has_body = f->coding = true;
+    while (take_element(&value, &coding)) {
+        if (coding.len == 0)
+            continue;
+        if (f->chunked)
+            return 400;
+        f->chunked = slice_is(coding, "chunked");
+    }
+    return 0;
 }
 
 /* Returns 0, or 400 if it is no single number or not the first of its kind. */
@@ -211,10 +241,10 @@ static int parse_field(struct slice line, struct request *req, struct framing *f
         return parse_host(value, f);
     if (slice_is(name, "Content-Length"))
         return parse_content_length(value, req, f);
+    if (slice_is(name, "Transfer-Encoding"))
+        return parse_transfer_encoding(value, req, f);
     if (slice_is(name, "Connection"))
         parse_connection(value, f);
-    else if (slice_is(name, "Transfer-Encoding"))
-        req->has_body = f->coding = true;
     else if ((place = place_of(name, req)) != NULL)
         *place = value;
     return 0;
@@ -226,6 +256,8 @@ static int judge(struct request *req, const struct framing *f)
     if (req->minor >= 1 && f->hosts == 0)
         return 400;
     if (f->length && f->coding) /* two lengths: the classic way to smuggle a request */
+        return 400;
+    if (f->coding && !f->chunked) /* its body would end where the connection does */
         return 400;
     /* A body is never read here, so nothing after it can be found. */
     req->keep_alive = !f->close && !req->has_body && (req->minor >= 1 || f->keep_alive);

@@ -44,6 +44,16 @@ static const struct {
     {"GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", -400},
     {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", -400},
     {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked;q=1\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", -400},
+    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+     "Transfer-Encoding: identity\r\n\r\n",
+     -400},
+    {"GET / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n", -400},
     {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", -400},
     {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", -505},
     {"GET / HTTP/0.9\r\nHost: x\r\n\r\n", -505},
@@ -241,6 +251,12 @@ int main(void)
     check_connection("1.1", "Content-Length: 0\r\n", true, false);
     check_connection("1.1", "Content-Length: 5\r\n", false, true);
     check_connection("1.1", "Transfer-Encoding: chunked\r\n", false, true);
+    check_connection("1.1", "Transfer-Encoding: gzip,\t, Chunked ,\r\n", false, true);
+    check_connection("1.1", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", false,
+                     true);
+    check_connection("1.0", "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n", false,
+                     true);
+    check_connection("1.1", "Connection: , keep-alive ,, close,\r\n", false, false);
     check_limit();
     check_mutants();
     parse_exact(
