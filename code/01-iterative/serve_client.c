@@ -184,7 +184,7 @@ static bool serve_request(struct client *c)
         return false;
     req.keep_alive = req.keep_alive && c->serve->keep_alive && !stopping;
     if (used < 0)
-        reply_error(&reply, NULL, -used);
+        reply_error(&reply, &req, -used);
     else
         reply_plan(&reply, &req, c->serve->options->docroot_fd);
     if (c->serve->options->verbose)

@@ -132,7 +132,7 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     struct sending *out = c->out;
     req->keep_alive = req->keep_alive && !stopping;
     if (used < 0)
-        reply_error(&out->reply, NULL, -used);
+        reply_error(&out->reply, req, -used);
     else if (!find_reply(out, req, c->options->docroot_fd))
         return WANT_DISK;
     out->found = true;

@@ -23,7 +23,7 @@ bool sending_path(struct sending *out, char path[REPLY_PATH_MAX])
     int status = out->used < 0 ? -out->used : reply_path(&out->request, path);
 
     if (status != 0)
-        reply_error(&out->reply, out->used < 0 ? NULL : &out->request, status);
+        reply_error(&out->reply, &out->request, status);
     return status == 0;
 }
 

@@ -109,7 +109,7 @@ static bool begin_reply(struct conn *c, struct request *req, int used)
     out->has_body = used > 0 && req->has_body;
     req->keep_alive = req->keep_alive && !stopping;
     if (used < 0)
-        reply_error(&out->reply, NULL, -used);
+        reply_error(&out->reply, req, -used);
     else
         reply_plan(&out->reply, req, c->options->docroot_fd);
     if (c->options->verbose)

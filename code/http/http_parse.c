@@ -134,11 +134,13 @@ static int parse_request_line(struct slice line, struct request *req)
     if (space == NULL || space == target || method.len == 0 || !is_all(TOKEN, method))
         return 400;
     req->line = line;
-    req->method = find_method(method);
     req->target = (struct slice){target, (size_t)(space - target)};
     if (memchr(target, '\t', req->target.len) != NULL)
         return 400;
-    return parse_version((struct slice){space + 1, (size_t)(end - space - 1)}, &req->minor);
+    int status = parse_version((struct slice){space + 1, (size_t)(end - space - 1)}, &req->minor);
+    if (status != 400)
+        req->method = find_method(method);
+    return status;
 }
 
 /* Takes the first element off a list with commas; false if there is none left. An element may be

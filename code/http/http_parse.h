@@ -41,8 +41,10 @@ struct request {
  * Reads the request head at the start of buf[0..len). Returns
  *   > 0  the length of the head; *req is filled and points into buf
  *     0  the head is not complete: append bytes and call again; never if len >= HTTP_HEAD_MAX
- *   < 0  minus the status to answer with: 400, 414, 431 or 505; *req has what was read before.
- *        What follows cannot be told apart any more: the connection must end after the answer.
+ *   < 0  minus the status to answer with: 400, 414, 431 or 505; *req has what was read before. Its
+ *        method is HTTP_HEAD only after a whole request line; the answer has no body then. What
+ *        follows cannot be told apart any more: the connection must end after the answer, and
+ *        keep_alive is false.
  *
  * Lines may end in LF alone, and empty lines before the request line are skipped (section 2.2).
  */

@@ -165,17 +165,26 @@ void reply_errno(struct reply *r, const struct request *req, int error)
     case EMFILE:
     case ENFILE:
     case ENOMEM:
+    case EAGAIN: /* folders on the way were renamed each time it was tried */
+    case EINTR:
         reply_error(r, req, 503); /* will pass */
         break;
     case EACCES:
     case EPERM:
-    case EXDEV: /* out of the docroot */
-    case ELOOP: /* over a link that is not followed */
-    case ENXIO: /* a socket, or a device without a driver */
+    case EXDEV:      /* out of the docroot */
+    case ELOOP:      /* over a link that is not followed */
+    case ENXIO:      /* a socket, or a device without a driver */
+    case EOPNOTSUPP: /* a socket, on the BSDs */
         reply_error(r, req, 403);
         break;
-    default: /* ENOENT, ENOTDIR, ENAMETOOLONG */
+    case ENOENT:
+    case ENOTDIR:
+    case ENAMETOOLONG:
+    case EILSEQ: /* a name that this file system can give to no file */
         reply_error(r, req, 404);
+        break;
+    default: /* EIO, ESTALE: the file may well be there, and no cache may learn that it is not */
+        reply_error(r, req, 500);
     }
 }
 

@@ -39,7 +39,8 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
  * reply_file   the reply for an open file; takes fd over
  * reply_found  the same, but fd stays the caller's, who closes it whether or not the reply names it
  * reply_errno  the reply for an open or stat that failed with `error`
- * reply_error  the reply for a status; req is NULL when there is no request to speak of
+ * reply_error  the reply for a status; req may be what http_parse() refused, and is NULL when
+ *              nothing was read
  */
 int reply_path(const struct request *req, char path[REPLY_PATH_MAX]);
 void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,

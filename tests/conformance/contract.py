@@ -56,6 +56,7 @@ LINES = {
     "405": "405 with Allow for a known method that is not offered",
     "414": "414 request line too long",
     "431": "431 header too long",
+    "500": "500 where the file system fails: it does not say that there is no file",
     "501": "501 unknown method",
     "505": "505 version",
     "body": "a request body is never mistaken for the next request",

@@ -21,7 +21,7 @@ from conformance import proc, tracing
 from conformance.contract import contract
 from conformance.process import STOP_GRACE, Server, Target, Unprivileged, wait_until
 from conformance.programs import Start
-from conformance.servers import FORKING, MODELS
+from conformance.servers import FORKING, MODELS, SHAPES
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import ContractBroken, request
 
@@ -327,6 +327,18 @@ def test_reading_a_file_fails(
             assert content.startswith(body)
             assert (body == content) == (error == "EINTR"), f"{len(body)} of {len(content)} bytes"
         assert server.serves()
+
+
+@pytest.mark.servers(*SHAPES)
+@contract("500", "survives")
+def test_opening_a_file_fails(target: Target, start: Start, tmp_path: Path) -> None:
+    if target.variant == "diet":
+        pytest.skip("built without openat2, which is what fails here")
+    inject = "openat2:error=EIO:when=1..1"
+    trace = tracing.watch(target, tmp_path / "trace", "openat2", inject=inject)
+    server = start(wrapper=trace.wrapper(), env=trace.env)
+    assert server.get("/hello.txt").status == 500
+    assert wait_until(server.serves, server.patience.limit)  # the first call of each thread fails
 
 
 # ---- signals

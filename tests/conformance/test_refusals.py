@@ -6,6 +6,7 @@ import pytest
 
 from conformance.contract import contract
 from conformance.process import Server
+from conformance.servers import SHAPES
 from conformance.site import HELLO
 from conformance.wire import request
 
@@ -112,6 +113,18 @@ def test_host(server: Server, fields: tuple[str, ...]) -> None:
     with server.connect() as c:
         c.send(request("/hello.txt", *fields, host=None))
         assert c.read_reply().status == 400
+        c.expect_end()
+
+
+@pytest.mark.servers(*SHAPES)
+@contract("host", "head", "close")
+def test_a_head_without_host(server: Server) -> None:
+    """Refused by the parser, which has read the method: a body would be taken for another reply."""
+    with server.connect() as c:
+        c.send(request("/hello.txt", host=None, method="HEAD"))
+        reply = c.read_reply("HEAD")
+        assert reply.status == 400
+        assert not reply.keeps_alive
         c.expect_end()
 
 

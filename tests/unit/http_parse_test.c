@@ -144,6 +144,17 @@ static void check_conditional(const char *field, bool conditional)
            req.conditional);
 }
 
+/* What is answered without a body must be a request line that says HEAD. */
+static void check_refused(const char *text, int expected, enum http_method method)
+{
+    struct request req;
+    int got = parse_exact(text, strlen(text), &req);
+
+    tap_ok(got == expected && req.method == method && !req.keep_alive,
+           "\"%s\": %d, method %d, keep-alive %d", tap_quote(text, strlen(text)), got, req.method,
+           req.keep_alive);
+}
+
 static void check_connection(const char *version, const char *fields, bool keep_alive, bool body)
 {
     struct request req;
@@ -241,6 +252,12 @@ int main(void)
     check_conditional("If-Modified-Since", true);
     check_conditional("If-Unmodified-Since", true);
     check_conditional("Range", false);
+    check_refused("HEAD / HTTP/1.1\r\n\r\n", -400, HTTP_HEAD);
+    check_refused("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nbad\r\n\r\n", -400,
+                  HTTP_HEAD);
+    check_refused("HEAD / HTTP/2.0\r\n\r\n", -505, HTTP_HEAD);
+    check_refused("HEAD / HTTP/1.1x\r\n\r\n", -400, HTTP_GET);
+    check_refused("HEAD /\t HTTP/1.1\r\n\r\n", -400, HTTP_GET);
     check_connection("1.1", "", true, false);
     check_connection("1.1", "Connection: close\r\n", false, false);
     check_connection("1.1", "Connection: keep-alive, CLOSE\r\n", false, false);

@@ -152,6 +152,9 @@ static void check_errno(void)
     } errors[] = {
         {ENOENT, 404}, {ENOTDIR, 404}, {ENAMETOOLONG, 404}, {EACCES, 403}, {EPERM, 403},
         {EXDEV, 403},  {ELOOP, 403},   {EMFILE, 503},       {ENFILE, 503}, {ENOMEM, 503},
+        {EILSEQ, 404}, {ENXIO, 403},   {EOPNOTSUPP, 403},   {EAGAIN, 503}, {EINTR, 503},
+        {EIO, 500},    {ESTALE, 500},  {EOVERFLOW, 500},    {ENODEV, 500}, {ECANCELED, 500},
+        {EBADF, 500},
     };
     struct reply r;
 
