@@ -57,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int used = http_parse(buf, len, &req);
     require(used <= (int)len, "more was used up than was there");
     require(used != 0 || len < HTTP_HEAD_MAX, "a full buffer is still not enough");
+    require(used > 0 || !req.keep_alive, "the connection would go on after a refusal");
     if (used > 0) {
         require(req.minor == 0 || req.minor == 1, "a version that is neither 1.0 nor 1.1");
         require(!(req.keep_alive && req.has_body), "a body would be read as the next request");
