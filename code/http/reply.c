@@ -161,7 +161,6 @@ void reply_error(struct reply *r, const struct request *req, int status)
 void reply_errno(struct reply *r, const struct request *req, int error)
 {
     switch (error) {
-    case EAGAIN: /* of openat2(2): folders on the way were being renamed */
     case EMFILE:
     case ENFILE:
     case ENOMEM:
