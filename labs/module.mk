@@ -5,27 +5,37 @@ WORK ?= work
 
 # What a server in work/ is linked with: the objects of the real one but for those the student writes (the grader leaves them out).
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
-GRADER = LAB_BUILD='$(BUILD)' LAB_CC='$(cc_glibc)' LAB_FLAGS='$(CPPFLAGS) $(CFLAGS) $(WARNINGS)' LAB_OBJECTS='$(lab_objects)' \
-	PYTHONPATH=labs:tests $(PYTHON) -m grader
 
-judge_how = $(if $(ONLY),--only '$(ONLY)') $(if $(PATIENCE),--patience '$(PATIENCE)') $(if $(PROCESSES),--processes '$(PROCESSES)')
+# $(call quoted,text): one word for the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+GRADER = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
+	LAB_OBJECTS=$(call quoted,$(lab_objects)) PYTHONPATH=labs:tests $(PYTHON) -m grader
 
-.PHONY: lab hint solution grade
+# Two makes at once would give each other objects that are half written.
+build_lab_objects = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects || exit 2
+
+.PHONY: lab hint solution grade lab-objects
+
+lab-objects: $(lab_objects)
+	@:
 
 lab: ## a lab's starter in work/02-fork: CH=02-fork; without CH: which labs there are
-	$(Q)$(GRADER) lab $(CH) --work '$(WORK)'
+	$(Q)$(GRADER) lab $(lab_settings)
 
 hint: ## the next hint of a lab, or the third: CH=02-fork [N=3]
-	$(Q)$(GRADER) hint $(CH) --work '$(WORK)' $(if $(N),--number '$(N)')
+	$(Q)$(GRADER) hint $(lab_settings)
 
 solution: ## what separates your server from ours: CH=02-fork
-	$(Q)$(GRADER) solution $(CH) --work '$(WORK)' $(if $(SURE),--sure)
+	$(Q)$(GRADER) solution $(lab_settings)
 
-grade: $(lab_objects) ## points for what was handed in: CH=02-fork [DIR=folder] [JSON=results.json] [ONLY=id,id]
-	$(Q)$(GRADER) grade $(CH) --work '$(WORK)' $(if $(DIR),--dir '$(DIR)') $(if $(JSON),--json '$(JSON)') $(judge_how)
+grade: ## points for what was handed in: CH=02-fork [DIR=folder] [JSON=results.json] [LOGS=folder] [ONLY=id,id]
+	$(Q)$(build_lab_objects)
+	$(Q)$(GRADER) grade $(lab_settings)
 
 # Without CH it is the check of all servers in all variants: tests/module.mk.
 ifneq ($(CH),)
-check: $(lab_objects)
-	$(Q)$(GRADER) check $(CH) --work '$(WORK)' $(judge_how)
+check:
+	$(Q)$(build_lab_objects)
+	$(Q)$(GRADER) check $(lab_settings)
 endif

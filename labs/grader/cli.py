@@ -1,40 +1,82 @@
-"""The command line behind make lab, check, hint, solution and grade.
+"""The command line behind make lab, check, hint, solution and grade:
 
-Status 0: all points, or nothing to count; 1: some are missing; 2: the lab or its use is wrong;
+    PYTHONPATH=labs:tests python3 -m grader hint CH=02-fork N=3
+
+The settings are those of make. Status 0: all points, or nothing to count; 1: points are missing;
+2: the lab, its use or the machine is wrong, so there is no grade, and what was there stays;
 3: not everything could be judged on this machine.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import io
 import os
 import signal
 import sys
-from dataclasses import replace
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
-from grader import report, work
+from grader import files, report, work
 from grader.errors import LabError
 from grader.judge import How, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
 from grader.sandbox import Toolchain
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
+COMMANDS = ("lab", "check", "hint", "solution", "grade")
+PATHS = ("JSON", "LOGS", "DIR", "WORK")
+OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE")
+Number = TypeVar("Number", int, float)
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="grader", description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["lab", "check", "hint", "solution", "grade"])
-    parser.add_argument("lab", nargs="?", default="")
-    parser.add_argument("--work", type=Path, default=Path("work"), help="where students work")
-    parser.add_argument("--dir", type=Path, help="what was handed in, if it is not in --work")
-    parser.add_argument("--json", type=Path, help="write results.json here")
-    parser.add_argument("--only", default="", help="these tests, and no points for the others")
-    parser.add_argument("--patience", type=float, help="scale all time-outs by this")
-    parser.add_argument("--processes", type=int, help="the lab's limit, but this one")
-    parser.add_argument("--number", type=int, help="which hint")
-    parser.add_argument("--sure", action="store_true", help="the solution before it is due")
-    return parser.parse_args()
+def _from_tree(text: str) -> Path:
+    """The path as it reads in the root of the tree."""
+    whole = Path(text).absolute()
+    return whole.relative_to(TREE) if whole.is_relative_to(TREE) else whole
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was said on the command line, or {}."""
+
+    texts: Mapping[str, str]
+    paths: Mapping[str, Path]
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Given:
+        """To be called where the paths are meant."""
+        texts = {name: text for name, _, text in (word.partition("=") for word in words) if text}
+        if unknown := set(texts) - set(PATHS) - set(OTHERS):
+            known = ", ".join([*PATHS, *OTHERS])
+            raise LabError(f"{min(unknown)}=: there is no such setting. There are: {known}")
+        paths = {name: _from_tree(texts[name]) for name in PATHS if name in texts}
+        return cls(texts, {**paths, "WORK": paths.get("WORK", Path("work"))})
+
+    def number(self, name: str, kind: type[Number], most: Number) -> Number | None:
+        if name not in self.texts:
+            return None
+        try:
+            number = kind(self.texts[name])
+        except ValueError:
+            number = kind(0)
+        if not 0 < number <= most:
+            raise LabError(f"{name}={self.texts[name]}: give a number above 0, at most {most:g}")
+        return number
+
+
+def say(text: str) -> None:
+    """To stdout. A reader who has gone (make solution | head) has what he wanted."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
+        if not isinstance(error, BrokenPipeError):
+            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _list(folder: Path) -> str:
@@ -49,16 +91,32 @@ def _list(folder: Path) -> str:
     return "\n".join([*lines, "", f"To begin: make lab CH={slugs()[0]}"])
 
 
-def _logs(lab: Lab) -> Path:
-    return Path(os.environ.get("LAB_BUILD", "build")) / "labs" / lab.slug
+def _build() -> Path:
+    return Path(os.environ.get("LAB_BUILD", "build"))
 
 
-def _judge(lab: Lab, folder: Path, patience: float | None) -> Verdict:
-    """Prints a line for each test."""
-    tools = Toolchain.of_make()
-    print(f"{lab.slug}: {lab.title}\n", flush=True)
-    how = How(tools, _logs(lab), patience, lambda r: print(report.line(r), flush=True))
-    return grade(lab, folder, how)
+def _logs(lab: Lab, folder: Path, given: Given) -> Path:
+    """No two submissions share one; where a student looks for it, it has a short name."""
+    if "LOGS" in given.paths:
+        return given.paths["LOGS"]
+    is_default = folder == Path("work") / lab.slug
+    whose = "" if is_default else f"-{zlib.crc32(os.fsencode(folder.absolute())):08x}"
+    return _build() / "labs" / f"{lab.slug}{whose}"
+
+
+def _judge(lab: Lab, folder: Path, given: Given) -> Verdict:
+    """Prints a line for each test, and the points."""
+    logs = _logs(lab, folder, given)
+    patience = given.number("PATIENCE", float, 100.0)
+    how = How(Toolchain.of_make(), logs, patience, lambda result: say(report.line(result)))
+    logs.mkdir(parents=True, exist_ok=True)
+    with files.alone(logs / ".lock", lambda: say(f"{folder} is being judged; waiting for that.")):
+        say(f"{lab.slug}: {lab.title}\n")
+        verdict = grade(lab, folder, how)
+    if verdict.message:
+        say(f"{verdict.message}\n" if not verdict.built else f"\n{verdict.message}")
+    say(f"\n{report.total(verdict)}." if verdict.built else f"{report.total(verdict)}.")
+    return verdict
 
 
 def _status(verdict: Verdict) -> int:
@@ -67,66 +125,77 @@ def _status(verdict: Verdict) -> int:
     return 0 if verdict.score == verdict.lab.points else MISSING
 
 
-def _say(verdict: Verdict) -> None:
-    if verdict.message:
-        print(f"{verdict.message}\n" if not verdict.built else f"\n{verdict.message}")
-    print(f"\n{report.total(verdict)}." if verdict.built else f"{report.total(verdict)}.")
-
-
-def _check(lab: Lab, folder: Path, patience: float | None, note: bool) -> int:
-    if not folder.is_dir():
-        raise LabError(f"{folder} is not there yet: make lab CH={lab.slug}")
-    verdict = _judge(lab, folder, patience)
-    _say(verdict)
-    if note:
-        work.note(verdict, folder)
+def _check(lab: Lab, folder: Path, given: Given) -> int:
+    work.demand(lab, folder)
+    whole = "ONLY" not in given.texts
+    if whole:
+        files.check_writable(folder / work.PROGRESS)
+    verdict = _judge(lab, folder, given)
+    best = work.note(verdict, folder) if whole else 0
+    if best > verdict.score:
+        say(f"Your best: {best}.")
     first = verdict.first_failure
     if first is not None and verdict.built:
-        print(f"Next: {first.id}. Help: make hint CH={lab.slug}; all of the test: ", end="")
-        print(_logs(lab) / f"{first.id}.log")
-    elif first is None and not verdict.unjudged and note:
-        print(f"Well done. What we wrote: make solution CH={lab.slug}")
+        log = _logs(lab, folder, given) / f"{first.id}.log"
+        say(f"Next: {first.id}. Help: make hint CH={lab.slug}; all of the test: {log}")
+    elif first is None and not verdict.unjudged and whole:
+        say(f"Well done. What we wrote: make solution CH={lab.slug}")
     return _status(verdict)
 
 
-def _grade(lab: Lab, folder: Path, patience: float | None, results: Path | None) -> int:
-    verdict = _judge(lab, folder, patience)
-    _say(verdict)
+def _grade(lab: Lab, folder: Path, given: Given) -> int:
+    if not folder.is_dir():
+        raise LabError(f"{folder}: there is no such folder; DIR= names what was handed in")
+    results = given.paths.get("JSON")
     if results is not None:
-        report.write_json(verdict, results)
+        files.check_writable(results)
+    verdict = _judge(lab, folder, given)
+    if results is not None:
+        files.write(results, report.gradescope(verdict))
+    if verdict.built:
+        say(f"What the tests said: {_logs(lab, folder, given)}")
     return _status(verdict)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    if not arguments.lab and arguments.what == "lab":
-        print(_list(arguments.work))
+def _run(what: str, given: Given) -> int:
+    slug = given.texts.get("CH", "")
+    if not slug and what == "lab":
+        say(_list(given.paths["WORK"]))
         return 0
-    if not arguments.lab:
+    if not slug:
         raise LabError(f"which lab? CH={', CH='.join(slugs())}")
-    lab = load(arguments.lab)
-    folder = arguments.work / lab.slug
-    only = [name for name in arguments.only.split(",") if name]
-    if only:
-        lab = lab.only(only)
-    if arguments.processes:
-        lab = replace(lab, limits=replace(lab.limits, processes=arguments.processes))
-    if arguments.what == "check":
-        return _check(lab, folder, arguments.patience, note=not only)
-    if arguments.what == "grade":
-        return _grade(lab, arguments.dir or folder, arguments.patience, arguments.json)
-    if arguments.what == "lab":
-        print(work.begin(lab, folder))
-    elif arguments.what == "hint":
-        print(work.hint(lab, folder, arguments.number))
+    lab = load(slug)
+    folder = given.paths["WORK"] / slug
+    if what in ("check", "grade"):
+        if "ONLY" in given.texts:
+            names = given.texts["ONLY"]
+            lab = lab.only([name for name in names.split(",") if name] or [names])
+        if processes := given.number("PROCESSES", int, 10000):
+            lab = replace(lab, limits=replace(lab.limits, processes=processes))
+        if what == "check":
+            return _check(lab, folder, given)
+        return _grade(lab, given.paths.get("DIR", folder), given)
+    if what == "lab":
+        say(work.begin(lab, folder))
+    elif what == "hint":
+        say(work.hint(lab, folder, given.number("N", int, len(lab.hints))))
     else:
-        print(work.solution(lab, folder, arguments.sure))
+        say(work.solution(lab, folder, "SURE" in given.texts))
     return 0
 
 
-def _from_tree(path: Path) -> Path:
-    """The path as it reads in the root of the tree."""
-    whole = path.absolute()
-    return whole.relative_to(TREE) if whole.is_relative_to(TREE) else whole
+def _told(error: OSError, given: Given) -> str:
+    """What, where, and the setting that names another place."""
+    name = error.filename2 or error.filename  # of a copy: where it was to be
+    if not isinstance(name, str):
+        return str(error)
+    path = Path(name)
+    path = path.parent if path.name.startswith(files.PART) else path
+    places = {**given.paths, "BUILD": _build(), "TMPDIR": Path(tempfile.gettempdir())}
+    for name, place in places.items():
+        if path.is_relative_to(place) or place.is_relative_to(path):
+            return f"{path}: {error.strerror}; another place: {name}="
+    return f"{path}: {error.strerror}"
 
 
 def _on_term(signum: int, _: object) -> None:
@@ -135,15 +204,21 @@ def _on_term(signum: int, _: object) -> None:
 
 def main() -> int:
     signal.signal(signal.SIGTERM, _on_term)
-    arguments = _arguments()
-    for name in ("work", "dir", "json"):  # as the user means them, before we go elsewhere
-        path = getattr(arguments, name)
-        setattr(arguments, name, path and _from_tree(path))
-    os.chdir(TREE)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of names in another encoding
+    given = Given({}, {})
     try:
-        return _run(arguments)
+        if sys.argv[1:2] not in ([what] for what in COMMANDS):
+            raise LabError(f"python3 -m grader {'|'.join(COMMANDS)} CH=... (labs/README.md)")
+        given = Given.of(sys.argv[2:])
+        os.chdir(TREE)
+        return _run(sys.argv[1], given)
     except LabError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return WRONG
+        line = str(error)
+    except OSError as error:
+        line = _told(error, given)
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT
+    with contextlib.suppress(OSError):
+        print("lab: " + line.replace("\n", " "), file=sys.stderr)
+    return WRONG

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class LabError(Exception):
-    """One line: what is wrong, and where."""
+    """One line: what is wrong, where, and what to do. cli.main() prints it; the status is 2."""

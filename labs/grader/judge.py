@@ -183,6 +183,18 @@ def _not_tried(tests: tuple[Test, ...], why: str) -> tuple[Result, ...]:
     return tuple(Result(test, Outcome.FAILED, why) for test in tests)
 
 
+def _check_machine(box: Sandbox, tools: Toolchain) -> None:
+    """What has not been built is the submission's fault if what we wrote can be."""
+    box.take_the_real()
+    try:
+        box.build(tools)
+    except NotBuilt as error:
+        lines = str(error).splitlines()
+        seen = next((line for line in lines if "error: " in line), lines[-1])
+        compiler = " ".join(tools.compiler)
+        raise LabError(f"CC={compiler} builds not even the real server: {seen}") from None
+
+
 @dataclass(frozen=True)
 class How:
     tools: Toolchain
@@ -202,6 +214,7 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             box.take(folder)
             warnings = box.build(how.tools)
         except NotBuilt as error:
+            _check_machine(box, how.tools)
             return Verdict(lab, _not_tried(lab.tests, "There is no program."), str(error), False)
         box.keep_programs(how.logs)
         judge = Judge(box, how.logs, how.patience)

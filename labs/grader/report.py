@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from pathlib import Path
 
 from grader.judge import Outcome, Result, Verdict
 
@@ -37,7 +36,8 @@ def total(verdict: Verdict) -> str:
     return text
 
 
-def gradescope(verdict: Verdict) -> dict[str, object]:
+def gradescope(verdict: Verdict) -> str:
+    """The text of results.json."""
     tests = [
         {
             "number": str(number),
@@ -52,23 +52,17 @@ def gradescope(verdict: Verdict) -> dict[str, object]:
         for number, result in enumerate(verdict.results, 1)
     ]
     said = [f"{total(verdict)}.", verdict.message]
-    return {
+    results = {
         "score": verdict.score,
         "output": "\n".join(text for text in said if text),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": tests,
     }
+    return json.dumps(results, indent=2) + "\n"
 
 
 def _output(result: Result) -> str:
     if result.outcome is Outcome.UNJUDGED:
         return f"Could not be judged here: {result.why}"
     return result.why or "Passed."
-
-
-def write_json(verdict: Verdict, path: Path) -> None:
-    """Whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(gradescope(verdict), indent=2) + "\n", encoding="utf-8")
-    part.replace(path)

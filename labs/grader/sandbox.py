@@ -6,19 +6,20 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import stat
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from grader import files
 from grader.confine import Confinement, confinement
 from grader.errors import LabError
 from grader.lab import TREE, Lab
 from grader.processes import end_descendants
 
-FILE_BYTES = 1 << 20  #: nobody writes a server that long
+NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
+ROOM_MIB = 160  #: of a docroot, with one file that no socket's buffers hold, and of what is built
 MESSAGE_LINES = 20
 COMPILER_SECONDS = 60.0
 
@@ -37,21 +38,14 @@ class Toolchain:
 
     @classmethod
     def of_make(cls) -> Self:
-        words = [shlex.split(os.environ.get(f"LAB_{name}", "")) for name in ("CC", "FLAGS")]
+        try:
+            words = [shlex.split(os.environ.get(f"LAB_{name}", "")) for name in ("CC", "FLAGS")]
+        except ValueError as error:
+            raise LabError(f"CC and CFLAGS are words as of a shell: {error}") from None
         objects = tuple(Path(name) for name in os.environ.get("LAB_OBJECTS", "").split())
         if not all(words) or not objects:
             raise LabError("start it by make (make check CH=..., make grade CH=...)")
         return cls(tuple(words[0]), tuple(words[1]), objects)
-
-
-def _remove(folder: Path) -> None:
-    """Also the folders of the tests' docroot that nobody may enter: a test that was ended leaves
-    them."""
-    for path, names, _ in os.walk(folder):
-        for name in names:
-            if not os.path.islink(os.path.join(path, name)):
-                os.chmod(os.path.join(path, name), 0o700)
-    shutil.rmtree(folder)
 
 
 class Sandbox:
@@ -61,6 +55,8 @@ class Sandbox:
         self.lab = lab
         self.root = Path(tempfile.mkdtemp(prefix="lab-"))
         try:
+            if shutil.disk_usage(self.root).free < ROOM_MIB << 20:
+                raise LabError(f"{self.root.parent} has less than {ROOM_MIB} MiB of room; TMPDIR=")
             self.root.chmod(0o755)  # the tests run some servers as nobody
             for name in ("hand-in", "bin", "real", "tmp"):
                 (self.root / name).mkdir(mode=0o755)
@@ -78,8 +74,11 @@ class Sandbox:
         self.remove()
 
     def remove(self) -> None:
+        """Also folders that nobody may enter: a test that was ended leaves them in its docroot. And
+        however deep: a submission may have made some."""
         end_descendants()
-        _remove(self.root)
+        subprocess.run(["chmod", "-R", "u+rwX", self.root], check=False)
+        subprocess.run(["rm", "-rf", self.root], check=False)
 
     @property
     def temporary(self) -> Path:
@@ -87,27 +86,27 @@ class Sandbox:
 
     def take(self, folder: Path) -> None:
         """Copies what is handed in, and nothing else that lies beside it."""
+        there = {path.name for path in folder.iterdir()}
+        missing = [name for name in self.lab.files if name not in there]
+        if len(missing) == len(self.lab.files):
+            raise LabError(f"{folder}: nothing to judge: there is no {', no '.join(missing)}")
+        if missing:
+            raise NotBuilt(f"there is no {', no '.join(missing)}")
         for name in self.lab.files:
-            self._take(folder / name, name)
+            data = files.read(folder / name)
+            if len(data) > files.FILE_BYTES:
+                raise NotBuilt(f"{name} is longer than {files.FILE_BYTES >> 20} MiB")
+            (self.root / "hand-in" / name).write_bytes(data)
 
-    def _take(self, path: Path, name: str) -> None:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        except OSError as error:
-            raise NotBuilt(f"{name} cannot be read: {error.strerror}") from None
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotBuilt(f"{name} is not a file")
-            data = file.read(FILE_BYTES + 1)
-        if len(data) > FILE_BYTES:
-            raise NotBuilt(f"{name} is longer than {FILE_BYTES >> 20} MiB")
-        (self.root / "hand-in" / name).write_bytes(data)
+    def take_the_real(self) -> None:
+        for name in self.lab.files:
+            shutil.copyfile(self.lab.source(name), self.root / "hand-in" / name)
 
     def build(self, tools: Toolchain) -> str:
         """Makes the server, and the lab's programs; returns the compiler's warnings. The headers of
         code/ come along, its programs do not: what is handed in shall be what is judged."""
         code = self.root / "code"
-        shutil.copytree(TREE / "code", code, ignore=shutil.ignore_patterns("*.c", "*.py", "*.o"))
+        shutil.copytree(TREE / "code", code, ignore=NOT_THE_ANSWER, dirs_exist_ok=True)
         real = Path("code") / self.lab.slug
         given = tuple(str((real / name).with_suffix(".o")) for name in self.lab.files)
         objects = []
@@ -135,7 +134,7 @@ class Sandbox:
     def keep_programs(self, folder: Path) -> None:
         """Copies to try by hand. Whoever runs the last one goes on running it."""
         for program in self._sources():
-            part = folder / f"{program}.{os.getpid()}"
+            part = folder / f"{program}.part"
             shutil.copy(self.root / "real" / program, part)
             part.replace(folder / program)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from grader import starter
+from grader import files, starter
 from grader.errors import LabError
 from grader.judge import Verdict
 from grader.lab import Lab
@@ -17,30 +20,47 @@ PROGRESS = ".progress.json"
 
 @dataclass
 class Progress:
-    """Of the last check. Lies beside the student's files, and goes with them."""
+    """Lies beside the student's files, and goes with them."""
 
-    score: int | None = None
-    first_failure: str = ""
+    score: int | None = None  #: of the best check
+    first_failure: str = ""  #: of the last
     shown: list[int] = field(default_factory=list)  #: numbers of hints, from 1
 
     @classmethod
     def load(cls, folder: Path) -> Progress:
         try:
-            return cls(**json.loads((folder / PROGRESS).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):  # none yet, or damaged: nothing is lost but hints
-            return cls()
+            found = cls(**json.loads(files.read(folder / PROGRESS)))
+            shown = [int(number) for number in found.shown]
+            return cls(found.score and int(found.score), str(found.first_failure), shown)
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
+            return cls()  # none yet, or damaged
 
     def save(self, folder: Path) -> None:
-        (folder / PROGRESS).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+        files.write(folder / PROGRESS, json.dumps(asdict(self)) + "\n")
 
 
-def note(verdict: Verdict, folder: Path) -> None:
-    """Remembers how far a check came."""
-    progress = Progress.load(folder)
-    progress.score = verdict.score
-    first = verdict.first_failure
-    progress.first_failure = first.id if first is not None and verdict.built else ""
-    progress.save(folder)
+@contextmanager
+def _changing(lab: Lab, folder: Path) -> Iterator[Progress]:
+    """What has been reached, to be changed, by nobody else meanwhile. After an error it stays."""
+    demand(lab, folder)
+    with files.alone(folder / ".progress.lock"):
+        progress = Progress.load(folder)
+        yield progress
+        progress.save(folder)
+
+
+def demand(lab: Lab, folder: Path) -> None:
+    if not folder.is_dir():
+        raise LabError(f"{folder} is not there yet: make lab CH={lab.slug}")
+
+
+def note(verdict: Verdict, folder: Path) -> int:
+    """Remembers how far a check came; returns how far the best did."""
+    with _changing(verdict.lab, folder) as progress:
+        progress.score = max(progress.score or 0, verdict.score)
+        first = verdict.first_failure
+        progress.first_failure = first.id if first is not None and verdict.built else ""
+        return progress.score
 
 
 def _in_tree(lab: Lab, name: str) -> str:
@@ -59,56 +79,51 @@ def starters(lab: Lab) -> dict[str, str]:
 
 
 def begin(lab: Lab, folder: Path) -> str:
-    """Writes the starter where nothing is yet. Returns what to tell."""
+    """Writes the starter where nothing is yet, all of it or nothing. Returns what to tell."""
     if folder.exists() and any(folder.iterdir()):
         return (
             f"{folder} is yours already and stays as it is.\n"
             f"To start anew, move it away first:  mv {folder} {folder}.old"
         )
-    texts = starters(lab)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    where = ", ".join(str(folder / name) for name in texts)
-    files = "your file  " if len(texts) == 1 else "your files "
+    part = files.part_of(folder)
+    part.mkdir(parents=True)
+    try:
+        for name, text in starters(lab).items():
+            files.write(part / name, text)
+        part.replace(folder)  # which is empty, if it is there
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    where = ", ".join(str(folder / name) for name in lab.files)
     return (
         f"{lab.title} ({lab.points} points, about {lab.minutes} minutes)\n\n"
-        f"  {files} {where}\n"
+        f"  {'your file  ' if len(lab.files) == 1 else 'your files '} {where}\n"
         f"  the task    labs/{lab.slug}/task.md\n"
         f"  then        make check CH={lab.slug}"
     )
 
 
-def _demand(lab: Lab, folder: Path) -> None:
-    if not folder.is_dir():
-        raise LabError(f"{folder} is not there yet: make lab CH={lab.slug}")
-
-
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
-    _demand(lab, folder)
-    progress = Progress.load(folder)
-    if number is not None and not 1 <= number <= len(lab.hints):
-        raise LabError(f"N={number}: the hints are 1 to {len(lab.hints)}")
-    if number is None:
-        test = progress.first_failure
-        fitting = [n for n, h in enumerate(lab.hints, 1) if not test or h.test == test]
-        unseen = [n for n in fitting if n not in progress.shown]
-        if not unseen:
-            seen = f" (again: make hint CH={lab.slug} N={fitting[-1]})" if fitting else ""
-            about = f" about {test}" if test else ""
-            return f"No hint{about} is left{seen}.\nOne way to do it: make solution CH={lab.slug}"
-        number = unseen[0]
-    if number not in progress.shown:
-        progress.shown.append(number)
-        progress.save(folder)
+    with _changing(lab, folder) as progress:
+        if number is None:
+            test = progress.first_failure
+            fitting = [n for n, h in enumerate(lab.hints, 1) if not test or h.test == test]
+            unseen = [n for n in fitting if n not in progress.shown]
+            if not unseen:
+                seen = f" (again: make hint CH={lab.slug} N={fitting[-1]})" if fitting else ""
+                about = f" about {test}" if test else ""
+                solution = f"One way to do it: make solution CH={lab.slug}"
+                return f"No hint{about} is left{seen}.\n{solution}"
+            number = unseen[0]
+        if number not in progress.shown:
+            progress.shown.append(number)
     shown = lab.hints[number - 1]
     return f"Hint {number} of {len(lab.hints)}, about {shown.test}\n\n{shown.text}"
 
 
 def solution(lab: Lab, folder: Path, sure: bool) -> str:
     """What separates the student's files from the real ones; before full points: if `sure`."""
-    _demand(lab, folder)
+    demand(lab, folder)
     score = Progress.load(folder).score
     if not sure and score != lab.points:
         have = "not been checked yet" if score is None else f"{score} of {lab.points} points"
@@ -119,10 +134,7 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
     text = ""
     for name in lab.files:
         real = starter.clean(lab.source(name).read_text(encoding="utf-8"))
-        try:
-            mine = (folder / name).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise LabError(f"{folder / name}: {error.strerror}") from None
+        mine = files.read(folder / name).decode(errors="replace")
         labels = str(folder / name), _in_tree(lab, name)
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)

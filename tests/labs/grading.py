@@ -32,6 +32,10 @@ class Place:
     def work(self) -> Path:
         return self.top / "work"
 
+    @property
+    def logs(self) -> Path:
+        return self.top / "logs"
+
     def hand_in(self, text: str) -> Path:
         """A folder with this server.c."""
         return self._hand_in({"server.c": text})
@@ -52,19 +56,25 @@ class Place:
             (folder / name).write_text(text)
         return folder
 
-    def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def _how(self, words: tuple[str, ...], environment: dict[str, str]) -> dict[str, Any]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-        settings = [f"PYTHON={sys.executable}", f"WORK={self.work}", f"BUILD={self.build}"]
-        return subprocess.run(
-            ["make", "-s", *settings, *words],
-            cwd=TREE,
-            env={**inherited, "TMPDIR": str(self.temporary), **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        folders = [f"WORK={self.work}", f"BUILD={self.build}", f"LOGS={self.logs}"]
+        return {
+            "args": ["make", "-s", f"PYTHON={sys.executable}", *folders, *words],
+            "cwd": TREE,
+            "env": {**inherited, "TMPDIR": str(self.temporary), **environment},
+            "stdin": subprocess.DEVNULL,
+            "text": True,
+        }
+
+    def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        how = self._how(words, environment)
+        return subprocess.run(**how, capture_output=True, timeout=LIMIT_S, check=False)
+
+    def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+        """make, while it runs."""
+        how = self._how(words, {})
+        return subprocess.Popen(**how, stdout=stdout, stderr=subprocess.PIPE)
 
     def grade(self, lab: str, folder: Path, *words: str, **environment: str) -> Grade:
         results = self.top / "results.json"
@@ -73,6 +83,14 @@ class Place:
         )
         assert results.exists(), done.stdout + done.stderr
         return Grade(json.loads(results.read_text()), done.stdout, done.stderr)
+
+    def refusal(self, *words: str) -> str:
+        """The one line that is said instead of a grade."""
+        done = self.make(*words)
+        said, status = done.stderr.splitlines()
+        assert said.startswith("lab: ")
+        assert status.endswith(" Error 2")
+        return said
 
     def leftovers(self) -> list[str]:
         """Files and processes of a grading that should have gone with it."""
@@ -104,6 +122,11 @@ class Grade:
     @property
     def passed(self) -> set[str]:
         return self.with_outcome("passed")
+
+    @property
+    def said(self) -> str:
+        """Of the whole, below the points."""
+        return str(self.results["output"].splitlines()[1])
 
     def output(self, name: str) -> str:
         found: str = next(t["output"] for t in self.results["tests"] if t["name"].startswith(name))
