@@ -6,6 +6,7 @@ better: there the submission runs under a user id that nobody else has.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import resource
@@ -14,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Self
 
@@ -41,26 +43,12 @@ os._exit(status)
 """
 
 
-def _uids() -> set[int]:
-    """The users who have processes."""
-    found = set()
+def _threads() -> Counter[int]:
+    """Of each user: what RLIMIT_NPROC counts already, as far as /proc shows it."""
+    count: Counter[int] = Counter()
     for pid in proc.pids():
-        try:
-            found.add(os.stat(f"/proc/{pid}").st_uid)
-        except OSError:
-            continue
-    return found
-
-
-def _threads_of(user: int) -> int:
-    """What RLIMIT_NPROC counts already, as far as /proc shows it."""
-    count = 0
-    for pid in proc.pids():
-        try:
-            if os.stat(f"/proc/{pid}").st_uid == user:
-                count += len(os.listdir(f"/proc/{pid}/task"))
-        except OSError:
-            continue
+        with contextlib.suppress(OSError):
+            count[os.stat(f"/proc/{pid}").st_uid] += len(os.listdir(f"/proc/{pid}/task"))
     return count
 
 
@@ -75,7 +63,7 @@ class SpareUser:
     @classmethod
     def find(cls) -> Self | None:
         """None if we are not root, or a root who cannot become anybody else."""
-        taken = _uids()
+        taken = _threads()
         if os.geteuid() != 0:
             return None
         for user in SPARE_USERS:
@@ -167,7 +155,7 @@ def confinement(limits: Limits, folder: Path) -> Confinement:
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     spare = limits.processes
     while True:
-        count = _threads_of(mine) + spare
+        count = _threads()[mine] + spare
         if most != resource.RLIM_INFINITY:
             count = min(count, most)
         found = Confinement(limits, user, count)

@@ -71,21 +71,11 @@ class Verdict:
         return next((r.test for r in self.results if r.outcome is Outcome.FAILED), None)
 
 
-@dataclass(frozen=True)
-class _Records:
-    failed: tuple[str, ...]  #: why
-    skipped: tuple[str, ...]
-    passed: int
-
-
-def _read(path: Path) -> _Records:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    seen = [json.loads(line) for line in lines]
-    return _Records(
-        failed=tuple(str(line["why"]) for line in seen if line["outcome"] == "failed"),
-        skipped=tuple(str(line["why"]) for line in seen if line["outcome"] == "skipped"),
-        passed=sum(line["outcome"] == "passed" for line in seen),
-    )
+def _reasons(record: Path) -> dict[str, str]:
+    """Outcome -> why, of the first test that ended so. Whoever was killed has left half a line."""
+    lines = record.read_text(encoding="utf-8").split("\n")[:-1] if record.exists() else []
+    seen = [json.loads(line) for line in reversed(lines)]
+    return {line["outcome"]: line["why"] for line in seen}
 
 
 def _short(why: str) -> str:
@@ -158,18 +148,18 @@ class Judge:
     def judge(self, test: Test) -> Result:
         record = self.box.root / f"{test.id}.jsonl"
         status = self._run(test, record)
-        seen = _read(record)
+        seen = _reasons(record)
         if status is None:
             limit = test.seconds * self.patience
             return Result(test, Outcome.FAILED, f"{test.fail} (Not done within {limit:.0f} s.)")
-        if seen.failed:
-            return Result(test, Outcome.FAILED, _with_reason(test, seen.failed[0]))
+        if "failed" in seen:
+            return Result(test, Outcome.FAILED, _with_reason(test, seen["failed"]))
         if status in (4, 5):  # pytest: wrong usage, or no test found
             raise LabError(f"test {test.id} of the lab: see {self.logs / test.id}.log")
         if status != 0:
             return Result(test, Outcome.FAILED, f"{test.fail} (The test was ended: {status}.)")
-        if seen.skipped or not seen.passed:
-            why = seen.skipped[0] if seen.skipped else "no test ran"
+        if "skipped" in seen or "passed" not in seen:
+            why = seen.get("skipped", "no test ran")
             return Result(test, Outcome.UNJUDGED, _short(why))
         return Result(test, Outcome.PASSED)
 
@@ -177,10 +167,6 @@ class Judge:
 def _limit_the_tester() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (TESTER_BYTES, TESTER_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _not_tried(tests: tuple[Test, ...], why: str) -> tuple[Result, ...]:
-    return tuple(Result(test, Outcome.FAILED, why) for test in tests)
 
 
 def _check_machine(box: Sandbox, tools: Toolchain) -> None:
@@ -215,7 +201,8 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             warnings = box.build(how.tools)
         except NotBuilt as error:
             _check_machine(box, how.tools)
-            return Verdict(lab, _not_tried(lab.tests, "There is no program."), str(error), False)
+            none = [Result(test, Outcome.FAILED, "There is no program.") for test in lab.tests]
+            return Verdict(lab, tuple(none), str(error), False)
         box.keep_programs(how.logs)
         judge = Judge(box, how.logs, how.patience)
         results: dict[str, Result] = {}

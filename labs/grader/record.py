@@ -21,6 +21,6 @@ def _why(report: pytest.TestReport) -> str:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
-    line = {"test": report.nodeid, "outcome": report.outcome, "why": _why(report)}
+    line = {"outcome": report.outcome, "why": _why(report)}
     with open(os.environ["LAB_RECORD"], "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
