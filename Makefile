@@ -92,7 +92,7 @@ include $(wildcard */module.mk) code/cross.mk
 
 # Headers of libraries that not everybody has: 13-uring_NEEDS := liburing.h. Where one is missing the program is not built;
 # packages.tsv says what brings it, and doctor, harness and tests say so. 14-owfat_CPPFLAGS := -idirafter ... names a folder.
-HEADER_FOLDERS  := $(foreach p,$(PROGRAMS),$($(p)_CPPFLAGS))
+HEADER_FOLDERS  := $(strip $(foreach p,$(PROGRAMS),$($(p)_CPPFLAGS)))
 HEADERS_MISSING := $(shell for h in $(sort $(foreach p,$(PROGRAMS),$($(p)_NEEDS))); do \
 	$(CC) -E $(HEADER_FOLDERS) -x c -include $$h /dev/null > /dev/null 2>&1 || echo $$h; done)
 

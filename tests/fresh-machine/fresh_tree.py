@@ -32,13 +32,9 @@ class Interrupted(BaseException):
         raise cls(number)
 
 
-def mounts() -> list[str]:
-    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    return [line.split()[4] for line in lines]
-
-
 def own_mounts(path: Path) -> list[str]:
-    return [place for place in mounts() if place.startswith(f"{path}/")]
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return [place for line in lines if (place := line.split()[4]).startswith(f"{path}/")]
 
 
 def remove(path: Path) -> None:
