@@ -18,9 +18,10 @@
 #include "reply.h"
 #include "stop.h"
 
-#define CHUNK        65536
-#define LOOK_MS      10         /* between two looks whether the last reply has arrived */
-#define LINGER_BYTES (64 << 20) /* that are read and thrown away, at most */
+#define CHUNK          65536
+#define LOOK_MS        10         /* between two looks whether the last reply has arrived */
+#define LINGER_BYTES   (64 << 20) /* that are read and thrown away, at most */
+#define UNREAD_SECONDS 1
 
 struct client {
     int fd;
@@ -144,9 +145,9 @@ static int send_reply(struct client *c, struct reply *r)
 /*
  * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
  * delivered of the last reply. So the socket is shut for sending first, and what still comes is
- * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), or, where more
- * was announced (`unread`), until it closes: for one step and LINGER_BYTES at most. Nobody tells us
- * of the acknowledgement, so we look.
+ * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), for one step and
+ * LINGER_BYTES at most. Where more was announced (`unread`) the client is given another second to
+ * look up from its sending. Nobody tells us of the acknowledgement, so we look.
  */
 static void linger(struct client *c, bool unread)
 {
@@ -160,8 +161,11 @@ static void linger(struct client *c, bool unread)
         ssize_t n = recv(c->fd, junk, sizeof junk, MSG_DONTWAIT);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             return;
-        if (n < 0 && (!unread || stopping) && all_acknowledged(c->fd))
+        bool arrived = n < 0 && all_acknowledged(c->fd);
+        if (arrived && (!unread || stopping))
             return;
+        if (arrived && c->deadline > now() + UNREAD_SECONDS)
+            c->deadline = now() + UNREAD_SECONDS;
         if (n < 0)
             poll(&p, 1, LOOK_MS);
         else

@@ -34,7 +34,11 @@
 /* endregion: budget */
 
 #define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
-#define LOOK_MS    100   /* between two looks whether the last reply has arrived */
+/* A connection that lingers has credit, of which a look at it takes LOOK_COST, and a turn full of
+ * bytes that nobody reads takes 1. */
+#define LOOK_MS       100 /* between two looks whether the last reply has arrived */
+#define LOOK_COST     10
+#define UNREAD_CREDIT 100 /* after it has, where the client still sends: a second, or 50 MiB */
 
 long conn_turn_bytes = BUDGET_BYTES;
 bool conn_short_count_is_all;
@@ -163,37 +167,49 @@ static void end_reply(struct conn *c)
 /*
  * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
  * delivered of the last reply. So the socket is shut for sending first, and what still comes is
- * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), or, where more
- * was announced, until it closes; for o->timeout seconds, and so many turns' worth of bytes, at
- * most. Of the acknowledgement no event tells: it is looked for every LOOK_MS.
+ * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), for o->timeout
+ * seconds and so many turns' worth of bytes at most. Where more was announced the client is given
+ * another second to look up from its sending. Of the acknowledgement no event tells: it is looked
+ * for every LOOK_MS.
  */
+static enum want look(struct conn *c)
+{
+    if (!all_acknowledged(c->fd))
+        return WANT_READ;
+    if (!c->unread || stopping)
+        return WANT_CLOSE;
+    c->credit = c->credit < UNREAD_CREDIT ? c->credit : UNREAD_CREDIT;
+    return WANT_READ;
+}
+
 static enum want linger(struct conn *c)
 {
     if (conn_now() >= c->deadline) {
-        if (c->looks-- == 0)
+        if (c->credit < LOOK_COST)
             return WANT_CLOSE;
+        c->credit -= LOOK_COST;
         c->deadline = conn_now() + LOOK_MS;
     }
     for (int i = 0; i < BUDGET_LINGERS; i++) {
         ssize_t n = recv(c->fd, in.bytes, sizeof in.bytes, 0);
         if (n < 0 && errno == EAGAIN)
-            return (c->unread && !stopping) || !all_acknowledged(c->fd) ? WANT_READ : WANT_CLOSE;
+            return look(c);
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
     }
-    return c->looks-- > 0 ? WANT_AGAIN : WANT_CLOSE;
+    return c->credit-- > 0 ? WANT_AGAIN : WANT_CLOSE;
 }
 
 /* `corked`: nothing of the end of the reply is sent before the FIN, and nothing acknowledged. */
 static enum want begin_to_linger(struct conn *c, bool unread, bool corked)
 {
-    int looks = c->options->timeout * (1000 / LOOK_MS);
+    int credit = c->options->timeout * (1000 / LOOK_MS) * LOOK_COST;
 
     if ((!unread && !corked && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
         return WANT_CLOSE;
     c->lingering = true;
     c->unread = unread;
-    c->looks = (unsigned short)(looks < USHRT_MAX ? looks : USHRT_MAX);
+    c->credit = (unsigned short)(credit < USHRT_MAX ? credit : USHRT_MAX);
     c->deadline = conn_now() + LOOK_MS;
     in.have = 0; /* whose memory it was has been given back: take_input() */
     return WANT_AGAIN;

@@ -34,8 +34,8 @@ struct conn {
     bool unread : 1;    /* ... and the client may be sending what nobody will read */
     bool no_more : 1;   /* somebody has heard that the client will send no more */
     union {
-        unsigned short have;  /* bytes in `in` */
-        unsigned short looks; /* while lingering: how often it will be looked at again */
+        unsigned short have;   /* bytes in `in` */
+        unsigned short credit; /* while lingering: looks and turns that are left, see conn.c */
     };
     char *in;            /* what has come of a request that is not complete; else NULL */
     struct sending *out; /* the reply on its way; else NULL */

@@ -12,10 +12,11 @@
 #include "13-uring/buffers.h"
 #include "stop.h"
 
-#define STEP_BYTES 65536 /* of a reply, for which the client has -t seconds */
-#define LOOK_MS    100   /* between two looks whether the last reply has arrived */
-#define BUFFERS    8192  /* of what comes meanwhile, that are thrown away at most: 64 MiB */
-#define TRIES      8     /* to open a file while folders on the way to it are being renamed */
+#define STEP_BYTES   65536 /* of a reply, for which the client has -t seconds */
+#define LOOK_MS      100   /* between two looks whether the last reply has arrived */
+#define UNREAD_LOOKS 10    /* after it has, where the client is still sending */
+#define BUFFERS      8192  /* of what comes meanwhile, that are thrown away at most: 64 MiB */
+#define TRIES        8     /* to open a file while folders on the way to it are being renamed */
 
 #define SOCKET_OUTQ 1 /* SOCKET_URING_OP_SIOCOUTQ of Linux 6.7, for older headers */
 
@@ -232,6 +233,8 @@ static bool on_looked(struct conn *c, int bytes)
 {
     if ((bytes == 0 && !c->unread) || (bytes <= 0 && stopping))
         return false;
+    if (bytes == 0 && c->looks > UNREAD_LOOKS)
+        c->looks = UNREAD_LOOKS;
     if (!c->half_closed)
         steps_shut(c, SHUT_TO_LINGER, SHUT_WR);
     c->half_closed = true;

@@ -20,6 +20,7 @@
 #define BUDGET_LINGERS  64    /* reads */
 #define PIECE           65536 /* of a file, for which the client has o->timeout seconds */
 #define LOOK_S          1     /* between two looks whether the last reply has arrived */
+#define LOOK_COST       100   /* of the credit of one that lingers; a turn full of bytes takes 1 */
 
 /*
  * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
@@ -137,16 +138,26 @@ static void end_reply(struct conn *c)
 }
 
 /* What comes after close() is answered with a reset, which would take the last reply along. */
+static enum want look(struct conn *c)
+{
+    if (!all_acknowledged(c->fd))
+        return WANT_READ;
+    if (!c->unread || stopping)
+        return WANT_CLOSE;
+    c->credit = c->credit < LOOK_COST ? c->credit : LOOK_COST; /* a second for who still sends */
+    return WANT_READ;
+}
+
 static enum want linger(struct conn *c)
 {
     for (int i = 0; i < BUDGET_LINGERS; i++) {
         ssize_t n = recv(c->fd, input, sizeof input, 0);
         if (n < 0 && errno == EAGAIN)
-            return (c->unread && !stopping) || !all_acknowledged(c->fd) ? WANT_READ : WANT_CLOSE;
+            return look(c);
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
     }
-    return c->looks-- > 0 ? WANT_READ : WANT_CLOSE;
+    return c->credit-- > 0 ? WANT_READ : WANT_CLOSE;
 }
 
 static enum want begin_to_linger(struct conn *c, bool unread)
@@ -155,7 +166,7 @@ static enum want begin_to_linger(struct conn *c, bool unread)
         return WANT_CLOSE;
     c->lingering = true;
     c->unread = unread;
-    c->looks = c->options->timeout / LOOK_S;
+    c->credit = c->options->timeout / LOOK_S * LOOK_COST;
     array_reset(&c->in);
     give_time(c, LOOK_S);
     return WANT_WRITE; /* for another turn */
@@ -163,7 +174,10 @@ static enum want begin_to_linger(struct conn *c, bool unread)
 
 bool conn_overdue(struct conn *c)
 {
-    if (!c->lingering || c->looks-- <= 0 || linger(c) == WANT_CLOSE)
+    if (!c->lingering || c->credit < LOOK_COST)
+        return true;
+    c->credit -= LOOK_COST;
+    if (linger(c) == WANT_CLOSE)
         return true;
     give_time(c, LOOK_S);
     return false;

@@ -19,7 +19,7 @@ struct conn {
     int fd;
     bool lingering;      /* the last reply is out, and has perhaps not arrived */
     bool unread;         /* ... and the client may be sending what nobody will read */
-    int looks;           /* while lingering: how often it will be looked at again */
+    int credit;          /* while lingering: a look takes LOOK_COST, a turn full of bytes 1 */
     array in;            /* what has come and is not answered; no memory while that is nothing */
     struct sending *out; /* the reply on its way; else NULL */
     const struct options *options;
