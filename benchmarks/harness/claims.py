@@ -163,12 +163,15 @@ class _Data:
     experiments: Mapping[str, Experiment]
     results: Path
     reference: Path
+    problems: list[str] | None
     _sources: dict[str, Sources] = field(default_factory=dict)
     _analyses: dict[tuple[str, str], Analysis] = field(default_factory=dict)
 
     def sources(self, name: str) -> Sources:
         if name not in self._sources:
-            found = sources.load(self.experiments[name], self.results, self.reference)
+            found = sources.load(
+                self.experiments[name], self.results, self.reference, self.problems
+            )
             self._sources[name] = found
         return self._sources[name]
 
@@ -183,10 +186,12 @@ class _Data:
         return self._analyses[key]
 
 
-def judge_all(results: Path, reference: Path) -> list[dict[str, Any]]:
-    """Every claim with its verdict, as claims.json has them."""
+def judge_all(
+    results: Path, reference: Path, problems: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Every claim with its verdict, as claims.json has them; `problems` as in sources.load()."""
     experiments = experiment.load_all()
-    data = _Data({e.id: e for e in experiments}, results, reference)
+    data = _Data({e.id: e for e in experiments}, results, reference, problems)
     return [_entry(claim, data) for claim in load(experiments)]
 
 

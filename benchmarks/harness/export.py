@@ -32,7 +32,7 @@ def export(results: Path, reference: Path, data: Path) -> int:
     shown: dict[str, Source] = {}
     for definition in experiment.load_all():
         try:
-            found = sources.load(definition, results, reference)
+            found = sources.load(definition, results, reference, errors)
             thens = beside.of(definition, found)
             bound.update(_export_one(definition, found, thens, data))
             tables.update(beside.bound(thens, definition.id))
@@ -61,7 +61,7 @@ def _export_claims(results: Path, reference: Path, data: Path, errors: list[str]
         from harness import claims, tally
 
         try:
-            entries = claims.judge_all(results, reference)
+            entries = claims.judge_all(results, reference, errors)
         except InputError as error:
             errors.append(str(error))
             return

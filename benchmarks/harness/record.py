@@ -1,8 +1,9 @@
 """Result files: JSON Lines, one object a line, appended and synced one by one.
 
 A run that was killed leaves at most one unfinished last line. It is dropped, and its repetition is
-measured again. Anything else that does not read well is damage, reported with file and line: the
-harness cannot know what is missing there, so it neither guesses nor goes on.
+measured again. Each line has a check sum (sums.py), of all lines before it too: what has another
+one is damage, reported with file and line. The harness cannot know what is missing there, so it
+neither guesses nor goes on.
 """
 
 import json
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.sums import MARK, Sums
+from harness.sums import MARK, Sums, wrong
 
 Record = dict[str, Any]
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
-# Arrays are checked in plain Python; the validator sees only their first elements, else a large
-# result file takes it minutes.
+# The validator sees only the first elements of an array, else a large result file takes it minutes.
 SHORT = 4
+TYPES = ("run", "repetition", "failure", "skip", "resume", "end")
 
 
 @dataclass
@@ -82,6 +83,9 @@ def complete_lines(data: bytes) -> tuple[list[bytes], int]:
 def read(path: Path) -> ResultSet:
     """Reads a whole set; an unfinished last line is not part of it."""
     lines, _ = complete_lines(_bytes(path))
+    number, why = wrong(lines)
+    if number:
+        raise _damaged(path, number, why)
     return _assemble(path, lines)
 
 
@@ -99,6 +103,8 @@ def _assemble(path: Path, lines: Iterable[bytes]) -> ResultSet:
         if result is None:
             if record["type"] != "run":
                 raise _damaged(path, number, 'the first line is not of type "run"')
+            if record.get("schema") != 1:
+                raise _damaged(path, number, "not of schema 1, which this harness reads")
             result = ResultSet(path, record)
         elif record["type"] == "run":
             raise _damaged(path, number, 'a second line of type "run"')
@@ -118,79 +124,24 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
         record = json.loads(line)
     except ValueError as error:
         raise _damaged(path, number, "not JSON") from error
-    problem = problem_of(record)
-    if problem:
-        raise _damaged(path, number, problem)
-    checked: Record = record
-    return checked
-
-
-REQUIRED = {
-    "run": ("schema", "experiment", "profile", "seed", "plan", "started", "environment"),
-    "repetition": ("variant", "params", "round", "order", "wall_s", "samples", "scalars", "marks"),
-    "failure": ("variant", "params", "round", "order", "error"),
-    "skip": ("reason", "remedy"),
-    "resume": ("resumed",),
-    "end": ("finished", "repetitions", "failures"),
-}
-TYPES: dict[str, type | tuple[type, ...]] = {
-    "schema": int, "experiment": str, "profile": str, "seed": int, "plan": str, "started": str,
-    "environment": dict, "variant": str, "params": dict, "round": int, "order": int,
-    "wall_s": (int, float), "samples": dict, "scalars": dict, "marks": list, "error": str,
-    "reason": str, "remedy": str, "resumed": str, "finished": str, "repetitions": int,
-    "failures": int,
-}  # fmt: skip
-
-
-def problem_of(record: Any) -> str:
-    """What is wrong with a record, by the rules every reader relies on; "" if nothing."""
-    if not isinstance(record, dict) or record.get("type") not in REQUIRED:
-        return "no known type"
-    kind = record["type"]
-    for key in REQUIRED[kind]:
-        if key not in record:
-            return f'"{key}" is missing'
-        if not isinstance(record[key], TYPES[key]):
-            return f'"{key}" has the wrong type'
-    if kind == "run" and record["schema"] != 1:
-        return f"schema {record['schema']}, this harness reads 1"
-    return _samples_problem(record["samples"]) if kind == "repetition" else ""
-
-
-def _samples_problem(samples: dict[str, Any]) -> str:
-    lengths = set()
-    for name, column in samples.items():
-        if not isinstance(column, list):
-            return f'sample column "{name}" is no list'
-        if not all(type(value) in (int, float, str) for value in column):
-            return f'sample column "{name}" holds something else than numbers and texts'
-        lengths.add(len(column))
-    return "sample columns differ in length" if len(lengths) > 1 else ""
+    if not isinstance(record, dict) or record.get("type") not in TYPES:
+        raise _damaged(path, number, "no known type")
+    return record
 
 
 def first_and_last(path: Path) -> tuple[Record, Record] | None:
-    """The first and the last line, without what lies between; None if they do not read well.
+    """The first and the last line, where the sums of all are right; None if `read` has to look.
 
     For `bench`, which must see at once that there is nothing to do.
     """
     try:
-        with path.open("rb") as file:
-            first = file.readline()
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4096))
-            tail = file.read()
+        data = path.read_bytes()
     except OSError:
         return None
-    if not tail.endswith(b"\n"):
+    lines, end = complete_lines(data)
+    if not lines or end < len(data) or wrong(lines)[0]:
         return None
-    last = tail[:-1].rpartition(b"\n")[2]
-    try:
-        records = json.loads(first), json.loads(last)
-    except ValueError:
-        return None
-    if any(problem_of(record) for record in records) or records[0]["type"] != "run":
-        return None
-    return records
+    return _parse(path, 1, lines[0]), _parse(path, len(lines), lines[-1])
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -210,9 +161,6 @@ class Writer:
         os.lseek(self._fd, end, os.SEEK_SET)
 
     def append(self, record: Record) -> None:
-        problem = problem_of(record)
-        if problem:
-            raise AssertionError(f"a record of our own: {problem}")
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         data = memoryview(self._sums.added(line.encode()))
         try:
@@ -246,10 +194,11 @@ def set_aside(path: Path) -> Path:
 def seal(path: Path) -> bool:
     """Gives a finished set of before there were sums one sum, in its last line.
 
-    False if it has sums. It believes what it finds: for migration alone.
+    False if it has sums, and they are right. It believes what it finds: for migration alone.
     """
     lines, _ = complete_lines(_bytes(path))
     if any(MARK in line for line in lines):
+        read(path)
         return False
     if not _assemble(path, lines).end:
         raise InputError(f"{path}: not finished; only a finished set can be sealed")
@@ -272,7 +221,7 @@ def schema_problems(path: Path) -> Iterator[str]:
         kind: Draft202012Validator(
             {"$ref": f"#/definitions/{kind}", "definitions": schema["definitions"]}
         )
-        for kind in REQUIRED
+        for kind in TYPES
     }
     lines, _ = complete_lines(_bytes(path))
     for number, line in enumerate(lines, 1):

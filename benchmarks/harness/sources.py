@@ -48,17 +48,30 @@ def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
     return wanted == REFERENCE
 
 
-def load(experiment: Experiment, results: Path, reference: Path) -> Sources:
+def load(
+    experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None
+) -> Sources:
+    """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
     skips: list[tuple[str, str]] = []
     here = None
     if not wants_reference():
-        own = _finished(experiment, results)
+        own = _usable(experiment, results, problems)
         if own:
             skips = [(s.get("variant", ""), s["reason"]) for s in own.skips]
             if own.repetitions:
                 here = Source(HERE, own)
-    other = _finished(experiment, reference)
+    other = _usable(experiment, reference, problems)
     return Sources(here, Source(REFERENCE, other) if other and other.repetitions else None, skips)
+
+
+def _usable(experiment: Experiment, folder: Path, problems: list[str] | None) -> ResultSet | None:
+    try:
+        return _finished(experiment, folder)
+    except InputError as error:
+        if problems is None:
+            raise
+        problems.append(str(error))
+        return None
 
 
 def _finished(experiment: Experiment, folder: Path) -> ResultSet | None:

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from harness import experiment
 from harness.model import Experiment
 from harness.record import Record, ResultSet
+from harness.sums import Sums
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -92,10 +93,22 @@ def lines(result: ResultSet) -> list[Record]:
 
 
 def write(result: ResultSet, path: Path) -> Path:
+    return write_lines(map(json.dumps, lines(result)), path)
+
+
+def write_lines(texts: Iterable[str], path: Path) -> Path:
+    """With the sums that belong to them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(record) + "\n" for record in lines(result))
-    path.write_text(text, encoding="utf-8")
+    sums = Sums()
+    path.write_bytes(b"".join(sums.added(text.encode()) for text in texts))
     return path
+
+
+CHANGED = "its check sum is wrong: this line, or one above it, was changed"
+
+
+def damaged(place: object, why: str) -> str:
+    return f"{place}: damaged: {why}; move the file away to measure again"
 
 
 # ---- a tree with programs -----------------------------------------------------------------------

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from made_up import Tree, identities
+from made_up import CHANGED, Tree, damaged, identities, write_lines
 
 from harness import experiment, plan
 
@@ -269,10 +269,25 @@ def test_damaged_results_are_one_line_and_do_not_stop_the_others(tree: Tree) -> 
     (tree.results / "two.jsonl").unlink()
     done = bench(tree)
     assert done.returncode == 1
-    assert done.stderr == (
-        "build/results/one.jsonl:3: damaged: not JSON; move the file away to measure again\n"
-    )
+    assert done.stderr == (damaged("build/results/one.jsonl:3", "it has no check sum") + "\n")
     assert len(tree.of_type("repetition", "two")) == 6
+
+
+@pytest.mark.parametrize("count", [4, 8])  # stopped, finished
+def test_an_edited_set_is_neither_measured_on_nor_taken_for_measured(
+    tree: Tree, count: int
+) -> None:
+    tree.experiment()
+    tree.program()
+    bench(tree)
+    path = tree.results / "sample.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)[:count]
+    lines[2] = lines[2].replace(b"[1000,", b"[100000,")
+    path.write_bytes(b"".join(lines))
+    done = bench(tree)
+    assert done.returncode == 1
+    assert done.stderr == damaged("build/results/sample.jsonl:3", CHANGED) + "\n"
+    assert path.read_bytes() == b"".join(lines)
 
 
 def test_two_measurements_at_once_are_refused(tree: Tree) -> None:
@@ -381,7 +396,7 @@ def test_a_set_does_not_go_on_on_another_kernel(tree: Tree) -> None:
     path = tree.results / "sample.jsonl"
     records = tree.records()[:-2]
     records[0]["environment"]["kernel"] = "Linux 2.4.22"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    write_lines(map(json.dumps, records), path)
     done = tree.run("bench", "--profile", "quick")
     assert "sample: measured anew, because kernel is not what it was" in done.stdout
     assert tree.of_type("resume") == []

@@ -80,5 +80,5 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for folder in ("old", "new"):
         (tree.root / folder).mkdir()
         (tree.root / folder / "sample.jsonl").write_text("x\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"old/sample\.jsonl:1: damaged: not JSON"):
+    with pytest.raises(InputError, match=r"old/sample\.jsonl:1: damaged: it has no check sum"):
         compare.compare(Path("old"), Path("new"), [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 from made_up import (
     BENCHMARKS,
+    CHANGED,
     Tree,
+    damaged,
     definition,
     end_record,
     parsed,
@@ -27,7 +30,7 @@ from harness import verdicts as verdicts_on_screen
 from harness.analysis import Analysis, numbers
 from harness.errors import InputError
 from harness.model import Experiment
-from harness.record import ResultSet
+from harness.record import ResultSet, Writer
 from harness.sources import Source
 
 pytest.importorskip("scipy")
@@ -361,11 +364,26 @@ def test_a_damaged_file_is_one_line_and_the_rest_is_exported(
     (RESULTS / "other.jsonl").write_text("{}\n", encoding="utf-8")
     assert export.export(RESULTS, REFERENCE, DATA) == 1
     error = capsys.readouterr().err
-    assert error == (
-        "build/results/other.jsonl:1: damaged: no known type; move the file away to measure again\n"
-    )
+    assert error == damaged("build/results/other.jsonl:1", "it has no check sum") + "\n"
     assert "sample.a.us" in json.loads((DATA / "numbers.json").read_text(encoding="utf-8"))
     assert export.export(RESULTS, REFERENCE, DATA) == 1  # said again, until it is mended
+
+
+def test_an_edited_set_is_named_and_not_used(
+    inside: Tree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(REFERENCE, a=4e4, b=8e4)
+    exported()
+    reference = json.loads((DATA / "numbers.json").read_text(encoding="utf-8"))
+    path = fill(RESULTS, a=4e4, b=8e4)
+    path.write_bytes(re.sub(rb"\[(\d+)\.", rb"[\g<1>00.", path.read_bytes()))
+    named = damaged("build/results/sample.jsonl:2", CHANGED) + "\n"
+    assert export.export(RESULTS, REFERENCE, DATA) == 1
+    assert capsys.readouterr().err == named
+    assert json.loads((DATA / "numbers.json").read_text(encoding="utf-8")) == reference
+    assert verdicts()[9]["source_run"] == "reference"
+    assert check.check(RESULTS, REFERENCE) == 1
+    assert capsys.readouterr().err == named
 
 
 def test_latencies_become_shares_answered_within_a_time(inside: Tree) -> None:
@@ -460,9 +478,9 @@ def test_make_ends_with_the_failures(inside: Tree, capsys: pytest.CaptureFixture
     path = fill(RESULTS, a=4e4, b=8e4)
     failure = {"type": "failure", "variant": "b", "params": {"n": 3}, "round": 9, "order": 9,
                "error": "b ended with status 1"}  # fmt: skip
-    with path.open("a", encoding="utf-8") as file:
-        end = {**end_record(16), "failures": 1}
-        file.write(json.dumps(failure) + "\n" + json.dumps(end) + "\n")
+    with Writer(path) as writer:
+        writer.append(failure)
+        writer.append({**end_record(16), "failures": 1})
     entries = claims.judge_all(RESULTS, REFERENCE)
     assert verdicts_on_screen.show(entries, RESULTS, verdicts=True) == 1
     assert capsys.readouterr().err == "failed: sample b: b ended with status 1\n"
@@ -556,8 +574,8 @@ def test_check_looks_at_everything(inside: Tree, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "in order: experiments 1, claims 3\n"
     (inside.root / "chapters").mkdir()
     (inside.root / "chapters" / "x.md").write_text("\n[sample.z.us]{.num}\n", encoding="utf-8")
-    with (RESULTS / "sample.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(repetition("a", 0, wall_s=-1)) + "\n")
+    with Writer(RESULTS / "sample.jsonl") as writer:
+        writer.append(repetition("a", 0, wall_s=-1))
     assert check.check(RESULTS, REFERENCE) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("build/results/sample.jsonl:19: wall_s: -1 is less than")

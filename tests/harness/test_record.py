@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import end_record, parsed, repetition, result_set, run_record, write
+from made_up import (
+    CHANGED,
+    damaged,
+    end_record,
+    lines,
+    parsed,
+    repetition,
+    result_set,
+    run_record,
+    write,
+    write_lines,
+)
 
 from harness import record
 from harness.errors import InputError
@@ -52,43 +64,72 @@ def test_a_cut_in_the_line_before_loses_that_line_only(path: Path, tmp_path: Pat
         assert len(read(cut_file).repetitions) == 2
 
 
+Change = Callable[[list[bytes]], list[bytes]]
+
+
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("change", "number"),
     [
-        ("{broken", "not JSON"),
-        ("[]", "no known type"),
-        ('{"type":"surprise"}', "no known type"),
-        ('{"type":"skip","reason":"x"}', '"remedy" is missing'),
-        ('{"type":"skip","reason":"x","remedy":3}', '"remedy" has the wrong type'),
-        (json.dumps(run_record(DEFINITION)), 'a second line of type "run"'),
-        (json.dumps(repetition("a", 0, samples={"x": [1], "y": [1, 2]})),
-         "sample columns differ in length"),
-        (json.dumps(repetition("a", 0, samples={"x": [None]})),
-         'sample column "x" holds something else than numbers and texts'),
-        (json.dumps(repetition("a", 0, samples={"x": 5})), 'sample column "x" is no list'),
+        (lambda lines: [*lines[:2], lines[2].replace(b"2.0", b"200.0"), *lines[3:]], 3),
+        (lambda lines: [lines[0].replace(b"Example", b"Another"), *lines[1:]], 1),
+        (lambda lines: [*lines[:2], *lines[3:]], 3),
+        (lambda lines: [*lines[:3], *lines[2:]], 4),
+        (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], 2),
+        (lambda lines: [*lines[:4], lines[4].replace(b'"failures": 0', b'"failures": 1')], 5),
     ],
-)  # fmt: skip
-def test_damage_in_the_middle_names_file_and_line(path: Path, line: str, why: str) -> None:
-    lines = path.read_text().splitlines()
-    lines[2] = line
-    path.write_text("\n".join(lines) + "\n")
+    ids=["edited", "other environment", "cut", "doubled", "exchanged", "other end"],
+)
+def test_what_was_changed_is_named(path: Path, change: Change, number: int) -> None:
+    """By its line where each has a sum, else by the last; and so is a sum that was taken away."""
+    whole = path.read_bytes().splitlines(keepends=True)
+    plain = [without_sum(line) for line in whole]
+    path.write_bytes(b"".join(change(whole)))
+    refused(path, number, CHANGED)
+    path.write_bytes(b"".join(change(plain)))
+    refused(path, len(change(plain)), "it has no check sum")
+    path.write_bytes(b"".join(plain))
+    assert record.seal(path)
+    assert not record.seal(path)
+    sealed = path.read_bytes().splitlines(keepends=True)
+    assert sealed[:-1] == plain[:-1]
+    assert len(read(path).repetitions) == 3
+    path.write_bytes(b"".join(change(sealed)))
+    refused(path, len(change(sealed)), CHANGED)
+    assert first_and_last(path) is None
+
+
+def without_sum(line: bytes) -> bytes:
+    return line.partition(b',"sum"')[0] + b"}\n"
+
+
+def refused(path: Path, number: int, why: str) -> None:
     with pytest.raises(InputError) as error:
         read(path)
-    assert str(error.value) == f"{path}:3: damaged: {why}; move the file away to measure again"
+    assert str(error.value) == damaged(f"{path}:{number}", why)
 
 
-def test_a_file_of_another_schema_is_refused(path: Path) -> None:
-    lines = path.read_text().splitlines()
-    lines[0] = json.dumps(run_record(DEFINITION, schema=2))
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match=r":1: damaged: schema 2, this harness reads 1;"):
-        read(path)
+def test_only_a_finished_set_is_sealed(path: Path) -> None:
+    path.write_bytes(b"".join(map(without_sum, path.read_bytes().splitlines()[:-1])))
+    with pytest.raises(InputError, match="not finished; only a finished set can be sealed"):
+        record.seal(path)
 
 
-def test_a_file_that_does_not_begin_with_run_is_refused(path: Path) -> None:
-    path.write_text("\n".join(path.read_text().splitlines()[1:]) + "\n")
-    with pytest.raises(InputError, match=r':1: damaged: the first line is not of type "run"'):
-        read(path)
+@pytest.mark.parametrize(
+    ("number", "line", "why"),
+    [
+        (3, "{broken}", "not JSON"),
+        (3, '{"type":"surprise"}', "no known type"),
+        (3, json.dumps(run_record(DEFINITION)), 'a second line of type "run"'),
+        (1, json.dumps(run_record(DEFINITION, schema=2)),
+         "not of schema 1, which this harness reads"),
+        (1, json.dumps(repetition("a", 0)), 'the first line is not of type "run"'),
+    ],
+)  # fmt: skip
+def test_what_is_no_set_names_file_and_line(path: Path, number: int, line: str, why: str) -> None:
+    texts = [json.dumps(record) for record in lines(read(path))]
+    texts[number - 1] = line
+    write_lines(texts, path)
+    refused(path, number, why)
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
@@ -130,8 +171,6 @@ def test_the_key_of_a_step_does_not_depend_on_the_order_of_params() -> None:
 
 
 def test_a_record_of_our_own_that_is_wrong_is_never_written(tmp_path: Path) -> None:
-    with Writer(tmp_path / "x.jsonl") as writer, pytest.raises(AssertionError):
-        writer.append({"type": "end"})
     with Writer(tmp_path / "x.jsonl") as writer, pytest.raises(ValueError, match="JSON"):
         writer.append(repetition("a", 0, scalars={"x": float("nan")}))
     assert (tmp_path / "x.jsonl").read_bytes() == b""
