@@ -104,20 +104,27 @@ variants_of = $(if $(filter $(HEADERS_MISSING),$($(1)_NEEDS)),,$(filter $(VARIAN
 # $(call programs_in,variant): the paths of all programs built in it.
 programs_in = $(foreach p,$(PROGRAMS),$(if $(filter $(1),$(call variants_of,$(p))),$(dir_$(1))/$(p)))
 
+# An output appears whole, under the name of the shell's process until then: two makes may work in one build/. Neither deletes
+# what the other has made (.PRECIOUS), even when it is stopped.
+part = $(@:.o=.$(1)).$$$$.part
+
 # One set of objects a variant: code/common/net.c -> build/obj/diet/code/common/net.o
 define variant_rules
+.PRECIOUS: $(BUILD)/obj/$(1)/%.o
 $(BUILD)/obj/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
-	$$(Q)$$(cc_$(1)) $$(CPPFLAGS) $$(CPPFLAGS_$(1)) $$(CFLAGS) $$(WARNINGS) -MMD -MP -c -o $$@ $$<
+	$$(Q)$$(cc_$(1)) $$(CPPFLAGS) $$(CPPFLAGS_$(1)) $$(CFLAGS) $$(WARNINGS) -MMD -MP -MF $$(call part,d) -MT $$@ -c -o $$(call part,o) $$< \
+		&& mv -f $$(call part,d) $$(@:.o=.d) && mv -f $$(call part,o) $$@
 endef
 $(foreach v,$(VARIANTS_HERE),$(eval $(call variant_rules,$(v))))
 
 define program_rule
+.PRECIOUS: $(dir_$(2))/$(1)
 $(dir_$(2))/$(1): $(patsubst %.c,$(BUILD)/obj/$(2)/%.o,$($(1)_SRC) $(or $($(1)_SRC_$(2)),$($(1)_SRC_any)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $$(ld_$(2)) -o $$@ $$^ $$($(1)_LIBS)
+	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $$(ld_$(2)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@
 endef
 $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call program_rule,$(p),$(v)))))
 

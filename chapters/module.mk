@@ -25,10 +25,10 @@ PANDOC_EMBED = $(eval PANDOC_EMBED := $(if $(findstring --embed-resources,$(shel
 # Drawing tools that are not here: figures that need them are replaced by the reason.
 DRAW_MISSING = $(eval DRAW_MISSING := $(foreach tool,gnuplot dot,$(if $(shell command -v $(tool)),,$(tool))))$(DRAW_MISSING)
 
-# $(call pandoc_output,command): the output appears whole or not at all.
-pandoc_output = $(1) -o $@.part && mv -f $@.part $@ || { rm -f $@.part; exit 1; }
+# $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.
+pandoc_output = $(1) -o $@.$$$$.part && mv -f $@.$$$$.part $@ || { rm -f $@.$$$$.part; exit 1; }
 pandoc_weave = $(PANDOC) -f markdown -t json -M form=$(1) -M build=$(BUILD) -M results=$(RESULTS) -M missing="$(DRAW_MISSING)" \
-        -M labels=$(WEAVE)/labels.tsv -M depfile=$(@:.json=.d) --lua-filter=$(PANDOC_DIR)/weave.lua $<
+        -M labels=$(WEAVE)/labels.tsv -M depfile=$(@:.json=.d) -M part=$$$$.part --lua-filter=$(PANDOC_DIR)/weave.lua $<
 pandoc_form = $(PANDOC) -f markdown --lua-filter=$(PANDOC_DIR)/form.lua -M form=$(1) -M inputs="$(filter %.json,$^)" \
         -M build=$(BUILD) -M results=$(RESULTS) -M labels=$(WEAVE)/labels.tsv --metadata-file=$(PANDOC_DIR)/book.yaml --mathml
 pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=preserve \
@@ -81,7 +81,7 @@ $(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $
 # A page takes the figures it shows with it; it is made again when one of them changes.
 copy_figures = sed -n 's,^  $(BUILD)/figures/\(.*\.svg\).*,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
 	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
-	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.part && mv -f $(BOOK)/$*.part $(BOOK)/figures/$$svg; }; done
+	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.$$$$.part && mv -f $(BOOK)/$*.$$$$.part $(BOOK)/figures/$$svg; }; done
 
 $(BOOK_PAGES:%=$(BOOK)/%.html): $(BOOK)/%.html: $(WEAVE)/%.json $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC_DIR)/book.yaml $(WEAVE)/labels.tsv | $(BOOK_STYLE)
 	$(call say,PAGE,$@)
@@ -95,11 +95,11 @@ $(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC
 
 $(BOOK_STYLE): $(BOOK)/%: $(PANDOC_DIR)/%
 	$(Q)mkdir -p $(@D)
-	$(Q)cp $< $@.part && mv -f $@.part $@
+	$(Q)cp $< $@.$$$$.part && mv -f $@.$$$$.part $@
 
 $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q)mkdir -p $(@D)
-	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.part && mv -f $@.part $@
+	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.$$$$.part && mv -f $@.$$$$.part $@
 
 $(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,page.html book.css code.css book.js book.yaml) $(WEAVE)/labels.tsv
 	$(Q)mkdir -p $(@D)

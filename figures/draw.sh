@@ -3,26 +3,26 @@
 # that then stands in OUT with .skipped for .svg; else 1, and no file stays that looks finished.
 set -eu
 slug=$1 script=$2 data=$3 out=$4
-errors=$out.errors
+part=$out.$$.part text=$out.$$.text errors=$out.$$.errors
 
-set -- -e "slug = '$slug'; out = '$out.part'; data = '$data'" "$script"
+set -- -e "slug = '$slug'; out = '$part'; data = '$data'" "$script"
 if LC_ALL=C.UTF-8 gnuplot "$@" 2> "$errors"; then
     # A machine without this font must not fall back to one with serifs. And gnuplot gives each
     # curve its own source text for a title, which browsers show to whoever points at it.
     sans='DejaVu Sans, Verdana, sans-serif'
     sed -e "s/font-family=\"DejaVu Sans\"/font-family=\"$sans\"/" \
         -e 's,\(<g id="[^"]*" *>\)<title>.*</title>,\1,' \
-        -e "s,^<title>[a-z0-9_]*</title>,<title>$slug</title>," "$out.part" > "$out.text"
-    mv -f "$out.text" "$out"
-    rm -f "$out.part" "${out%.svg}.skipped"
+        -e "s,^<title>[a-z0-9_]*</title>,<title>$slug</title>," "$part" > "$text"
+    mv -f "$text" "$out"
+    rm -f "$part" "${out%.svg}.skipped"
     cat "$errors" >&2
     rm -f "$errors"
 elif [ $? -eq 77 ]; then
     echo "SKIP $slug.svg: $(cat "$errors")"
-    rm -f "$out" "$out.part"
+    rm -f "$out" "$part"
     mv -f "$errors" "${out%.svg}.skipped"
 else
     cat "$errors" >&2
-    rm -f "$errors" "$out.part"
+    rm -f "$errors" "$part"
     exit 1
 fi

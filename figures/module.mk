@@ -50,7 +50,7 @@ ifneq ($(DOT),)
 $(call figure_svg,$(DIAGRAMS)): $(FIGURES_DIR)/%.svg: figures/%.dot
 	@mkdir -p $(@D)
 	$(call say,DOT,$@)
-	$(Q)dot -Tsvg -o $@.part $< && rm -f $(@:.svg=.skipped) && mv -f $@.part $@
+	$(Q)dot -Tsvg -o $@.$$$$.part $< && rm -f $(@:.svg=.skipped) && mv -f $@.$$$$.part $@
 figures: $(call figure_svg,$(DIAGRAMS))
 else ifneq ($(DIAGRAMS),)
 figures: figures-without-dot

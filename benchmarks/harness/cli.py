@@ -1,7 +1,10 @@
 """The command line: `python3 -m harness COMMAND`."""
 
 import argparse
+import contextlib
+import fcntl
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError, Stopped
@@ -139,11 +142,25 @@ def _bench(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from harness import stamp
 
-    if stamp.fresh(arguments.results, arguments.reference, arguments.data):
-        return 0
-    from harness import export
+    with _alone(arguments.data):
+        if stamp.fresh(arguments.results, arguments.reference, arguments.data):
+            return 0
+        from harness import export
 
-    return export.export(arguments.results, arguments.reference, arguments.data)
+        return export.export(arguments.results, arguments.reference, arguments.data)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Of two exports to one folder the later waits, and then finds nothing left to do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another export writes {folder}: waiting", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _doctor(rest: list[str]) -> int:

@@ -12,11 +12,12 @@ local common = {
   missing = '', -- drawing tools that are not installed, with blanks between
   slug = '', -- 02-fork
   source = '', -- chapters/02-fork.md
+  part = 'part', -- how the name of a file ends until it is whole
 }
 
 local settings = {
   'form', 'build', 'results', 'missing', 'slug', 'inputs', 'labels', 'depfile', 'searchfile',
-  'track',
+  'track', 'part',
 }
 local errors, dependencies, texts = {}, {}, {}
 
@@ -112,12 +113,16 @@ local function write_dependencies()
   common.write(common.depfile, table.concat(lines))
 end
 
+-- The file appears whole: make reads the lists of dependencies while another make may write them.
 function common.write(path, text)
-  local file, reason = io.open(path, 'wb')
+  local part = path .. '.' .. common.part
+  local file, reason = io.open(part, 'wb')
   if file then
     file:write(text)
     file:close()
-  else
+    file, reason = os.rename(part, path)
+  end
+  if not file then
     common.fail_at(path, reason)
   end
 end

@@ -6,6 +6,7 @@ The output is written only if it differs, so that a change of prose makes no oth
 The fields of a row are explained in labels.lua.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
         return 1
     text = "".join("\t".join(row) + "\n" for row in rows)
     if not output.exists() or output.read_text(encoding="utf-8") != text:
-        part = output.with_suffix(".part")
+        part = output.with_suffix(f".{os.getpid()}.part")
         part.write_text(text, encoding="utf-8")
         part.replace(output)
     return 0

@@ -129,7 +129,7 @@ def main(arguments: list[str]) -> int:
             pdf = with_contents(browser, wanted) if wanted else browser.pdf()
     except ChromiumError as error:
         sys.exit(f"print: {page}: {error}")
-    part = Path(f"{output}.part")
+    part = Path(f"{output}.{os.getpid()}.part")
     part.write_bytes(dated(pdf, date) if date else pdf)
     part.replace(output)
     return 0
