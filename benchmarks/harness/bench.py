@@ -117,7 +117,9 @@ def _bench(
 
 
 def _measure_all(jobs: list[Job], report: Report) -> None:
-    with _exclusive():
+    with _exclusive() as waited:
+        if waited:  # what another has measured meanwhile is neither measured again nor gone on with
+            jobs[:] = [again for job in jobs if (again := _again(job))]
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
@@ -142,6 +144,10 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
             progress.finish()
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _again(job: Job) -> Job | None:
+    return prepare(job.experiment, job.profile.name, job.path.parent)[0]
 
 
 def _print_tables(jobs: list[Job], results: Path, reference: Path) -> None:
@@ -174,11 +180,14 @@ def _stop(number: int, _frame: object) -> None:
 class _exclusive:
     """Two measurements at once would measure each other."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
+        """Whether another one had to be waited for."""
+        waited = False
         LOCK.parent.mkdir(parents=True, exist_ok=True)
         self._file = LOCK.open("a+", encoding="ascii")
         deadline = time.monotonic() + LOCK_PATIENCE
         while not self._locked():
+            waited = True
             if time.monotonic() > deadline:
                 self._file.seek(0)
                 owner = self._file.read().strip()
@@ -187,6 +196,7 @@ class _exclusive:
         self._file.truncate(0)
         self._file.write(str(os.getpid()))
         self._file.flush()
+        return waited
 
     def _locked(self) -> bool:
         try:

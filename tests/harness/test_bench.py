@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,36 @@ def test_two_measurements_at_once_are_refused(tree: Tree) -> None:
     assert second.stderr == f"another measurement runs here (process {first.pid})\n"
     first.send_signal(signal.SIGTERM)
     first.communicate(timeout=20)
+
+
+def test_what_another_has_measured_meanwhile_is_not_measured_again(tree: Tree) -> None:
+    tree.experiment()
+    tree.program(extra="import os\nwhile not os.path.exists('go'): time.sleep(0.02)")
+    first = tree.start("bench", "--profile", "smoke")
+    await_condition(first, lambda: bool(tree.processes("fake")))
+    second = tree.start("bench", "--profile", "smoke")
+    await_condition(second, lambda: holds_open(second, tree.root / "build/measuring.lock"))
+    (tree.root / "go").touch()
+    for process, said in ((first, "1 experiment measured"), (second, "everything is measured")):
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, "")
+        assert said in out
+    assert len(tree.of_type("repetition")) == 6
+    assert tree.of_type("resume") == []
+    assert not (tree.results / "old").exists()
+
+
+def await_condition(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def holds_open(process: subprocess.Popen[str], path: Path) -> bool:
+    return any(
+        os.path.realpath(fd) == str(path) for fd in Path(f"/proc/{process.pid}/fd").iterdir()
+    )
 
 
 def test_limits_reduce_what_is_taken_and_mark_it(tree: Tree) -> None:
