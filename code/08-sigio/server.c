@@ -167,8 +167,8 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         int signum = sigtimedwait(signals, &info, patience < 0 ? NULL : &limit);
         if (signum < 0 && errno != EAGAIN && errno != EINTR)
             die_errno("sigtimedwait");
-        /* region: taken */
         /* Only from the kernel: si_fd is in a union, and sigqueue() puts its si_value there. */
+        /* region: taken */
         int fd = signum == READY && info.si_code > 0 ? info.si_fd : -1;
         if (signum == SIGTERM || signum == SIGINT)
             stop_begin();
@@ -176,9 +176,9 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             recover();
         else if (fd == listen_fd)
             guests = true;
+        /* endregion: taken */
         else if (fd >= 0 && fd < room && who[fd] != NULL)
             handle(who[fd]); /* or whoever has the number now: it does no harm */
-        /* endregion: taken */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
         if (guests && clients_may_come())
