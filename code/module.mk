@@ -7,8 +7,11 @@ ACKNOWLEDGED_Linux   := linux
 ACKNOWLEDGED_FreeBSD := bsd
 ACKNOWLEDGED_NetBSD  := bsd
 
+# How to keep the kernel from holding much for who does not read.
+UNSENT_Linux := lowat
+
 COMMON_SRC := $(addprefix code/common/,die.c log.c options.c net.c stop.c refusal.c open_below_walk.c \
-              acknowledged_$(or $(ACKNOWLEDGED_$(SYSTEM)),unknown).c) \
+              acknowledged_$(or $(ACKNOWLEDGED_$(SYSTEM)),unknown).c unsent_$(or $(UNSENT_$(SYSTEM)),none).c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
 # How a file is kept below the docroot: by the kernel, or by walking where a libc or a system has no way to ask for that.

@@ -17,6 +17,7 @@
 #include "refusal.h"
 #include "reply.h"
 #include "stop.h"
+#include "unsent.h"
 
 #define CHUNK          65536
 #define LOOK_MS        10         /* between two looks whether the last reply has arrived */
@@ -127,6 +128,7 @@ static int send_reply(struct client *c, struct reply *r)
 {
     char buf[CHUNK];
     size_t len = r->head_len;
+    off_t proof = r->offset + UNSENT_PROOF;
 
     memcpy(buf, r->head, len);
     while (r->fd >= 0 && r->offset < r->end) {
@@ -135,6 +137,8 @@ static int send_reply(struct client *c, struct reply *r)
             return -1;
         if (send_all(c, buf, len + n) < 0)
             return -1;
+        if (r->offset >= proof && r->offset < proof + CHUNK)
+            unsent_unlimited(c->fd);
         len = 0;
     }
     return len > 0 ? send_all(c, buf, len) : 0;

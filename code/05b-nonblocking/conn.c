@@ -25,6 +25,7 @@
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
+#include "unsent.h"
 
 /* What a connection may do before the others have their turn. */
 /* region: budget */
@@ -122,7 +123,7 @@ static struct sending *new_sending(struct conn *c)
     out->conn = c;
     out->head_sent = out->step = 0;
     out->held = NULL;
-    out->found = out->has_body = out->corked = false;
+    out->found = out->has_body = out->corked = out->is_read = false;
     out->reply.fd = -1;
     return out;
 }
@@ -140,6 +141,7 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     else if (!find_reply(out, req, c->options->docroot_fd))
         return WANT_DISK;
     out->found = true;
+    out->begin = out->reply.offset;
     out->has_body = used > 0 && req->has_body;
     if (c->options->verbose)
         reply_log(&out->reply, req);
@@ -221,6 +223,16 @@ static const enum want want_after[] = {[SENT_BLOCKED] = WANT_WRITE,
                                        [SENT_DISK] = WANT_DISK,
                                        [SENT_FAILED] = WANT_CLOSE};
 
+static void note_reader(struct conn *c)
+{
+    struct sending *out = c->out;
+
+    if (!out->is_read && out->reply.offset - out->begin >= UNSENT_PROOF) {
+        out->is_read = true;
+        unsent_unlimited(c->fd);
+    }
+}
+
 /* region: send-on */
 /* Sends on. WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
@@ -229,6 +241,7 @@ static enum want send_on(struct conn *c, long *budget)
     long before = *budget;
     enum sent sent = send_reply(c->fd, c->out, budget);
 
+    note_reader(c);
     c->out->step += before - *budget;
     if (c->out->step >= STEP_BYTES) {
         c->out->step = 0;

@@ -18,6 +18,8 @@ struct sending {
     long step;     /* bytes sent in the step in hand: conn.c */
     bool has_body; /* the request may be followed by bytes that nobody will read */
     bool found;    /* the file has been looked up: `reply` is a reply */
+    bool is_read;  /* the client has taken enough to show that it reads: unsent.h */
+    off_t begin;   /* reply.offset at first */
     bool corked;   /* the kernel has all of it, and waits for more or for the end (MSG_MORE) */
     struct conn *conn;
     void *held;  /* what the sending holds beside the open file: NULL at first, and here */

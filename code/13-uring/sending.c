@@ -36,6 +36,7 @@ void sending_found(struct sending *out, const char *path)
     };
 
     reply_found(&out->reply, &out->request, out->file, &st, path);
+    out->begin = out->reply.offset;
 }
 
 void sending_failed(struct sending *out, int error)

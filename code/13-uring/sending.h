@@ -20,6 +20,8 @@ struct sending {
     bool patient;       /* to be read by a worker from the start */
     struct statx found; /* written by the kernel: it must not move */
     struct reply reply; /* its status is 0 until it is planned; its offset moves on */
+    off_t begin;        /* reply.offset at first */
+    bool is_read;       /* the client has taken enough to show that it reads: unsent.h */
     size_t head_sent;
     size_t len,
         of_file; /* of the piece that is being sent; and how much of it the file is to fill */

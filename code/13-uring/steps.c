@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdint.h>
@@ -11,6 +13,7 @@
 
 #include "13-uring/buffers.h"
 #include "stop.h"
+#include "unsent.h"
 
 #define STEP_BYTES   65536 /* of a reply, for which the client has -t seconds */
 #define LOOK_MS      100   /* between two looks whether the last reply has arrived */
@@ -18,7 +21,9 @@
 #define BUFFERS      8192  /* of what comes meanwhile, that are thrown away at most: 64 MiB */
 #define TRIES        8     /* to open a file while folders on the way to it are being renamed */
 
-#define SOCKET_OUTQ 1 /* SOCKET_URING_OP_SIOCOUTQ of Linux 6.7, for older headers */
+/* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
+#define SOCKET_OUTQ       1
+#define SOCKET_SETSOCKOPT 3
 
 static const struct options *options;
 
@@ -195,6 +200,21 @@ static bool wait_for_room(struct conn *c)
     return true;
 }
 
+/* unsent_unlimited() of unsent.h by the ring, from Linux 6.7 on: where it fails the limit stays. */
+static void lift_limit(struct conn *c)
+{
+    static const int none = 0;
+    struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
+
+    io_uring_prep_rw(IORING_OP_URING_CMD, sqe, c->slot, NULL, 0, 0);
+    sqe->cmd_op = SOCKET_SETSOCKOPT;
+    sqe->addr = IPPROTO_TCP | (__u64)TCP_NOTSENT_LOWAT << 32; /* level, optname */
+    sqe->file_index = sizeof none;                            /* optlen */
+    sqe->addr3 = (uintptr_t)&none;                            /* optval */
+    sqe->flags |= IOSQE_FIXED_FILE | IOSQE_CQE_SKIP_SUCCESS;
+    c->out->is_read = true;
+}
+
 /* ---- after the last reply */
 
 /* region: look */
@@ -267,6 +287,8 @@ static bool on_sent(struct conn *c, int result)
         return false;
     if (sending_sent(out, n))
         return on_all_sent(c);
+    if (!out->is_read && out->reply.offset - out->begin >= UNSENT_PROOF)
+        lift_limit(c);
     if (out->step >= STEP_BYTES) {
         out->step = 0;
         begin_time_out(c);

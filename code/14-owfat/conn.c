@@ -13,6 +13,7 @@
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
+#include "unsent.h"
 
 /* What a client may do before the others have their turn. */
 #define BUDGET_REQUESTS 16
@@ -32,6 +33,7 @@ struct sending {
     struct reply reply; /* its offset is how far the file has been put into the batch */
     io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
     bool has_body;      /* the request may be followed by bytes that nobody will read */
+    off_t proof;        /* so far gets only who reads: unsent.h */
 };
 
 static struct conn by_activity = {.older = &by_activity, .newer = &by_activity};
@@ -94,6 +96,8 @@ static bool add_piece(struct conn *c)
     if (!iob_addfile(c->out->batch, r->fd, (uint64)r->offset, (uint64)n))
         return false;
     r->offset += n;
+    if (r->offset >= c->out->proof && r->offset < c->out->proof + PIECE)
+        unsent_unlimited(c->fd);
     return true;
     /* endsolution: piece */
 }
@@ -113,6 +117,7 @@ static bool begin_reply(struct conn *c, struct request *req, int used)
         reply_error(&out->reply, req, -used);
     else
         reply_plan(&out->reply, req, c->options->docroot_fd);
+    out->proof = out->reply.offset + UNSENT_PROOF;
     if (c->options->verbose)
         reply_log(&out->reply, req);
     if (used > 0) { /* what follows is the next request, if the client sends several at once */

@@ -29,6 +29,7 @@
 #include "options.h"
 #include "refusal.h"
 #include "stop.h"
+#include "unsent.h"
 
 #define ACCEPTS       16 /* in a turn: a flood of guests must not keep the clients waiting */
 #define EVENTS        256
@@ -314,13 +315,16 @@ int main(int argc, char **argv)
         {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
         {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
         {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
+        {'u', "BYTES", "of a reply that the kernel may hold unsent, default 131072; 0: all", NULL},
     };
     int fds[WORKERS_MOST_SOCKETS];
 
-    options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 3);
+    options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 4);
     o.workers = o.workers > 0 ? o.workers : cores();
     int clients = own[0].value != NULL ? options_number('c', own[0].value, 1, INT_MAX) : INT_MAX;
     int threads = options_number('r', own[2].value != NULL ? own[2].value : DISK_THREADS, 1, 1000);
+    if (own[3].value != NULL)
+        unsent_limit = options_number('u', own[3].value, 0, INT_MAX);
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)
         sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);

@@ -1,5 +1,6 @@
 #include "net.h"
 #include "die.h"
+#include "unsent.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -68,6 +69,7 @@ static int bound_socket(const union address *a, socklen_t len, const struct opti
     switch_on(fd, SO_REUSEADDR, "SO_REUSEADDR");
     if (shared)
         switch_on(fd, SO_REUSEPORT, "SO_REUSEPORT");
+    unsent_limited(fd);
     if (bind(fd, &a->any, len) < 0)
         die_errno("bind %s:%d", o->addr, o->port);
     return fd;

@@ -1,0 +1,25 @@
+/*
+ * unsent.h: how much of a reply the kernel holds that it has not even sent. Without a limit that
+ * is the whole send buffer, some megabytes, whether the client reads or not; and a thousand who do
+ * not read are gigabytes of memory that no process owns. With a limit (TCP_NOTSENT_LOWAT, tcp(7))
+ * a socket takes more only when less than that waits in it. But then who reads fast is served in
+ * small portions. So the limit holds until a client has shown that it reads.
+ */
+#ifndef UNSENT_H
+#define UNSENT_H
+
+/* Bytes; 0: none. To be set, if at all, before there is a listening socket. */
+extern int unsent_limit;
+
+/* Of a reply, which one who does not read never takes: the limit and what a receive buffer holds at
+ * first are less. Then the limit is lifted. */
+#define UNSENT_PROOF (1 << 20)
+
+/* For a listening socket, whose connections inherit it. Where the system has no such limit, or
+ * refuses it, there is none. */
+void unsent_limited(int listen_fd);
+
+/* For the connection of a client that has taken UNSENT_PROOF bytes. */
+void unsent_unlimited(int fd);
+
+#endif

@@ -1,0 +1,26 @@
+#include "unsent.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#ifndef TCP_NOTSENT_LOWAT
+#define TCP_NOTSENT_LOWAT 25 /* Linux 3.12; dietlibc does not have it */
+#endif
+
+int unsent_limit = 128 * 1024; /* by the experiment slow-readers */
+
+static void set(int fd, int bytes)
+{
+    (void)!setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+void unsent_limited(int listen_fd)
+{
+    set(listen_fd, unsent_limit);
+}
+
+void unsent_unlimited(int fd)
+{
+    set(fd, 0); /* what net.ipv4.tcp_notsent_lowat says: by default nothing */
+}
