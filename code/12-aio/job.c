@@ -16,7 +16,7 @@
 static int event_fd; /* counts what is over and not yet taken */
 
 static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
-static struct job *over;
+static struct job *over, **over_end = &over;
 
 static void (*collectors[COLLECTORS])(void);
 
@@ -45,9 +45,10 @@ void jobs_collect_by(void (*collect)(void))
 /* region: over */
 void job_collected(struct job *job)
 {
+    job->next = NULL;
     pthread_mutex_lock(&over_lock);
-    job->next = over;
-    over = job;
+    *over_end = job;
+    over_end = &job->next;
     pthread_mutex_unlock(&over_lock);
 }
 
@@ -60,24 +61,29 @@ void job_is_over(struct job *job)
         ; /* EAGAIN, after 2^64 jobs: the loop will look anyway */
 }
 
-struct conn *jobs_next_over(void)
+static struct job *taken; /* what was over when the turn began */
+
+void jobs_take_over(void)
 {
-    static struct job *taken;
     uint64_t number;
 
-    if (taken == NULL) {
-        while (read(event_fd, &number, sizeof number) < 0 && errno == EINTR)
-            ;
-        for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
-            collectors[i]();
-        pthread_mutex_lock(&over_lock);
-        taken = over;
-        over = NULL;
-        pthread_mutex_unlock(&over_lock);
-    }
-    if (taken == NULL)
-        return NULL;
+    while (read(event_fd, &number, sizeof number) < 0 && errno == EINTR)
+        ;
+    for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
+        collectors[i]();
+    pthread_mutex_lock(&over_lock);
+    taken = over;
+    over = NULL;
+    over_end = &over;
+    pthread_mutex_unlock(&over_lock);
+}
+
+struct conn *jobs_next_over(void)
+{
     struct job *job = taken;
+
+    if (job == NULL)
+        return NULL;
     taken = job->next;
     job->state = OVER;
     return job->conn;

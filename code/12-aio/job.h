@@ -28,10 +28,12 @@ struct job {
 void jobs_init(void);
 
 /*
- * What the loop is to watch for reading, and what it is to call then: the connections whose jobs
- * are over, one a call, NULL when there is no other.
+ * What the loop is to watch for reading, and what it is to call then. jobs_take_over() takes the
+ * jobs that are over by now; then jobs_next_over() has their connections, one a call, the oldest
+ * job first, and NULL when there is no other. What is over meanwhile is for the next turn.
  */
 int jobs_fd(void);
+void jobs_take_over(void);
 struct conn *jobs_next_over(void);
 
 /* Hands a job over as done: from any thread. */

@@ -105,9 +105,11 @@ static void event_loop(int listen_fd, const struct options *o)
         }
         /* region: disk */
         /* solution: disk */
-        while (disk && (conn = jobs_next_over()) != NULL)
-            handle((struct client *)conn); /* its first member */
+        if (disk)
+            jobs_take_over();
         disk = false;
+        while ((conn = jobs_next_over()) != NULL)
+            handle((struct client *)conn); /* its first member */
         /* endsolution: disk */
         /* endregion: disk */
         /* solution: again */

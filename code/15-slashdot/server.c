@@ -225,9 +225,11 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         }
         if (news)
             hear(signal_fd, listen_fd);
-        while (disk && (conn = jobs_next_over()) != NULL)
-            clients_handle((struct client *)conn); /* its first member */
+        if (disk)
+            jobs_take_over();
         disk = false;
+        while ((conn = jobs_next_over()) != NULL)
+            clients_handle((struct client *)conn); /* its first member */
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             go_on(c);
         if (guests && clients_may_come())

@@ -96,6 +96,25 @@ def test_what_the_socket_does_not_take_at_once(start: Start, backend: str) -> No
         assert slow[number].read_exactly(left) == whole[number * 1000 :]
 
 
+@contract("concurrency", "pipelining", "mechanism")
+def test_the_loop_looks_up_however_much_is_over(start: Start, tmp_path: Path) -> None:
+    """Four who pipeline keep the threads busy, so that with each job that is handed over another
+    is over. The loop takes those that were over when it began, and then waits for all again.
+    """
+    trace = Trace(tmp_path / "trace", "epoll_wait,epoll_pwait,sendto")
+    server = start(wrapper=trace.wrapper(), env=ENV)
+    clients = [server.connect() for _ in range(4)]
+    for c in clients:
+        c.send(request("/hello.txt") * 200)
+    for c in clients:
+        for _ in range(200):
+            assert c.read_reply().body == HELLO
+    sent = [name for _, name, _ in trace.calls()]
+    turns = " ".join(sent).replace("epoll_pwait", "epoll_wait").split("epoll_wait")
+    most = max(turn.count("sendto") for turn in turns)
+    assert 0 < most <= len(clients) * 2 * 16  # head and body, of as many requests as one may have
+
+
 @contract("get", "403", "404", "outside", "leaks")
 @pytest.mark.parametrize("who", LOOKERS)
 def test_whoever_looks_files_up(start: Start, who: str) -> None:
