@@ -13,6 +13,7 @@
 #include "12-aio/job.h"
 
 #define PIECE_SIZE  (256 * 1024) /* at most; a turn's budget */
+#define PIECE_KEPT  (64 * 1024)  /* for a client whose socket is full */
 #define PIECE_ALIGN 4096         /* of buffer, offset and length: what O_DIRECT may ask for */
 
 struct piece {
@@ -23,6 +24,7 @@ struct piece {
     size_t want;  /* bytes; a multiple of PIECE_ALIGN, too */
     ssize_t have; /* what the reading returned: bytes, or -1 */
     char *buffer;
+    size_t room;          /* in it: PIECE_SIZE or PIECE_KEPT */
     struct aiocb control; /* for backend_posix.c alone */
 };
 

@@ -15,6 +15,7 @@ from conformance import proc
 from conformance.contract import contract
 from conformance.process import Server, Target, wait_until
 from conformance.programs import Start
+from conformance.servers import SANITIZED
 from conformance.site import HELLO, SPARSE_END, SPARSE_SIZE, Site, bigger_than_socket_buffers, noise
 from conformance.tracing import ENV, Trace, short_reads
 from conformance.wire import request
@@ -94,6 +95,24 @@ def test_what_the_socket_does_not_take_at_once(start: Start, backend: str) -> No
     for number in (2, 0, 1):
         left = len(whole) - number * 1000
         assert slow[number].read_exactly(left) == whole[number * 1000 :]
+
+
+@contract("memory", "concurrency")
+def test_what_is_kept_for_those_who_do_not_read(start: Start) -> None:
+    """64 KiB each, and what else a connection takes; beside them the buffers that are at hand."""
+    server = start()
+    if server.target.variant in SANITIZED:
+        pytest.skip("what is freed stays with the sanitizer")
+    readers = 64
+    before = proc.anonymous_kib(server.pid)
+    clients = [server.connect() for _ in range(readers)]
+    for c in clients:
+        c.send(request("/big.bin"))
+    for c in clients:
+        assert c.read_head().status == 200
+    assert server.rests()
+    grown = proc.anonymous_kib(server.pid) - before
+    assert grown <= readers * (64 + 8) + 16 * 256 + 1024
 
 
 @contract("concurrency", "pipelining", "mechanism")
