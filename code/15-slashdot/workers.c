@@ -1,6 +1,6 @@
 #include "15-slashdot/workers.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "03-prefork/end_with_parent.h"
+#include "05b-nonblocking/conn.h"
 #include "die.h"
 #include "net.h"
 #include "stop.h"
@@ -22,6 +23,8 @@
 #define HANDED_WORKERS "SLASHDOT_WORKERS"
 #define DEFER_S        1 /* a guest that says nothing is accepted after that */
 #define MOST_RETIRED   256
+#define PAUSE_MS       1000
+#define NEVER          LLONG_MAX
 
 static pid_t *current; /* by number; not above 0: none */
 static int count;
@@ -116,15 +119,18 @@ static int reap(void)
     return left;
 }
 
-static int wait_for_signal(int seconds)
+/* All times are by conn_now(): a wait ends whenever a child does, so to count waits is not to count
+ * seconds. Returns a signal; -1 if the time is over, or soon. */
+static int wait_for_signal(long long until)
 {
-    struct timespec most = {.tv_sec = seconds};
-    int signum;
+    long long left = until - conn_now();
+    struct timespec most = {0};
 
-    do
-        signum = seconds < 0 ? sigwaitinfo(&ours, NULL) : sigtimedwait(&ours, NULL, &most);
-    while (signum < 0 && errno == EINTR);
-    return signum; /* -1: the time is over */
+    if (until == NEVER)
+        return sigwaitinfo(&ours, NULL);
+    if (left > 0)
+        most = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
+    return sigtimedwait(&ours, NULL, &most);
 }
 
 /* region: restart */
@@ -151,14 +157,17 @@ static void restart(char **argv, const int *fds, int sockets)
 /* All are told, and have STOP_GRACE seconds, which they keep by themselves: stop_begin(). */
 static void stop_all(void)
 {
+    long long kill_at = conn_now() + (STOP_GRACE + 1) * 1000;
+
     tell(current, count, SIGTERM);
     tell(retired, MOST_RETIRED, SIGTERM);
-    for (int i = 0; reap() > 0; i++) {
-        if (i > STOP_GRACE) {
+    while (reap() > 0) {
+        if (conn_now() >= kill_at) {
             tell(current, count, SIGKILL);
             tell(retired, MOST_RETIRED, SIGKILL);
+            kill_at += PAUSE_MS;
         }
-        wait_for_signal(1);
+        wait_for_signal(kill_at);
     }
 }
 
@@ -187,7 +196,8 @@ static bool all_there(void)
 
 int workers_start(const struct options *o, char **argv, const int *fds, int sockets)
 {
-    int signum = -1; /* none in the last second: a worker that died is replaced, but not at once */
+    long long replace_at = 0; /* a worker that died is replaced, but not at once */
+    int signum = 0;
 
     count = o->workers;
     current = calloc((size_t)count, sizeof *current);
@@ -195,12 +205,18 @@ int workers_start(const struct options *o, char **argv, const int *fds, int sock
         die_errno("calloc");
     take_over(HANDED_WORKERS, retired, MOST_RETIRED);
     while (signum != SIGTERM && signum != SIGINT) {
-        for (int i = 0; (signum < 0 || signum == SIGHUP) && i < count; i++)
+        for (int i = 0; conn_now() >= replace_at && i < count; i++)
             if (current[i] <= 0 && start(i))
                 return i;
-        signum = wait_for_signal(all_there() ? -1 : 1);
-        if (signum == SIGHUP)
+        if (all_there())
+            replace_at = NEVER;
+        else if (replace_at == NEVER || conn_now() >= replace_at)
+            replace_at = conn_now() + PAUSE_MS;
+        signum = wait_for_signal(replace_at);
+        if (signum == SIGHUP) {
             restart(argv, fds, sockets);
+            replace_at = 0;
+        }
         reap();
     }
     stop_all();

@@ -18,10 +18,10 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.contract import contract
-from conformance.process import Server, wait_until
+from conformance.process import STOP_GRACE, Server, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
-from conformance.wire import ContractBroken, request
+from conformance.wire import Connection, ContractBroken, request
 
 FRESH = 1.0  #: seconds for which a file is believed
 YOUNG = 2.0  #: seconds for which a changed file is not kept at all
@@ -489,29 +489,76 @@ def test_workers_end_with_their_master(server: Server) -> None:
 
 
 def restarted(server: Server, before: list[int]) -> bool:
-    """True once there is another worker, ready to serve."""
+    """True once there are as many other workers, ready to serve."""
     new = [pid for pid in server.children() if pid not in before]
     wanted = server.target.model.threads_of_worker
-    return bool(new) and all(proc.threads(pid) > wanted for pid in new)
+    ready = [pid for pid in new if proc.threads(pid) > wanted]
+    return len(ready) >= server.base.children
+
+
+def restart(server: Server) -> None:
+    before = server.children()
+    server.signal(signal.SIGHUP)
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+
+
+def downloads(server: Server, number: int) -> list[Connection]:
+    """Of a file that does not fit into the buffers, each at the end of its head."""
+    found = [server.connect(receive_buffer=65536) for _ in range(number)]
+    for c in found:
+        c.send(request("/big.bin", "Connection: close"))
+        assert c.read_head().status == 200
+    return found
+
+
+@contract("stop-in-flight", "stop")
+@pytest.mark.parametrize("workers", ["16", "64"])
+def test_downloads_are_finished_while_other_workers_end(
+    start: Start, docroot: Site, workers: str
+) -> None:
+    """The idle ones at once, the others one by one: that the master hears of each is no time gone
+    by.
+    """
+    server = start("-w", workers)
+    content = (docroot.root / "big.bin").read_bytes()
+    busy = downloads(server, 16)
+    server.signal(signal.SIGTERM)
+    for c in busy:
+        assert c.read_exactly(len(content)) == content
+        c.expect_end()
+    assert server.wait() == 0
+
+
+@contract("survives")
+def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
+    """One after the other: the first is replaced while others die."""
+    server = start("-w", "64")
+    before, killed = server.children(), 0
+    while not set(server.children()) - set(before):
+        assert killed < len(before) - 1, "nobody was replaced"
+        os.kill(before[killed], signal.SIGKILL)
+        killed += 1
+        time.sleep(0.1)
+    assert wait_until(lambda: len(server.children()) == len(before), server.patience.limit)
+    server._await_workers()
+    server.begins_anew()
 
 
 @contract("stop-in-flight", "keep-alive")
-def test_a_restart_ends_no_connection(start: Start, docroot: Site) -> None:
+@pytest.mark.parametrize("workers", ["1", "16", "64"])
+def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str) -> None:
     """SIGHUP: a download goes on, a kept connection is answered once more and told that this was
-    the last reply, and the old worker is gone when both are.
+    the last reply, and the old workers are gone when both are.
     """
-    server = start("-t", "60")
+    server = start("-t", "60", "-w", workers)
     content = (docroot.root / "big.bin").read_bytes()
     kept = server.connect()
     kept.send(KEPT)
     assert kept.read_reply().keeps_alive
-    download = server.connect(receive_buffer=65536)
-    download.send(request("/big.bin", "Connection: close"))
-    assert download.read_head().status == 200
-    (old,) = server.children()
-    server.signal(signal.SIGHUP)
-    assert wait_until(lambda: restarted(server, [old]), server.patience.limit)
-    assert server.alive() and proc.alive(old)
+    (download,) = downloads(server, 1)
+    old = set(server.children())
+    restart(server)
+    assert wait_until(lambda: len(old & set(server.children())) <= 2, server.patience.limit)
     assert server.serves()
     kept.send(KEPT)
     last = kept.read_reply()
@@ -519,14 +566,15 @@ def test_a_restart_ends_no_connection(start: Start, docroot: Site) -> None:
     kept.expect_end()
     assert download.read_exactly(len(content)) == content
     download.expect_end()
-    assert wait_until(lambda: old not in server.children(), server.patience.limit)
+    assert wait_until(lambda: not old & set(server.children()), server.patience.limit)
     assert server.line  # said once: finish() looks at the rest of stdout
 
 
 @contract("stop-in-flight", "survives")
 @pytest.mark.long
-def test_restarts_under_load_lose_nobody(start: Start) -> None:
-    server = start("-w", "2", backlog=4096)
+@pytest.mark.parametrize("workers", ["2", "16"])
+def test_restarts_under_load_lose_nobody(start: Start, workers: str) -> None:
+    server = start("-w", workers, backlog=4096)
     done = threading.Event()
     served, lost = [0], []
 
@@ -542,32 +590,38 @@ def test_restarts_under_load_lose_nobody(start: Start) -> None:
     for thread in threads:
         thread.start()
     for _ in range(10):
-        before, children = served[0], server.children()
-        server.signal(signal.SIGHUP)
-        assert wait_until(lambda b=children: restarted(server, b), server.patience.limit)  # type: ignore[misc]
+        before = served[0]
+        restart(server)
         assert wait_until(lambda b=before: served[0] > b + 20, server.patience.limit)  # type: ignore[misc]
     done.set()
     for thread in threads:
         thread.join()
     assert not lost, lost[:3]
-    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
+    assert wait_until(lambda: len(server.children()) == int(workers), server.patience.limit)
 
 
 @contract("stop")
-def test_stopping_after_a_restart(start: Start) -> None:
-    """Those of before are told as well, though it was another program that started them."""
-    server = start("-t", "60")
+@pytest.mark.parametrize("workers", ["16", "64"])
+def test_stopping_after_a_restart(start: Start, docroot: Site, workers: str) -> None:
+    """Those of before are told as well, though they are another program's; and what they send is
+    finished.
+    """
+    server = start("-t", "60", "-w", workers)
+    content = (docroot.root / "big.bin").read_bytes()
     kept = server.connect()
     kept.send(KEPT)
     assert kept.read_reply().body == HELLO
-    children = server.children()
-    server.signal(signal.SIGHUP)
-    assert wait_until(lambda: restarted(server, children), server.patience.limit)
-    began = time.monotonic()
+    busy = downloads(server, 1)
+    restart(server)
+    busy += downloads(server, 1)
     server.signal(signal.SIGTERM)
-    assert server.wait() == 0
-    assert time.monotonic() - began < 4.0 * server.patience.factor
     kept.expect_end()
+    assert wait_until(lambda: len(server.children()) <= len(busy), server.patience.limit)
+    for c in busy:
+        assert c.read_exactly(len(content)) == content
+    began = time.monotonic()
+    assert server.wait() == 0
+    assert time.monotonic() - began < STOP_GRACE / 2 * server.patience.factor
 
 
 @contract("survives")
