@@ -89,8 +89,8 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS += $(14-owfat_CPPFLAGS)
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
-15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c workers.c file_cache.c find_reply.c send_reply.c open_cached.c now.c) \
-                        $(filter-out %/send_reply.c %/find_reply.c %/now.c,$(CLIENTS_SRC)) code/12-aio/job.c code/03-prefork/end_with_parent_linux.c
+15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c open_cached.c \
+                        now.c) $(filter-out %/send_reply.c %/find_reply.c %/now.c,$(CLIENTS_SRC)) code/12-aio/job.c code/03-prefork/end_with_parent_linux.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
 

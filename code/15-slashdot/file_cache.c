@@ -11,7 +11,7 @@ int file_cache_most = 1024;
 
 static struct file *buckets[BUCKETS];
 static struct file by_use = {.newer = &by_use, .older = &by_use};
-static int count;
+static int entries;
 
 /* FNV-1a. That somebody may make paths of one bucket costs him the requests, and us file_cache_most
  * steps at worst. */
@@ -63,7 +63,7 @@ static void take_out(struct file **place)
 
     *place = f->next;
     leave_order(f);
-    count--;
+    entries--;
     file_release(f);
 }
 
@@ -91,7 +91,6 @@ void file_forget(const char *path)
         take_out(place);
 }
 
-/* region: sweep */
 int file_cache_sweep(long long now)
 {
     struct file *oldest;
@@ -100,7 +99,6 @@ int file_cache_sweep(long long now)
         take_out(place_of(oldest->path));
     return oldest != &by_use ? (int)(oldest->used + UNUSED_MS - now) : -1;
 }
-/* endregion: sweep */
 
 /* region: same */
 static bool same_time(struct timespec a, struct timespec b)
@@ -166,13 +164,13 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     f = new_file(path, found);
     if (f == NULL || was_young(found) || !S_ISREG(found->st.st_mode))
         return f;
-    if (count >= file_cache_most)
+    if (entries >= file_cache_most)
         take_out(place_of(by_use.newer->path));
     place = bucket_of(path);
     f->next = *place;
     *place = f;
     be_newest(f);
-    count++;
+    entries++;
     f->users++;
     f->checked = f->used = now;
     return f;

@@ -5,7 +5,7 @@
  *
  * Run:  build/bin/15-slashdot -p 8080 /usr/share/doc         (-w 1: one core)
  * Poke: strace -f -e trace=network,epoll_wait build/bin/15-slashdot -w 1 /usr/share/doc
- *       kill -HUP: all workers anew, and nobody is turned away
+ *       kill -HUP of the first process: the program anew, and nobody is turned away
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +23,8 @@
 #include "12-aio/job.h"
 #include "15-slashdot/disk.h"
 #include "15-slashdot/file_cache.h"
+#include "15-slashdot/master.h"
+#include "15-slashdot/successor.h"
 #include "15-slashdot/workers.h"
 #include "die.h"
 #include "net.h"
@@ -43,6 +45,7 @@ static bool guests; /* connections may wait to be accepted */
 static bool disk;   /* a thread has something to hand over */
 static bool news;   /* of signals */
 static bool retiring;
+static long last_rounds; /* of accepting, once we retire */
 static int epoll_fd, reserve_fd = -1;
 static int most_clients;
 
@@ -166,15 +169,24 @@ static bool accept_some(int listen_fd, const struct options *o)
     /* endsolution: accept */
 }
 
-static void hear(int signal_fd, int listen_fd)
+/* region: leave */
+/*
+ * The master has the listening socket too, and so have other workers: it stays open, and would stay
+ * in the epoll. Whoever retires is not the only one who waits for guests, and a guest wakes one of
+ * those who wait (EPOLLEXCLUSIVE): if it was us nobody else knows of him. So the queue as it is now
+ * is still ours, and that is no more than the backlog.
+ */
+static void hear(int signal_fd, int listen_fd, const struct options *o)
 {
     workers_news(signal_fd, &retiring);
     news = false;
-    if (stopping) { /* the master has the listening socket too: open, it would stay in the epoll */
-        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
-        guests = false;
-    }
+    if (!stopping)
+        return;
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
+    guests = guests && retiring;
+    last_rounds = o->backlog + 1L;
 }
+/* endregion: leave */
 
 /* region: give-back */
 /*
@@ -209,7 +221,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
     struct conn *conn;
     struct client *c;
 
-    while (!stopping || clients_count() > 0) {
+    while (!stopping || guests || clients_count() > 0) {
         if (stopping && !retiring)
             clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
@@ -224,7 +236,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
                 handle(ptr, events[i].events);
         }
         if (news)
-            hear(signal_fd, listen_fd);
+            hear(signal_fd, listen_fd, o);
         if (disk)
             jobs_take_over();
         disk = false;
@@ -233,7 +245,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             go_on(c);
         if (guests && clients_may_come())
-            guests = accept_some(listen_fd, o);
+            guests = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
         clients_overdue();
         while ((c = clients_next_ended()) != NULL)
             clients_free(c);
@@ -280,7 +292,7 @@ static void set_limits(int clients, int workers)
 /* endregion: limits */
 
 /* region: worker */
-static void work(int listen_fd, int threads, const struct options *o)
+static void work(int listen_fd, int threads, bool is_last, const struct options *o)
 {
     stop_on_signals();
     jobs_init();
@@ -299,6 +311,7 @@ static void work(int listen_fd, int threads, const struct options *o)
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &guests, EPOLLET | EPOLLEXCLUSIVE);
     disk_threads = pool_start(threads);
+    successor_ready(is_last);
     event_loop(listen_fd, signal_fd, o);
 }
 /* endregion: worker */
@@ -330,12 +343,13 @@ int main(int argc, char **argv)
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)
         sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);
+    master_begin();
     sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
     if (o.workers < sockets) /* those of before had more; a socket without a worker would be deaf */
         o.workers = sockets;
     set_limits(clients, o.workers);
-    int number = workers_start(&o, argv, fds, sockets);
+    int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        work(fds[number % sockets], threads, &o);
+        work(fds[number % sockets], threads, number == o.workers - 1, &o);
     return EXIT_SUCCESS;
 }

@@ -268,7 +268,11 @@ class Server:
     # ---- looking at it
 
     def children(self) -> list[int]:
-        return proc.children(self.pid)
+        """Of a server with a master, the workers: some may be the children of a successor of it."""
+        found = proc.children(self.pid)
+        if not self.target.model.master:
+            return found
+        return [pid for child in found for pid in proc.children(child) or [child]]
 
     def processes(self) -> list[int]:
         return [self.pid, *self.children()]

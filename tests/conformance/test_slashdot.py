@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -18,7 +19,7 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.contract import contract
-from conformance.process import STOP_GRACE, Server, wait_until
+from conformance.process import STOP_GRACE, Server, Target, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import Connection, ContractBroken, request
@@ -26,6 +27,8 @@ from conformance.wire import Connection, ContractBroken, request
 FRESH = 1.0  #: seconds for which a file is believed
 YOUNG = 2.0  #: seconds for which a changed file is not kept at all
 UNUSED = 10.0  #: seconds for which a file is kept that nobody asks for
+READY = 10.0  #: seconds for a new program to be ready
+RETIRED_AT_MOST = 16  #: programs at a time, with their workers
 ASK = request("/hello.txt", "Connection: close")
 KEPT = request("/hello.txt")
 
@@ -624,13 +627,110 @@ def test_stopping_after_a_restart(start: Start, docroot: Site, workers: str) -> 
     assert time.monotonic() - began < STOP_GRACE / 2 * server.patience.factor
 
 
-@contract("survives")
-def test_a_program_that_cannot_be_started_anew(start: Start, tmp_path: Path) -> None:
-    """The old master goes on, with new workers."""
-    trace = tracing.Trace(tmp_path / "trace", "execve", inject="execve:error=ENOENT:when=1+")
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
-    before = server.children()
-    server.signal(signal.SIGHUP)
-    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+# ---- successors that fail
+
+
+def lines_on_stderr(server: Server, number: int) -> list[str]:
+    """What it has said, once it has said so much."""
+    assert wait_until(lambda: server.stderr().count("\n") >= number, server.patience.limit)
+    lines = server.stderr().splitlines()
+    assert len(lines) == number, lines
+    return lines
+
+
+@contract("survives", "setup-failure")
+def test_a_docroot_that_is_away_for_a_moment(start: Start, own_site: Site) -> None:
+    """The old workers go on, even those that had the SIGHUP as well (pkill -HUP)."""
+    server = start("-w", "16", root=own_site.root)
+    before = sorted(server.children())
+    away = own_site.top / "away"
+    own_site.root.rename(away)
+    for pid in proc.session(server.pid):
+        os.kill(pid, signal.SIGHUP)
+    (line,) = lines_on_stderr(server, 1)
+    assert re.fullmatch(
+        r"15-slashdot: restart: .* status 1, the old one goes on: .* No such file or directory",
+        line,
+    )
+    for _ in range(64):
+        assert server.serves()
+    assert sorted(server.children()) == before
+    away.rename(own_site.root)
+    restart(server)
     assert server.serves()
-    assert "restart: " in server.stderr()
+    assert wait_until(lambda: not set(before) & set(server.children()), server.patience.limit)
+
+
+#: how to start a program by another path, so that it can be replaced
+BY_PATH = ["/bin/sh", "-c", 'shift; exec "$0" "$@"']
+
+
+@contract("survives")
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (None, r"status 1, .* execvp .*: No such file or directory"),
+        ("echo two >&2\necho lines >&2\nexit 3\n", r"status 3, .*: two lines"),
+        ("kill -KILL $$\n", r"signal 9, the old one goes on"),
+    ],
+    ids=["missing", "unwilling", "killed"],
+)
+def test_a_program_that_cannot_be_started_anew(
+    start: Start, target: Target, tmp_path: Path, script: str | None, why: str
+) -> None:
+    path = tmp_path / target.binary.name
+    shutil.copy(target.binary, path)
+    server = start(wrapper=[*BY_PATH, str(path)])
+    before = server.children()
+    replace_program(path, script)
+    server.signal(signal.SIGHUP)
+    (line,) = lines_on_stderr(server, 1)
+    assert re.fullmatch(rf"15-slashdot: restart: the new program .*{why}", line)
+    assert server.children() == before
+    assert server.serves()
+
+
+def replace_program(path: Path, script: str | None) -> None:
+    """Not written over: the old one runs."""
+    path.unlink()
+    if script is not None:
+        path.write_text(f"#!/bin/sh\n{script}", encoding="ascii")
+        path.chmod(0o755)
+
+
+@contract("survives", "stop")
+@pytest.mark.long
+def test_a_successor_that_is_never_ready(start: Start, target: Target, tmp_path: Path) -> None:
+    """Its time is over; a SIGHUP that came meanwhile is not forgotten."""
+    path = tmp_path / target.binary.name
+    shutil.copy(target.binary, path)
+    server = start(wrapper=[*BY_PATH, str(path)])
+    before = server.children()
+    replace_program(path, "exec sleep 60\n")
+    server.signal(signal.SIGHUP)
+
+    def sleeps() -> bool:
+        return "sleep\n" in [proc.text(pid, "comm") for pid in server.children()]
+
+    assert wait_until(sleeps, server.patience.limit)
+    replace_program(path, None)
+    shutil.copy(target.binary, path)
+    server.signal(signal.SIGHUP)
+    assert server.serves()
+    assert wait_until(lambda: "\n" in server.stderr(), READY + server.patience.limit)
+    assert "was not ready after 10 s, the old one goes on\n" in server.stderr()
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    assert wait_until(lambda: not set(before) & set(server.children()), server.patience.limit)
+
+
+@contract("survives", "leaks")
+def test_those_who_retire_are_bounded(start: Start) -> None:
+    """SIGHUP faster than clients leave: the oldest are told to stop, and the next program waits."""
+    server = start(backlog=4096)
+    for _ in range(RETIRED_AT_MOST + 6):
+        downloads(server, 1)
+        before = server.children()
+        server.signal(signal.SIGHUP)
+        wait_until(lambda b=before: restarted(server, b), 0.3)  # type: ignore[misc]
+        assert len(server.children()) <= RETIRED_AT_MOST + 2
+    assert server.serves()

@@ -1,0 +1,168 @@
+#include "15-slashdot/successor.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "03-prefork/end_with_parent.h"
+#include "05b-nonblocking/conn.h"
+#include "15-slashdot/workers.h" /* WORKERS_MOST_SOCKETS */
+#include "die.h"
+
+#define HANDED_SOCKETS "SLASHDOT_SOCKETS" /* in its environment */
+#define HANDED_STDERR  "SLASHDOT_STDERR"  /* the pipe, and what is to be stderr again */
+
+static const char ready_text[] = "ready";
+static int ready_fd = -1; /* of a successor and its workers */
+
+/* ---- what one program hands to the next: numbers, with commas between them */
+
+static bool hand_over(const char *name, const int *numbers, int n)
+{
+    char text[12 * WORKERS_MOST_SOCKETS] = "", *at = text; /* ten digits, a comma */
+
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "%s%d", i > 0 ? "," : "", numbers[i]);
+    return setenv(name, text, 1) == 0;
+}
+
+/* How many numbers there were; the variable is gone then. */
+static int take_over(const char *name, int *numbers, int most)
+{
+    const char *at = getenv(name);
+    int n = 0;
+
+    while (at != NULL && *at != '\0' && n < most) {
+        char *end;
+        numbers[n++] = (int)strtol(at, &end, 10);
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    unsetenv(name);
+    return n;
+}
+
+/* ---- the old program */
+
+/* region: successor */
+/* In the child, which has the listening sockets from its parent. dup() makes descriptors that
+ * outlive execve(). */
+static _Noreturn void become(char **argv, const int *fds, int count, int say_fd)
+{
+    int handed[] = {dup(say_fd), dup(STDERR_FILENO)};
+
+    if (dup2(say_fd, STDERR_FILENO) >= 0 && hand_over(HANDED_STDERR, handed, 2) &&
+        hand_over(HANDED_SOCKETS, fds, count))
+        execvp(argv[0], argv);
+    warn_errno("execvp %s", argv[0]);
+    _exit(EXIT_FAILURE);
+}
+
+/* endregion: successor */
+
+/* The reader of the pipe gets SIGIO, as the master waits for signals and for nothing else; and
+ * each write() is a packet of its own (O_DIRECT: pipe(2)). */
+void successor_start(struct successor *s, char **argv, const int *fds, int count)
+{
+    pid_t parent = getpid();
+    int ends[2];
+
+    *s = (struct successor){.until = conn_now() + READY_MS};
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
+        warn_errno("restart: pipe2");
+        return;
+    }
+    if (fcntl(ends[0], F_SETOWN, parent) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK | O_ASYNC) < 0 ||
+        (s->pid = fork()) < 0) {
+        warn_errno("restart");
+        s->pid = 0;
+        close(ends[0]);
+    } else if (s->pid == 0) {
+        end_with_parent(parent);
+        become(argv, fds, count, ends[1]);
+    }
+    close(ends[1]);
+    s->fd = ends[0];
+}
+/* Returns whether it has said that it is ready. Anything else is what would have been on stderr. */
+static bool listen_to(struct successor *s)
+{
+    char packet[PIPE_BUF];
+    ssize_t n;
+
+    while ((n = read(s->fd, packet, sizeof packet)) > 0) {
+        if ((size_t)n == sizeof ready_text && memcmp(packet, ready_text, sizeof ready_text) == 0)
+            return true;
+        size_t room = sizeof s->said - s->len, more = (size_t)n < room ? (size_t)n : room;
+        memcpy(s->said + s->len, packet, more);
+        s->len += more;
+    }
+    return false;
+}
+
+static void forget(struct successor *s)
+{
+    close(s->fd);
+    s->pid = 0;
+}
+
+bool successor_is_ready(struct successor *s)
+{
+    if (!listen_to(s))
+        return false;
+    fprintf(stderr, "%.*s", (int)s->len, s->said); /* a warning, perhaps */
+    forget(s);
+    return true;
+}
+
+void successor_failed(struct successor *s, int status)
+{
+    char how[64];
+
+    if (status < 0)
+        snprintf(how, sizeof how, "was not ready after %d s", READY_MS / 1000);
+    else if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(status));
+    else
+        snprintf(how, sizeof how, "ended with status %d", WEXITSTATUS(status));
+    listen_to(s);
+    while (s->len > 0 && s->said[s->len - 1] == '\n')
+        s->len--;
+    for (size_t i = 0; i < s->len; i++)
+        s->said[i] = s->said[i] == '\n' ? ' ' : s->said[i];
+    fprintf(stderr, "%s: restart: the new program %s, the old one goes on%s%.*s\n", program_name,
+            how, s->len > 0 ? ": " : "", (int)s->len, s->said);
+    forget(s);
+}
+
+/* ---- the new one */
+
+int successor_sockets(int *fds, int most)
+{
+    return take_over(HANDED_SOCKETS, fds, most);
+}
+
+bool successor_begin(void)
+{
+    int handed[2];
+
+    if (take_over(HANDED_STDERR, handed, 2) < 2)
+        return false;
+    ready_fd = handed[0];
+    if (dup2(handed[1], STDERR_FILENO) >= 0)
+        close(handed[1]);
+    return true;
+}
+
+void successor_ready(bool say)
+{
+    if (ready_fd < 0)
+        return;
+    if (say) /* not the first to say so, one that took another's place: nobody listens any more */
+        (void)!write(ready_fd, ready_text, sizeof ready_text);
+    close(ready_fd);
+    ready_fd = -1;
+}

@@ -1,0 +1,46 @@
+/*
+ * successor.h: the program that is to take over, and how it shows that it can. It sets itself up
+ * beside the one that serves: what it lacks, a DOCROOT that has been moved, a limit, the program
+ * itself, costs nobody a reply then.
+ */
+#ifndef SUCCESSOR_H
+#define SUCCESSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define READY_MS 10000 /* for a successor to be ready */
+
+struct successor {
+    pid_t pid;       /* 0: none sets itself up */
+    int fd;          /* of a pipe: what it says goes here, and not to stderr, until it is ready */
+    long long until; /* by conn_now() */
+    size_t len;
+    char said[512];
+};
+
+/*
+ * Starts argv[0] in a child, with these listening sockets. s->pid is 0 if that fails, after a line
+ * on stderr. Whenever it says something the caller gets SIGIO, which has to be blocked.
+ */
+void successor_start(struct successor *s, char **argv, const int *fds, int count);
+
+/* Listens to it. Once it is ready it is a child like others, and *s is free for the next one. */
+bool successor_is_ready(struct successor *s);
+
+/* It will never be: it has ended with this status, of waitpid(), or its time is over. A line on
+ * stderr says why, and *s is free. */
+void successor_failed(struct successor *s, int status);
+
+/*
+ * For the successor itself. The listening sockets it was started with, into fds; 0: it is none.
+ * When its set-up is over, except for that of its workers, its stderr is given back to it; returns
+ * whether it is one. Its workers inherit what successor_ready() needs: one of them says it, the
+ * others only close it.
+ */
+int successor_sockets(int *fds, int most);
+bool successor_begin(void);
+void successor_ready(bool say);
+
+#endif
