@@ -29,7 +29,7 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
-.PHONY: test check soak soak-mixed fuzz tests-of-all tests-of-variants test-book
+.PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests
@@ -77,6 +77,9 @@ soak: servers ## thousands of connections opened and closed for minutes: SECONDS
 
 soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
 	$(Q)$(PYTHON) tests/soak/mixed.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
+
+soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
+	$(Q)$(PYTHON) tests/soak/restarts.py --build $(BUILD) --seconds $(or $(SECONDS),60)
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30

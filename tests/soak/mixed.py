@@ -96,9 +96,16 @@ def rise_with_age(cycles: Sequence[Cycle]) -> float:
 # ---- the server, from outside
 
 
+def children(pid: int) -> list[int]:
+    with suppress(*GONE):
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [int(word) for word in text.split()]
+    return []
+
+
 def processes(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [pid, *map(int, children)]
+    """The first one, and those that serve: after a restart they are the children of a child."""
+    return [pid, *(leaf for child in children(pid) for leaf in children(child) or [child])]
 
 
 def anonymous_kib(pids: Sequence[int]) -> int:
