@@ -12,6 +12,7 @@
 #include "05b-nonblocking/conn.h"
 #include "15-slashdot/workers.h" /* WORKERS_MOST_SOCKETS */
 #include "die.h"
+#include "log.h"
 
 #define HANDED_SOCKETS "SLASHDOT_SOCKETS" /* in its environment */
 #define HANDED_STDERR  "SLASHDOT_STDERR"  /* the pipe, and what is to be stderr again */
@@ -109,32 +110,43 @@ static void forget(struct successor *s)
     s->pid = 0;
 }
 
+/* In one line, with what it has said. */
+static void report(struct successor *s, const char *how)
+{
+    char line[256 + sizeof s->said];
+
+    while (s->len > 0 && s->said[s->len - 1] == '\n')
+        s->len--;
+    for (size_t i = 0; i < s->len; i++)
+        s->said[i] = s->said[i] == '\n' ? ' ' : s->said[i];
+    snprintf(line, sizeof line, "restart: the new program %s%s%.*s", how, s->len > 0 ? ": " : "",
+             (int)s->len, s->said);
+    log_line(line);
+}
+
 bool successor_is_ready(struct successor *s)
 {
     if (!listen_to(s))
         return false;
-    fprintf(stderr, "%.*s", (int)s->len, s->said); /* a warning, perhaps */
+    if (s->len > 0)
+        report(s, "is ready, and said");
     forget(s);
     return true;
 }
 
 void successor_failed(struct successor *s, int status)
 {
-    char how[64];
+    char how[128], what[64];
 
     if (status < 0)
-        snprintf(how, sizeof how, "was not ready after %d s", READY_MS / 1000);
+        snprintf(what, sizeof what, "was not ready after %d s", READY_MS / 1000);
     else if (WIFSIGNALED(status))
-        snprintf(how, sizeof how, "was ended by signal %d", WTERMSIG(status));
+        snprintf(what, sizeof what, "was ended by signal %d", WTERMSIG(status));
     else
-        snprintf(how, sizeof how, "ended with status %d", WEXITSTATUS(status));
+        snprintf(what, sizeof what, "ended with status %d", WEXITSTATUS(status));
+    snprintf(how, sizeof how, "%s, the old one goes on", what);
     listen_to(s);
-    while (s->len > 0 && s->said[s->len - 1] == '\n')
-        s->len--;
-    for (size_t i = 0; i < s->len; i++)
-        s->said[i] = s->said[i] == '\n' ? ' ' : s->said[i];
-    fprintf(stderr, "%s: restart: the new program %s, the old one goes on%s%.*s\n", program_name,
-            how, s->len > 0 ? ": " : "", (int)s->len, s->said);
+    report(s, how);
     forget(s);
 }
 
@@ -154,6 +166,7 @@ bool successor_begin(void)
     ready_fd = handed[0];
     if (dup2(handed[1], STDERR_FILENO) >= 0)
         close(handed[1]);
+    log_open(); /* what it found at the start was the pipe */
     return true;
 }
 

@@ -19,14 +19,16 @@ static int log_fd = STDERR_FILENO;
  * Whether a write() waits is a property of what was opened, and that is shared with whoever gave us
  * stderr: made non-blocking, the shell's writes would not wait either. So a pipe or a terminal is
  * opened once more, by the name that Linux has for it. Elsewhere, or without the right to, it is
- * asked before each line whether there is room.
+ * asked before each line whether there is room. (A pipe that does not block already is taken as it
+ * is: 15-slashdot has one with flags of its own.)
  */
 static void open_once_more(void)
 {
     struct stat st;
     int flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-    if (fstat(STDERR_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
+    if (fstat(STDERR_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) ||
+        (fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) != 0)
         return;
     int fd = open("/proc/self/fd/2", flags);
     if (fd >= 0)
@@ -35,11 +37,14 @@ static void open_once_more(void)
 
 void log_open(void)
 {
-    void *page =
-        mmap(NULL, sizeof *lost, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    if (page != MAP_FAILED)
-        lost = page;
+    if (lost == &own_count) {
+        void *page =
+            mmap(NULL, sizeof *lost, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        lost = page != MAP_FAILED ? page : &own_count;
+    }
+    if (log_fd != STDERR_FILENO)
+        close(log_fd);
+    log_fd = STDERR_FILENO;
     open_once_more();
     write_line = log_line;
 }

@@ -11,9 +11,9 @@
 
 #define LOG_LINE_MAX 4096 /* bytes of a line; a pipe takes so many at once or none (PIPE_BUF) */
 
-/* Before there are other processes or threads: all of them count together. From then on die() and
- * warn_errno() of die.h write as log_line() does. Never fails: what the system lacks, it does
- * without. */
+/* Before there are other processes or threads, since all of them count together; and again when
+ * stderr has become another file. From then on die() and warn_errno() of die.h write as log_line()
+ * does. Never fails: what the system lacks, it does without. */
 void log_open(void);
 
 /* Writes "NAME: text" and a newline; a longer line is cut. */
