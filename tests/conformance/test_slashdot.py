@@ -550,8 +550,8 @@ def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
 @contract("stop-in-flight", "keep-alive")
 @pytest.mark.parametrize("workers", ["1", "16", "64"])
 def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str) -> None:
-    """SIGHUP: a download goes on, a kept connection is answered once more and told that this was
-    the last reply, and the old workers are gone when both are.
+    """SIGHUP: a download goes on, a kept connection is answered until a reply says that it is the
+    last, and the old workers are gone when both are.
     """
     server = start("-t", "60", "-w", workers)
     content = (docroot.root / "big.bin").read_bytes()
@@ -563,9 +563,14 @@ def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str)
     restart(server)
     assert wait_until(lambda: len(old & set(server.children())) <= 2, server.patience.limit)
     assert server.serves()
-    kept.send(KEPT)
-    last = kept.read_reply()
-    assert last.body == HELLO and not last.keeps_alive
+
+    def is_told() -> bool:  # the new workers were ready before the old ones heard of anything
+        kept.send(KEPT)
+        reply = kept.read_reply()
+        assert reply.body == HELLO
+        return not reply.keeps_alive
+
+    assert wait_until(is_told, server.patience.limit)
     kept.expect_end()
     assert download.read_exactly(len(content)) == content
     download.expect_end()
