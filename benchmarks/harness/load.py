@@ -382,3 +382,4 @@ def _summarize(scene: Scene, usage: Usage) -> None:
             scalars["user_s_per_gb"] = usage.user_s / gigabytes
             scalars["system_s_per_gb"] = usage.system_s / gigabytes
             scalars["client_s_per_gb"] = scene.load_cpu_s / gigabytes
+            scalars["both_s_per_gb"] = (usage.cpu_s + scene.load_cpu_s) / gigabytes

@@ -78,7 +78,14 @@ def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
 
 
 def kernel_memory(proc: Path = Path("/proc")) -> dict[str, float]:
-    """What the kernel holds for itself; nothing where it does not say so."""
+    """What the kernel holds for itself, and for the buffers of all TCP sockets, in whatever network
+    namespace; nothing where it does not say so.
+    """
+    found: dict[str, float] = {}
     with contextlib.suppress(OSError):
-        return fields(proc / "meminfo", KERNEL)
-    return {}
+        found |= fields(proc / "meminfo", KERNEL)
+    with contextlib.suppress(OSError):
+        text = (proc / "net" / "sockstat").read_text(encoding="ascii")
+        pages = re.search(r"^TCP: .*\bmem (\d+)", text, re.M)
+        found |= {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
+    return found

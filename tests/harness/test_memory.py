@@ -49,3 +49,8 @@ def test_the_kernels_own(tmp_path: Path) -> None:
     assert memory.kernel_memory(tmp_path) == {
         "slab_kib": 300, "stacks_kib": 16, "page_tables_kib": 0,
     }  # fmt: skip
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "sockstat").write_text(
+        "TCP: inuse 5 orphan 0 tw 0 alloc 6 mem 3\nUDP: mem 9\n"
+    )
+    assert memory.kernel_memory(tmp_path)["tcp_kib"] == 3 * PAGE_KIB
