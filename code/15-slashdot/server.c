@@ -330,7 +330,8 @@ int main(int argc, char **argv)
         {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
         {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
         {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
-        {'u', "BYTES", "of a reply that the kernel may hold unsent, default 131072; 0: all", NULL},
+        {'u', "BYTES",
+         "that may wait unsent for each; default 131072, until a client has read 1 MiB", NULL},
     };
     int fds[WORKERS_MOST_SOCKETS];
 
@@ -340,6 +341,7 @@ int main(int argc, char **argv)
     int threads = options_number('r', own[2].value != NULL ? own[2].value : DISK_THREADS, 1, 1000);
     if (own[3].value != NULL)
         unsent_limit = options_number('u', own[3].value, 0, INT_MAX);
+    unsent_lifts = own[3].value == NULL;
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)
         sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);

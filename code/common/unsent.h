@@ -8,8 +8,12 @@
 #ifndef UNSENT_H
 #define UNSENT_H
 
-/* Bytes; 0: none. To be set, if at all, before there is a listening socket. */
+#include <stdbool.h>
+
+/* Bytes, 0: none; and whether the limit is lifted for those who read. To be set, if at all, before
+ * there is a listening socket. */
 extern int unsent_limit;
+extern bool unsent_lifts;
 
 /* Of a reply, which one who does not read never takes: the limit and what a receive buffer holds at
  * first are less. Then the limit is lifted. */

@@ -8,7 +8,8 @@
 #define TCP_NOTSENT_LOWAT 25 /* Linux 3.12; dietlibc does not have it */
 #endif
 
-int unsent_limit = 128 * 1024; /* by the experiment slow-readers */
+int unsent_limit = 128 * 1024; /* by the experiments slow-readers and slow-readers-cost */
+bool unsent_lifts = true;
 
 static void set(int fd, int bytes)
 {
@@ -22,5 +23,6 @@ void unsent_limited(int listen_fd)
 
 void unsent_unlimited(int fd)
 {
-    set(fd, 0); /* what net.ipv4.tcp_notsent_lowat says: by default nothing */
+    if (unsent_lifts)
+        set(fd, 0); /* what net.ipv4.tcp_notsent_lowat says: by default nothing */
 }

@@ -2,6 +2,7 @@
 #include "unsent.h"
 
 int unsent_limit;
+bool unsent_lifts;
 
 void unsent_limited(int listen_fd)
 {

@@ -167,6 +167,13 @@ def write_overload(data: Path) -> None:
     write_meta(data / "overload", titles)
 
 
+def write_slow_readers(data: Path) -> None:
+    titles = {"15-slashdot": "15-slashdot", "none": "no limit"}
+    for place, name in enumerate(titles, start=1):
+        write_series(data / "slow-readers", name, {"kernel_mb": 450.5 * place, "max_ms": 90.5})
+    write_meta(data / "slow-readers", titles)
+
+
 def write_million(data: Path) -> None:
     levels = {
         f"{when}_{what}": 100.0 * place
@@ -474,6 +481,7 @@ def data(tmp_path: Path) -> Path:
     write_idle_herd(folder)
     write_overload(folder)
     write_million(folder)
+    write_slow_readers(folder)
     write_toy_shop(folder)
     write_slow_client(folder)
     write_disk(folder)
