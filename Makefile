@@ -48,7 +48,20 @@ PROCESSOR := $(shell uname -m)
 
 CPPFLAGS := -Icode/common -D_GNU_SOURCE
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
-CFLAGS   := -std=c11 -O2 -g
+CFLAGS   := -std=c11 -O2 -g -fstack-protector-strong
+
+# Where a mistake in C gets past us, it is to end in a crash and not in somebody else's hands. Every libc here has what the
+# stack protector needs. Functions that check the room they are given against what the compiler knows of it are glibc's alone
+# (feature_test_macros(7)), and the sanitizers see more than those.
+FORTIFY_LEVEL := $(or $(filter 2 3,$(shell echo __USE_FORTIFY_LEVEL | \
+	$(CC) -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include stdio.h -E -P - 2>/dev/null | tail -n 1)),2)
+FORTIFY       := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY_LEVEL)
+$(foreach v,glibc static static-pie libkqueue,$(eval CPPFLAGS_$(v) := $(FORTIFY)))
+
+# The dynamic linker looks all names up at the start and makes the tables of their addresses read-only; a static program has
+# no such tables. Not in programs whose subject is what lazy binding costs. The linker of macOS has no -z.
+BOUND_LAZILY :=
+binding = $(if $(filter-out Darwin,$(SYSTEM)),-z relro -z $(if $(filter $(1),$(BOUND_LAZILY)),lazy,now) -z noexecstack)
 
 # A variant is a folder of build/, a compiler with its flags, and what the linker is told beside.
 VARIANTS := glibc static static-pie diet musl asan tsan
@@ -60,6 +73,7 @@ LD_QUIET := $(shell ld --help 2>/dev/null | grep -q -e --no-warnings && echo -Wl
 
 dir_glibc      := $(BUILD)/bin
 cc_glibc       := $(CC)
+ld_glibc        = $(binding)
 dir_static     := $(BUILD)/static
 cc_static      := $(CC)
 ld_static      := -static $(LD_QUIET)
@@ -78,7 +92,7 @@ dir_tsan       := $(BUILD)/tsan
 cc_tsan        := $(CC) -fsanitize=thread
 dir_libkqueue  := $(BUILD)/libkqueue
 cc_libkqueue   := $(CC) $(shell pkg-config --cflags libkqueue 2>/dev/null)
-ld_libkqueue   := -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)
+ld_libkqueue    = $(binding) -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)
 
 # A compiler that is not here takes its variant away; `make doctor` says which and how to get it.
 VARIANTS_MISSING := $(if $(shell command -v diet),,diet) $(if $(shell command -v musl-gcc),,musl) \
@@ -124,7 +138,7 @@ define program_rule
 $(dir_$(2))/$(1): $(patsubst %.c,$(BUILD)/obj/$(2)/%.o,$($(1)_SRC) $(or $($(1)_SRC_$(2)),$($(1)_SRC_any)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $$(ld_$(2)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@
+	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $(call ld_$(2),$(1)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@
 endef
 $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call program_rule,$(p),$(v)))))
 

@@ -2,10 +2,14 @@
 
 include $(wildcard benchmarks/*/module.mk)
 
-# The flags are recorded with every result.
-HARNESS := HARNESS_CFLAGS='$(CFLAGS)' $(PYTHON) -m harness
+# The flags are recorded with every result: those of the servers.
+SERVER_FLAGS := $(CFLAGS) $(CPPFLAGS_glibc) $(call ld_glibc,server)
+HARNESS      := HARNESS_CFLAGS='$(SERVER_FLAGS)' $(PYTHON) -m harness
 
-.PHONY: bench headline compare claims tables export verdict
+cflags: # for a harness that is run without make
+	@echo '$(SERVER_FLAGS)'
+
+.PHONY: cflags bench headline compare claims tables export verdict
 
 bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), CLIENT=user@host (the load from there, by ssh)
 	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(ONLY))

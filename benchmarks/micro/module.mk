@@ -39,9 +39,11 @@ WATCHED_SRC      := $(addprefix benchmarks/micro/,watched.c smaps.c children.c) 
 cow-pages_SRC    := $(addprefix benchmarks/micro/,cow-pages.c resident.c) $(WATCHED_SRC)
 malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)
 
-# Some distributions link with "now" unless told otherwise, and then there is nothing to see.
-lazy-binding_SRC  := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c children.c) $(MICRO_COMMON)
-lazy-binding_LIBS := -Wl,-z,lazy
+lazy-binding_SRC := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c children.c) $(MICRO_COMMON)
+
+# What a child costs, in time or in pages: where names are looked up when they are first called, that is a part of it, which
+# chapters/02b-processes.md takes out by LD_BIND_NOW.
+BOUND_LAZILY += fork-latency fork-reap spawn fork-memory fork-mappings cow-pages malloc-dirty lazy-binding
 
 PROGRAMS += first-read
 first-read_SRC  := benchmarks/micro/first-read.c $(MICRO_COMMON)
