@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "refusal.h"
+#include "stop.h"
 
 #define SHUT_MS 100 /* without accepting, after descriptors or memory ran out */
 
@@ -256,6 +257,7 @@ void clients_stop(void)
     if (stopped)
         return;
     stopped = true;
+    stop_listening();
     conn_stop();
     for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
         once_more(dated[i]);

@@ -80,9 +80,10 @@ int clients_patience(bool guests);
 bool clients_lack_room(void);
 bool clients_may_come(void);
 
-/* After the signal to stop: lets each client go on once more. What has been asked for is answered,
- * and who asks for nothing is ended: conn_stop(). (Not shutdown(SHUT_RD): on the BSDs that throws
- * away what has come and was not read.) May be called often. */
+/* After the signal to stop: closes the listening socket (stop_listening()), and lets each client
+ * go on once more. What has been asked for is answered, and who asks for nothing is ended:
+ * conn_stop(). (Not shutdown(SHUT_RD): on the BSDs that throws away what has come and was not
+ * read.) May be called often. */
 void clients_stop(void);
 
 #endif

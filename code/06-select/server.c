@@ -109,14 +109,14 @@ static void event_loop(int listen_fd, const struct options *o)
 
     while (!stopping || clients_count() > 0) {
         /* solution: loop */
-        bool ask = !guests && !stopping; /* before the next line: a signal may come in between */
-        if (stopping)
+        bool stop = stopping; /* looked at once: a signal from here on makes listen_fd readable */
+        if (stop)
             clients_stop();
         int turns = clients_again(); /* whoever is served below has had a turn */
         fd_set readable = read_set, writable = write_set;
         int patience = clients_patience(guests);
         struct timeval limit = {patience / 1000, patience % 1000 * 1000};
-        if (ask)
+        if (!guests && !stop)
             FD_SET(listen_fd, &readable);
         int nready = select((highest > listen_fd ? highest : listen_fd) + 1, &readable, &writable,
                             NULL, patience < 0 ? NULL : &limit);

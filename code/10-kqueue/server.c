@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/event.h>
 #include <sys/socket.h>
@@ -143,12 +144,14 @@ static void event_loop(int listen_fd, const struct options *o)
         nchanges = 0;
         for (int i = 0; i < nready; i++) {
             c = events[i].udata;
-            if (c == NULL)
-                guests = true;
+            if (events[i].filter == EVFILT_SIGNAL)
+                stop_begin(); /* again, where its handler has run */
             else if (events[i].flags & EV_ERROR)
                 end_refused(&events[i]);
-            else
+            else if (c != NULL)
                 handle(c);
+            else
+                guests = true;
         }
         for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
             handle(c);
@@ -167,19 +170,26 @@ static void event_loop(int listen_fd, const struct options *o)
 int main(int argc, char **argv)
 {
     struct options o;
-    struct kevent event;
+    struct kevent first[2];
 
     options_parse(&o, argc, argv, "a web server that waits for all clients with kqueue");
     stop_on_signals();
     queue = kqueue();
     if (queue < 0)
         die_errno("kqueue");
+    /* region: first */
+    /* Such an event ends the wait. NetBSD makes none of a listening socket that is shut. */
+    EV_SET(&first[0], SIGTERM, EVFILT_SIGNAL, EV_ADD, 0, 0, NULL);
+    EV_SET(&first[1], SIGINT, EVFILT_SIGNAL, EV_ADD, 0, 0, NULL);
+    if (kevent(queue, first, 2, NULL, 0, NULL) < 0)
+        die_errno("kevent");
+    /* endregion: first */
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
     if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
         die_errno("fcntl");
-    EV_SET(&event, (uintptr_t)listen_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, NULL);
-    if (kevent(queue, &event, 1, NULL, 0, NULL) < 0)
+    EV_SET(&first[0], (uintptr_t)listen_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, NULL);
+    if (kevent(queue, first, 1, NULL, 0, NULL) < 0)
         die_errno("kevent");
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;

@@ -63,6 +63,15 @@ void stop_wakes(int listen_fd, int client_fd)
 }
 /* endregion: wakes */
 
+void stop_listening(void)
+{
+    int fd = listening;
+
+    stop_wakes(-1, -1); /* first: the next signal's handler must not shut who has the number then */
+    if (fd >= 0)
+        close(fd);
+}
+
 void stop_handle(int signum, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};

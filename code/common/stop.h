@@ -43,4 +43,8 @@ void stop_handle(int signum, void (*handler)(int));
 /* Says what this process may sleep on: the listening socket and the client's; -1 for none. */
 void stop_wakes(int listen_fd, int client_fd);
 
+/* For a server that goes on after the signal: closes the listening socket it has named. On Linux
+ * nobody can connect to one that is shut; FreeBSD goes on completing connections. */
+void stop_listening(void);
+
 #endif

@@ -6,10 +6,11 @@ import hashlib
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
-from conformance import proc
+from conformance import proc, tracing
 from conformance.contract import contract
 from conformance.process import STOP_GRACE, Server, wait_until
 from conformance.programs import Start
@@ -205,6 +206,52 @@ def test_signals_at_every_point_of_an_exchange(start: Start, signum: int) -> Non
             time.sleep(delay * 0.0001)
             server.signal(signum)
             c.expect_gone()
+        stops_well_before_the_grace_is_over(server)
+
+
+# The BSDs do not do with a listening socket that is shut what Linux does. Here shutdown() is made
+# to do nothing at all.
+
+
+@contract("stop", "stop-in-flight")
+@pytest.mark.servers("06-select", "07-poll", "10-kqueue")
+def test_nobody_connects_to_one_that_stops(start: Start, docroot: Site, tmp_path: Path) -> None:
+    """FreeBSD goes on completing connections."""
+    trace = tracing.Trace(tmp_path / "trace", "shutdown", inject="shutdown:retval=0")
+    server = start(wrapper=trace.wrapper(), env=trace.env)
+    size = (docroot.root / "big.bin").stat().st_size
+
+    def refused() -> bool:
+        try:
+            server.connect().close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+    with server.connect(receive_buffer=65536) as c:
+        c.send(request("/big.bin"))
+        assert c.read_head().status == 200
+        server.signal(signal.SIGTERM)
+        assert wait_until(refused, server.patience.limit)
+        c.read_exactly(size)  # it was no end that closed the socket
+    assert server.wait() == 0
+
+
+@contract("stop", "stop-idle")
+@pytest.mark.servers("10-kqueue")
+def test_a_signal_right_before_the_wait(start: Start, tmp_path: Path) -> None:
+    """NetBSD makes no event of it. What kevent() is told beneath it takes 0.3 s each: the signal
+    comes when the flag has been looked at, and before the sleep.
+    """
+    trace = tracing.Trace(
+        tmp_path / "trace", "recvfrom,epoll_ctl,shutdown", inject="shutdown:retval=0"
+    )
+    slow = ["-e", "inject=epoll_ctl:delay_exit=300000"]
+    server = start(wrapper=[*trace.wrapper(), *slow], env=trace.env)
+    with server.connect():
+        limit = server.patience.limit
+        assert trace.has(lambda calls: any(name == "recvfrom" for _, name, _ in calls), limit)
+        server.signal(signal.SIGTERM)
         stops_well_before_the_grace_is_over(server)
 
 

@@ -1,14 +1,16 @@
 /*
- * kqueue.c: kqueue(2) as FreeBSD's manual page tells it, made of epoll(7), timerfd and eventfd.
+ * kqueue.c: kqueue(2) as FreeBSD's manual page tells it, made of epoll(7), timerfd, eventfd and
+ * signalfd.
  *
  * What kqueue promises. An event is known by (ident, filter), so that one descriptor can have two:
  * to read and to write, each with its own udata, its own edges (EV_CLEAR), its own end (EV_ONESHOT,
  * EV_DISPATCH). epoll knows one registration a descriptor. So a queue is two of them: `fd`, which
  * is what kqueue() returns, has the descriptors that are to be read, and `write_fd`, which is
- * inside of `fd`, has those that are to be written. A timer is a timerfd and a user event an
- * eventfd in `fd`: a descriptor of our own that is to be read. Level, edge and one shot are then
- * epoll's own, and one kevent() costs epoll_wait(), a second one if something can be written, one
- * epoll_ctl() a change and one or two calls an event for its `data`; what is idle costs nothing.
+ * inside of `fd`, has those that are to be written. A timer is a timerfd, a user event an eventfd
+ * and a signal a signalfd in `fd`: a descriptor of our own that is to be read. Level, edge and one
+ * shot are then epoll's own, and one kevent() costs epoll_wait(), a second one if something can be
+ * written, one epoll_ctl() a change and one to five calls an event for what it tells; what is idle
+ * costs nothing.
  *
  * The table `slots` goes by descriptor. When a descriptor is closed the kernel takes it out of
  * epoll and nobody tells us; what the table says of that number is then stale, and epoll's ENOENT
@@ -23,12 +25,17 @@
  *   spins over what it must drop: EV_DELETE such a descriptor before close().
  * - close() of a queue leaves write_fd, timerfds and eventfds open; the next kqueue() closes them.
  * - To know the error of a socket is to take it away (SO_ERROR): after EV_EOF with fflags recv()
- *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor.
+ *   returns 0, where on a BSD it fails. We keep the error for the later events of that descriptor,
+ *   until it is closed or has neither filter any more.
+ * - EVFILT_SIGNAL blocks the signal, for good: it is taken from its queue, and no handler runs. One
+ *   that came more than once meanwhile is counted once.
  * - EV_ADD of what is there sets its flags anew too; a BSD keeps EV_CLEAR and EV_ONESHOT as they
  *   were.
  * - A socket that is neither connected nor listening has EV_EOF at once: connect() first.
- * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers
- *   and user events are searched one by one.
+ * - That accept() was called is seen by the number of TCP connections that are left, and not told
+ *   of other listening sockets with EV_CLEAR.
+ * - Time-outs are rounded up to milliseconds, and one call gives at most MAX_BATCH events. Timers,
+ *   user events and signals are searched one by one.
  */
 #include "sys/event.h"
 
@@ -37,11 +44,13 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -66,7 +75,10 @@ struct knote {
 struct slot {
     struct knote knote[2];
     int error; /* SO_ERROR, which can be read once */
-    /* A timer or a user event, whose knote is the one for SIDE_READ: */
+    /* Of a listening socket with EV_CLEAR whose connections were more than one: */
+    int waited;       /* how many of them the last event told of; 0: it is not in that list */
+    int next_waiting; /* descriptor of the next one, or -1 */
+    /* A timer, a user event or a signal, whose knote is the one for SIDE_READ: */
     short filter; /* 0: it is a descriptor of the caller's */
     unsigned fflags;
     uintptr_t ident;
@@ -77,7 +89,7 @@ struct slot {
 struct kq {
     struct kq *next;
     struct slot *slots;
-    int nslots, sources, fd, write_fd;
+    int nslots, sources, waiting, fd, write_fd;
 };
 
 /* Global, because kevent() is given a number and nothing else. */
@@ -123,6 +135,18 @@ static int knote_control(struct kq *kq, enum side side, int fd, int operation)
 }
 /* endregion: control */
 
+/* Is it still the same open file? Its number may have been closed, and be somebody else's. */
+static bool is_registered(const struct kq *kq, enum side side, int fd)
+{
+    int epoll_fd = side == SIDE_READ ? kq->fd : kq->write_fd;
+    struct epoll_event e = {.data.u64 = (unsigned)fd}; /* a generation that nobody has */
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+        return errno == EEXIST;
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, &e);
+    return false;
+}
+
 static int knote_add(struct kq *kq, enum side side, int fd, const struct kevent *change)
 {
     struct knote *k = &kq->slots[fd].knote[side];
@@ -135,7 +159,8 @@ static int knote_add(struct kq *kq, enum side side, int fd, const struct kevent 
     if (k->known)
         error = knote_control(kq, side, fd, EPOLL_CTL_MOD);
     if (error == ENOENT) { /* the first time, or closed since then and opened again */
-        kq->slots[fd].error = 0;
+        if (kq->slots[fd].error != 0 && !is_registered(kq, !side, fd))
+            kq->slots[fd].error = 0;
         error = knote_control(kq, side, fd, EPOLL_CTL_ADD);
     }
     k->known = k->exists = error == 0;
@@ -158,7 +183,7 @@ static int knote_modify(struct kq *kq, enum side side, int fd, const struct keve
     return error;
 }
 
-/* ---- timers and user events ------------------------------------------------------------------ */
+/* ---- timers, user events and signals --------------------------------------------------------- */
 
 /* The descriptor, or -1. */
 static int source_find(const struct kq *kq, const struct kevent *change)
@@ -171,12 +196,30 @@ static int source_find(const struct kq *kq, const struct kevent *change)
     return fd;
 }
 
+static int signal_open(uintptr_t signum)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    if (sigaddset(&set, signum <= INT_MAX ? (int)signum : -1) < 0 ||
+        sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -1;
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int filter_open(const struct kevent *change)
+{
+    if (change->filter == EVFILT_TIMER)
+        return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (change->filter == EVFILT_SIGNAL)
+        return signal_open(change->ident);
+    return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
 /* The descriptor, or -1 with errno. */
 static int source_open(struct kq *kq, const struct kevent *change)
 {
-    int fd = change->filter == EVFILT_TIMER
-                 ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)
-                 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int fd = filter_open(change);
     int error = fd >= 0 ? kq_make_room(kq, fd) : errno;
 
     if (error != 0) {
@@ -268,7 +311,7 @@ static int source_change(struct kq *kq, const struct kevent *change)
         return errno;
     if (change->filter == EVFILT_USER)
         error = user_set(&kq->slots[fd], fd, change);
-    else if (change->flags & EV_ADD)
+    else if (change->filter == EVFILT_TIMER && change->flags & EV_ADD)
         error = timer_set(fd, change);
     if (error == 0 && change->flags & EV_ADD)
         error = knote_add(kq, SIDE_READ, fd, change);
@@ -284,7 +327,8 @@ static int kq_change(struct kq *kq, const struct kevent *change)
     enum side side = change->filter == EVFILT_WRITE ? SIDE_WRITE : SIDE_READ;
     int fd = change->ident <= INT_MAX ? (int)change->ident : -1, error;
 
-    if (change->filter == EVFILT_TIMER || change->filter == EVFILT_USER)
+    if (change->filter == EVFILT_TIMER || change->filter == EVFILT_USER ||
+        change->filter == EVFILT_SIGNAL)
         return source_change(kq, change);
     if (change->filter != EVFILT_READ && change->filter != EVFILT_WRITE)
         return EINVAL;
@@ -296,18 +340,57 @@ static int kq_change(struct kq *kq, const struct kevent *change)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static int64_t waiting_to_be_read(int fd)
+/* Of a socket that listens, or 0: TCP says how many have come. */
+static int connections_waiting(int fd)
 {
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 || info.tcpi_state != TCP_LISTEN)
+        return 0;
+    return (int)info.tcpi_unacked;
+}
+
+/* region: again */
+/* accept() of a BSD runs the filter again: EV_CLEAR or not, there is an event while more wait. */
+static void accepts_again(struct kq *kq)
+{
+    for (int *link = &kq->waiting; *link >= 0;) {
+        int fd = *link, left = connections_waiting(fd);
+        struct slot *slot = &kq->slots[fd];
+        if (left == slot->waited) { /* nobody was accepted, or one has come for one that was */
+            link = &slot->next_waiting;
+            continue;
+        }
+        if (left > 0 && left < slot->waited && slot->knote[SIDE_READ].exists)
+            knote_control(kq, SIDE_READ, fd, EPOLL_CTL_MOD);
+        slot->waited = 0;
+        *link = slot->next_waiting;
+    }
+}
+/* endregion: again */
+
+static void remember_waiting(struct kq *kq, int fd, int n)
+{
+    struct slot *slot = &kq->slots[fd];
+
+    if (slot->waited == 0) {
+        slot->next_waiting = kq->waiting;
+        kq->waiting = fd;
+    }
+    slot->waited = n;
+}
+
+static int64_t waiting_to_be_read(struct kq *kq, int fd)
+{
     int n;
 
     if (ioctl(fd, FIONREAD, &n) == 0)
         return n;
-    /* It listens; TCP says how many have come, others that it is at least one. */
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0)
-        return info.tcpi_unacked;
-    return 1;
+    n = connections_waiting(fd);
+    if (n > 1 && kq->slots[fd].knote[SIDE_READ].flags & EV_CLEAR)
+        remember_waiting(kq, fd, n);
+    return n > 0 ? n : 1; /* where it is not said how many, it is one at least */
 }
 
 static int64_t room_to_write(int fd)
@@ -321,9 +404,25 @@ static int64_t room_to_write(int fd)
     return room > 0 && ioctl(fd, FIONREAD, &used) == 0 && used < room ? room - used : 1;
 }
 
-static void descriptor_event(struct slot *slot, enum side side, uint32_t events, struct kevent *out)
+/* By a shutdown() of our own. epoll does not tell of it, but to send nothing fails then; where
+ * there are messages, nothing would be one. */
+static bool is_shut_for_writing(int fd, int *error)
+{
+    int type;
+    socklen_t size = sizeof type;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_STREAM ||
+        send(fd, "", 0, MSG_DONTWAIT | MSG_NOSIGNAL) == 0 || errno == EAGAIN)
+        return false;
+    if (errno != EPIPE) /* SO_ERROR: it has come since, and is taken away */
+        *error = errno;
+    return true;
+}
+
+static void descriptor_event(struct kq *kq, enum side side, uint32_t events, struct kevent *out)
 {
     int fd = (int)out->ident, error;
+    struct slot *slot = &kq->slots[fd];
     socklen_t size = sizeof error;
     bool end = events & EPOLLHUP || (side == SIDE_READ && events & EPOLLRDHUP);
 
@@ -333,8 +432,8 @@ static void descriptor_event(struct slot *slot, enum side side, uint32_t events,
         else if (error != 0)
             slot->error = error;
     }
-    out->data = side == SIDE_READ ? waiting_to_be_read(fd) : room_to_write(fd);
-    if (end) {
+    out->data = side == SIDE_READ ? waiting_to_be_read(kq, fd) : room_to_write(fd);
+    if (end || (side == SIDE_WRITE && is_shut_for_writing(fd, &slot->error))) {
         out->flags |= EV_EOF;
         out->fflags = (unsigned)slot->error;
     }
@@ -342,16 +441,18 @@ static void descriptor_event(struct slot *slot, enum side side, uint32_t events,
 
 static bool source_event(const struct slot *slot, int fd, struct kevent *out)
 {
-    bool timer = slot->filter == EVFILT_TIMER;
-    uint64_t times;
+    union {
+        uint64_t times;
+        struct signalfd_siginfo signal;
+    } what;
 
     EV_SET(out, slot->ident, slot->filter, out->flags, slot->fflags, slot->data, out->udata);
-    if (!timer && !(out->flags & EV_CLEAR))
+    if (slot->filter == EVFILT_USER && !(out->flags & EV_CLEAR))
         return true;
-    if (read(fd, &times, sizeof times) < 0)
+    if (read(fd, &what, sizeof what) < 0)
         return false; /* EAGAIN: it was not so any more */
-    if (timer) {
-        out->data = (int64_t)times;
+    if (slot->filter != EVFILT_USER) {
+        out->data = slot->filter == EVFILT_TIMER ? (int64_t)what.times : 1;
         out->flags |= EV_CLEAR;
     }
     return true;
@@ -372,7 +473,7 @@ static int knote_report(struct kq *kq, enum side side, const struct epoll_event 
     /* endregion: stale */
     EV_SET(out, fd, side == SIDE_READ ? EVFILT_READ : EVFILT_WRITE, k->flags, 0, 0, k->udata);
     if (slot->filter == 0)
-        descriptor_event(slot, side, e->events, out);
+        descriptor_event(kq, side, e->events, out);
     else if (!source_event(slot, fd, out))
         return 0;
     k->disabled = k->flags & EV_DISPATCH; /* EPOLLONESHOT has done so in the kernel already */
@@ -431,6 +532,7 @@ static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
         end = timeout->tv_sec < MAX_SECONDS ? timeout->tv_sec : MAX_SECONDS;
         end = now() + end * NS + timeout->tv_nsec;
     }
+    accepts_again(kq);
     do {
         if (timeout != NULL) {
             left = end - now();
@@ -488,7 +590,7 @@ int kqueue(void)
     kq = calloc(1, sizeof *kq);
     if (kq == NULL)
         return -1;
-    kq->sources = -1;
+    kq->sources = kq->waiting = -1;
     kq->fd = epoll_create1(EPOLL_CLOEXEC);
     kq->write_fd = epoll_create1(EPOLL_CLOEXEC);
     if (kq->fd < 0 || kq->write_fd < 0 || kq_link(kq, EPOLL_CTL_ADD) < 0) {

@@ -10,10 +10,11 @@
 #include <stdint.h>
 #include <time.h>
 
-#define EVFILT_READ  (-1)  /* ident: a descriptor; data: bytes, or connections, that wait */
-#define EVFILT_WRITE (-2)  /* ident: a descriptor; data: bytes of room */
-#define EVFILT_TIMER (-7)  /* ident: any number; data: the period, then how often it was over */
-#define EVFILT_USER  (-11) /* ident: any number; data and fflags: whatever was set */
+#define EVFILT_READ   (-1)  /* ident: a descriptor; data: bytes, or connections, that wait */
+#define EVFILT_WRITE  (-2)  /* ident: a descriptor; data: bytes of room */
+#define EVFILT_SIGNAL (-6)  /* ident: a signal; data: how often it came */
+#define EVFILT_TIMER  (-7)  /* ident: any number; data: the period, then how often it was over */
+#define EVFILT_USER   (-11) /* ident: any number; data and fflags: whatever was set */
 
 /* flags: what to do, how to report, */
 #define EV_ADD      0x0001
