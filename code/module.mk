@@ -58,9 +58,11 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 SENDFILE_Linux   := linux
 SENDFILE_FreeBSD := freebsd
 SENDFILE_Darwin  := macos
+CORK_Linux       := join_cork.c cork_linux.c
+CORK_NetBSD      := join_cork_none.c
 LINUX_OR_NONE    := $(if $(filter Linux,$(SYSTEM)),linux,none)
-SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c join_cork.c \
-                 cork_$(if $(filter Linux,$(SYSTEM)),linux,bsd).c join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
+SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c \
+                 $(or $(CORK_$(SYSTEM)),join_cork.c cork_bsd.c) join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
                  body_read.c body_mmap.c body_sendfile_$(or $(SENDFILE_$(SYSTEM)),none).c body_splice_$(LINUX_OR_NONE).c)
 11-sendfile_SRC := code/11-sendfile/server.c $(filter-out %/send_reply.c,$(CLIENTS_SRC)) $(SEND_PATH_SRC)
 

@@ -1,7 +1,7 @@
 /*
  * FreeBSD's tcp(4): taking TCP_NOPUSH away sends what was kept back. OpenBSD's and Apple's manual
- * pages do not promise that; there the next send or the end of the connection does it. Compiled
- * for them, never run there.
+ * pages do not promise that; there the next send or the end of the connection does it. NetBSD has
+ * no such option. Compiled for them, never run there.
  */
 #include "11-sendfile/cork.h"
 

@@ -58,6 +58,7 @@ def is_mach_o(program: bytes) -> bool:
 
 KINDS = {
     "x86_64-freebsd": lambda program: is_elf_of(b"FreeBSD", program),
+    "x86_64-netbsd": lambda program: is_elf_of(b"NetBSD", program),
     "x86_64-openbsd": lambda program: is_elf_of(b"OpenBSD", program),
     "aarch64-macos": is_mach_o,
 }

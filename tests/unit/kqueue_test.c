@@ -93,8 +93,8 @@ static bool one(int kq, struct kevent *e, int ident, int filter, const void *uda
     int n = events_within(kq, events, 2, PATIENCE);
 
     *e = events[0];
-    return n == 1 && e->ident == (uintptr_t)ident && e->filter == filter && e->udata == udata &&
-           !(e->flags & EV_ERROR);
+    return n == 1 && e->ident == (uintptr_t)ident && (int)e->filter == filter &&
+           e->udata == udata && !(e->flags & EV_ERROR);
 }
 
 static void put(int fd, size_t len)
