@@ -242,8 +242,9 @@ def test_workers_that_are_killed_together(server: Server) -> None:
 @contract("survives")
 def test_no_time_outs_for_the_connection(start: Start, tmp_path: Path) -> None:
     """Without them a client could hold its server for ever, so it is told that it is not served."""
-    # The main thread's first call is for the listening socket; and each thread counts for itself.
-    inject = "setsockopt:error=ENOBUFS:when=2"
+    # The main thread's first calls are for the listening socket, which only needs the very first;
+    # and each thread counts for itself.
+    inject = "setsockopt:error=ENOBUFS:when=2+"
     trace = tracing.Trace(tmp_path / "trace", "setsockopt", inject=inject)
     server = start("-w", "1", wrapper=trace.wrapper(), env=tracing.ENV)
     assert server.get("/hello.txt").status == 503
