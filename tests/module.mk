@@ -81,6 +81,11 @@ soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [C
 soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
 	$(Q)$(PYTHON) tests/soak/restarts.py --build $(BUILD) --seconds $(or $(SECONDS),60)
 
+# Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
+.PHONY: vm
+vm: ## 10-kqueue and its tests in a virtual machine: OS=freebsd (DEPS=yes fetches the image), or OS=netbsd IMAGE=disk KEY=file
+	$(Q)$(PYTHON) tests/bsd/vm.py --build $(BUILD) --os $(or $(OS),freebsd) $(if $(IMAGE),--image $(IMAGE)) $(if $(KEY),--key $(KEY)) $(VM_ARGS)
+
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30
 FUZZ_SRC := tests/fuzz/http_parse_fuzz.c $(addprefix code/http/,http_parse.c reply.c http_date.c) \

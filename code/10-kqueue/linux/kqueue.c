@@ -351,7 +351,6 @@ static int connections_waiting(int fd)
     return (int)info.tcpi_unacked;
 }
 
-/* region: again */
 /* accept() of a BSD runs the filter again: EV_CLEAR or not, there is an event while more wait. */
 static void accepts_again(struct kq *kq)
 {
@@ -368,7 +367,6 @@ static void accepts_again(struct kq *kq)
         *link = slot->next_waiting;
     }
 }
-/* endregion: again */
 
 static void remember_waiting(struct kq *kq, int fd, int n)
 {
