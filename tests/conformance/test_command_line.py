@@ -289,11 +289,13 @@ def test_the_log_of_a_malformed_request_is_one_harmless_line(start: Start) -> No
 @contract("log", "survives")
 @pytest.mark.servers("02-fork", "04-threads", "09-epoll", "13-uring", "14-owfat", "15-slashdot")
 def test_a_log_that_nobody_reads(start: Start, tmp_path: Path) -> None:
-    """A pipe holds 64 KiB: what does not fit is counted, and the count written when there is room."""
+    """A pipe holds 64 KiB: what does not fit is counted, and the count is told later."""
     fifo = tmp_path / "log"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    server = start("-v", wrapper=["/bin/sh", "-c", 'log=$1; shift; exec "$@" 2> "$log"', "sh", str(fifo)])
+    server = start(
+        "-v", wrapper=["/bin/sh", "-c", 'log=$1; shift; exec "$@" 2> "$log"', "sh", str(fifo)]
+    )
     ask = request("/hello.txt?" + "x" * 1000)
     for _ in range(4):
         with server.connect() as c:

@@ -170,7 +170,9 @@ def test_pending_connections_without_a_place_in_the_table(start: Start, tmp_path
     server = start(wrapper=[*limit, *trace.wrapper()], env=tracing.ENV)
     kept = [server.connect(receive_buffer=4096) for _ in range(places)]
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
-    subprocess.run(["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True)
+    subprocess.run(
+        ["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True
+    )
     for c in kept:
         c.send(request("/big.bin"))
         assert c.read_head().status == 200

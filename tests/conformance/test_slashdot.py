@@ -85,8 +85,8 @@ def test_a_kept_file_costs_two_calls(start: Start, old_site: Site, tmp_path: Pat
 def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(
     start: Start, old_site: Site, tmp_path: Path
 ) -> None:
-    """MSG_MORE, and then shutdown(): one segment says both. A connection whose end has been heard of
-    when it is looked at again was never registered.
+    """MSG_MORE, and then shutdown(): one segment says both. A connection that has ended when it is
+    looked at again was never registered.
     """
     trace = tracing.Trace(tmp_path / "trace", "accept4,sendto,epoll_ctl,close,shutdown")
     server = start(root=old_site.root, wrapper=trace.wrapper(), env=tracing.ENV)

@@ -34,7 +34,9 @@ def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docr
     with server.connect(receive_buffer=4096) as c:
         c.send(request("/big.bin"))
         assert c.read_head().status == 200
-        assert wait_until(lambda: max(unsent(server.address[1]), default=0) > 0, server.patience.limit)
+        assert wait_until(
+            lambda: max(unsent(server.address[1]), default=0) > 0, server.patience.limit
+        )
         c.hears_nothing(server.patience.silence)
         assert max(unsent(server.address[1])) <= MOST
         body = c.read_exactly(len(content))  # and who reads after all gets everything
