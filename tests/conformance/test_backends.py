@@ -99,7 +99,9 @@ def test_what_the_socket_does_not_take_at_once(start: Start, backend: str) -> No
 
 @contract("memory", "concurrency")
 def test_what_is_kept_for_those_who_do_not_read(start: Start) -> None:
-    """64 KiB each, and what else a connection takes; beside them the buffers that are at hand."""
+    """64 KiB each, and what else a connection takes, and as much again for the holes that malloc() is
+    left with; beside them the buffers that are at hand. (All of their pieces would be 256 KiB each.)
+    """
     server = start()
     if server.target.variant in SANITIZED:
         pytest.skip("what is freed stays with the sanitizer")
@@ -110,9 +112,8 @@ def test_what_is_kept_for_those_who_do_not_read(start: Start) -> None:
         c.send(request("/big.bin"))
     for c in clients:
         assert c.read_head().status == 200
-    assert server.rests()
-    grown = proc.anonymous_kib(server.pid) - before
-    assert grown <= readers * (64 + 8) + 16 * 256 + 1024
+    most = before + readers * 2 * (64 + 8) + 16 * 256 + 1024
+    assert wait_until(lambda: proc.anonymous_kib(server.pid) <= most, server.patience.limit)
 
 
 @contract("concurrency", "pipelining", "mechanism")
