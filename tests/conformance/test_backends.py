@@ -99,8 +99,8 @@ def test_what_the_socket_does_not_take_at_once(start: Start, backend: str) -> No
 
 @contract("memory", "concurrency")
 def test_what_is_kept_for_those_who_do_not_read(start: Start) -> None:
-    """64 KiB each, and what else a connection takes, and as much again for the holes that malloc() is
-    left with; beside them the buffers that are at hand. (All of their pieces would be 256 KiB each.)
+    """64 KiB each, and what else a connection takes, and as much again for the holes that malloc()
+    is left with; beside them the buffers that are at hand. (Whole pieces would be 256 KiB each.)
     """
     server = start()
     if server.target.variant in SANITIZED:
