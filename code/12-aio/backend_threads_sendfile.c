@@ -1,6 +1,7 @@
 /*
  * The whole of sendfile() in a thread: nothing is copied, and the loop only hears how much is
- * out.
+ * out. When it hears that the socket was full, that may be old: if room was made meanwhile, the
+ * edge that told of it has gone by, and no other will come. Then the thread is sent again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct send_job {
     size_t want;
     ssize_t sent;
     int error;
+    bool woken; /* the loop was told of the socket since the job began */
 };
 
 static struct pool *pool;
@@ -46,13 +48,17 @@ static enum fetched fetch(struct sending *s)
         return FETCHED;
     if (j == NULL && (s->held = j = calloc(1, sizeof *j)) == NULL)
         return FETCH_FAILED;
-    if (j->job.state == UNDER_WAY)
+    if (j->job.state == UNDER_WAY) {
+        j->woken = true;
         return FETCHING;
+    }
     if (j->job.state == OVER) {
         j->job.state = IDLE;
-        if (j->sent <= 0)
-            return j->sent < 0 && j->error == EAGAIN ? FETCH_BLOCKED : FETCH_FAILED;
-        r->offset += j->sent;
+        if (j->sent == 0 || (j->sent < 0 && j->error != EAGAIN))
+            return FETCH_FAILED;
+        if (j->sent < 0 && !j->woken)
+            return FETCH_BLOCKED;
+        r->offset += j->sent > 0 ? j->sent : 0;
         if (r->offset == r->end)
             return FETCHED;
     }
@@ -60,6 +66,7 @@ static enum fetched fetch(struct sending *s)
     j->to = s->conn->fd;
     j->offset = r->offset;
     j->want = r->end - r->offset < MOST ? (size_t)(r->end - r->offset) : MOST;
+    j->woken = false;
     j->job.conn = s->conn;
     j->job.run = run;
     pool_run(pool, &j->job);
