@@ -171,7 +171,7 @@ end
 -- A listing that does not fit is unreadable from the last row; the author has to choose the lines
 -- that matter. A short one is drawn larger: returns the class for that.
 local function fit_slide(block, html_lines)
-  local needle = block.attributes.region or block.attributes.hunk or common.lines(block.text)[1]
+  local needle = block.attributes.region or block.attributes['function'] or block.attributes.hunk or common.lines(block.text)[1]
   local lines, columns = #html_lines, columns_of(html_lines)
   if lines > MAX_SLIDE_LINES then
     common.fail(('a listing of %d lines; a slide holds %d'):format(lines, MAX_SLIDE_LINES), needle)

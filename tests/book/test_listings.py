@@ -1,4 +1,4 @@
-"""Code by region, generated diffs, and how both are drawn; and the one line a bad one gets."""
+"""Code by name and by region, generated diffs, how both are drawn; the one line a bad one gets."""
 
 from __future__ import annotations
 
@@ -19,6 +19,68 @@ C_FILE = """/* A file for regions. */
         int c;
 /* endregion: outer */
 """
+
+
+C_NAMES = """/* Of two lines,
+ * about one(). */
+static int one(void);
+
+#define TWO 2
+struct three {
+    struct inner *four; /* one() */
+};
+static struct three five[] = {
+    {NULL},
+};
+
+/* The answer. */
+static int
+one(void)
+{
+    /* region: part */
+    return TWO;
+    /* endregion: part */
+}
+"""
+
+
+# ---- names
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        ("one", "13 14 15 16 18 20"),
+        ("TWO", "5"),
+        ("three", "6 7 8"),
+        ("five", "9 10 11"),
+        ("TWO, three", "5 6 7 8"),
+        ("five, TWO", "9 10 11 11 5"),
+    ],
+)
+def test_what_is_named_is_shown(tree: Tree, names: str, numbers: str) -> None:
+    """With the comment above it; a prototype is not what is meant where there is the function."""
+    tree.write("code/x.c", C_NAMES)
+    html = accepted(tree.weave(fence(f'.c include="code/x.c" function="{names}"')))
+    assert re.findall(r'data-n="(\d+)"', html) == numbers.split()
+
+
+def test_a_part_of_what_is_named_is_stressed(tree: Tree) -> None:
+    tree.write("code/x.c", C_NAMES)
+    html = accepted(tree.weave(fence('.c include="code/x.c" function="TWO, one" mark="part"')))
+    assert re.findall(r'class="line marked" data-n="(\d+)"', html) == ["18"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (C_NAMES.replace("one(", "eins("), 'nothing called "one" begins in code/x.c'),
+        (C_NAMES + C_NAMES, '"one" is there twice in code/x.c'),
+    ],
+)
+def test_a_name_that_is_not_there_or_twice_is_refused(tree: Tree, text: str, message: str) -> None:
+    tree.write("code/x.c", text)
+    refused(tree.weave(fence('.c include="code/x.c" function="one"')), ":", message)
 
 
 # ---- regions
