@@ -1,17 +1,35 @@
-# The servers. A chapter links the common parts and, by name, the file of an earlier chapter that taught what it needs.
+# The servers, and the table of contents of this folder. Every server stands on code/common (options, listening, stopping) and
+# code/http (the request, the reply). Beside those:
+#
+#   00-client        client.c
+#   01-iterative     server.c, serve_client.[ch]: a client from its first request to its last reply
+#   02-fork          server.c, children.[ch]                                    + 01 serve_client
+#   02-inetd         server.c                                                   + 01 serve_client
+#   03-prefork       server.c                                                   + 01 serve_client, 02 children
+#   04-threads       server.c, connections.[ch], first_thread.[ch]              + 01 serve_client
+#   05-pool          server.c, queue.[ch]                                       + 01 serve_client, 04 connections, first_thread
+#   05b-nonblocking  one.c, conn.[ch]: a connection that never waits
+#   06-select        server.c, clients.[ch]: many such connections              + 05b conn
+#   07-poll          server.c                                                   + 05b conn, 06 clients
+#   08-sigio         server.c                                                   + 05b conn, 06 clients
+#   09-epoll         server.c                                                   + 05b conn, 06 clients
+#   10-kqueue        server.c, closing.h, closing_*.c; on Linux linux/kqueue.c  + 05b conn, 06 clients
+#   11-sendfile      server.c, exchange.[ch]: the connection with operations,
+#                    send_path.[ch], and of body_*.c and join_*.c those of the system   + 05b conn.h, 06 clients
+#   12-aio           server.c, look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
+#                                       + 05b conn.h, 06 clients, 11 exchange, send_path.h, body_mmap; appendix/ beside
+#   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)
+#   14-owfat         server.c, conn.[ch]
+#   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
+#                                       + 05b conn.h, 06 clients, 11 exchange, 12 job
+#
+# A chapter links, by name, the file of an earlier chapter that taught what it needs. Which function runs is seen in C: where it
+# is a choice there is a struct of pointers to functions (exchange_ops, body, join, backend).
 
 CPPFLAGS += -Icode -Icode/http
 
-# How to learn that the peer has all that was sent.
-ACKNOWLEDGED_Linux   := linux
-ACKNOWLEDGED_FreeBSD := bsd
-ACKNOWLEDGED_NetBSD  := bsd
-
-# How to keep the kernel from holding much for who does not read.
-UNSENT_Linux := lowat
-
-COMMON_SRC := $(addprefix code/common/,die.c log.c options.c net.c stop.c refusal.c open_below_walk.c \
-              acknowledged_$(or $(ACKNOWLEDGED_$(SYSTEM)),unknown).c unsent_$(or $(UNSENT_$(SYSTEM)),none).c) \
+COMMON_SRC := $(addprefix code/common/,acknowledged.c clock.c die.c end_with_parent.c linger.c log.c net.c open_below_walk.c \
+              options.c refusal.c stop.c unsent.c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
 # How a file is kept below the docroot: by the kernel, or by walking where a libc or a system has no way to ask for that.
@@ -20,14 +38,12 @@ OPEN_BELOW_FreeBSD := resolve_beneath
 OPEN_BELOW_any     := code/common/open_below_$(or $(OPEN_BELOW_$(SYSTEM)),portable).c
 OPEN_BELOW_diet    := code/common/open_below_portable.c
 
-END_WITH_PARENT_Linux   := linux
-END_WITH_PARENT_FreeBSD := freebsd
-
 BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 
-THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c
-CONN_SRC     := $(COMMON_SRC) $(addprefix code/05b-nonblocking/,conn.c now.c find_reply.c send_reply.c)
+THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c code/04-threads/first_thread.c
+CONN_SRC     := $(COMMON_SRC) code/05b-nonblocking/conn.c
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
+EXCHANGE_SRC := $(COMMON_SRC) code/11-sendfile/exchange.c code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
 SERVERS += 13-uring 14-owfat 15-slashdot
@@ -42,8 +58,7 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)
 02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)
 02-inetd_SRC     := code/02-inetd/server.c $(BLOCKING_SRC)
-03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC) \
-                    code/03-prefork/end_with_parent_$(or $(END_WITH_PARENT_$(SYSTEM)),none).c
+03-prefork_SRC   := code/03-prefork/server.c code/02-fork/children.c $(BLOCKING_SRC)
 04-threads_SRC   := code/04-threads/server.c $(THREADS_SRC)
 05-pool_SRC      := code/05-pool/server.c code/05-pool/queue.c $(THREADS_SRC)
 
@@ -64,14 +79,13 @@ LINUX_OR_NONE    := $(if $(filter Linux,$(SYSTEM)),linux,none)
 SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c \
                  $(or $(CORK_$(SYSTEM)),join_cork.c cork_bsd.c) join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
                  body_read.c body_mmap.c body_sendfile_$(or $(SENDFILE_$(SYSTEM)),none).c body_splice_$(LINUX_OR_NONE).c)
-11-sendfile_SRC := code/11-sendfile/server.c $(filter-out %/send_reply.c,$(CLIENTS_SRC)) $(SEND_PATH_SRC)
+11-sendfile_SRC := code/11-sendfile/server.c $(EXCHANGE_SRC) $(SEND_PATH_SRC)
 
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
-12-aio_SRC := code/12-aio/server.c $(filter-out %/send_reply.c %/find_reply.c,$(CLIENTS_SRC)) \
-              $(addprefix code/12-aio/,job.c look_up.c helper.c piece.c backend.c $(addprefix backend_, \
-              writev.c sendfile.c posix.c threads.c nowait.c threads_sendfile.c linux.c readahead.c)) \
-              $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c join_more.c) \
-              code/03-prefork/end_with_parent_linux.c
+12-aio_SRC := code/12-aio/server.c $(EXCHANGE_SRC) \
+              $(addprefix code/12-aio/,job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
+              $(addprefix appendix/,helper.c nowait.c threads_sendfile.c readahead.c)) \
+              $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
 12-aio_VARIANTS := glibc static asan tsan
 12-aio_LIBS     := -pthread
 
@@ -91,8 +105,8 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS += $(14-owfat_CPPFLAGS)
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
-15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c open_cached.c \
-                        now.c) $(filter-out %/send_reply.c %/find_reply.c %/now.c,$(CLIENTS_SRC)) code/12-aio/job.c code/03-prefork/end_with_parent_linux.c
+15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c) \
+                        code/common/open_cached.c $(EXCHANGE_SRC) code/12-aio/job.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
 
@@ -100,7 +114,6 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 05-pool_LIBS    := -pthread
 
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
-$(foreach s,04-threads 05-pool,$(eval $(s)_SRC_any += code/04-threads/first_thread_none.c)$(eval $(s)_SRC_diet += code/04-threads/first_thread_diet.c))
 
 10-kqueue_SRC_libkqueue := $(OPEN_BELOW_any) code/10-kqueue/closing_libkqueue.c
 10-kqueue_SRC_any       += code/10-kqueue/closing_kernel.c $(KQUEUE_SRC)

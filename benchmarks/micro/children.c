@@ -45,7 +45,6 @@ void children_open(struct children *children, unsigned patience)
     alarm(patience); /* children do not inherit it */
 }
 
-/* region: child */
 bool child_sleep(const struct children *children)
 {
     char byte = 0;
@@ -68,7 +67,6 @@ _Noreturn void child_live(const struct children *children)
 {
     _exit(child_sleep(children) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
-/* endregion: child */
 
 void children_await_one(const struct children *children)
 {

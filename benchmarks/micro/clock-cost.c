@@ -25,7 +25,6 @@ struct sample {
     uint64_t step_ns;
 };
 
-/* region: cost */
 static double cost_ns(void)
 {
     uint64_t start = now_ns();
@@ -33,7 +32,6 @@ static double cost_ns(void)
         now_ns();
     return (double)(now_ns() - start) / BATCH;
 }
-/* endregion: cost */
 
 static uint64_t step_ns(void)
 {

@@ -46,7 +46,6 @@ static void make(struct children *children, struct child *child, size_t count)
     }
 }
 
-/* region: reap */
 static void reap(struct child *child)
 {
     int status;
@@ -63,7 +62,6 @@ static void reap(struct child *child)
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM)
         die(EXIT_FAILURE, "a child ended by itself");
 }
-/* endregion: reap */
 
 int main(int argc, char *argv[])
 {

@@ -91,7 +91,6 @@ static void send_on(int fd)
         die_errno("write");
 }
 
-/* region: member */
 static _Noreturn void member(int in, int out)
 {
     while (receive(in)) {
@@ -100,7 +99,6 @@ static _Noreturn void member(int in, int out)
     }
     _exit(EXIT_SUCCESS);
 }
-/* endregion: member */
 
 /*
  * Makes a ring of us and `others`; false, with errno set, if there is no room for all. Each member
@@ -154,7 +152,6 @@ static void lap(const struct ring *ring)
         die(EXIT_FAILURE, "a member of the ring ended");
 }
 
-/* region: handover */
 /* Nanoseconds of one hand-over, the mean of at least BATCH. */
 static double handover_ns(const struct ring *ring)
 {
@@ -165,7 +162,6 @@ static double handover_ns(const struct ring *ring)
         lap(ring);
     return (double)(now_ns() - start) / (double)(laps * members);
 }
-/* endregion: handover */
 
 /* Returns how many it made: less than count, with errno set, if fork failed. */
 static size_t sleepers_make(const struct children *sleepers, size_t count)

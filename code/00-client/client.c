@@ -51,7 +51,6 @@ static void parse_port(struct url *u, const char *url, const char *text, const c
     copy(u->port, sizeof u->port, text + 1, digits);
 }
 
-/* region: url */
 /* http://HOST[:PORT][/PATH]; HOST may be [an IPv6 address]. Ends the program if it is not that. */
 static void parse_url(struct url *u, const char *text)
 {
@@ -74,14 +73,12 @@ static void parse_url(struct url *u, const char *text)
     parse_port(u, text, host_end + v6, end);
     u->path = end;
 }
-/* endregion: url */
 
-/* region: connect */
 /* A name can have several addresses: the first that answers is taken. */
 static int connect_to(const struct url *u, int timeout)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    const struct timeval patience = {.tv_sec = timeout};
+    const struct timeval limit = {.tv_sec = timeout};
     struct addrinfo *list;
     int fd = -1;
 
@@ -92,8 +89,8 @@ static int connect_to(const struct url *u, int timeout)
         fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
         if (fd < 0)
             continue;
-        if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0 &&
-            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
             connect(fd, a->ai_addr, a->ai_addrlen) == 0)
             break;
         int saved = errno;
@@ -106,9 +103,7 @@ static int connect_to(const struct url *u, int timeout)
         die_errno("connect %s port %s", u->host, u->port);
     return fd;
 }
-/* endregion: connect */
 
-/* region: send-all */
 static void send_all(int fd, const char *at, size_t left)
 {
     while (left > 0) {
@@ -121,9 +116,7 @@ static void send_all(int fd, const char *at, size_t left)
         left -= (size_t)n;
     }
 }
-/* endregion: send-all */
 
-/* region: request */
 /* HTTP/1.0: the server then sends the body as it is and closes after it. */
 static void send_request(int fd, const struct url *u)
 {
@@ -140,9 +133,7 @@ static void send_request(int fd, const struct url *u)
     send_all(fd, request, (size_t)len);
     free(request);
 }
-/* endregion: request */
 
-/* region: receive */
 /* Returns the bytes read, 0 at the end of the connection. */
 static size_t receive(int fd, char *buf, size_t len)
 {
@@ -157,9 +148,7 @@ static size_t receive(int fd, char *buf, size_t len)
         die_errno("recv");
     return (size_t)n;
 }
-/* endregion: receive */
 
-/* region: head */
 /* Reads until the empty line that ends the head. Returns its length; *have also counts body bytes
  * behind it. */
 static size_t receive_head(int fd, char *buf, size_t *have)
@@ -177,9 +166,7 @@ static size_t receive_head(int fd, char *buf, size_t *have)
         *have += n;
     }
 }
-/* endregion: head */
 
-/* region: length */
 /* The value of Content-Length, or -1 if the head has none: the end of the connection then ends the
  * body. */
 static long long content_length(const char *head, size_t len)
@@ -191,9 +178,7 @@ static long long content_length(const char *head, size_t len)
             return strtoll(at + sizeof name - 1, NULL, 10);
     return -1;
 }
-/* endregion: length */
 
-/* region: body */
 static void copy_body(int fd, char *buf, size_t have, long long length)
 {
     long long total = 0;
@@ -215,7 +200,6 @@ static void copy_body(int fd, char *buf, size_t have, long long length)
     if (total < length)
         die(EXIT_FAILURE, "the connection ended after %lld of %lld bytes", total, length);
 }
-/* endregion: body */
 
 static const char usage[] = "usage: 00-client [-t SECONDS] [-v] URL";
 

@@ -21,7 +21,6 @@
 
 static const char reply[] = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\n" TEXT;
 
-/* region: serve */
 /* Reads until the empty line that ends a request: it may come in pieces, and it may never come. */
 static int read_request(int fd)
 {
@@ -41,10 +40,10 @@ static int read_request(int fd)
 
 static void serve_client(int fd)
 {
-    const struct timeval patience = {.tv_sec = 23};
+    const struct timeval timeout = {.tv_sec = 23};
     size_t sent = 0;
 
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0 ||
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) < 0 ||
         read_request(fd) < 0)
         return;
     while (sent < sizeof reply - 1) {
@@ -54,9 +53,7 @@ static void serve_client(int fd)
         sent += n > 0 ? (size_t)n : 0; /* send() may take less than it was given */
     }
 }
-/* endregion: serve */
 
-/* region: main */
 int main(int argc, char **argv)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -92,4 +89,3 @@ int main(int argc, char **argv)
     }
     /* endregion: loop */
 }
-/* endregion: main */

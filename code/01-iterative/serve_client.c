@@ -52,7 +52,6 @@ int serve_set_timeouts(int fd, int seconds)
     return -1;
 }
 
-/* region: step */
 static void begin_step(struct client *c)
 {
     int seconds = c->serve->options->timeout;
@@ -64,9 +63,7 @@ static void begin_step(struct client *c)
     if (stopping) /* the signal came in between, and its own alarm is gone */
         c->serve->watchdog(STOP_GRACE);
 }
-/* endregion: step */
 
-/* region: read-request */
 /*
  * Returns the length of the request head at the start of c->in, minus the status for a bad one, or
  * 0 when the client is gone, silent or crawling: then there is nobody to answer.
@@ -86,9 +83,7 @@ static int read_request(struct client *c, struct request *req)
         c->have += (size_t)n;
     }
 }
-/* endregion: read-request */
 
-/* region: send-reply */
 /* Sends all of buf or fails: send() on a blocking socket takes less when a signal or the time-out
  * strikes. */
 static int send_all(struct client *c, const char *buf, size_t len)
@@ -106,46 +101,21 @@ static int send_all(struct client *c, const char *buf, size_t len)
     return 0;
 }
 
-/* Fills buf from the file and moves on in it. Returns the bytes read; 0 if the file has become
- * shorter. */
-static size_t read_file(struct reply *r, char *buf, size_t len)
+static int send_reply(struct client *c, const struct reply *r)
 {
+    char chunk[CHUNK];
+    off_t sent = 0;
     ssize_t n;
 
-    if (r->end - r->offset < (off_t)len)
-        len = (size_t)(r->end - r->offset);
-    do
-        n = pread(r->fd, buf, len, r->offset);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0)
-        return 0;
-    r->offset += n;
-    return (size_t)n;
-}
-
-/* Head and the first of the body share a buffer, so that they share a packet. */
-static int send_reply(struct client *c, struct reply *r)
-{
-    char buf[CHUNK];
-    size_t len = r->head_len;
-    off_t proof = r->offset + UNSENT_PROOF;
-
-    memcpy(buf, r->head, len);
-    while (r->fd >= 0 && r->offset < r->end) {
-        size_t n = read_file(r, buf + len, sizeof buf - len);
-        if (n == 0) /* the promised length cannot be kept: only the end of the connection says so */
+    while ((n = reply_next(r, sent, chunk, sizeof chunk)) > 0) {
+        if (send_all(c, chunk, (size_t)n) < 0)
             return -1;
-        if (send_all(c, buf, len + n) < 0)
-            return -1;
-        if (r->offset >= proof && r->offset < proof + CHUNK)
-            unsent_unlimited(c->fd);
-        len = 0;
+        unsent_count(c->fd, sent, sent + n);
+        sent += n;
     }
-    return len > 0 ? send_all(c, buf, len) : 0;
+    return (int)n;
 }
-/* endregion: send-reply */
 
-/* region: linger */
 /*
  * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
  * delivered of the last reply. So the socket is shut for sending first, and what still comes is
@@ -176,9 +146,7 @@ static void linger(struct client *c, bool unread)
             bytes += n;
     }
 }
-/* endregion: linger */
 
-/* region: serve-request */
 /* One request and its reply. Returns whether the connection goes on. */
 static bool serve_request(struct client *c)
 {
@@ -218,4 +186,3 @@ void serve_client(int fd, const struct serve *s)
     while (serve_request(&c))
         continue;
 }
-/* endregion: serve-request */

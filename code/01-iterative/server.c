@@ -16,8 +16,6 @@
 #include "net.h"
 #include "options.h"
 #include "stop.h"
-
-/* region: serve */
 static void serve(int listen_fd, int fd, const struct options *o)
 {
     /* With keep-alive a client that says nothing more would hold the only server. */
@@ -29,9 +27,7 @@ static void serve(int listen_fd, int fd, const struct options *o)
     serve_client(fd, &how);
     stop_wakes(listen_fd, -1);
 }
-/* endregion: serve */
 
-/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     /* region: turns */
@@ -47,7 +43,6 @@ static void accept_loop(int listen_fd, const struct options *o)
     }
     /* endregion: turns */
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/select.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "clock.h"
 #include "die.h"
 #include "stop.h"
 
@@ -20,7 +20,6 @@ static volatile sig_atomic_t live, grace_over;
 static int turns;                 /* children_wait_for_turn(): how many are left in this round */
 static sigset_t handled, outside; /* the signals with handlers; the mask outside hold and release */
 
-/* region: reap */
 /* One signal may stand for several children, so this waits until there is none left to wait for. */
 static void on_child(int signum)
 {
@@ -41,7 +40,6 @@ static void on_child(int signum)
     /* endregion: collect */
     errno = saved; /* or accept() would seem to have failed with ECHILD */
 }
-/* endregion: reap */
 
 static void on_grace_over(int signum)
 {
@@ -87,7 +85,6 @@ void children_add(pid_t pid)
     }
 }
 
-/* region: room */
 /* sigsuspend() lets the signals in and sleeps in one step: a child that ends just before it is not
  * missed. */
 void children_wait_for_room(void)
@@ -95,17 +92,7 @@ void children_wait_for_room(void)
     while (live >= max_children && !stopping)
         sigsuspend(&outside);
 }
-/* endregion: room */
 
-static long long now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail: the clock exists, t is ours */
-    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
-/* region: turn */
 /*
  * All free places are filled in one round, and a second lies between the beginnings of two rounds.
  * sleep() would not do: any signal ends it, and each child that dies sends one. So the clock says
@@ -130,7 +117,6 @@ bool children_wait_for_turn(void)
     children_release();
     return !stopping;
 }
-/* endregion: turn */
 
 void children_forget(void)
 {
@@ -146,7 +132,6 @@ static void signal_all(int signum)
             kill(children[i], signum);
 }
 
-/* region: end */
 void children_end(void)
 {
     children_hold();
@@ -158,4 +143,3 @@ void children_end(void)
         sigsuspend(&outside);
     children_release();
 }
-/* endregion: end */

@@ -17,8 +17,6 @@
 #include "options.h"
 #include "refusal.h"
 #include "stop.h"
-
-/* region: child */
 /* solution: child */
 static _Noreturn void child(int listen_fd, int fd, const struct options *o)
 {
@@ -31,9 +29,7 @@ static _Noreturn void child(int listen_fd, int fd, const struct options *o)
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
 }
 /* endsolution: child */
-/* endregion: child */
 
-/* region: start */
 static void start_child(int listen_fd, int fd, const struct options *o)
 {
     /* solution: start */
@@ -52,9 +48,7 @@ static void start_child(int listen_fd, int fd, const struct options *o)
     children_release();
     /* endsolution: start */
 }
-/* endregion: start */
 
-/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     while (!stopping) {
@@ -68,7 +62,6 @@ static void accept_loop(int listen_fd, const struct options *o)
         close(fd); /* the child has its own; without this the parent runs out of descriptors */
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {

@@ -15,8 +15,6 @@
 #include "die.h"
 #include "options.h"
 #include "stop.h"
-
-/* region: main */
 int main(int argc, char **argv)
 {
     struct options o;
@@ -35,4 +33,3 @@ int main(int argc, char **argv)
     serve_client(STDIN_FILENO, &how);
     return EXIT_SUCCESS;
 }
-/* endregion: main */

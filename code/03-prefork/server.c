@@ -13,7 +13,7 @@
 
 #include "01-iterative/serve_client.h"
 #include "02-fork/children.h"
-#include "03-prefork/end_with_parent.h"
+#include "end_with_parent.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
@@ -23,7 +23,6 @@
 
 static void accept_loop(int listen_fd, const struct options *o);
 
-/* region: child */
 static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o)
 {
     /* solution: child */
@@ -34,7 +33,6 @@ static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
     /* endsolution: child */
 }
-/* endregion: child */
 
 static void start_child(int listen_fd, const struct options *o)
 {
@@ -49,7 +47,6 @@ static void start_child(int listen_fd, const struct options *o)
     children_release();
 }
 
-/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true};
@@ -75,9 +72,7 @@ static void accept_loop(int listen_fd, const struct options *o)
     }
     /* endsolution: loop */
 }
-/* endregion: loop */
 
-/* region: keep */
 /* A child that dies is replaced; but some die as soon as they live, so each waits for its turn. */
 static void keep_children(int listen_fd, const struct options *o)
 {
@@ -86,7 +81,6 @@ static void keep_children(int listen_fd, const struct options *o)
         start_child(listen_fd, o);
     /* endsolution: keep */
 }
-/* endregion: keep */
 
 int main(int argc, char **argv)
 {

@@ -29,7 +29,6 @@ static int live;
 static sigset_t handled; /* the signals with handlers */
 static int max_live;
 
-/* region: attributes */
 /* Detached: nobody will ask how it ended, so nothing of it stays behind. */
 static int set_attributes(void)
 {
@@ -40,7 +39,6 @@ static int set_attributes(void)
         errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
     return errno == 0 ? 0 : -1;
 }
-/* endregion: attributes */
 
 /* What a signal interrupts is what it is for. When the grace is over connections_end() knows, and
  * the end of main is that of the other threads. */
@@ -76,7 +74,6 @@ void connections_release(void)
     pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
 }
 
-/* region: room */
 /* Returns whether there is room for one more; if not, the server is to stop. */
 static bool wait_for_room(void)
 {
@@ -93,9 +90,7 @@ static bool wait_for_room(void)
     return live < max_live;
     /* endsolution: room */
 }
-/* endregion: room */
 
-/* region: add */
 struct connection *connections_add(int fd, const struct options *o)
 {
     /* solution: add */
@@ -119,7 +114,6 @@ struct connection *connections_add(int fd, const struct options *o)
     return NULL;
     /* endsolution: add */
 }
-/* endregion: add */
 
 void connections_own(struct connection *conn)
 {
@@ -129,7 +123,6 @@ void connections_own(struct connection *conn)
     pthread_mutex_unlock(&lock);
 }
 
-/* region: remove */
 void connections_remove(struct connection *conn)
 {
     /* solution: remove */
@@ -143,9 +136,7 @@ void connections_remove(struct connection *conn)
     free(conn);
     /* endsolution: remove */
 }
-/* endregion: remove */
 
-/* region: end */
 /* So that recv() returns: the next one does not wait, and one that sleeps is interrupted. */
 static void wake(struct connection *conn)
 {
@@ -172,4 +163,3 @@ void connections_end(void)
             nanosleep(&moment, NULL);
     }
 }
-/* endregion: end */

@@ -19,8 +19,6 @@
 #include "options.h"
 #include "refusal.h"
 #include "stop.h"
-
-/* region: serve */
 static void *serve(void *arg)
 {
     /* solution: serve */
@@ -36,9 +34,7 @@ static void *serve(void *arg)
     /* endregion: own */
     /* endsolution: serve */
 }
-/* endregion: serve */
 
-/* region: start */
 static void start_thread(int fd, const struct options *o)
 {
     /* solution: start */
@@ -60,7 +56,6 @@ static void start_thread(int fd, const struct options *o)
     }
     /* endsolution: start */
 }
-/* endregion: start */
 
 static void accept_loop(int listen_fd, const struct options *o)
 {

@@ -20,7 +20,6 @@ void queue_init(int most)
         die_errno("calloc");
 }
 
-/* region: put */
 void queue_put(struct connection *conn)
 {
     /* solution: put */
@@ -31,9 +30,7 @@ void queue_put(struct connection *conn)
     pthread_mutex_unlock(&queue_lock);
     /* endsolution: put */
 }
-/* endregion: put */
 
-/* region: take */
 struct connection *queue_take(void)
 {
     /* solution: take */
@@ -57,7 +54,6 @@ struct connection *queue_take(void)
     return conn;
     /* endsolution: take */
 }
-/* endregion: take */
 
 void queue_close(void)
 {

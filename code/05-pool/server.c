@@ -22,8 +22,6 @@
 #include "stop.h"
 
 #define DEFAULT_THREADS 16
-
-/* region: serve */
 static void *serve(void *arg)
 {
     /* solution: serve */
@@ -41,7 +39,6 @@ static void *serve(void *arg)
     return NULL;
     /* endsolution: serve */
 }
-/* endregion: serve */
 
 static void start_threads(int count)
 {
@@ -56,7 +53,6 @@ static void start_threads(int count)
     connections_release();
 }
 
-/* region: loop */
 static void accept_loop(int listen_fd, const struct options *o)
 {
     while (!stopping) {
@@ -71,7 +67,6 @@ static void accept_loop(int listen_fd, const struct options *o)
             queue_put(conn);
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {

@@ -9,31 +9,27 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "05b-nonblocking/conn.h"
+#include "clock.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
 #include "stop.h"
 
-/* region: wait-for */
 /*
- * Returns whether to go on; false if the client has kept us waiting for too long. The signal to
- * stop shuts the listening socket, and of that poll() tells unasked (POLLHUP): so one that comes
- * just before the call is noticed as well.
+ * False when the time is up. The signal to stop shuts the listening socket, and of that poll()
+ * tells unasked (POLLHUP): so one that comes just before the call is noticed as well.
  */
 static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
 {
-    /* solution: wait */
     struct pollfd p[] = {{.fd = conn->fd, .events = want == WANT_WRITE ? POLLOUT : POLLIN},
                          {.fd = listen_fd}};
 
     for (;;) {
-        long long left = conn->deadline - conn_now();
+        long long left = conn->deadline - now_ms();
         if (left <= 0)
-            return conn->lingering; /* conn_handle() looks whether it may end */
+            return false;
         if (want == WANT_AGAIN)
             return true;
         int nready = poll(p, stopping ? 1 : 2, (int)left);
@@ -42,31 +38,27 @@ static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
         if (nready < 0 && errno != EINTR)
             die_errno("poll");
     }
-    /* endsolution: wait */
 }
-/* endregion: wait-for */
 
-/* region: serve */
 static void serve(int listen_fd, int fd, const struct options *o)
 {
     struct conn conn;
-    enum want want = conn_init(&conn, fd, o) == 0 ? WANT_AGAIN : WANT_CLOSE;
+    enum want want = WANT_AGAIN;
 
+    conn_init(&conn, fd, o);
     /* region: turn */
-    while (want != WANT_CLOSE && wait_for(&conn, want, listen_fd)) {
-        if (stopping)
-            conn_stop();
-        want = conn_handle(&conn);
+    while (want != WANT_CLOSE) {
+        bool in_time = wait_for(&conn, want, listen_fd);
+        want = in_time ? conn_handle(&conn) : conn_timed_out(&conn);
     }
     /* endregion: turn */
     conn_end(&conn);
 }
-/* endregion: serve */
 
 static void accept_loop(int listen_fd, const struct options *o)
 {
     while (!stopping) {
-        int fd = accept(listen_fd, NULL, NULL);
+        int fd = accept_nonblocking(listen_fd);
         if (fd < 0) {
             if (!stopping && !accept_may_continue(errno))
                 die_errno("accept");

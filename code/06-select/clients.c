@@ -1,189 +1,166 @@
 #include "06-select/clients.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "die.h"
+#include "net.h"
 #include "refusal.h"
 #include "stop.h"
 
-#define SHUT_MS 100 /* without accepting, after descriptors or memory ran out */
+#define ACCEPTS         16  /* in a turn at most: a flood must not keep the others waiting */
+#define ACCEPT_PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
 
-/* region: queues */
 /*
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
- * has the latest deadline, and a queue ordered by activity is ordered by deadline. To look at its
- * head, to move a client to its end: O(1). Those who have asked for nothing yet, or not to the end,
- * are apart from those being answered: a step begins when one becomes the other, so both queues
- * keep their order. Those that linger are looked at ten times a second, and have a queue of their
- * own. Those for whom the disk is at work have none.
+ * has the latest deadline, and a list ordered by activity is ordered by deadline. A list for each
+ * state: in one, those that are LINGERING, for 100 ms, would stand behind those who have seconds.
  */
-static struct client asking = {.older = &asking, .newer = &asking};
-static struct client answered = {.older = &answered, .newer = &answered};
-static struct client lingering = {.older = &lingering, .newer = &lingering};
-static struct client undated = {.older = &undated, .newer = &undated};
-static struct client *const dated[] = {&asking, &answered, &lingering};
-/* endregion: queues */
+#define EMPTY(list) [list] = {.older = &lists[list], .newer = &lists[list]}
+static struct client lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
+                                     EMPTY(ENDED)};
 
-static struct client again = {.previous = &again, .next = &again};
-static struct client ended = {.previous = &ended, .next = &ended};
+static int count, again, turns;
+static long long paused_until; /* by now_ms() */
 
-static int count, in_again;
-static long long shut_until; /* by conn_now() */
+bool clients_pending;
 
-/* region: by-activity */
-static void leave_queue(struct client *c)
+static struct client *first(int list)
+{
+    return lists[list].newer != &lists[list] ? lists[list].newer : NULL;
+}
+
+static void leave(struct client *c)
 {
     c->older->newer = c->newer;
     c->newer->older = c->older;
+    again -= c->list == AGAIN;
 }
 
-static struct client *queue_of(const struct conn *c)
+static void move(struct client *c, int list)
 {
-    if (c->lingering)
-        return &lingering;
-    if (c->deadline == CONN_NEVER)
-        return &undated;
-    return c->out != NULL ? &answered : &asking;
-}
-
-static void join_queue(struct client *c)
-{
-    struct client *queue = queue_of(&c->conn);
-
-    c->newer = queue;
-    c->older = queue->older;
-    c->older->newer = queue->older = c;
-}
-/* endregion: by-activity */
-
-static void move_to(struct client *c, enum list list)
-{
-    if (c->list != NOWHERE) {
-        c->previous->next = c->next;
-        c->next->previous = c->previous;
-    }
-    in_again += (list == AGAIN) - (c->list == AGAIN);
+    leave(c);
     c->list = list;
-    if (list == NOWHERE)
-        return;
-    struct client *head = list == AGAIN ? &again : &ended;
-    c->next = head;
-    c->previous = head->previous;
-    c->previous->next = head->previous = c;
-}
-
-static struct client *add(int fd, const struct options *o, bool blocks)
-{
-    struct client *c = calloc(1, sizeof *c);
-
-    if (c == NULL || (blocks && conn_init(&c->conn, fd, o) < 0)) {
-        serve_refusal(fd);
-        close(fd);
-        free(c);
-        return NULL;
-    }
-    if (!blocks)
-        conn_adopt(&c->conn, fd, o);
-    c->want = WANT_READ;
-    join_queue(c);
-    count++;
-    return c;
+    c->newer = &lists[list];
+    c->older = lists[list].older;
+    c->older->newer = c->newer->older = c;
+    again += list == AGAIN;
 }
 
 struct client *clients_add(int fd, const struct options *o)
 {
-    return add(fd, o, true);
+    struct client *c = calloc(1, sizeof *c);
+
+    if (c == NULL) {
+        serve_refusal(fd);
+        close(fd);
+        return NULL;
+    }
+    conn_init(&c->conn, fd, o);
+    c->older = c->newer = c;
+    move(c, READING);
+    count++;
+    return c;
 }
 
-struct client *clients_adopt(int fd, const struct options *o)
+void clients_free(struct client *c)
 {
-    return add(fd, o, false);
+    leave(c);
+    count--;
+    free(c);
 }
 
 void clients_refuse(struct client *c)
 {
     serve_refusal(c->conn.fd);
+    close(c->conn.fd);
     clients_free(c);
 }
 
-/* region: handle */
-bool clients_handle(struct client *c)
+bool clients_may_accept(void)
+{
+    return now_ms() >= paused_until;
+}
+
+void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct client *c))
+{
+    clients_pending = clients_pending && !stopping;
+    if (!clients_may_accept())
+        return;
+    for (int i = 0; clients_pending && i < ACCEPTS; i++) {
+        int fd = accept_nonblocking(listen_fd);
+        if (fd >= 0) {
+            struct client *c = clients_add(fd, o);
+            if (c != NULL)
+                begin(c);
+        } else if (errno == EAGAIN || stopping) {
+            clients_pending = false;
+        } else if (accept_lacks_room(errno)) {
+            clients_lack_room();
+            return;
+        } else if (accept_is_broken(errno)) {
+            die_errno("accept");
+        }
+    }
+}
+
+static int list_for(const struct conn *c, enum want want)
+{
+    if (want == WANT_CLOSE)
+        return ENDED;
+    return want == WANT_AGAIN ? AGAIN : (int)c->state;
+}
+
+bool clients_handle(struct client *c, enum want (*turn)(struct conn *c))
 {
     enum want before = c->want;
-    const struct client *queue = queue_of(&c->conn);
-    long long deadline = c->conn.deadline;
 
-    if (c->list != NOWHERE)
+    if (c->list >= AGAIN)
         return false;
-    /* region: one-turn */
-    enum want want = conn_handle(&c->conn);
-    bool moved = queue_of(&c->conn) != queue;
-    if (moved || c->conn.deadline != deadline) {
-        leave_queue(c);
-        join_queue(c);
-    }
-    if (want == WANT_AGAIN || want == WANT_CLOSE)
-        move_to(c, want == WANT_AGAIN ? AGAIN : ENDED);
-    else
+    enum want want = turn(&c->conn);
+    int list = list_for(&c->conn, want);
+    /* Where nothing has happened, the deadline is the old one, and so is the place. */
+    if (list != c->list || c->conn.deadline >= lists[list].older->conn.deadline)
+        move(c, list);
+    if (list < AGAIN)
         c->want = want;
-    /* endregion: one-turn */
     return c->want != before;
-}
-/* endregion: handle */
-
-int clients_again(void)
-{
-    return in_again;
 }
 
 struct client *clients_next_again(void)
 {
-    struct client *c = again.next;
+    struct client *c = turns > 0 ? first(AGAIN) : NULL;
 
-    if (c == &again)
-        return NULL;
-    move_to(c, NOWHERE);
+    if (c != NULL) {
+        turns--;
+        move(c, c->conn.state);
+    }
     return c;
+}
+
+struct client *clients_next_overdue(void)
+{
+    long long now = now_ms();
+
+    for (int list = 0; list < STATES; list++) {
+        struct client *c = first(list);
+        if (c != NULL && c->conn.deadline <= now)
+            return c;
+    }
+    return NULL;
 }
 
 void clients_end(struct client *c)
 {
-    move_to(c, ENDED);
+    move(c, ENDED);
 }
-
-/* region: overdue */
-static void end_overdue_of(struct client *queue, long long now)
-{
-    for (struct client *c = queue->newer; c != queue && c->conn.deadline <= now; c = c->newer)
-        clients_end(c);
-}
-
-void clients_overdue(void)
-{
-    long long now = conn_now();
-
-    end_overdue_of(&asking, now);
-    end_overdue_of(&answered, now);
-    for (struct client *c = lingering.newer; c != &lingering && c->conn.deadline <= now;
-         c = c->newer)
-        if (c->list == NOWHERE)
-            move_to(c, AGAIN);
-}
-/* endregion: overdue */
 
 struct client *clients_next_ended(void)
 {
-    return ended.next != &ended ? ended.next : NULL;
-}
-
-void clients_free(struct client *c)
-{
-    move_to(c, NOWHERE);
-    leave_queue(c);
-    count--;
-    conn_end(&c->conn);
-    free(c);
+    return first(ENDED);
 }
 
 int clients_count(void)
@@ -191,74 +168,46 @@ int clients_count(void)
     return count;
 }
 
-/* region: patience */
-int clients_patience(bool guests)
+bool clients_make_room(int ms)
 {
-    long long until = -1, now = conn_now();
+    struct client *c = first(READING);
 
-    if (in_again > 0 || (guests && shut_until <= now))
-        return 0;
-    if (guests)
-        until = shut_until;
-    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++) {
-        const struct client *oldest = dated[i]->newer;
-        if (oldest != dated[i] && (until < 0 || oldest->conn.deadline < until))
-            until = oldest->conn.deadline;
-    }
-    return until < 0 ? -1 : until > now ? (int)(until - now) : 0;
-}
-/* endregion: patience */
-
-/* region: room */
-/* Ends whoever has been the longest without asking for anything, if that was for `ms`. */
-static bool end_oldest(int ms)
-{
-    struct client *c = asking.newer;
-
-    while (c != &asking && c->list == ENDED) /* room that has been made already */
-        c = c->newer;
-    if (c == &asking || c->conn.deadline - c->conn.options->timeout * 1000LL > conn_now() - ms)
+    if (c == NULL || c->conn.deadline - c->conn.options->timeout * 1000LL > now_ms() - ms)
         return false;
     clients_end(c);
     return true;
 }
 
-bool clients_make_room(void)
+void clients_lack_room(void)
 {
-    return end_oldest(0);
+    if (!clients_make_room(
+            ACCEPT_PAUSE_MS)) /* not one who has just come: the request may be on its way */
+        paused_until = now_ms() + ACCEPT_PAUSE_MS;
 }
 
-/* Not one who has just come: the request may be on its way. */
-bool clients_lack_room(void)
+int clients_timeout_ms(void)
 {
-    if (end_oldest(SHUT_MS))
-        return true;
-    shut_until = conn_now() + SHUT_MS;
-    return false;
-}
-/* endregion: room */
+    long long now = now_ms(), until = clients_pending ? paused_until : LLONG_MAX;
 
-bool clients_may_come(void)
-{
-    return conn_now() >= shut_until;
-}
-
-static void once_more(struct client *queue)
-{
-    for (struct client *c = queue->newer; c != queue; c = c->newer)
-        if (c->list == NOWHERE)
-            move_to(c, AGAIN);
+    turns = again; /* who comes to that list after the wait has had a turn */
+    for (int list = 0; list < STATES; list++)
+        if (first(list) != NULL && first(list)->conn.deadline < until)
+            until = first(list)->conn.deadline;
+    if (again > 0 || until <= now)
+        return 0;
+    return until < LLONG_MAX ? (int)(until - now) : -1;
 }
 
 void clients_stop(void)
 {
     static bool stopped;
+    struct client *c;
 
     if (stopped)
         return;
     stopped = true;
     stop_listening();
-    conn_stop();
-    for (size_t i = 0; i < sizeof dated / sizeof *dated; i++)
-        once_more(dated[i]);
+    for (int list = 0; list < STATES; list++)
+        while ((c = first(list)) != NULL)
+            move(c, AGAIN);
 }

@@ -21,12 +21,8 @@
 #include "options.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
-#define READY   (SIGRTMIN + 1) /* with it comes si_fd; SIGIO alone means that signals were lost */
+#define READY (SIGRTMIN + 1) /* with it comes si_fd; SIGIO alone means that signals were lost */
 
-static bool guests = true; /* connections may wait to be accepted: some came before O_ASYNC */
-
-/* region: table */
 /* A client's place is its descriptor: fds[i] is i, or -1 where nobody waits, who[i] its client. */
 static struct pollfd *fds;
 static struct client **who;
@@ -56,29 +52,22 @@ static bool has_room(int place)
     }
     return true;
 }
-/* endregion: table */
 
-/* region: arm */
 /* From now on the kernel queues READY, to us, whenever something happens to fd. */
 static bool arm(int fd)
 {
-    /* solution: arm */
     return fcntl(fd, F_SETOWN, getpid()) == 0 && fcntl(fd, F_SETSIG, READY) == 0 &&
            fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC) == 0;
-    /* endsolution: arm */
 }
-/* endregion: arm */
 
 static bool enter(struct client *c)
 {
-    /* solution: enter */
     if (!has_room(c->conn.fd) || !arm(c->conn.fd))
         return false;
     who[c->conn.fd] = c;
     fds[c->conn.fd].fd = c->conn.fd;
     watch(c);
     return true;
-    /* endsolution: enter */
 }
 
 static void forget(struct client *c)
@@ -89,44 +78,18 @@ static void forget(struct client *c)
 
 static void handle(struct client *c)
 {
-    if (clients_handle(c))
+    if (clients_handle(c, conn_handle))
         watch(c);
 }
 
-static void begin_client(int fd, const struct options *o)
+static void begin(struct client *c)
 {
-    struct client *c = clients_add(fd, o);
-
-    if (c == NULL)
-        return;
     if (enter(c))
         handle(c); /* its request may be here already */
     else
         clients_refuse(c);
 }
 
-/* Returns whether guests may be left. */
-static bool accept_some(int listen_fd, const struct options *o)
-{
-    /* solution: accept */
-    for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept(listen_fd, NULL, NULL);
-        if (fd >= 0) {
-            begin_client(fd, o);
-        } else if (errno == EAGAIN || stopping) {
-            return false;
-        } else if (accept_lacks_room(errno)) {
-            clients_lack_room();
-            return true;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
-        }
-    }
-    return true;
-    /* endsolution: accept */
-}
-
-/* region: recover */
 /*
  * The queue was full, so somebody is ready of whom no signal tells. What is in the queue is thrown
  * away, because poll() will say the same and more: SIG_IGN does that, SIG_DFL would leave it
@@ -135,7 +98,6 @@ static bool accept_some(int listen_fd, const struct options *o)
  */
 static void recover(void)
 {
-    /* solution: recover */
     if (signal(SIGIO, SIG_IGN) == SIG_ERR || signal(READY, SIG_IGN) == SIG_ERR ||
         signal(SIGIO, SIG_DFL) == SIG_ERR || signal(READY, SIG_DFL) == SIG_ERR)
         die_errno("signal");
@@ -146,25 +108,20 @@ static void recover(void)
     for (int fd = 0; fd < used; fd++)
         if (who[fd] != NULL && (nready < 0 || fds[fd].revents != 0)) /* if it failed: ask all */
             handle(who[fd]);
-    guests = true;
-    /* endsolution: recover */
+    clients_pending = true;
 }
-/* endregion: recover */
 
-/* region: loop */
 static void event_loop(int listen_fd, const sigset_t *signals, const struct options *o)
 {
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        /* solution: loop */
         if (stopping)
             clients_stop();
-        int turns = clients_again(); /* whoever is served below has had a turn */
         siginfo_t info;
-        int patience = clients_patience(guests);
-        struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
-        int signum = sigtimedwait(signals, &info, patience < 0 ? NULL : &limit);
+        int timeout_ms = clients_timeout_ms();
+        struct timespec limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+        int signum = sigtimedwait(signals, &info, timeout_ms < 0 ? NULL : &limit);
         if (signum < 0 && errno != EAGAIN && errno != EINTR)
             die_errno("sigtimedwait");
         /* Only from the kernel: si_fd is in a union, and sigqueue() puts its si_value there. */
@@ -175,23 +132,22 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
         else if (signum == SIGIO)
             recover();
         else if (fd == listen_fd)
-            guests = true;
+            clients_pending = true;
         /* endregion: taken */
         else if (fd >= 0 && fd < room && who[fd] != NULL)
             handle(who[fd]); /* or whoever has the number now: it does no harm */
-        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+        while ((c = clients_next_again()) != NULL)
             handle(c);
-        if (guests && clients_may_come())
-            guests = !stopping && accept_some(listen_fd, o);
-        clients_overdue();
+        clients_accept(listen_fd, o, begin);
+        while ((c = clients_next_overdue()) != NULL)
+            clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
             forget(c);
+            conn_end(&c->conn);
             clients_free(c);
         }
-        /* endsolution: loop */
     }
 }
-/* endregion: loop */
 
 /* Blocked, they wait in their queue until sigtimedwait() takes them; none can come in between. */
 static sigset_t block_signals(void)
@@ -219,6 +175,7 @@ int main(int argc, char **argv)
     stop_wakes(listen_fd, -1);
     if (!arm(listen_fd))
         die_errno("fcntl");
+    clients_pending = true; /* some may have come before that */
     event_loop(listen_fd, &signals, &o);
     return EXIT_SUCCESS;
 }

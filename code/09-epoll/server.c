@@ -6,10 +6,8 @@
  * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/09-epoll -p 8080 /usr/share/doc
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "06-select/clients.h"
 #include "die.h"
@@ -17,16 +15,13 @@
 #include "options.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
-#define EVENTS  256
+#define EVENTS 256
 
-static bool guests; /* connections may wait to be accepted */
 static int epoll_fd;
 static bool edge; /* -e */
 
-/* region: watch */
 /* The kernel gives the pointer back with each event: no table has to be searched. */
-static bool tell_kernel(struct client *c, int op)
+static bool register_interest(struct client *c, int op)
 {
     /* solution: tell */
     struct epoll_event event = {.data.ptr = c};
@@ -41,68 +36,39 @@ static bool tell_kernel(struct client *c, int op)
 
 static void watch(struct client *c)
 {
-    if (!edge && !tell_kernel(c, EPOLL_CTL_MOD))
+    if (!edge && !register_interest(c, EPOLL_CTL_MOD))
         clients_end(c);
 }
 
 static bool enter(struct client *c)
 {
-    return tell_kernel(c, EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
+    return register_interest(c,
+                             EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
 }
-/* endregion: watch */
 
 static void handle(struct client *c)
 {
-    if (clients_handle(c))
+    if (clients_handle(c, conn_handle))
         watch(c);
 }
 
-static void begin_client(int fd, const struct options *o)
+static void begin(struct client *c)
 {
-    struct client *c = clients_add(fd, o);
-
-    if (c == NULL)
-        return;
     if (enter(c))
         handle(c); /* its request may be here already */
     else
         clients_refuse(c);
 }
 
-/* Returns whether guests may be left. */
-static bool accept_some(int listen_fd, const struct options *o)
-{
-    /* solution: accept */
-    for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept(listen_fd, NULL, NULL);
-        if (fd >= 0) {
-            begin_client(fd, o);
-        } else if (errno == EAGAIN || stopping) {
-            return false;
-        } else if (accept_lacks_room(errno)) {
-            clients_lack_room();
-            return true;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
-        }
-    }
-    return true;
-    /* endsolution: accept */
-}
-
-/* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
 {
     struct epoll_event events[EVENTS];
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        /* solution: turns */
         if (stopping)
             clients_stop();
-        int turns = clients_again(); /* whoever is served below has had a turn */
-        /* endsolution: turns */
-        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
+        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_timeout_ms());
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
         /* region: answers */
@@ -111,21 +77,24 @@ static void event_loop(int listen_fd, const struct options *o)
             if (c != NULL)
                 handle(c);
             else
-                guests = true;
+                clients_pending = true;
         }
         /* endregion: answers */
         /* solution: again */
-        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+        while ((c = clients_next_again()) != NULL)
             handle(c);
         /* endsolution: again */
-        if (guests && clients_may_come())
-            guests = !stopping && accept_some(listen_fd, o);
-        clients_overdue();
-        while ((c = clients_next_ended()) != NULL)
+        /* solution: accept */
+        clients_accept(listen_fd, o, begin);
+        /* endsolution: accept */
+        while ((c = clients_next_overdue()) != NULL)
+            clients_handle(c, conn_timed_out);
+        while ((c = clients_next_ended()) != NULL) {
+            conn_end(&c->conn);
             clients_free(c);
+        }
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {
@@ -140,10 +109,7 @@ int main(int argc, char **argv)
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
         die_errno("epoll_create1");
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
-    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
-        die_errno("fcntl");
+    int listen_fd = tcp_listen_nonblocking(&o);
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0)
         die_errno("epoll_ctl");
     event_loop(listen_fd, &o);

@@ -9,11 +9,9 @@
 #include <sys/types.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/event.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -24,30 +22,26 @@
 #include "options.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
-#define EVENTS  256
+#define EVENTS 256
 
-static bool guests; /* connections may wait to be accepted */
 static int queue;
 
-/* region: changes */
 /* What the kernel is told with the next kevent(). */
 static struct kevent changes[EVENTS];
 static int nchanges;
 
 /* What could not be registered would never be told of. One that is closed is not worth a word. */
-/* region: refused */
 static void end_refused(const struct kevent *answer)
 {
+    /* region: refused */
     if (answer->data != 0 && answer->data != EBADF)
         clients_end(answer->udata);
+    /* endregion: refused */
 }
-/* endregion: refused */
 
 /* No room left: now, and without taking an event along. EV_RECEIPT gives each change an answer. */
 static void apply_changes(void)
 {
-    /* solution: apply */
     struct kevent answers[EVENTS];
 
     for (int i = 0; i < nchanges; i++)
@@ -58,7 +52,6 @@ static void apply_changes(void)
     for (int i = 0; i < n; i++)
         end_refused(&answers[i]);
     nchanges = 0;
-    /* endsolution: apply */
 }
 
 static void change(struct client *c, short filter, unsigned short flags)
@@ -70,75 +63,43 @@ static void change(struct client *c, short filter, unsigned short flags)
 
 static void watch(struct client *c)
 {
-    /* solution: watch */
     change(c, EVFILT_READ, c->want == WANT_READ ? EV_ENABLE : EV_DISABLE);
     change(c, EVFILT_WRITE, c->want == WANT_WRITE ? EV_ENABLE : EV_DISABLE);
-    /* endsolution: watch */
 }
 
 static bool enter(struct client *c)
 {
-    /* solution: enter */
     change(c, EVFILT_READ, EV_ADD);
     change(c, EVFILT_WRITE, EV_ADD | EV_DISABLE);
     return true; /* if it cannot be: EV_ERROR, later */
-    /* endsolution: enter */
 }
-/* endregion: changes */
 
 static void handle(struct client *c)
 {
-    if (clients_handle(c))
+    if (clients_handle(c, conn_handle))
         watch(c);
 }
 
-static void begin_client(int fd, const struct options *o)
+static void begin(struct client *c)
 {
-    struct client *c = clients_add(fd, o);
-
-    if (c == NULL)
-        return;
     if (enter(c))
         handle(c); /* its request may be here already */
     else
         clients_refuse(c);
 }
 
-/* Returns whether guests may be left. */
-static bool accept_some(int listen_fd, const struct options *o)
-{
-    /* solution: accept */
-    for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept(listen_fd, NULL, NULL);
-        if (fd >= 0) {
-            begin_client(fd, o);
-        } else if (errno == EAGAIN || stopping) {
-            return false;
-        } else if (accept_lacks_room(errno)) {
-            clients_lack_room();
-            return true;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
-        }
-    }
-    return true;
-    /* endsolution: accept */
-}
-
-/* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
 {
     struct kevent events[EVENTS];
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        /* solution: loop */
         if (stopping)
             clients_stop();
-        int turns = clients_again(); /* whoever is served below has had a turn */
-        int patience = clients_patience(guests);
-        struct timespec limit = {patience / 1000, patience % 1000 * 1000000L};
-        int nready = kevent(queue, changes, nchanges, events, EVENTS, patience < 0 ? NULL : &limit);
+        int timeout_ms = clients_timeout_ms();
+        struct timespec limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+        int nready =
+            kevent(queue, changes, nchanges, events, EVENTS, timeout_ms < 0 ? NULL : &limit);
         if (nready < 0 && errno != EINTR)
             die_errno("kevent");
         nchanges = 0;
@@ -151,21 +112,20 @@ static void event_loop(int listen_fd, const struct options *o)
             else if (c != NULL)
                 handle(c);
             else
-                guests = true;
+                clients_pending = true;
         }
-        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+        while ((c = clients_next_again()) != NULL)
             handle(c);
-        if (guests && clients_may_come())
-            guests = !stopping && accept_some(listen_fd, o);
-        clients_overdue();
+        clients_accept(listen_fd, o, begin);
+        while ((c = clients_next_overdue()) != NULL)
+            clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
             before_close(queue, c->conn.fd);
+            conn_end(&c->conn);
             clients_free(c);
         }
-        /* endsolution: loop */
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {
@@ -184,10 +144,7 @@ int main(int argc, char **argv)
     if (kevent(queue, first, 2, NULL, 0, NULL) < 0)
         die_errno("kevent");
     /* endregion: first */
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
-    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
-        die_errno("fcntl");
+    int listen_fd = tcp_listen_nonblocking(&o);
     EV_SET(&first[0], (uintptr_t)listen_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, NULL);
     if (kevent(queue, first, 1, NULL, 0, NULL) < 0)
         die_errno("kevent");

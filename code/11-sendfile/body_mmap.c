@@ -22,22 +22,22 @@ struct window {
     char *at;
 };
 
-static void end(struct sending *s)
+static void end(struct exchange *x)
 {
-    struct window *w = s->held;
+    struct window *w = x->held;
 
     if (w != NULL && w->at != NULL)
         munmap(w->at, w->len);
     free(w);
 }
 
-/* Maps what lies around s->reply.offset, if it is not mapped. Returns 0, or -1 with errno. */
-static int move_window(struct sending *s)
+/* Maps what lies around x->reply.offset, if it is not mapped. Returns 0, or -1 with errno. */
+static int move_window(struct exchange *x)
 {
-    struct reply *r = &s->reply;
-    struct window *w = s->held;
+    struct reply *r = &x->reply;
+    struct window *w = x->held;
 
-    if (w == NULL && (s->held = w = calloc(1, sizeof *w)) == NULL)
+    if (w == NULL && (x->held = w = calloc(1, sizeof *w)) == NULL)
         return -1;
     if (w->at != NULL && r->offset >= w->from && r->offset < w->from + (off_t)w->len)
         return 0;
@@ -51,26 +51,24 @@ static int move_window(struct sending *s)
     return w->at != NULL ? 0 : -1;
 }
 
-/* region: show */
-static ssize_t show(struct sending *s, size_t most, const char **bytes)
+static ssize_t show(struct exchange *x, size_t most, const char **bytes)
 {
     struct stat st;
 
-    if (move_window(s) < 0 || fstat(s->reply.fd, &st) < 0)
+    if (move_window(x) < 0 || fstat(x->reply.fd, &st) < 0)
         return -1;
-    if ((off_t)st.st_size < s->reply.end) /* the rest of its last page would read as zeros */
+    if ((off_t)st.st_size < x->reply.end) /* the rest of its last page would read as zeros */
         return 0;
-    struct window *w = s->held;
-    size_t skip = (size_t)(s->reply.offset - w->from);
+    struct window *w = x->held;
+    size_t skip = (size_t)(x->reply.offset - w->from);
     *bytes = w->at + skip;
     return (ssize_t)(most < w->len - skip ? most : w->len - skip);
 }
-/* endregion: show */
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     const char *bytes;
-    ssize_t n = show(s, most, &bytes);
+    ssize_t n = show(x, most, &bytes);
 
     return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
 }

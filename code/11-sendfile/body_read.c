@@ -10,16 +10,16 @@
 /* Of no connection: what the socket does not take is read once more. */
 static char buffer[65536];
 
-static ssize_t show(struct sending *s, size_t most, const char **bytes)
+static ssize_t show(struct exchange *x, size_t most, const char **bytes)
 {
     *bytes = buffer;
-    return pread(s->reply.fd, buffer, most < sizeof buffer ? most : sizeof buffer, s->reply.offset);
+    return pread(x->reply.fd, buffer, most < sizeof buffer ? most : sizeof buffer, x->reply.offset);
 }
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     const char *bytes;
-    ssize_t n = show(s, most, &bytes);
+    ssize_t n = show(x, most, &bytes);
 
     return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
 }

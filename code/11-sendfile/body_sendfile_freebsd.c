@@ -10,11 +10,11 @@
 
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     off_t sent = 0;
 
-    if (sendfile(s->reply.fd, fd, s->reply.offset, most, NULL, &sent, 0) < 0 && sent == 0)
+    if (sendfile(x->reply.fd, fd, x->reply.offset, most, NULL, &sent, 0) < 0 && sent == 0)
         return -1;
     return (ssize_t)sent;
 }

@@ -5,14 +5,11 @@
 #include <sys/sendfile.h>
 
 #include "11-sendfile/send_path.h"
-
-/* region: sendfile */
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
-    off_t offset = s->reply.offset;
+    off_t offset = x->reply.offset;
 
-    return sendfile(fd, s->reply.fd, &offset, most);
+    return sendfile(fd, x->reply.fd, &offset, most);
 }
-/* endregion: sendfile */
 
 const struct body body_sendfile = {.name = "sendfile", .turn = SENDFILE_TURN, .send = send_body};

@@ -6,11 +6,11 @@
 
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     off_t len = (off_t)most;
 
-    if (sendfile(s->reply.fd, fd, s->reply.offset, &len, NULL, 0) < 0 && len == 0)
+    if (sendfile(x->reply.fd, fd, x->reply.offset, &len, NULL, 0) < 0 && len == 0)
         return -1;
     return (ssize_t)len;
 }

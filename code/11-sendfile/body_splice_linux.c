@@ -40,15 +40,15 @@ static void prepare(void)
         die_errno("pipe");
 }
 
-static void take_pipe(struct sending *s)
+static void take_pipe(struct exchange *x)
 {
-    s->held = spare != NULL ? spare : new_pipe();
+    x->held = spare != NULL ? spare : new_pipe();
     spare = NULL;
 }
 
-static void end(struct sending *s)
+static void end(struct exchange *x)
 {
-    struct channel *c = s->held;
+    struct channel *c = x->held;
 
     if (c != NULL && c->full == 0 && spare == NULL) {
         spare = c;
@@ -59,13 +59,13 @@ static void end(struct sending *s)
     }
 }
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
-    struct reply *r = &s->reply;
+    struct reply *r = &x->reply;
 
-    if (s->held == NULL)
-        take_pipe(s);
-    struct channel *c = s->held;
+    if (x->held == NULL)
+        take_pipe(x);
+    struct channel *c = x->held;
     if (c == NULL)
         return -1;
     if (c->full == 0) {

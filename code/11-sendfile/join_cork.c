@@ -8,12 +8,12 @@
 #include "11-sendfile/cork.h"
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
     (void)body;
-    if (s->reply.fd >= 0 && cork(fd, true) < 0)
+    if (x->reply.fd >= 0 && cork(fd, true) < 0)
         return -1;
-    return send(fd, s->reply.head + s->head_sent, s->reply.head_len - s->head_sent, 0);
+    return send(fd, x->reply.head + x->head_sent, x->reply.head_len - x->head_sent, 0);
 }
 
 static void end(int fd)

@@ -5,16 +5,13 @@
 #include <sys/socket.h>
 
 #include "11-sendfile/send_path.h"
-
-/* region: more */
-static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
-    struct reply *r = &s->reply;
+    struct reply *r = &x->reply;
     bool follows = r->fd >= 0 && r->offset < r->end;
 
     (void)body;
-    return send(fd, r->head + s->head_sent, r->head_len - s->head_sent, follows ? MSG_MORE : 0);
+    return send(fd, r->head + x->head_sent, r->head_len - x->head_sent, follows ? MSG_MORE : 0);
 }
-/* endregion: more */
 
 const struct join join_more = {.name = "more", .send_head = send_head};

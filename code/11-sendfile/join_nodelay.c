@@ -17,9 +17,9 @@ static void begin(int fd)
                sizeof on); /* a socket that is no more says so soon */
 }
 
-static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
-    return join_two.send_head(fd, s, body);
+    return join_two.send_head(fd, x, body);
 }
 
 const struct join join_nodelay = {.name = "nodelay", .begin = begin, .send_head = send_head};

@@ -6,10 +6,10 @@
 
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
     (void)body;
-    return send(fd, s->reply.head + s->head_sent, s->reply.head_len - s->head_sent, 0);
+    return send(fd, x->reply.head + x->head_sent, x->reply.head_len - x->head_sent, 0);
 }
 
 const struct join join_two = {.name = "two", .send_head = send_head};

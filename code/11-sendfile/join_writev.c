@@ -5,16 +5,16 @@
 
 #define FIRST (256 * 1024) /* of the body at most: a turn's budget */
 
-static ssize_t send_head(int fd, struct sending *s, const struct body *body)
+static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
-    struct reply *r = &s->reply;
-    struct iovec parts[2] = {{r->head + s->head_sent, r->head_len - s->head_sent}};
+    struct reply *r = &x->reply;
+    struct iovec parts[2] = {{r->head + x->head_sent, r->head_len - x->head_sent}};
     int used = 1;
 
     if (r->fd >= 0 && r->offset < r->end) {
         const char *bytes;
         off_t left = r->end - r->offset;
-        ssize_t n = body->show(s, left < FIRST ? (size_t)left : FIRST, &bytes);
+        ssize_t n = body->show(x, left < FIRST ? (size_t)left : FIRST, &bytes);
         if (n <= 0)
             return n;
         parts[used++] = (struct iovec){(char *)bytes, (size_t)n};

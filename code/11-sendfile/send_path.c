@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "05b-nonblocking/conn.h"
 #include "die.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -35,8 +34,6 @@ void send_path_choose(const char *name)
             chosen_join->send_head == NULL ? chosen_join->name : chosen_body->name);
     if (chosen_join->needs_memory && chosen_body->show == NULL)
         die(EXIT_USAGE, "-s %s: %s needs the body in memory: read or mmap", way, chosen_join->name);
-    if (chosen_body->turn > 0)
-        conn_turn_bytes = chosen_body->turn;
     if (chosen_body->prepare != NULL)
         chosen_body->prepare();
 }
@@ -47,25 +44,24 @@ void send_path_begin(int fd)
         chosen_join->begin(fd);
 }
 
-static size_t rest(const struct sending *s, long budget)
+static size_t rest(const struct exchange *x, long budget)
 {
-    off_t left = s->reply.end - s->reply.offset;
+    off_t left = x->reply.end - x->reply.offset;
 
     return left < budget ? (size_t)left : (size_t)budget;
 }
 
-/* region: send-reply */
-enum sent send_reply(int fd, struct sending *s, long *budget)
+static enum sent send_reply(int fd, struct exchange *x, long *budget)
 {
-    struct reply *r = &s->reply;
+    struct reply *r = &x->reply;
 
-    while (s->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
+    while (x->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
         if (*budget <= 0)
             return SENT_BUDGET;
         /* solution: send */
-        size_t head = r->head_len - s->head_sent;
-        ssize_t n = head > 0 ? chosen_join->send_head(fd, s, chosen_body)
-                             : chosen_body->send(fd, s, rest(s, *budget));
+        size_t head = r->head_len - x->head_sent;
+        ssize_t n = head > 0 ? chosen_join->send_head(fd, x, chosen_body)
+                             : chosen_body->send(fd, x, rest(x, *budget));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -73,7 +69,7 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
         if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
             return SENT_FAILED;
         size_t of_head = (size_t)n < head ? (size_t)n : head;
-        s->head_sent += of_head;
+        x->head_sent += of_head;
         r->offset += n - (ssize_t)of_head;
         *budget -= n;
         /* endsolution: send */
@@ -82,12 +78,20 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
         chosen_join->end(fd);
     return SENT_ALL;
 }
-/* endregion: send-reply */
 
-void send_end(struct sending *s)
+static void end(struct exchange *x)
 {
     if (chosen_body->end != NULL)
-        chosen_body->end(s);
-    if (s->reply.fd >= 0)
-        close(s->reply.fd);
+        chosen_body->end(x);
+    if (x->reply.fd >= 0)
+        close(x->reply.fd);
 }
+
+enum want send_path_handle(struct conn *c)
+{
+    long turn_bytes = chosen_body->turn > 0 ? chosen_body->turn : TURN_BYTES;
+
+    return exchange_handle(c, &send_path_ops, turn_bytes, false);
+}
+
+const struct exchange_ops send_path_ops = {.send = send_reply, .end = end};

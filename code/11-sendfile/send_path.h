@@ -9,9 +9,7 @@
 
 #include <sys/types.h>
 
-#include "05b-nonblocking/send_reply.h"
-
-/* region: body */
+#include "11-sendfile/exchange.h"
 struct body {
     const char *name;
     long turn; /* bytes; 0: as many as all servers give to one before it is another's turn */
@@ -19,18 +17,16 @@ struct body {
      * Sends of the file from its offset on, at most `most` bytes. Returns how many, which the
      * caller adds to the offset; 0 if the file has become too short; -1 with errno.
      */
-    ssize_t (*send)(int fd, struct sending *s, size_t most);
+    ssize_t (*send)(int fd, struct exchange *x, size_t most);
     /*
      * Shows the next bytes in memory, with the same answers; NULL where they never come to
      * memory.
      */
-    ssize_t (*show)(struct sending *s, size_t most, const char **bytes);
-    void (*end)(struct sending *s); /* gives s->held back, which may be NULL */
-    void (*prepare)(void);          /* before the first; ends the program if it fails; or NULL */
+    ssize_t (*show)(struct exchange *x, size_t most, const char **bytes);
+    void (*end)(struct exchange *x); /* gives x->held back, which may be NULL */
+    void (*prepare)(void);           /* before the first; ends the program if it fails; or NULL */
 };
-/* endregion: body */
 
-/* region: join */
 struct join {
     const char *name;
     bool needs_memory;     /* the body's show() */
@@ -39,13 +35,9 @@ struct join {
      * Sends the rest of the head, perhaps with the first of the body. Returns how many bytes of
      * both, or -1 with errno.
      */
-    ssize_t (*send_head)(int fd, struct sending *s, const struct body *body);
+    ssize_t (*send_head)(int fd, struct exchange *x, const struct body *body);
     void (*end)(int fd); /* a reply with a body; NULL: nothing to do */
 };
-/* endregion: join */
-
-/* A turn is there to be short, and sendfile() is quick. As many as nginx: sendfile_max_chunk. */
-#define SENDFILE_TURN (2L << 20)
 
 extern const struct body body_read, body_mmap, body_sendfile, body_splice;
 extern const struct join join_two, join_nodelay, join_writev, join_cork, join_more;
@@ -54,8 +46,13 @@ extern const struct join join_two, join_nodelay, join_writev, join_cork, join_mo
     "how replies are sent, default more+sendfile: HEAD+BODY, where HEAD is two, nodelay,\n"        \
     "              writev, cork or more, and BODY is read, mmap, sendfile or splice"
 
+extern const struct exchange_ops send_path_ops;
+
+/* As conn_handle(), with these. */
+enum want send_path_handle(struct conn *c);
+
 /*
- * What send_reply() does from now on. Ends the program if there is no such way, here or anywhere.
+ * What they do from now on. Ends the program if there is no such way, here or anywhere.
  * NULL is the default.
  */
 void send_path_choose(const char *name);

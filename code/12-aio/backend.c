@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "05b-nonblocking/conn.h"
@@ -10,6 +12,31 @@
 #include "die.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Nothing is done about the disk: the file is mapped, and send() waits for the pages that are not
+ * there, and everybody with it. */
+static ssize_t send_mapped(int fd, struct exchange *x, size_t most)
+{
+    return body_mmap.send(fd, x, most);
+}
+
+static void end_mapped(struct exchange *x)
+{
+    body_mmap.end(x);
+}
+
+static const struct backend backend_writev = {
+    .name = "writev", .send = send_mapped, .end = end_mapped};
+
+/* As 11-sendfile: sendfile() waits for the disk, O_NONBLOCK or not, and everybody with it. */
+static ssize_t send_file(int fd, struct exchange *x, size_t most)
+{
+    off_t offset = x->reply.offset;
+
+    return sendfile(fd, x->reply.fd, &offset, most);
+}
+
+static const struct backend backend_sendfile = {.name = "sendfile", .send = send_file};
 
 static const struct backend *const backends[] = {
     &backend_threads, &backend_writev,           &backend_sendfile, &backend_posix,
@@ -41,31 +68,31 @@ void backend_opened(int fd)
 }
 
 /* Nothing of the reply is out yet: the client can still be told. */
-static void become_an_error(struct sending *s)
+static void become_an_error(struct exchange *x)
 {
-    backend->end(s);
-    s->held = NULL;
-    close(s->reply.fd);
-    reply_error(&s->reply, NULL, 500);
-    if (s->conn->options->verbose)
-        reply_log(&s->reply, &(struct request){0}); /* what was asked for is in the line before */
+    backend->end(x);
+    x->held = NULL;
+    close(x->reply.fd);
+    reply_error(&x->reply, NULL, 500);
+    if (x->conn->options->verbose)
+        reply_log(&x->reply, &(struct request){0}); /* what was asked for is in the line before */
 }
 
-enum sent send_reply(int fd, struct sending *s, long *budget)
+enum sent backend_send(int fd, struct exchange *x, long *budget)
 {
-    struct reply *r = &s->reply;
+    struct reply *r = &x->reply;
 
-    while (s->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
+    while (x->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
         if (*budget <= 0)
             return SENT_BUDGET;
-        size_t head = r->head_len - s->head_sent;
-        enum fetched fetched = r->fd >= 0 && backend->fetch != NULL ? backend->fetch(s) : FETCHED;
+        size_t head = r->head_len - x->head_sent;
+        enum fetched fetched = r->fd >= 0 && backend->fetch != NULL ? backend->fetch(x) : FETCHED;
         if (fetched == FETCHING)
-            return SENT_DISK;
+            return SENT_WAITS;
         if (fetched == FETCH_BLOCKED)
             return SENT_BLOCKED;
-        if (fetched == FETCH_FAILED && s->head_sent == 0) {
-            become_an_error(s);
+        if (fetched == FETCH_FAILED && x->head_sent == 0) {
+            become_an_error(x);
             continue;
         }
         if (fetched == FETCH_FAILED)
@@ -74,8 +101,8 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
         if (head == 0 && left == 0) /* a thread has sent the last of it */
             break;
         ssize_t n = head > 0
-                        ? join_more.send_head(fd, s, NULL)
-                        : backend->send(fd, s, left < *budget ? (size_t)left : (size_t)*budget);
+                        ? send(fd, r->head + x->head_sent, head, r->fd >= 0 ? MSG_MORE : 0)
+                        : backend->send(fd, x, left < *budget ? (size_t)left : (size_t)*budget);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -83,7 +110,7 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
         if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
             return SENT_FAILED;
         if (head > 0)
-            s->head_sent += (size_t)n;
+            x->head_sent += (size_t)n;
         else
             r->offset += n;
         *budget -= n;
@@ -91,10 +118,10 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
     return SENT_ALL;
 }
 
-void send_end(struct sending *s)
+void backend_end(struct exchange *x)
 {
     if (backend->end != NULL)
-        backend->end(s);
-    if (s->reply.fd >= 0)
-        close(s->reply.fd);
+        backend->end(x);
+    if (x->reply.fd >= 0)
+        close(x->reply.fd);
 }

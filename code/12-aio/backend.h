@@ -1,16 +1,17 @@
 /*
  * backend.h: how the bytes of a file come from the disk to the socket without anybody else
- * waiting for them: the table of lighttpd 1.5, one file each. send_reply() (backend.c) is the
- * same for all.
+ * waiting for them: the table of lighttpd 1.5. backend_send() is the same for all; writev and
+ * sendfile, with which all wait, are in backend.c, threads in piece.c, posix and linux in files of
+ * their own, and what others have tried since is in appendix/.
  */
 #ifndef BACKEND_H
 #define BACKEND_H
 
+#include <aio.h>
 #include <sys/types.h>
 
-#include "05b-nonblocking/send_reply.h"
-
-/* region: backend */
+#include "11-sendfile/exchange.h"
+#include "12-aio/job.h"
 enum fetched {
     FETCHED, /* what send() sends next will not wait for the disk, as far as we know */
     FETCHING,
@@ -23,18 +24,18 @@ struct backend {
     void (*start)(
         int readers); /* threads, or whoever reads; ends the program if it fails; or NULL */
     /* Sees to it that the next bytes are in memory. NULL: nothing is done about that. */
-    enum fetched (*fetch)(struct sending *s);
+    enum fetched (*fetch)(struct exchange *x);
     /*
      * Sends at most `most` bytes of the body. Returns how many; 0 if the file has become too
      * short; -1 with errno.
      */
-    ssize_t (*send)(int fd, struct sending *s, size_t most);
-    void (*end)(struct sending *s); /* gives s->held back, which may be NULL; no job is under way */
+    ssize_t (*send)(int fd, struct exchange *x, size_t most);
+    void (*end)(
+        struct exchange *x); /* gives x->held back, which may be NULL; no job is under way */
 };
-/* endregion: backend */
 
-extern const struct backend backend_writev, backend_sendfile, backend_posix, backend_threads,
-    backend_nowait, backend_threads_sendfile, backend_linux, backend_readahead;
+extern const struct backend backend_posix, backend_threads, backend_linux;
+extern const struct backend backend_nowait, backend_threads_sendfile, backend_readahead;
 
 #define BACKEND_HELP                                                                               \
     "who waits for the disk, default threads: writev or sendfile (all do),\n"                      \
@@ -49,5 +50,40 @@ void backend_choose(const char *name, int readers, bool noatime);
 
 /* To be called with each file before it is read. */
 void backend_opened(int fd);
+
+/* The operations of the exchange. */
+enum sent backend_send(int fd, struct exchange *x, long *budget);
+void backend_end(struct exchange *x);
+
+/*
+ * For backends that read a piece of a file into memory, and differ in who does it: a thread, the C
+ * library, the kernel.
+ */
+#define PIECE_SIZE  (256 * 1024) /* at most; a turn's budget */
+#define PIECE_KEPT  (64 * 1024)  /* for a client whose socket is full */
+#define PIECE_ALIGN 4096         /* of buffer, offset and length: what O_DIRECT may ask for */
+
+struct piece {
+    struct job job; /* first: a job is taken for its piece */
+    int fd;
+    off_t wanted; /* what it was read for: it may bring less than it should, but not nothing */
+    off_t from;   /* the multiple of PIECE_ALIGN before that */
+    size_t want;  /* bytes; a multiple of PIECE_ALIGN, too */
+    ssize_t have; /* what the reading returned: bytes, or -1 */
+    char *buffer;
+    size_t room;          /* in it: PIECE_SIZE or PIECE_KEPT */
+    struct aiocb control; /* for backend_posix.c alone */
+};
+
+/*
+ * What a backend's fetch() is: FETCHED if the next bytes are in memory; else begin(piece) gets
+ * the reading under way, which sets have, and says that the job is over.
+ */
+enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p));
+ssize_t piece_send(int fd, struct exchange *x, size_t most);
+void piece_end(struct exchange *x);
+
+/* Reads it, waiting for the disk: a job's run(). */
+void piece_read(struct job *job);
 
 #endif

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "12-aio/backend.h"
-#include "12-aio/piece.h"
 #include "die.h"
 
 #define TAKEN 64 /* at a time */
@@ -22,7 +21,6 @@ static aio_context_t context;
 static int room; /* reads the kernel may still be given */
 static struct job *waiting, **waiting_end = &waiting;
 
-/* region: submit */
 /* Whether the kernel has it now; if not, it stays with us. */
 static bool submit(struct piece *p)
 {
@@ -41,7 +39,6 @@ static bool submit(struct piece *p)
     room--;
     return true;
 }
-/* endregion: submit */
 
 static void collect(void)
 {
@@ -77,14 +74,12 @@ static void start(int readers)
     jobs_collect_by(collect);
 }
 
-/* region: direct */
 static bool go_direct(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
     return flags >= 0 && ((flags & O_DIRECT) != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
 }
-/* endregion: direct */
 
 static void begin(struct piece *p)
 {
@@ -103,9 +98,9 @@ static void begin(struct piece *p)
     }
 }
 
-static enum fetched fetch(struct sending *s)
+static enum fetched fetch(struct exchange *x)
 {
-    return piece_fetch(s, begin);
+    return piece_fetch(x, begin);
 }
 
 const struct backend backend_linux = {

@@ -4,7 +4,6 @@
  * thread; the call back is a new thread every time.
  */
 #include "12-aio/backend.h"
-#include "12-aio/piece.h"
 
 static void start(int readers)
 {
@@ -13,7 +12,6 @@ static void start(int readers)
     aio_init(&init);
 }
 
-/* region: read */
 static void is_read(union sigval value)
 {
     struct piece *p = value.sival_ptr;
@@ -37,11 +35,10 @@ static void begin(struct piece *p)
     p->job.state = IDLE; /* no room for another: all wait for this one */
     piece_read(&p->job);
 }
-/* endregion: read */
 
-static enum fetched fetch(struct sending *s)
+static enum fetched fetch(struct exchange *x)
 {
-    return piece_fetch(s, begin);
+    return piece_fetch(x, begin);
 }
 
 const struct backend backend_posix = {

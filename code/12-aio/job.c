@@ -42,7 +42,6 @@ void jobs_collect_by(void (*collect)(void))
     }
 }
 
-/* region: over */
 void job_collected(struct job *job)
 {
     job->next = NULL;
@@ -88,7 +87,6 @@ struct conn *jobs_next_over(void)
     job->state = OVER;
     return job->conn;
 }
-/* endregion: over */
 
 struct pool {
     pthread_mutex_t lock; /* of the queue */

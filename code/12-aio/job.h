@@ -4,7 +4,7 @@
  * becomes readable.
  *
  * A job belongs to the one who waits for it, not to the one who does it, and is freed only after
- * it is over. A connection with a job under way says WANT_DISK, and nobody ends it then: so the
+ * it is over. A connection with a job under way waits, and nobody ends it then: so the
  * descriptors and the memory that the job uses are still there.
  */
 #ifndef JOB_H
@@ -14,15 +14,12 @@
 #include <sys/types.h>
 
 #include "05b-nonblocking/conn.h"
-
-/* region: job */
 struct job {
     struct job *next;                     /* in whatever queue it is */
     struct conn *conn;                    /* for whom */
     void (*run)(struct job *);            /* what a thread does */
     enum { IDLE, UNDER_WAY, OVER } state; /* for the loop alone */
 };
-/* endregion: job */
 
 /* Before any other call here. Ends the program if it fails. */
 void jobs_init(void);

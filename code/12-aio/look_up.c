@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "05b-nonblocking/find_reply.h"
 #include "12-aio/backend.h"
 #include "open_below.h"
 #include "options.h"
@@ -54,7 +53,7 @@ static void look(struct job *job)
 }
 
 /* Returns whether somebody else is looking. */
-static bool begin(struct sending *s, const struct request *req, int docroot_fd)
+static bool begin(struct exchange *x, const struct request *req, int docroot_fd)
 {
     char path[REPLY_PATH_MAX];
 
@@ -64,7 +63,7 @@ static bool begin(struct sending *s, const struct request *req, int docroot_fd)
     struct look_up *l = calloc(1, sizeof *l + size);
     if (l == NULL)
         return false;
-    l->job.conn = s->conn;
+    l->job.conn = x->conn;
     l->job.run = look;
     l->docroot_fd = docroot_fd;
     l->fd = -1;
@@ -75,29 +74,27 @@ static bool begin(struct sending *s, const struct request *req, int docroot_fd)
         free(l);
         return false;
     }
-    s->held = l;
+    x->held = l;
     return true;
 }
 
-/* region: find-reply */
-bool find_reply(struct sending *s, const struct request *req, int docroot_fd)
+bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd)
 {
-    struct look_up *l = s->held;
+    struct look_up *l = x->held;
 
-    if (l == NULL && (pool != NULL || helper_fd >= 0) && begin(s, req, docroot_fd))
+    if (l == NULL && (pool != NULL || helper_fd >= 0) && begin(x, req, docroot_fd))
         return false;
     if (l != NULL && l->job.state == UNDER_WAY)
         return false;
-    s->held = NULL;
+    x->held = NULL;
     if (l == NULL || (l->fd < 0 && l->error == 0))
-        reply_plan(&s->reply, req, docroot_fd);
+        reply_plan(&x->reply, req, docroot_fd);
     else if (l->fd >= 0)
-        reply_file(&s->reply, req, l->fd, &l->st, l->path);
+        reply_file(&x->reply, req, l->fd, &l->st, l->path);
     else
-        reply_errno(&s->reply, req, l->error);
+        reply_errno(&x->reply, req, l->error);
     free(l);
-    if (s->reply.fd >= 0)
-        backend_opened(s->reply.fd);
+    if (x->reply.fd >= 0)
+        backend_opened(x->reply.fd);
     return true;
 }
-/* endregion: find-reply */

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "11-sendfile/exchange.h"
 #include "12-aio/job.h"
 #include "reply.h"
 
@@ -37,7 +38,10 @@ int look_up_fd(void);
 /* Ends the helper, if there is one. */
 void look_up_stop(void);
 
-/* The helper (helper.c): begins to look; returns false if it is gone. */
+/* The operation of the exchange. */
+bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd);
+
+/* The helper (appendix/helper.c): begins to look; returns false if it is gone. */
 int helper_start(bool over_tcp, int docroot_fd);
 bool helper_begin(struct look_up *l);
 void helper_stop(void);

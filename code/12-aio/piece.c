@@ -1,14 +1,14 @@
-#include "12-aio/piece.h"
+#include "12-aio/backend.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "11-sendfile/send_path.h"
-
-/* Kept for the next replies: new memory costs a page fault a page. */
+/* Kept for the next replies: new memory costs a page fault a page. From the kernel and not from
+ * malloc(), whose holes between buffers of two sizes nobody would use. */
 #define SPARE_BUFFERS 16
 
 static char *spare[SPARE_BUFFERS];
@@ -20,7 +20,8 @@ static char *take_buffer(size_t room)
 
     if (room == PIECE_SIZE && spares > 0)
         return spare[--spares];
-    return posix_memalign(&buffer, PIECE_ALIGN, room) == 0 ? buffer : NULL;
+    buffer = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return buffer != MAP_FAILED ? buffer : NULL;
 }
 
 static void give_buffer(struct piece *p)
@@ -28,29 +29,29 @@ static void give_buffer(struct piece *p)
     if (p->room == PIECE_SIZE && spares < SPARE_BUFFERS)
         spare[spares++] = p->buffer;
     else
-        free(p->buffer);
+        munmap(p->buffer, p->room);
 }
 
-static struct piece *new_piece(struct sending *s)
+static struct piece *new_piece(struct exchange *x)
 {
     struct piece *p = calloc(1, sizeof *p);
 
     if (p == NULL)
         return NULL;
-    p->job.conn = s->conn;
+    p->job.conn = x->conn;
     p->room = PIECE_SIZE;
     p->buffer = take_buffer(p->room);
     if (p->buffer == NULL) {
         free(p);
         return NULL;
     }
-    s->held = p;
+    x->held = p;
     return p;
 }
 
-void piece_end(struct sending *s)
+void piece_end(struct exchange *x)
 {
-    struct piece *p = s->held;
+    struct piece *p = x->held;
 
     if (p == NULL)
         return;
@@ -59,13 +60,13 @@ void piece_end(struct sending *s)
 }
 
 /* How many bytes of the reply the piece has from its offset on. */
-static size_t ready(const struct sending *s, const struct piece *p)
+static size_t ready(const struct exchange *x, const struct piece *p)
 {
     off_t end = p->from + (p->have > 0 ? p->have : 0);
 
-    if (s->reply.offset < p->from || s->reply.offset >= end)
+    if (x->reply.offset < p->from || x->reply.offset >= end)
         return 0;
-    return (size_t)((end < s->reply.end ? end : s->reply.end) - s->reply.offset);
+    return (size_t)((end < x->reply.end ? end : x->reply.end) - x->reply.offset);
 }
 
 /* Puts another buffer in the place of the piece's, which may have bytes that are to be sent: those
@@ -86,17 +87,16 @@ static void change_buffer(struct piece *p, size_t room, size_t first)
     p->have = (ssize_t)have;
 }
 
-/* region: fetch */
-enum fetched piece_fetch(struct sending *s, void (*begin)(struct piece *p))
+enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
 {
-    struct reply *r = &s->reply;
-    struct piece *p = s->held;
+    struct reply *r = &x->reply;
+    struct piece *p = x->held;
 
-    if (p == NULL && (p = new_piece(s)) == NULL)
+    if (p == NULL && (p = new_piece(x)) == NULL)
         return FETCH_FAILED;
     if (p->job.state == UNDER_WAY)
         return FETCHING;
-    if (ready(s, p) > 0)
+    if (ready(x, p) > 0)
         return FETCHED;
     if (p->job.state == OVER) {
         p->job.state = IDLE;
@@ -112,17 +112,15 @@ enum fetched piece_fetch(struct sending *s, void (*begin)(struct piece *p))
     p->want = left < (off_t)p->room ? (size_t)left : p->room;
     p->have = 0;
     begin(p);
-    return p->job.state == UNDER_WAY ? FETCHING : ready(s, p) > 0 ? FETCHED : FETCH_FAILED;
+    return p->job.state == UNDER_WAY ? FETCHING : ready(x, p) > 0 ? FETCHED : FETCH_FAILED;
 }
-/* endregion: fetch */
 
-/* region: send */
 /* A client who does not read must not have much of our memory: PIECE_KEPT stay, the rest will be
  * read once more. */
-ssize_t piece_send(int fd, struct sending *s, size_t most)
+ssize_t piece_send(int fd, struct exchange *x, size_t most)
 {
-    struct piece *p = s->held;
-    size_t n = ready(s, p), at = (size_t)(s->reply.offset - p->from);
+    struct piece *p = x->held;
+    size_t n = ready(x, p), at = (size_t)(x->reply.offset - p->from);
     ssize_t sent = send(fd, p->buffer + at, n < most ? n : most, 0);
 
     if (sent < 0 && errno == EAGAIN && p->room > PIECE_KEPT) {
@@ -131,7 +129,6 @@ ssize_t piece_send(int fd, struct sending *s, size_t most)
     }
     return sent;
 }
-/* endregion: send */
 
 void piece_read(struct job *job)
 {
@@ -141,3 +138,28 @@ void piece_read(struct job *job)
         p->have = pread(p->fd, p->buffer, p->want, p->from);
     while (p->have < 0 && errno == EINTR);
 }
+
+/* A pool of threads reads; the loop sends from memory. */
+static struct pool *pool;
+
+static void start_threads(int readers)
+{
+    pool = pool_start(readers);
+}
+
+static void begin_in_thread(struct piece *p)
+{
+    p->job.run = piece_read;
+    pool_run(pool, &p->job);
+}
+
+static enum fetched fetch_by_thread(struct exchange *x)
+{
+    return piece_fetch(x, begin_in_thread);
+}
+
+const struct backend backend_threads = {.name = "threads",
+                                        .start = start_threads,
+                                        .fetch = fetch_by_thread,
+                                        .send = piece_send,
+                                        .end = piece_end};

@@ -1,6 +1,6 @@
 /*
  * 12-aio: nobody waits for the disk any more but those who are there for it. A connection whose
- * file has to be looked up or read first says WANT_DISK; threads, the kernel or another process
+ * file has to be looked up or read first waits for it; threads, the kernel or another process
  * do it, and the loop hears of it by an eventfd. -d chooses who reads, -m who looks up.
  *
  * Run:  build/bin/12-aio -p 8080 /usr/share/doc
@@ -8,10 +8,8 @@
  * Poke: strace -f -e trace=openat2,pread64,write build/bin/12-aio -p 8080 /usr/share/doc
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "06-select/clients.h"
 #include "12-aio/backend.h"
@@ -21,14 +19,14 @@
 #include "options.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
-#define EVENTS  256
+#define EVENTS 256
 
-static bool guests; /* connections may wait to be accepted */
-static bool disk;   /* somebody has something to hand over */
+static bool disk; /* somebody has something to hand over */
 static int epoll_fd;
 
-/* region: watch */
+static const struct exchange_ops ops = {
+    .find = look_up_reply, .send = backend_send, .end = backend_end};
+
 /*
  * Edge-triggered: with level triggering, an answer for a client who waits for the disk would have
  * to be un-asked for, and asked for again.
@@ -39,44 +37,23 @@ static bool enter(struct client *c)
 
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
 }
-/* endregion: watch */
+
+static enum want turn(struct conn *c)
+{
+    return exchange_handle(c, &ops, TURN_BYTES, false);
+}
 
 static void handle(struct client *c)
 {
-    clients_handle(c);
+    clients_handle(c, turn);
 }
 
-static void begin_client(int fd, const struct options *o)
+static void begin(struct client *c)
 {
-    struct client *c = clients_add(fd, o);
-
-    if (c == NULL)
-        return;
     if (enter(c))
         handle(c); /* its request may be here already */
     else
         clients_refuse(c);
-}
-
-/* Returns whether guests may be left. */
-static bool accept_some(int listen_fd, const struct options *o)
-{
-    /* solution: accept */
-    for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept(listen_fd, NULL, NULL);
-        if (fd >= 0) {
-            begin_client(fd, o);
-        } else if (errno == EAGAIN || stopping) {
-            return false;
-        } else if (accept_lacks_room(errno)) {
-            clients_lack_room();
-            return true;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
-        }
-    }
-    return true;
-    /* endsolution: accept */
 }
 
 static void event_loop(int listen_fd, const struct options *o)
@@ -86,41 +63,36 @@ static void event_loop(int listen_fd, const struct options *o)
     struct conn *conn;
 
     while (!stopping || clients_count() > 0) {
-        /* solution: turns */
         if (stopping)
             clients_stop();
-        int turns = clients_again(); /* whoever is served below has had a turn */
-        /* endsolution: turns */
-        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_patience(guests));
+        int nready = epoll_wait(epoll_fd, events, EVENTS, clients_timeout_ms());
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
         for (int i = 0; i < nready; i++) {
             c = events[i].data.ptr;
-            if (c == (void *)&guests)
-                guests = true;
+            if (c == (void *)&clients_pending)
+                clients_pending = true;
             else if (c == (void *)&disk)
                 disk = true;
             else
                 handle(c);
         }
         /* region: disk */
-        /* solution: disk */
         if (disk)
             jobs_take_over();
         disk = false;
         while ((conn = jobs_next_over()) != NULL)
             handle((struct client *)conn); /* its first member */
-        /* endsolution: disk */
         /* endregion: disk */
-        /* solution: again */
-        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+        while ((c = clients_next_again()) != NULL)
             handle(c);
-        /* endsolution: again */
-        if (guests && clients_may_come())
-            guests = !stopping && accept_some(listen_fd, o);
-        clients_overdue();
-        while ((c = clients_next_ended()) != NULL)
+        clients_accept(listen_fd, o, begin);
+        while ((c = clients_next_overdue()) != NULL)
+            clients_handle(c, exchange_timed_out);
+        while ((c = clients_next_ended()) != NULL) {
+            exchange_end(&c->conn, &ops);
             clients_free(c);
+        }
     }
 }
 
@@ -152,11 +124,8 @@ int main(int argc, char **argv)
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
         die_errno("epoll_create1");
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
-    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
-        die_errno("fcntl");
-    watch_for(listen_fd, &guests, EPOLLET);
+    int listen_fd = tcp_listen_nonblocking(&o);
+    watch_for(listen_fd, &clients_pending, EPOLLET);
     watch_for(jobs_fd(), &disk, 0);
     if (look_up_fd() >= 0)
         watch_for(look_up_fd(), &disk, 0);

@@ -2,22 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "13-uring/buffers.h"
+#include "clock.h"
 
 static struct conn served = {.older = &served, .newer = &served};
 static struct conn lingering = {.older = &lingering, .newer = &lingering};
 static struct conn *first_waiting, *last_waiting;
 static int living;
-
-long long conn_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail: the clock exists, t is ours */
-    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
 
 struct conn *conn_new(int slot)
 {
@@ -81,7 +73,7 @@ void conn_begin_step(struct conn *c, int ms)
 {
     struct conn *queue = c->lingering ? &lingering : &served;
 
-    c->since = conn_now();
+    c->since = now_ms();
     c->deadline = c->since + ms;
     conn_leave_queue(c);
     c->newer = queue;
@@ -103,16 +95,16 @@ struct conn *conn_overdue(void)
 {
     struct conn *c = first();
 
-    return c != NULL && c->deadline <= conn_now() ? c : NULL;
+    return c != NULL && c->deadline <= now_ms() ? c : NULL;
 }
 
-int conn_patience(void)
+int conn_timeout_ms(void)
 {
     struct conn *c = first();
 
     if (c == NULL)
         return -1;
-    long long left = c->deadline - conn_now();
+    long long left = c->deadline - now_ms();
     return left > 0 ? (int)left : 0;
 }
 
@@ -122,7 +114,7 @@ struct conn *conn_oldest_idle(int ms)
 
     while (c != &served && c->out != NULL)
         c = c->newer;
-    return c != &served && conn_now() - c->since >= ms ? c : NULL;
+    return c != &served && now_ms() - c->since >= ms ? c : NULL;
 }
 
 void conn_stop_all(bool (*stop)(struct conn *c))

@@ -24,14 +24,11 @@ struct conn {
     char *in;               /* what has come of requests not yet answered; else NULL */
     struct sending *out;    /* the request in hand; else NULL */
     char *piece;            /* of the reply: while it is read and sent; else NULL */
-    long long since;        /* when the step in hand began, by conn_now() */
+    long long since;        /* when the step in hand began, by now_ms() */
     long long deadline; /* of that step: then the connection shall end (lingering: be looked at) */
     struct conn *older, *newer; /* among all with the same time-out, by activity */
     struct conn *next;          /* in the queue for a piece */
 };
-
-/* Milliseconds, of a clock that is never set. */
-long long conn_now(void);
 
 /* NULL without memory. */
 struct conn *conn_new(int slot);
@@ -49,7 +46,7 @@ void conn_leave_queue(struct conn *c);
 
 /* One whose deadline has passed, NULL if there is none; and ms until the next one, -1: never. */
 struct conn *conn_overdue(void);
-int conn_patience(void);
+int conn_timeout_ms(void);
 
 /* The one that has been the longest without asking for anything, and for `ms` at least; NULL if
  * there is none. */

@@ -153,7 +153,6 @@ bool ring_room(void)
     return io_uring_sq_space_left(&ring) >= RING_STEP;
 }
 
-/* region: queue */
 struct io_uring_sqe *ring_sqe(unsigned long long data)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -189,7 +188,6 @@ void ring_wait(int ms)
             die_errno("io_uring_enter");
     }
 }
-/* endregion: queue */
 
 /* A queue of completions that is full loses nothing: the kernel keeps what is left over
  * (IORING_FEAT_NODROP), and liburing asks for it. */

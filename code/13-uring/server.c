@@ -18,6 +18,7 @@
 #include "13-uring/conn.h"
 #include "13-uring/ring.h"
 #include "13-uring/steps.h"
+#include "clock.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
@@ -27,14 +28,13 @@
 #define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
 
 static enum { NOBODY, ONE, MANY, NO_MORE, WATCHED } invited;
-static long long shut_until; /* by conn_now() */
+static long long shut_until; /* by now_ms() */
 
-/* region: invite */
 /*
- * One submission for as many guests as come. Their sockets get no numbers of the process but
+ * One submission for as many connections as come. Their sockets get no numbers of the process but
  * places in a table of the ring (direct descriptors).
  *
- * accept(2) that finds no descriptor leaves the guest in the queue. Here the guest is taken out of
+ * accept(2) that finds no descriptor leaves the connection in the queue. Here it is taken out of
  * the queue first, and where the table is full, ENFILE, its connection is closed: nobody can tell
  * it why. So there must be a place for all who may come before we look again: in one wait, as many
  * as the queue of completions can tell us of. Nearer to the end of the table they are invited one
@@ -50,7 +50,7 @@ static void invite(int listen_fd)
         io_uring_prep_cancel64(ring_sqe(RING_NOBODY), RING_GUEST, 0);
         invited = NO_MORE;
     }
-    if (invited != NOBODY || conn_now() < shut_until)
+    if (invited != NOBODY || now_ms() < shut_until)
         return;
     struct io_uring_sqe *sqe = ring_sqe(places > 0 ? RING_GUEST : RING_PENDING);
     invited = places <= 0 ? WATCHED : many ? MANY : ONE;
@@ -63,7 +63,6 @@ static void invite(int listen_fd)
     sqe->ioprio |= many ? IORING_ACCEPT_MULTISHOT : 0;
     /* endsolution: invite */
 }
-/* endregion: invite */
 
 static void close_slot(int slot)
 {
@@ -73,7 +72,6 @@ static void close_slot(int slot)
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-/* region: end */
 /*
  * A connection ends when the last that names it has been heard of, and not before: the kernel may
  * be writing to its memory. What is in flight is made to fail soon; whoever hears of it calls this
@@ -95,9 +93,7 @@ static void end(struct conn *c)
     /* endregion: last */
     /* endsolution: end */
 }
-/* endregion: end */
 
-/* region: room */
 /* There is no place for who is pending. Whoever has asked for nothing for the longest time leaves,
  * but nobody whose request may be among the completions that we have not looked at. */
 static void make_room(void)
@@ -107,7 +103,7 @@ static void make_room(void)
     if (c != NULL)
         end(c);
     else
-        shut_until = conn_now() + PAUSE_MS;
+        shut_until = now_ms() + PAUSE_MS;
 }
 
 static void on_pending(void)
@@ -116,9 +112,8 @@ static void on_pending(void)
     if (ring_slots() <= conn_count())
         make_room();
 }
-/* endregion: room */
 
-static void on_guest(const struct io_uring_cqe *cqe)
+static void on_accepted(const struct io_uring_cqe *cqe)
 {
     int error = -cqe->res;
 
@@ -144,7 +139,6 @@ static void go_on(struct conn *c)
         end(c);
 }
 
-/* region: completion */
 static void on_completion(const struct io_uring_cqe *cqe)
 {
     struct conn *c = (struct conn *)(uintptr_t)(cqe->user_data & ~(uint64_t)STEP_BITS);
@@ -157,7 +151,6 @@ static void on_completion(const struct io_uring_cqe *cqe)
         end(c);
     buffers_give_back(cqe);
 }
-/* endregion: completion */
 
 static bool stop_client(struct conn *c)
 {
@@ -168,9 +161,9 @@ static bool stop_client(struct conn *c)
 }
 
 /* As long as nobody is invited, stop_wakes() has nobody to wake: so look again soon. */
-static int patience(void)
+static int timeout_ms(void)
 {
-    int ms = conn_patience();
+    int ms = conn_timeout_ms();
 
     return invited == NOBODY && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
 }
@@ -185,10 +178,10 @@ static void event_loop(int listen_fd)
             conn_stop_all(stop_client);
         else if (ring_room())
             invite(listen_fd);
-        ring_wait(patience());
+        ring_wait(timeout_ms());
         while (ring_next(&cqe)) {
             if (cqe.user_data == RING_GUEST)
-                on_guest(&cqe);
+                on_accepted(&cqe);
             else if (cqe.user_data == RING_PENDING)
                 on_pending();
             else if (cqe.user_data != RING_NOBODY)

@@ -40,7 +40,6 @@ static void begin_time_out(struct conn *c)
     conn_begin_step(c, options->timeout * 1000);
 }
 
-/* region: submit */
 /* To each submission comes one completion. Until then the kernel has in hand what the submission
  * names, and none of it may be freed. */
 static struct io_uring_sqe *submit(struct conn *c, enum step step)
@@ -48,11 +47,8 @@ static struct io_uring_sqe *submit(struct conn *c, enum step step)
     c->in_flight++;
     return ring_sqe((uintptr_t)c | step);
 }
-/* endregion: submit */
 
 /* ---- receive: the kernel chooses a buffer when there is something to put into it */
-
-/* region: receive */
 static bool receive(struct conn *c)
 {
     /* solution: receive */
@@ -63,7 +59,6 @@ static bool receive(struct conn *c)
     return true;
     /* endsolution: receive */
 }
-/* endregion: receive */
 
 static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
 {
@@ -95,7 +90,6 @@ static bool planned(struct conn *c)
     return send_on(c);
 }
 
-/* region: open */
 static bool open_file(struct conn *c)
 {
     /* solution: open */
@@ -118,7 +112,6 @@ static bool stat_file(struct conn *c)
                         STATX_TYPE | STATX_SIZE | STATX_MTIME, &c->out->found);
     return true;
 }
-/* endregion: open */
 
 static bool on_opened(struct conn *c, int result)
 {
@@ -153,10 +146,9 @@ static bool send_piece(struct conn *c)
     return true;
 }
 
-/* region: link */
 /*
  * Two submissions, linked: the second begins when the first has done all that it was to do, and
- * then it alone is heard of. If the first falls short, that is what we hear, and the second is
+ * then it alone has a completion. If the first falls short, that is its result, and the second is
  * off.
  */
 static bool send_on(struct conn *c)
@@ -174,7 +166,6 @@ static bool send_on(struct conn *c)
     return send_piece(c);
     /* endsolution: send-on */
 }
-/* endregion: link */
 
 static bool on_short_read(struct conn *c, int result)
 {
@@ -216,8 +207,6 @@ static void lift_limit(struct conn *c)
 }
 
 /* ---- after the last reply */
-
-/* region: look */
 /*
  * SIOCOUTQ of tcp(7), by the ring: how many bytes has the peer not acknowledged? From Linux 6.7 on;
  * before that the answer is an error, and one waits until the client closes.
@@ -230,8 +219,6 @@ static void ask_what_is_unacknowledged(struct conn *c)
     sqe->cmd_op = SOCKET_OUTQ;
     sqe->flags |= IOSQE_FIXED_FILE;
 }
-
-/* endregion: look */
 
 /* Whatever comes after close is answered with a reset, and that would take along what has not been
  * delivered of the last reply: 05b-nonblocking/conn.c. */
@@ -269,6 +256,7 @@ bool steps_look(struct conn *c)
     ask_what_is_unacknowledged(c);
     return true;
 }
+
 static bool on_all_sent(struct conn *c)
 {
     bool last = !c->out->reply.keep_alive, unread = sending_leaves_unread(c->out, c->have);

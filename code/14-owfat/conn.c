@@ -18,10 +18,8 @@
 /* What a client may do before the others have their turn. */
 #define BUDGET_REQUESTS 16
 #define BUDGET_BYTES    (256 * 1024)
-#define BUDGET_LINGERS  64    /* reads */
 #define PIECE           65536 /* of a file, for which the client has o->timeout seconds */
 #define LOOK_S          1     /* between two looks whether the last reply has arrived */
-#define LOOK_COST       100   /* of the credit of one that lingers; a turn full of bytes takes 1 */
 
 /*
  * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
@@ -81,7 +79,6 @@ bool conn_init(struct conn *c, int fd, const struct options *o)
     return true;
 }
 
-/* region: piece */
 /*
  * iob_send() sends all it has been given, as long as the socket takes it, and a fast client takes
  * it for ever. So it is given a piece at a time.
@@ -101,7 +98,6 @@ static bool add_piece(struct conn *c)
     return true;
     /* endsolution: piece */
 }
-/* endregion: piece */
 
 /* `used` is what http_parse() returned, not 0. Returns false without memory. */
 static bool begin_reply(struct conn *c, struct request *req, int used)
@@ -142,53 +138,24 @@ static void end_reply(struct conn *c)
     c->out = NULL;
 }
 
-/* What comes after close() is answered with a reset, which would take the last reply along. */
-static enum want look(struct conn *c)
+static enum want finish(struct conn *c, bool unread)
 {
-    if (!all_acknowledged(c->fd))
-        return WANT_READ;
-    if (!c->unread || stopping)
-        return WANT_CLOSE;
-    c->credit = c->credit < LOOK_COST ? c->credit : LOOK_COST; /* a second for who still sends */
-    return WANT_READ;
-}
-
-static enum want linger(struct conn *c)
-{
-    for (int i = 0; i < BUDGET_LINGERS; i++) {
-        ssize_t n = recv(c->fd, input, sizeof input, 0);
-        if (n < 0 && errno == EAGAIN)
-            return look(c);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return WANT_CLOSE;
-    }
-    return c->credit-- > 0 ? WANT_READ : WANT_CLOSE;
-}
-
-static enum want begin_to_linger(struct conn *c, bool unread)
-{
-    if ((!unread && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
+    if (!unread && all_acknowledged(c->fd))
         return WANT_CLOSE;
     c->lingering = true;
-    c->unread = unread;
-    c->credit = c->options->timeout / LOOK_S * LOOK_COST;
     array_reset(&c->in);
     give_time(c, LOOK_S);
-    return WANT_WRITE; /* for another turn */
+    return linger_begin(&c->linger, c->fd, unread, c->options->timeout);
 }
 
 bool conn_overdue(struct conn *c)
 {
-    if (!c->lingering || c->credit < LOOK_COST)
-        return true;
-    c->credit -= LOOK_COST;
-    if (linger(c) == WANT_CLOSE)
+    if (!c->lingering || linger_look(&c->linger, c->fd, LOOK_S * 1000) == WANT_CLOSE)
         return true;
     give_time(c, LOOK_S);
     return false;
 }
 
-/* region: held */
 /*
  * iob_send() announces to the kernel that more will follow (MSG_MORE), also where no file does, and
  * the kernel would wait for that 200 ms. To set this option, even once more, sends what is held.
@@ -197,7 +164,6 @@ static bool send_held(int fd)
 {
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) == 0;
 }
-/* endregion: held */
 
 static enum want after_reply(struct conn *c)
 {
@@ -208,10 +174,9 @@ static enum want after_reply(struct conn *c)
     give_time(c, c->options->timeout);
     if (!last)
         return held && !send_held(c->fd) ? WANT_CLOSE : WANT_READ;
-    return begin_to_linger(c, unread);
+    return finish(c, unread);
 }
 
-/* region: send */
 /* WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
 {
@@ -220,7 +185,7 @@ static enum want send_on(struct conn *c, long *budget)
 
     while (iob_bytesleft(out->batch) > 0) {
         if (*budget <= 0)
-            return WANT_WRITE;
+            return WANT_AGAIN;
         int64 n = iob_send(c->fd, out->batch);
         if (n == -1 && errno == EAGAIN)
             return WANT_WRITE;
@@ -235,7 +200,6 @@ static enum want send_on(struct conn *c, long *budget)
     return after_reply(c);
     /* endsolution: send */
 }
-/* endregion: send */
 
 static enum want go_on(struct conn *c)
 {
@@ -262,7 +226,7 @@ static enum want go_on(struct conn *c)
         } else {
             ssize_t n = recv(c->fd, input, sizeof input, 0);
             if (n < 0 && errno == EAGAIN)
-                return stopping ? begin_to_linger(c, false) : WANT_READ;
+                return stopping ? finish(c, false) : WANT_READ;
             if (n == 0 || (n < 0 && errno != EINTR))
                 return WANT_CLOSE;
             if (n > 0)
@@ -272,7 +236,7 @@ static enum want go_on(struct conn *c)
             dry = n >= 0 && n < (ssize_t)sizeof input;
         }
     }
-    return WANT_WRITE; /* there is room in the socket: the next wait will not last */
+    return WANT_AGAIN;
     /* endsolution: go-on */
 }
 
@@ -280,7 +244,8 @@ enum want conn_handle(struct conn *c)
 {
     leave_order(c);
     be_newest(c);
-    return c->lingering ? linger(c) : go_on(c);
+    enum want want = c->lingering ? linger_read(&c->linger, c->fd) : go_on(c);
+    return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: the next wait will not last */
 }
 
 void conn_end(struct conn *c)

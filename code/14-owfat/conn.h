@@ -1,8 +1,8 @@
 /*
  * conn.h: a connection on libowfat: what comes is collected in an array of the library, what goes
- * out is put into a batch of it. What is promised is that of 05b-nonblocking/conn.h, with three
- * answers instead of four: the library tells of what is ready as long as it is so, and whoever
- * wants another turn waits for room to write, which there is.
+ * out is put into a batch of it. What is promised is that of want.h; but the library tells of what
+ * is ready as long as it is so, and whoever wants another turn waits for room to write, which there
+ * is.
  */
 #ifndef OWFAT_CONN_H
 #define OWFAT_CONN_H
@@ -11,15 +11,13 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "linger.h"
 #include "options.h"
-
-enum want { WANT_READ, WANT_WRITE, WANT_CLOSE };
 
 struct conn {
     int fd;
-    bool lingering;      /* the last reply is out, and has perhaps not arrived */
-    bool unread;         /* ... and the client may be sending what nobody will read */
-    int credit;          /* while lingering: a look takes LOOK_COST, a turn full of bytes 1 */
+    bool lingering; /* the last reply is out, and has perhaps not arrived */
+    struct linger_state linger;
     array in;            /* what has come and is not answered; no memory while that is nothing */
     struct sending *out; /* the reply on its way; else NULL */
     const struct options *options;

@@ -19,7 +19,7 @@
 #include "refusal.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of guests must not keep the clients waiting */
+#define ACCEPTS 16 /* in a turn at most: a flood of connections must not keep the clients waiting */
 #define WALK_S  1  /* between two looks at all time-outs */
 
 struct client {
@@ -31,7 +31,6 @@ struct client {
 static struct client *ended; /* in this turn */
 static int clients, highest_fd;
 
-/* region: watch */
 /*
  * The library keeps in mind what it takes to be ready, and asks the kernel nothing about it. It is
  * made to forget that before it is told what is wanted: else the descriptor may only be put into a
@@ -74,7 +73,6 @@ static void watch(struct client *c, enum want before)
     }
     /* endsolution: watch */
 }
-/* endregion: watch */
 
 static void end_client(struct client *c)
 {
@@ -147,7 +145,6 @@ static void accept_some(int listen_fd, const struct options *o)
     /* endsolution: accept */
 }
 
-/* region: overdue */
 static void end_overdue(int listen_fd)
 {
     static tai6464 last, next; /* walks */
@@ -169,7 +166,6 @@ static void end_overdue(int listen_fd)
     if (!stopping)
         want_read(listen_fd);
 }
-/* endregion: overdue */
 
 static void free_ended(int listen_fd)
 {
@@ -200,7 +196,6 @@ static void stop_clients(int listen_fd)
     free_ended(listen_fd);
 }
 
-/* region: loop */
 static void event_loop(int listen_fd, const struct options *o)
 {
     int64 fd;
@@ -227,7 +222,6 @@ static void event_loop(int listen_fd, const struct options *o)
         free_ended(listen_fd);
     }
 }
-/* endregion: loop */
 
 int main(int argc, char **argv)
 {
@@ -242,7 +236,7 @@ int main(int argc, char **argv)
     stop_wakes(listen_fd, -1);
     if (!io_fd_canwrite(listen_fd)) /* io_fd() would have it watched for room to write as well */
         die_errno("io_fd");
-    io_nonblock(listen_fd); /* who knocked may have left since */
+    io_nonblock(listen_fd); /* the peer may have left since */
     io_wantread(listen_fd);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;

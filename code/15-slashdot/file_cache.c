@@ -100,7 +100,6 @@ int file_cache_sweep(long long now)
     return oldest != &by_use ? (int)(oldest->used + UNUSED_MS - now) : -1;
 }
 
-/* region: same */
 static bool same_time(struct timespec a, struct timespec b)
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -117,7 +116,6 @@ static bool was_young(const struct found *found)
 {
     return found->st.st_ctim.tv_sec > found->seen - YOUNG_S;
 }
-/* endregion: same */
 
 bool file_confirm(struct file *f, const struct stat *st, long long now)
 {
@@ -176,7 +174,6 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     return f;
 }
 
-/* region: head */
 /* The head of a 200 in HTTP/1.1, without the empty line: good for as long as its Date is. */
 static bool make_head(struct file *f, struct reply *r, const struct request *req, time_t second)
 {
@@ -210,4 +207,3 @@ void file_reply(struct file *f, struct reply *r, const struct request *req)
     r->offset = 0;
     r->end = req->method == HTTP_GET ? f->st.st_size : 0;
 }
-/* endregion: head */

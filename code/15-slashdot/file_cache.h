@@ -27,15 +27,13 @@
 #define UNUSED_MS      10000
 #define YOUNG_S        2
 #define FILE_BODY_MOST (16 * 1024) /* bytes: kept in memory, and the descriptor closed */
-
-/* region: file */
 struct file {
     struct file *next;          /* with the same hash */
     struct file *newer, *older; /* in the order of use */
     int users;                  /* replies being sent, and one for the table */
     int fd;                     /* -1: all of the file is in body */
     struct stat st;
-    long long checked;     /* when the name last led to this file, by conn_now() */
+    long long checked;     /* when the name last led to this file, by now_ms() */
     long long used;        /* when somebody asked for it last */
     long long resident_at; /* since when it has been seen that it is in memory ... */
     off_t resident_to;     /* ... from its beginning to here */
@@ -45,7 +43,6 @@ struct file {
     char *body;     /* st.st_size bytes, or NULL */
     char path[];
 };
-/* endregion: file */
 
 /* How many entries there may be; each may hold a descriptor. To be set before the first call. */
 extern int file_cache_most;

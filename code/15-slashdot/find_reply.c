@@ -3,7 +3,7 @@
  * opened, by the loop itself where the kernel has all the names in its memory, by a thread where
  * they have to come from the disk.
  */
-#include "05b-nonblocking/find_reply.h"
+#include "15-slashdot/transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "05b-nonblocking/conn.h"
-#include "15-slashdot/disk.h"
-#include "15-slashdot/file_cache.h"
-#include "15-slashdot/open_cached.h"
-#include "15-slashdot/transfer.h"
+#include "clock.h"
 #include "open_below.h"
+#include "open_cached.h"
 
 /* A name that has been looked up, or is being: by a thread, or by the loop, which does not wait. */
 struct look_up {
@@ -84,7 +81,7 @@ static void look(struct job *job)
 }
 
 /* Returns whether somebody else looks now. */
-static bool let_look(struct look_up *l, struct sending *s)
+static bool let_look(struct look_up *l, struct exchange *x)
 {
     struct look_up *copy = malloc(sizeof *copy);
 
@@ -92,36 +89,35 @@ static bool let_look(struct look_up *l, struct sending *s)
         return false;
     *copy = (struct look_up){.docroot_fd = l->docroot_fd};
     memcpy(copy->path, l->path, sizeof l->path);
-    copy->job.conn = s->conn;
+    copy->job.conn = x->conn;
     copy->job.run = look;
-    s->held = copy;
+    x->held = copy;
     pool_run(disk_threads, &copy->job);
     return true;
 }
 
 /* With `f`, the caller's use of it goes to the reply. */
-static void reply_with(struct sending *s, const struct request *req, struct file *f)
+static void reply_with(struct exchange *x, const struct request *req, struct file *f)
 {
-    if (f != NULL && transfer_begin(s, f)) {
-        file_reply(f, &s->reply, req);
+    if (f != NULL && transfer_begin(x, f)) {
+        file_reply(f, &x->reply, req);
         return;
     }
     if (f != NULL)
         file_release(f);
-    reply_error(&s->reply, req, 503); /* no memory: will pass */
+    reply_error(&x->reply, req, 503); /* no memory: will pass */
 }
 
-static void reply_found_or_not(struct sending *s, const struct request *req, struct look_up *l)
+static void reply_found_or_not(struct exchange *x, const struct request *req, struct look_up *l)
 {
     if (l->found.fd >= 0) {
-        reply_with(s, req, file_enter(l->path, &l->found, conn_now()));
+        reply_with(x, req, file_enter(l->path, &l->found, now_ms()));
     } else {
         file_forget(l->path);
-        reply_errno(&s->reply, req, l->error);
+        reply_errno(&x->reply, req, l->error);
     }
 }
 
-/* region: look-now */
 /* Looks without waiting for the disk. Returns false if that cannot be. */
 static bool look_now(struct look_up *l, struct file *known, long long now)
 {
@@ -142,32 +138,30 @@ static bool look_now(struct look_up *l, struct file *known, long long now)
     found->fd = -1;
     return false;
 }
-/* endregion: look-now */
 
-/* region: find-reply */
-bool find_reply(struct sending *s, const struct request *req, int docroot_fd)
+bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd)
 {
     static struct look_up here;
-    struct look_up *waited = s->held;
-    long long now = conn_now();
+    struct look_up *waited = x->held;
+    long long now = now_ms();
     bool fresh;
 
     if (waited != NULL) {
         if (waited->job.state == UNDER_WAY)
             return false;
-        s->held = NULL;
-        reply_found_or_not(s, req, waited);
+        x->held = NULL;
+        reply_found_or_not(x, req, waited);
         free(waited);
         return true;
     }
     int status = reply_path(req, here.path);
     if (status != 0) {
-        reply_error(&s->reply, req, status);
+        reply_error(&x->reply, req, status);
         return true;
     }
     struct file *f = file_find(here.path, now, &fresh);
     if (fresh) {
-        reply_with(s, req, f);
+        reply_with(x, req, f);
         return true;
     }
     here.docroot_fd = docroot_fd;
@@ -175,12 +169,11 @@ bool find_reply(struct sending *s, const struct request *req, int docroot_fd)
     bool known = look_now(&here, f, now);
     if (f != NULL)
         file_release(f);
-    if (!known && let_look(&here, s))
+    if (!known && let_look(&here, x))
         return false;
     if (!known)
-        reply_error(&s->reply, req, 503);
+        reply_error(&x->reply, req, 503);
     else
-        reply_found_or_not(s, req, &here);
+        reply_found_or_not(x, req, &here);
     return true;
 }
-/* endregion: find-reply */

@@ -8,10 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "03-prefork/end_with_parent.h"
-#include "05b-nonblocking/conn.h"
+#include "end_with_parent.h"
+#include "clock.h"
 #include "15-slashdot/successor.h"
-#include "15-slashdot/workers.h"
 #include "die.h"
 #include "stop.h"
 
@@ -24,7 +23,7 @@ static sigset_t ours;
 
 /*
  * The children: first the workers, by number, then places for successors, which are masters of
- * workers of their own. Both understand SIGTERM and RETIRE. All times are by conn_now(): a wait
+ * workers of their own. Both understand SIGTERM and RETIRE. All times are by now_ms(): a wait
  * ends whenever a child does, so to count waits is not to count seconds.
  */
 struct child {
@@ -77,7 +76,7 @@ static void stop(int from, int to)
     for (int i = from; i < to; i++) {
         if (!is_there(i) || children[i].kill_at != NEVER)
             continue;
-        children[i].kill_at = conn_now() + (STOP_GRACE + (i < own_workers ? 1 : 2)) * 1000;
+        children[i].kill_at = now_ms() + (STOP_GRACE + (i < own_workers ? 1 : 2)) * 1000;
         tell(i, SIGTERM);
     }
 }
@@ -85,7 +84,7 @@ static void stop(int from, int to)
 static void kill_overdue(void)
 {
     for (int i = 0; i < places; i++) {
-        if (conn_now() < children[i].kill_at)
+        if (now_ms() < children[i].kill_at)
             continue;
         tell(i, SIGKILL);
         children[i].kill_at += PAUSE_MS;
@@ -127,7 +126,7 @@ static long long next_deadline(void)
 /* Returns a signal; -1 if the next deadline is past, or soon. */
 static int wait_for_signal(void)
 {
-    long long until = next_deadline(), left = until - conn_now();
+    long long until = next_deadline(), left = until - now_ms();
     struct timespec most = {0};
 
     if (until == NEVER)
@@ -170,11 +169,10 @@ static int give_place(pid_t pid)
 {
     int i = free_place(); /* there was one when it was started, and nobody else has taken it */
 
-    children[i] = (struct child){.pid = pid, .since = conn_now(), .kill_at = NEVER};
+    children[i] = (struct child){.pid = pid, .since = now_ms(), .kill_at = NEVER};
     return i;
 }
 
-/* region: restart */
 /* Once in a turn. Until the next program has said that it is ready nobody retires. */
 static void succeed(char **argv, const int *fds, int sockets)
 {
@@ -183,7 +181,7 @@ static void succeed(char **argv, const int *fds, int sockets)
     if (pid > 0 && successor_is_ready(&candidate)) {
         retire();
         serving = give_place(pid);
-    } else if (pid > 0 && conn_now() >= candidate.until) {
+    } else if (pid > 0 && now_ms() >= candidate.until) {
         successor_failed(&candidate, -1);
         int i = give_place(pid);
         stop(i, i + 1);
@@ -197,7 +195,6 @@ static void succeed(char **argv, const int *fds, int sockets)
     candidate_is_wanted = false;
     successor_start(&candidate, argv, fds, sockets);
 }
-/* endregion: restart */
 
 /* ---- start, keep, end */
 
@@ -225,14 +222,14 @@ static int replace(void)
     if (all_serve())
         replace_at = NEVER;
     else if (replace_at == NEVER)
-        replace_at = conn_now() + PAUSE_MS;
-    if (conn_now() < replace_at)
+        replace_at = now_ms() + PAUSE_MS;
+    if (now_ms() < replace_at)
         return -1;
     for (int i = 0; serving < 0 && i < own_workers; i++)
         if (!is_there(i) && start(i))
             return i;
     candidate_is_wanted |= serving >= 0 && candidate.pid == 0;
-    replace_at = conn_now() + PAUSE_MS;
+    replace_at = now_ms() + PAUSE_MS;
     return -1;
 }
 
@@ -266,7 +263,6 @@ static void make_places(int number)
         children[i].kill_at = NEVER;
 }
 
-/* region: keep */
 int master_run(const struct options *o, char **argv, const int *fds, int sockets)
 {
     bool is_successor = successor_begin();
@@ -287,4 +283,3 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
     end_all(signum != RETIRE);
     return -1;
 }
-/* endregion: keep */

@@ -1,6 +1,6 @@
 /*
  * master.h: the process that keeps the workers alive, and lets another program take their place
- * without a guest being turned away.
+ * without a client being turned away.
  *
  * SIGHUP starts the program anew, in a child, with the same command line and the same listening
  * sockets, which stay open all the time. Once it is ready (successor.h) that child is the master of
@@ -17,6 +17,9 @@
 #ifndef MASTER_H
 #define MASTER_H
 
+#include <signal.h>
+#include <stdbool.h>
+
 #include "options.h"
 
 /* Holds the signals that the master waits for: before anybody can know that it listens. */
@@ -28,5 +31,28 @@ void master_begin(void);
  * was a successor and retires.
  */
 int master_run(const struct options *o, char **argv, const int *fds, int sockets);
+
+/* What all workers have from their master, the listening sockets, and how each of them hears
+ * that it is to end: workers.c. */
+#define WORKERS_MOST_SOCKETS 1024
+
+/* To a worker: accept no more, and end when the last client has left. Not SIGHUP, which "pkill
+ * -HUP" sends to all processes of a name, though it is meant for the master. */
+#define RETIRE SIGUSR1
+
+/*
+ * The listening sockets, into fds: those of the old program, however many, if this is a successor;
+ * else `count` new ones, with their line on stdout. Returns how many. Each gets TCP_NODELAY and
+ * TCP_DEFER_ACCEPT, which the connections inherit.
+ */
+int workers_listen(const struct options *o, int *fds, int count);
+
+/*
+ * A descriptor that is readable when a signal is to be taken. workers_signals() reads it: after
+ * SIGTERM or SIGINT stopping is true, as in all servers; it is true as well if the worker is to
+ * retire, but then *retiring is, too: nobody is hurried.
+ */
+int workers_signal_fd(void);
+void workers_signals(int fd, bool *retiring);
 
 #endif

@@ -3,7 +3,7 @@
  * remark that more follows, and the file by sendfile(). What the kernel would have to fetch from
  * the disk is fetched by a thread first.
  */
-#include "05b-nonblocking/send_reply.h"
+#include "15-slashdot/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "05b-nonblocking/conn.h"
-#include "15-slashdot/disk.h"
-#include "15-slashdot/file_cache.h"
-#include "15-slashdot/transfer.h"
+#include "clock.h"
 
 #define STRIDE    (64 * 1024)  /* between the pages that are looked at */
 #define READ_MOST (512 * 1024) /* by a thread at a time */
@@ -30,21 +27,21 @@ struct pool *disk_threads;
 
 static struct transfer *spare; /* one is needed for every reply */
 
-bool transfer_begin(struct sending *s, struct file *f)
+bool transfer_begin(struct exchange *x, struct file *f)
 {
     struct transfer *t = spare != NULL ? spare : malloc(sizeof *t);
 
     if (t == NULL)
         return false;
     spare = NULL;
-    *t = (struct transfer){.file = f, .job.conn = s->conn};
-    s->held = t;
+    *t = (struct transfer){.file = f, .job.conn = x->conn};
+    x->held = t;
     return true;
 }
 
-void send_end(struct sending *s)
+void transfer_end(struct exchange *x)
 {
-    struct transfer *t = s->held;
+    struct transfer *t = x->held;
 
     if (t == NULL)
         return;
@@ -55,7 +52,6 @@ void send_end(struct sending *s)
         free(t);
 }
 
-/* region: resident */
 /*
  * Are the pages in memory? Reading a byte with RWF_NOWAIT (preadv2(2), Linux 4.14) tells, without
  * waiting and without mapping anything. Not every page is asked about: files come to memory, and
@@ -81,9 +77,7 @@ static bool is_resident(int fd, off_t from, off_t to)
             return false;
     return page_is_resident(fd, to - 1);
 }
-/* endregion: resident */
 
-/* region: fetch */
 /* In a thread: what is read comes to the page cache, and is sent from there. */
 static void fetch(struct job *job)
 {
@@ -110,7 +104,7 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
 {
     struct file *f = t->file;
     off_t left = r->end - r->offset, most = left < budget ? left : budget;
-    long long now = conn_now();
+    long long now = now_ms();
 
     if (t->job.state == OVER && r->offset >= t->from && r->offset < t->to)
         return (size_t)(t->to - r->offset < most ? t->to - r->offset : most);
@@ -131,27 +125,25 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
     pool_run(disk_threads, &t->job);
     return 0;
 }
-/* endregion: fetch */
 
-/* region: send */
 /*
  * What is in memory goes by one call: a little is copied together for send(2), more is taken from
  * where it is by sendmsg(2), which has the kernel read three structures. (With 1 kB no difference
  * was seen.) If the connection ends after it, the kernel is told that more follows (MSG_MORE), and
  * what follows is the FIN, in the same segment.
  */
-static ssize_t send_memory(int fd, struct sending *s, const char *body)
+static ssize_t send_memory(int fd, struct exchange *x, const char *body)
 {
     static char joined[COPIED];
-    const struct reply *r = &s->reply;
+    const struct reply *r = &x->reply;
     struct iovec parts[] = {
-        {(char *)r->head + s->head_sent, r->head_len - s->head_sent},
+        {(char *)r->head + x->head_sent, r->head_len - x->head_sent},
         {(char *)body + (body != NULL ? r->offset : 0), (size_t)(r->end - r->offset)},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     int flags = r->keep_alive ? 0 : MSG_MORE;
 
-    s->corked = flags != 0;
+    x->corked = flags != 0;
 
     if (parts[0].iov_len + parts[1].iov_len > sizeof joined)
         return sendmsg(fd, &message, flags);
@@ -161,28 +153,28 @@ static ssize_t send_memory(int fd, struct sending *s, const char *body)
     return send(fd, joined, parts[0].iov_len + parts[1].iov_len, flags);
 }
 
-enum sent send_reply(int fd, struct sending *s, long *budget)
+enum sent transfer_send(int fd, struct exchange *x, long *budget)
 {
-    struct reply *r = &s->reply;
-    struct transfer *t = s->held;
+    struct reply *r = &x->reply;
+    struct transfer *t = x->held;
 
     if (t != NULL && t->job.state == UNDER_WAY)
-        return SENT_DISK;
-    while (s->head_sent < r->head_len || r->offset < r->end) {
-        size_t head = r->head_len - s->head_sent, most;
+        return SENT_WAITS;
+    while (x->head_sent < r->head_len || r->offset < r->end) {
+        size_t head = r->head_len - x->head_sent, most;
         ssize_t n;
         if (*budget <= 0)
             return SENT_BUDGET;
         if (r->offset == r->end || r->fd < 0)
-            n = send_memory(fd, s, t != NULL ? t->file->body : NULL);
+            n = send_memory(fd, x, t != NULL ? t->file->body : NULL);
         else if (head > 0)
-            n = send(fd, r->head + s->head_sent, head, MSG_MORE);
+            n = send(fd, r->head + x->head_sent, head, MSG_MORE);
         else if (t->error != 0)
             return SENT_FAILED;
         else if ((most = ready(t, r, *budget)) > 0)
             n = sendfile(fd, r->fd, &(off_t){r->offset}, most);
         else
-            return SENT_DISK;
+            return SENT_WAITS;
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -190,10 +182,9 @@ enum sent send_reply(int fd, struct sending *s, long *budget)
         if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
             return SENT_FAILED;
         size_t of_head = (size_t)n < head ? (size_t)n : head;
-        s->head_sent += of_head;
+        x->head_sent += of_head;
         r->offset += n - (ssize_t)of_head;
         *budget -= n;
     }
     return SENT_ALL;
 }
-/* endregion: send */

@@ -19,13 +19,11 @@
 #include <unistd.h>
 
 #include "06-select/clients.h"
-#include "11-sendfile/send_path.h"
-#include "12-aio/job.h"
-#include "15-slashdot/disk.h"
 #include "15-slashdot/file_cache.h"
 #include "15-slashdot/master.h"
 #include "15-slashdot/successor.h"
-#include "15-slashdot/workers.h"
+#include "15-slashdot/transfer.h"
+#include "clock.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
@@ -33,23 +31,25 @@
 #include "stop.h"
 #include "unsent.h"
 
-#define ACCEPTS       16 /* in a turn: a flood of guests must not keep the clients waiting */
+#define ACCEPTS       16 /* in a turn: a flood of connections must not keep the clients waiting */
 #define EVENTS        256
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
 #define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
 #define ENTERED       1    /* in `place`: the kernel knows of it */
+#define NO_MORE       2    /* ... and has said that the client will send no more */
 #define CROWD         1000 /* clients, whose memory is worth giving back */
 
-static bool guests; /* connections may wait to be accepted */
-static bool disk;   /* a thread has something to hand over */
-static bool news;   /* of signals */
+static bool disk;    /* a thread has something to hand over */
+static bool signals; /* ... a signal to be taken */
 static bool retiring;
 static long last_rounds; /* of accepting, once we retire */
 static int epoll_fd, reserve_fd = -1;
 static int most_clients;
 
-/* region: enter */
+static const struct exchange_ops ops = {
+    .find = transfer_find, .send = transfer_send, .end = transfer_end};
+
 /*
  * Once for a connection, and by edge: the kernel is never told anything else about it. After the
  * first turn, not before: whoever is answered and gone in that turn costs no call, and what came
@@ -59,51 +59,51 @@ static bool enter(struct client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
-    c->place = ENTERED;
+    c->place |= ENTERED;
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
 }
 
 static void enter_unless_ended(struct client *c)
 {
-    if (c->list != ENDED && !enter(c) && c->want != WANT_DISK) /* else its time-out will end it */
+    if (c->list != ENDED && !enter(c) &&
+        !exchange_waits(&c->conn)) /* else its time-out will end it */
         clients_end(c);
 }
 
-static void begin_client(int fd, const struct options *o)
+/*
+ * recv() that brought less than it could is not asked again: what comes later is a new event. That
+ * the client is through is told once, perhaps together with its last bytes, perhaps while it waits
+ * for the disk or for another turn. So that is remembered.
+ */
+static enum want turn(struct conn *conn)
 {
-    struct client *c = clients_adopt(fd, o);
+    const struct client *c = (struct client *)conn; /* its first member */
 
-    if (c == NULL)
-        return;
-    clients_handle(c);      /* its request is here, as a rule: TCP_DEFER_ACCEPT */
-    if (!c->conn.lingering) /* else it is over, as a rule, when it is looked at again */
+    return exchange_handle(conn, &ops, SENDFILE_TURN, (c->place & NO_MORE) == 0);
+}
+
+static void begin(struct client *c)
+{
+    clients_handle(c, turn);        /* its request is here, as a rule: TCP_DEFER_ACCEPT */
+    if (c->conn.state != LINGERING) /* else it is over, as a rule, when it is looked at again */
         enter_unless_ended(c);
 }
-/* endregion: enter */
 
 static void go_on(struct client *c)
 {
-    clients_handle(c);
-    if (c->place != ENTERED)
+    clients_handle(c, turn);
+    if ((c->place & ENTERED) == 0)
         enter_unless_ended(c);
 }
 
-/* region: handle */
-/*
- * recv() that brought less than it could is not asked again (conn_short_count_is_all): what comes
- * later is a new event. That the client is through is told once, perhaps together with its last
- * bytes, perhaps while it waits for the disk or for another turn. So the connection remembers it.
- */
 static void handle(struct client *c, unsigned events)
 {
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-        c->conn.no_more = true;
-    clients_handle(c);
+        c->place |= NO_MORE;
+    clients_handle(c, turn);
 }
-/* endregion: handle */
 
-/* region: full */
-/* Tells a guest that there is no room. */
+/* Tells a client that there is no room. */
 static void refuse(int fd)
 {
     serve_refusal(fd);
@@ -111,7 +111,7 @@ static void refuse(int fd)
 }
 
 /* Also at the end of each turn, in which something may have been closed: open() fails as well while
- * descriptors are out, and the next guest shall be told, too. */
+ * descriptors are out, and the next client shall be told, too. */
 static void keep_reserve(void)
 {
     if (reserve_fd < 0)
@@ -119,8 +119,8 @@ static void keep_reserve(void)
 }
 
 /*
- * Out of descriptors: the guest would stay in the queue, and would not know why. The one that was
- * kept for this is given up for as long as it takes to tell him.
+ * Out of descriptors: the connection would stay in the queue, and its client would not know why.
+ * The one that was kept for this is given up for as long as it takes to tell him.
  */
 static void refuse_with_reserve(int listen_fd)
 {
@@ -128,35 +128,35 @@ static void refuse_with_reserve(int listen_fd)
         return;
     close(reserve_fd);
     reserve_fd = -1;
-    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept_nonblocking(listen_fd);
     if (fd >= 0)
         refuse(fd);
     keep_reserve();
 }
 
-/* A guest is worth more than one who has said nothing for the longest time. If all that are here
- * are being answered, it is the guest who has to come again. */
+/* Who comes is worth more than one who has said nothing for the longest time. If all that are here
+ * are being answered, the new one has to come again. */
 static void admit(int fd, const struct options *o)
 {
-    if (clients_count() >= most_clients && !clients_make_room())
-        refuse(fd);
-    else
-        begin_client(fd, o);
-}
-/* endregion: full */
+    struct client *c;
 
-/* Returns whether guests may be left. */
+    if (clients_count() >= most_clients && !clients_make_room(0))
+        refuse(fd);
+    else if ((c = clients_add(fd, o)) != NULL)
+        begin(c);
+}
+
+/* As clients_accept(), but for a full house. Returns whether connections may still be pending. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
-    /* solution: accept */
     for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept_nonblocking(listen_fd);
         if (fd >= 0) {
             admit(fd, o);
         } else if (errno == EAGAIN) {
             return false;
         } else if (accept_lacks_room(errno)) {
-            if (!clients_make_room()) {
+            if (!clients_make_room(0)) {
                 refuse_with_reserve(listen_fd);
                 clients_lack_room();
             }
@@ -166,29 +166,26 @@ static bool accept_some(int listen_fd, const struct options *o)
         }
     }
     return true;
-    /* endsolution: accept */
 }
 
-/* region: leave */
 /*
  * The master has the listening socket too, and so have other workers: it stays open, and would stay
- * in the epoll. Whoever retires is not the only one who waits for guests, and a guest wakes one of
- * those who wait (EPOLLEXCLUSIVE): if it was us nobody else knows of him. So the queue as it is now
+ * in the epoll. Whoever retires is not the only one who waits for connections, and one wakes one of
+ * those who wait (EPOLLEXCLUSIVE): if it was us nobody else knows of it. So the queue as it is now
  * is still ours, and that is no more than the backlog.
  */
-static void hear(int signal_fd, int listen_fd, const struct options *o)
+static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 {
-    workers_news(signal_fd, &retiring);
-    news = false;
+    workers_signals(signal_fd, &retiring);
+    signals = false;
+    exchange_waits_for_requests = retiring;
     if (!stopping)
         return;
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
-    guests = guests && retiring;
+    clients_pending = clients_pending && retiring;
     last_rounds = o->backlog + 1L;
 }
-/* endregion: leave */
 
-/* region: give-back */
 /*
  * What a crowd took, free() keeps for the next: glibc leaves small blocks in its lists, and the
  * pages under them stay ours (mallopt(3), M_MXFAST). When seven of eight have left, the pages go
@@ -205,12 +202,11 @@ static void give_back(void)
     malloc_trim(0);
     most = here;
 }
-/* endregion: give-back */
 
 /* How long to sleep: until a client's time is up, or a file's. */
-static int patience(void)
+static int timeout_ms(void)
 {
-    int clients = clients_patience(guests), files = file_cache_sweep(conn_now());
+    int clients = clients_timeout_ms(), files = file_cache_sweep(now_ms());
 
     return clients < 0 || (files >= 0 && files < clients) ? files : clients;
 }
@@ -221,34 +217,36 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
     struct conn *conn;
     struct client *c;
 
-    while (!stopping || guests || clients_count() > 0) {
+    while (!stopping || clients_pending || clients_count() > 0) {
         if (stopping && !retiring)
             clients_stop();
-        int turns = clients_again(); /* whoever is served below has had a turn */
-        int nready = epoll_wait(epoll_fd, events, EVENTS, patience());
+        int nready = epoll_wait(epoll_fd, events, EVENTS, timeout_ms());
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
         for (int i = 0; i < nready; i++) {
             void *ptr = events[i].data.ptr;
-            if (ptr == &guests || ptr == &disk || ptr == &news)
+            if (ptr == &clients_pending || ptr == &disk || ptr == &signals)
                 *(bool *)ptr = true;
             else
                 handle(ptr, events[i].events);
         }
-        if (news)
-            hear(signal_fd, listen_fd, o);
+        if (signals)
+            take_signals(signal_fd, listen_fd, o);
         if (disk)
             jobs_take_over();
         disk = false;
         while ((conn = jobs_next_over()) != NULL)
-            clients_handle((struct client *)conn); /* its first member */
-        for (; turns > 0 && (c = clients_next_again()) != NULL; turns--)
+            clients_handle((struct client *)conn, turn); /* its first member */
+        while ((c = clients_next_again()) != NULL)
             go_on(c);
-        if (guests && clients_may_come())
-            guests = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
-        clients_overdue();
-        while ((c = clients_next_ended()) != NULL)
+        if (clients_pending && clients_may_accept())
+            clients_pending = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
+        while ((c = clients_next_overdue()) != NULL)
+            clients_handle(c, exchange_timed_out);
+        while ((c = clients_next_ended()) != NULL) {
+            exchange_end(&c->conn, &ops);
             clients_free(c);
+        }
         keep_reserve();
         give_back();
     }
@@ -262,7 +260,6 @@ static void watch_for(int fd, bool *flag, unsigned how)
         die_errno("epoll_ctl");
 }
 
-/* region: limits */
 /*
  * As many descriptors as we may have: of each eight five for clients, two for files, one for the
  * rest. Where there are many, files and the rest need less. -c may allow fewer clients.
@@ -289,32 +286,28 @@ static void set_limits(int clients, int workers)
     if (file_cache_most < 1)
         die(EXIT_FAILURE, "a limit of %llu descriptors is too low", (unsigned long long)most);
 }
-/* endregion: limits */
 
-/* region: worker */
 static void work(int listen_fd, int threads, bool is_last, const struct options *o)
 {
     stop_on_signals();
     jobs_init();
-    conn_short_count_is_all = true;
-    conn_turn_bytes = SENDFILE_TURN;
+    clock_coarse();
     keep_reserve();
     if (reserve_fd < 0)
         die_errno("open /dev/null");
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
         die_errno("epoll_create1");
-    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* who knocked may have left since */
+    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* the peer may have left since */
         die_errno("fcntl");
-    int signal_fd = workers_news_fd();
-    watch_for(signal_fd, &news, 0);
+    int signal_fd = workers_signal_fd();
+    watch_for(signal_fd, &signals, 0);
     watch_for(jobs_fd(), &disk, 0);
-    watch_for(listen_fd, &guests, EPOLLET | EPOLLEXCLUSIVE);
+    watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     disk_threads = pool_start(threads);
     successor_ready(is_last);
     event_loop(listen_fd, signal_fd, o);
 }
-/* endregion: worker */
 
 static int cores(void)
 {

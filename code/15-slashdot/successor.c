@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "03-prefork/end_with_parent.h"
-#include "05b-nonblocking/conn.h"
-#include "15-slashdot/workers.h" /* WORKERS_MOST_SOCKETS */
+#include "end_with_parent.h"
+#include "clock.h"
+#include "15-slashdot/master.h" /* WORKERS_MOST_SOCKETS */
 #include "die.h"
 #include "log.h"
 
@@ -47,8 +47,6 @@ static int take_over(const char *name, int *numbers, int most)
 }
 
 /* ---- the old program */
-
-/* region: successor */
 /* In the child, which has the listening sockets from its parent. dup() makes descriptors that
  * outlive execve(). */
 static _Noreturn void become(char **argv, const int *fds, int count, int say_fd)
@@ -62,8 +60,6 @@ static _Noreturn void become(char **argv, const int *fds, int count, int say_fd)
     _exit(EXIT_FAILURE);
 }
 
-/* endregion: successor */
-
 /* The reader of the pipe gets SIGIO, as the master waits for signals and for nothing else; and
  * each write() is a packet of its own (O_DIRECT: pipe(2)). */
 void successor_start(struct successor *s, char **argv, const int *fds, int count)
@@ -71,7 +67,7 @@ void successor_start(struct successor *s, char **argv, const int *fds, int count
     pid_t parent = getpid();
     int ends[2];
 
-    *s = (struct successor){.until = conn_now() + READY_MS};
+    *s = (struct successor){.until = now_ms() + READY_MS};
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK | O_DIRECT) < 0) {
         warn_errno("restart: pipe2");
         return;
@@ -88,6 +84,7 @@ void successor_start(struct successor *s, char **argv, const int *fds, int count
     close(ends[1]);
     s->fd = ends[0];
 }
+
 /* Returns whether it has said that it is ready. Anything else is what would have been on stderr. */
 static bool listen_to(struct successor *s)
 {

@@ -15,7 +15,7 @@
 struct successor {
     pid_t pid;       /* 0: none sets itself up */
     int fd;          /* of a pipe: what it says goes here, and not to stderr, until it is ready */
-    long long until; /* by conn_now() */
+    long long until; /* by now_ms() */
     size_t len;
     char said[512];
 };

@@ -1,5 +1,5 @@
 /*
- * transfer.h: what a reply on its way holds of its file, in the `held` of struct sending, from
+ * transfer.h: what a reply on its way holds of its file, in the `held` of struct exchange, from
  * find_reply.c to send_reply.c.
  */
 #ifndef TRANSFER_H
@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "05b-nonblocking/send_reply.h"
+#include "11-sendfile/exchange.h"
 #include "12-aio/job.h"
 #include "15-slashdot/file_cache.h"
 
@@ -18,7 +18,14 @@ struct transfer {
     int error;      /* errno of that reading, 0 */
 };
 
-/* Makes s hold it, and takes the caller's use of f over. Returns false without memory. */
-bool transfer_begin(struct sending *s, struct file *f);
+bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd);
+enum sent transfer_send(int fd, struct exchange *x, long *budget);
+void transfer_end(struct exchange *x);
+
+/* The threads that wait for the disk, for a name and for the bytes. */
+extern struct pool *disk_threads;
+
+/* Makes x hold it, and takes the caller's use of f over. Returns false without memory. */
+bool transfer_begin(struct exchange *x, struct file *f);
 
 #endif

@@ -1,4 +1,4 @@
-#include "15-slashdot/workers.h"
+#include "15-slashdot/master.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,9 +12,7 @@
 #include "net.h"
 #include "stop.h"
 
-#define DEFER_S 1 /* a guest that says nothing is accepted after that */
-
-/* region: listen */
+#define DEFER_S 1 /* a client that says nothing is accepted after that */
 static void set_up(int fd)
 {
     int on = 1, seconds = DEFER_S;
@@ -39,29 +37,28 @@ int workers_listen(const struct options *o, int *fds, int number)
         set_up(fds[i]);
     return number;
 }
-/* endregion: listen */
 
-int workers_news_fd(void)
+int workers_signal_fd(void)
 {
-    sigset_t news;
+    sigset_t set;
 
-    sigemptyset(&news);
-    sigaddset(&news, SIGTERM);
-    sigaddset(&news, SIGINT);
-    sigaddset(&news, RETIRE);
-    int fd = signalfd(-1, &news, SFD_NONBLOCK | SFD_CLOEXEC);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, RETIRE);
+    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0)
         die_errno("signalfd");
     return fd;
 }
 
-void workers_news(int fd, bool *retiring)
+void workers_signals(int fd, bool *retiring)
 {
-    struct signalfd_siginfo news;
+    struct signalfd_siginfo info;
 
-    while (read(fd, &news, sizeof news) == sizeof news) {
+    while (read(fd, &info, sizeof info) == sizeof info) {
         bool first = !stopping;
-        if (news.ssi_signo != RETIRE && (first || *retiring)) {
+        if (info.ssi_signo != RETIRE && (first || *retiring)) {
             *retiring = false;
             stop_begin();
         } else if (first) {

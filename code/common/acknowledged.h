@@ -1,7 +1,6 @@
 /*
  * acknowledged.h: has the peer acknowledged all that was sent to it? Then it has arrived, and
- * nothing that happens to the connection can take it back (RFC 9112 section 9.6). One file for each
- * way to ask.
+ * nothing that happens to the connection can take it back (RFC 9112 section 9.6).
  */
 #ifndef ACKNOWLEDGED_H
 #define ACKNOWLEDGED_H

@@ -1,9 +1,11 @@
 #include "net.h"
 #include "die.h"
+#include "stop.h"
 #include "unsent.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -95,6 +97,16 @@ int tcp_listen(const struct options *o)
     return fd;
 }
 
+int tcp_listen_nonblocking(const struct options *o)
+{
+    int fd = tcp_listen(o);
+
+    stop_wakes(fd, -1);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        die_errno("fcntl");
+    return fd;
+}
+
 void tcp_listen_each(const struct options *o, int *fds, int count)
 {
     union address a;
@@ -114,7 +126,21 @@ void tcp_listen_each(const struct options *o, int *fds, int count)
     print_listening(fds[0], o);
 }
 
-/* region: accept-errors */
+int accept_nonblocking(int listen_fd)
+{
+#ifdef SOCK_NONBLOCK
+    return accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+#else /* macOS */
+    int fd = accept(listen_fd, NULL, NULL);
+
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+#endif
+}
+
 bool accept_is_broken(int error)
 {
     return error == EBADF || error == EFAULT || error == EINVAL || error == ENOTSOCK;
@@ -132,4 +158,3 @@ bool accept_may_continue(int error)
     return !accept_is_broken(
         error); /* EINTR, ECONNABORTED, errors of the new connection's network */
 }
-/* endregion: accept-errors */

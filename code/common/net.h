@@ -16,12 +16,19 @@
  */
 int tcp_listen(const struct options *o);
 
+/* The same for a socket that does not block in accept(): the peer may have left since. The
+ * signal to stop wakes it (stop_wakes()). */
+int tcp_listen_nonblocking(const struct options *o);
+
 /*
  * The same for `count` sockets at one address (SO_REUSEPORT), among which the kernel spreads the
- * guests: into fds. One line for all. Another server at this address is an error, as it is without
- * SO_REUSEPORT.
+ * connections: into fds. One line for all. Another server at this address is an error, as it is
+ * without SO_REUSEPORT.
  */
 void tcp_listen_each(const struct options *o, int *fds, int count);
+
+/* accept(2), for a connection that does not block. Returns it, or -1 with errno. */
+int accept_nonblocking(int listen_fd);
 
 /*
  * What the errno of a failed accept(2) says of the next call: it will fail as well, because the

@@ -14,7 +14,6 @@ atomic_bool stopping;
 static volatile sig_atomic_t listening = -1;
 static volatile sig_atomic_t client = -1;
 
-/* region: stop */
 void stop_waiting(int fd)
 {
     const struct timeval at_once = {.tv_usec = 1}; /* 0 would be: for ever */
@@ -45,7 +44,6 @@ static void on_stop(int signum)
     stop_begin();
     errno = saved;
 }
-/* endregion: stop */
 
 static void end_now(int signum)
 {
@@ -53,7 +51,6 @@ static void end_now(int signum)
     _exit(0);
 }
 
-/* region: wakes */
 void stop_wakes(int listen_fd, int client_fd)
 {
     listening = listen_fd;
@@ -61,7 +58,6 @@ void stop_wakes(int listen_fd, int client_fd)
     if (stopping) /* the signal came before it could know of these */
         leave_marks();
 }
-/* endregion: wakes */
 
 void stop_listening(void)
 {

@@ -26,4 +26,11 @@ void unsent_limited(int listen_fd);
 /* For the connection of a client that has taken UNSENT_PROOF bytes. */
 void unsent_unlimited(int fd);
 
+/* The same, when so many bytes of a reply are out, and `before` were. */
+static inline void unsent_count(int fd, long long before, long long sent)
+{
+    if (before < UNSENT_PROOF && sent >= UNSENT_PROOF)
+        unsent_unlimited(fd);
+}
+
 #endif

@@ -50,6 +50,7 @@ static const unsigned char may_be[256] = {
     6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* e0 */
     6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* f0 */
 };
+
 /* clang-format on */
 
 static bool is(unsigned what, char c)

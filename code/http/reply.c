@@ -514,3 +514,20 @@ void reply_log(const struct reply *r, const struct request *req)
              (long long)(r->end - r->offset));
     log_line(text);
 }
+
+ssize_t reply_next(const struct reply *r, off_t sent, char *to, size_t size)
+{
+    off_t head = (off_t)r->head_len;
+    size_t len = sent < head ? (size_t)(head - sent) : 0;
+    off_t at = r->offset + (sent > head ? sent - head : 0);
+    ssize_t n = 0;
+
+    memcpy(to, r->head + r->head_len - len, len);
+    if (r->fd < 0 || at >= r->end)
+        return (ssize_t)len;
+    size_t most = r->end - at < (off_t)(size - len) ? (size_t)(r->end - at) : size - len;
+    do
+        n = pread(r->fd, to + len, most, at);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? (ssize_t)len + n : -1;
+}

@@ -57,6 +57,14 @@ void reply_error(struct reply *r, const struct request *req, int status);
  */
 void reply_connection(struct reply *r, const struct request *req);
 
+/*
+ * The next bytes of a reply of which `sent` are out, for those who send by copying: head and first
+ * of the body together, so that they share a packet. Puts them to `to`, of `size` bytes, at least
+ * REPLY_HEAD_MAX. Returns how many; 0: all are out; -1: the file cannot be read, or has become
+ * shorter. Then the promised length cannot be kept, and only the end of the connection says so.
+ */
+ssize_t reply_next(const struct reply *r, off_t sent, char *to, size_t size);
+
 /* The line of -v on stderr: "GET /index.html HTTP/1.1" 200 1234 */
 void reply_log(const struct reply *r, const struct request *req);
 

@@ -116,7 +116,6 @@ static int kq_make_room(struct kq *kq, int fd)
     return 0;
 }
 
-/* region: control */
 /* A disabled one is not taken out of epoll: only there it is known whether its number was
  * closed. */
 static int knote_control(struct kq *kq, enum side side, int fd, int operation)
@@ -133,7 +132,6 @@ static int knote_control(struct kq *kq, enum side side, int fd, int operation)
     }
     return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, operation, fd, &e) == 0 ? 0 : errno;
 }
-/* endregion: control */
 
 /* Is it still the same open file? Its number may have been closed, and be somebody else's. */
 static bool is_registered(const struct kq *kq, enum side side, int fd)

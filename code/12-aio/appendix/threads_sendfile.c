@@ -39,14 +39,14 @@ static void run(struct job *job)
     j->error = j->sent < 0 ? errno : 0;
 }
 
-static enum fetched fetch(struct sending *s)
+static enum fetched fetch(struct exchange *x)
 {
-    struct reply *r = &s->reply;
-    struct send_job *j = s->held;
+    struct reply *r = &x->reply;
+    struct send_job *j = x->held;
 
-    if (s->head_sent < r->head_len) /* goes before, with the remark that more follows */
+    if (x->head_sent < r->head_len) /* goes before, with the remark that more follows */
         return FETCHED;
-    if (j == NULL && (s->held = j = calloc(1, sizeof *j)) == NULL)
+    if (j == NULL && (x->held = j = calloc(1, sizeof *j)) == NULL)
         return FETCH_FAILED;
     if (j->job.state == UNDER_WAY) {
         j->woken = true;
@@ -63,19 +63,19 @@ static enum fetched fetch(struct sending *s)
             return FETCHED;
     }
     j->from = r->fd;
-    j->to = s->conn->fd;
+    j->to = x->conn->fd;
     j->offset = r->offset;
     j->want = r->end - r->offset < MOST ? (size_t)(r->end - r->offset) : MOST;
     j->woken = false;
-    j->job.conn = s->conn;
+    j->job.conn = x->conn;
     j->job.run = run;
     pool_run(pool, &j->job);
     return FETCHING;
 }
 
-static void end(struct sending *s)
+static void end(struct exchange *x)
 {
-    free(s->held);
+    free(x->held);
 }
 
 const struct backend backend_threads_sendfile = {

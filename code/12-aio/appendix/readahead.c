@@ -30,7 +30,6 @@ static void start(int readers)
     pool = pool_start(readers);
 }
 
-/* region: run */
 static void run(struct job *job)
 {
     struct ahead *a = (struct ahead *)job;
@@ -45,14 +44,13 @@ static void run(struct job *job)
             return;
     }
 }
-/* endregion: run */
 
-static enum fetched fetch(struct sending *s)
+static enum fetched fetch(struct exchange *x)
 {
-    struct reply *r = &s->reply;
-    struct ahead *a = s->held;
+    struct reply *r = &x->reply;
+    struct ahead *a = x->held;
 
-    if (a == NULL && (s->held = a = calloc(1, sizeof *a)) == NULL)
+    if (a == NULL && (x->held = a = calloc(1, sizeof *a)) == NULL)
         return FETCH_FAILED;
     if (a->job.state == UNDER_WAY)
         return FETCHING;
@@ -63,23 +61,23 @@ static enum fetched fetch(struct sending *s)
     a->fd = r->fd;
     a->from = r->offset;
     a->until = r->end - r->offset < AHEAD ? r->end : r->offset + AHEAD;
-    a->job.conn = s->conn;
+    a->job.conn = x->conn;
     a->job.run = run;
     pool_run(pool, &a->job);
     return FETCHING;
 }
 
-static ssize_t send_body(int fd, struct sending *s, size_t most)
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
-    struct ahead *a = s->held;
-    size_t there = (size_t)(a->until - s->reply.offset);
+    struct ahead *a = x->held;
+    size_t there = (size_t)(a->until - x->reply.offset);
 
-    return body_sendfile.send(fd, s, most < there ? most : there);
+    return body_sendfile.send(fd, x, most < there ? most : there);
 }
 
-static void end(struct sending *s)
+static void end(struct exchange *x)
 {
-    free(s->held);
+    free(x->held);
 }
 
 const struct backend backend_readahead = {

@@ -1,4 +1,4 @@
-#include "15-slashdot/open_cached.h"
+#include "open_cached.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "03-prefork/end_with_parent.h"
+#include "end_with_parent.h"
 #include "12-aio/look_up.h"
 #include "die.h"
 #include "log.h"
@@ -60,7 +60,6 @@ static bool receive_all(int fd, void *to, size_t len)
     return true;
 }
 
-/* region: answer */
 static void *answer_loop(void *arg)
 {
     const struct line *line = arg;
@@ -77,7 +76,6 @@ static void *answer_loop(void *arg)
     }
     return NULL;
 }
-/* endregion: answer */
 
 /* Ends when the server closes the lines, and with the server. */
 static _Noreturn void be_helper(pid_t parent)

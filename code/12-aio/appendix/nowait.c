@@ -6,7 +6,6 @@
 #include <sys/uio.h>
 
 #include "12-aio/backend.h"
-#include "12-aio/piece.h"
 
 static struct pool *pool;
 
@@ -15,7 +14,6 @@ static void start(int readers)
     pool = pool_start(readers);
 }
 
-/* region: begin */
 static void begin(struct piece *p)
 {
     struct iovec all = {p->buffer, p->want};
@@ -26,11 +24,10 @@ static void begin(struct piece *p)
     p->job.run = piece_read;
     pool_run(pool, &p->job);
 }
-/* endregion: begin */
 
-static enum fetched fetch(struct sending *s)
+static enum fetched fetch(struct exchange *x)
 {
-    return piece_fetch(s, begin);
+    return piece_fetch(x, begin);
 }
 
 const struct backend backend_nowait = {
