@@ -5,16 +5,26 @@
 RELEASE        := $(BUILD)/release
 RELEASE_BUILD  := $(RELEASE)/build
 RELEASE_TRACKS  = $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' slides/tracks.toml)
-RELEASE_PY      = $(PYTHON) $(PANDOC_DIR)/release.py
 
-# The date in EPUB and PDF is that of the commit; the language and the time zone of who releases must not show.
-release_make = SOURCE_DATE_EPOCH=$$epoch LC_ALL=C.UTF-8 TZ=UTC $(MAKE) --no-print-directory -j$(or $(JOBS),1) \
+# Without one of these the figures would be missing, or have other letters.
+RELEASE_NEEDS   = ^(python3-scipy|gnuplot-nox|graphviz|fonts-dejavu-core|reveal\.js@.*)$$
+RELEASE_MISSING = $(shell sh benchmarks/harness/deps.sh --status measure book slides | \
+	awk -F '\t' '$$2 == "missing" && $$1 ~ /$(RELEASE_NEEDS)/ {print $$1}') $(if $(PANDOC),,pandoc) $(if $(CHROMIUM),,chromium)
+
+# Of the tree, and not of a repository around it. Without git, or outside, the version is the date of the newest source.
+release_git     = $(shell [ -z "$$(git rev-parse --show-prefix 2>&1)" ] && git $(1))
+RELEASE_SECONDS = $(or $(SOURCE_DATE_EPOCH),$(call release_git,log -1 --format=%ct),$(shell find chapters code figures \
+	slides benchmarks -name __pycache__ -prune -o -type f -printf '%Ts\n' | sort -n | tail -1))
+RELEASE_VERSION = $(or $(call release_git,describe --always --abbrev=10 --dirty),$(shell date -u -d @$(RELEASE_SECONDS) +%F))
+
+# The language and the time zone of who releases must not show.
+release_make = SOURCE_DATE_EPOCH=$(RELEASE_SECONDS) LC_ALL=C.UTF-8 TZ=UTC $(MAKE) --no-print-directory -j$(or $(JOBS),1) \
 	BUILD=$(RELEASE_BUILD) RESULTS=reference PYTHON=$(PYTHON)
 
 .PHONY: release
 release: ## book, EPUB, decks and PDFs of the reference run, in one archive: build/release/quest-VERSION.zip
-	$(Q)$(RELEASE_PY) needs '$(PANDOC)' '$(CHROMIUM)'
-	$(Q)rm -rf $(RELEASE_BUILD) && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
-	$(Q)epoch=$$($(RELEASE_PY) begin $(RELEASE)) && $(release_make) TRACK= book && \
-	for track in $(RELEASE_TRACKS); do $(release_make) TRACK=$$track slides pdf || exit 1; done && \
-	SOURCE_DATE_EPOCH=$$epoch $(RELEASE_PY) pack $(RELEASE_BUILD) $(RELEASE) '$(PANDOC)' '$(CHROMIUM)'
+	$(Q)test -z '$(strip $(RELEASE_MISSING))' || { echo 'release: not made without $(strip $(RELEASE_MISSING)): make deps' >&2; exit 1; }
+	$(Q)rm -rf $(RELEASE_BUILD) $(RELEASE)/quest-$(RELEASE_VERSION).zip && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
+	$(Q)$(release_make) TRACK= book
+	$(Q)for track in $(RELEASE_TRACKS); do $(release_make) TRACK=$$track slides pdf || exit 1; done
+	$(Q)$(PYTHON) $(PANDOC_DIR)/release.py $(RELEASE_BUILD) $(RELEASE) $(RELEASE_VERSION) $(RELEASE_SECONDS)

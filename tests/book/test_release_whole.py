@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,6 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
 )
 WHEN = "1700000000"
-# Names of machines and users that are words, too.
-ORDINARY = {"vm", "root", "localhost"}
 # A figure that is hidden has no size before it is decoded; one of a later slide no source yet.
 BROKEN = """const tell = arguments[0];
 Promise.allSettled([...document.images].filter((image) => image.src).map((image) => image.decode()))
@@ -94,27 +91,12 @@ def test_same_sources_give_the_same_bytes(released: list[Path]) -> None:
     assert released[0].read_bytes() == released[1].read_bytes()
 
 
-def test_machine_does_not_show(archive: Path, unpacked: Path) -> None:
-    """The plain grep; release_check.py looks into what is packed, too."""
-    places = {str(archive.parents[2]), str(ROOT / "build"), str(Path.home()) + "/"}
-    names = {socket.gethostname(), os.environ.get("USER", "")} - ORDINARY - {""}
-    found = [
-        f"{path.relative_to(unpacked)}: {text}"
-        for path in sorted(unpacked.rglob("*"))
-        if path.is_file()
-        for text in places | names
-        if text.encode() in path.read_bytes()
-    ]
-    assert found == []
-
-
 def test_dates_are_those_of_the_commit(released: list[Path]) -> None:
     with zipfile.ZipFile(released[0]) as packed:
         printed = [name for name in packed.namelist() if name.endswith(".pdf")]
         assert len(printed) == 7
         for name in printed:
             dates = re.findall(rb"Date \(D:(\d+)", packed.read(name))
-            assert dates
             assert set(dates) == {b"20231114221320"}, name
 
 
