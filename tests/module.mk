@@ -100,3 +100,10 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 	$(Q)command -v clang > /dev/null || { echo "make fuzz needs clang and its libFuzzer (Debian: clang, libclang-rt-dev)" >&2; exit 1; }
 	$(call say,FUZZ,$@)
 	$(Q)clang -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(CPPFLAGS) -o $@ $(FUZZ_SRC)
+
+# Faults that are made by a program, each given to the tests that concern it: tests/README.md. As root, and about an hour.
+.PHONY: mutants
+mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
+	$(Q)PYTHONPATH=tests $(PYTHON) -m mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
+		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))

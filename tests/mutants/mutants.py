@@ -1,0 +1,271 @@
+"""How strong are the tests? Each of many small faults is built and given to the quick suite.
+
+    make mutants [N=170] [SEED=1] [ONLY=code/http] [RESULTS_OF=build/mutants.jsonl]
+    make mutants N=0 RESULTS_OF=new.jsonl BEFORE=old.jsonl        compares two runs
+
+The faults are made in a copy of the tree with its build folder. One that does not compile, or is
+the same program, is no fault. The tests are those that concern the programs the file is linked
+into: of C first the unit tests, then hammer's or the conformance tests, for files that many servers
+share on some of them (SHAPES). A catch is a test that fails twice, or a time-out. All runs in a
+namespace of processes, for which one has to be root. A line for each goes to the results; what is
+there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from mutants.faults import Fault, chosen, faults
+
+ROOT = Path(__file__).resolve().parents[2]
+SHAPES = ["01-iterative", "09-epoll", "15-slashdot"]
+SOURCES = ["code/*/*.c", "code/12-aio/appendix/*.c", "benchmarks/load/*.c"]
+#: The ledger's rules, wherever they are just now.
+RULES = [
+    "benchmarks/harness/**/rules.py",
+    "benchmarks/harness/**/verdicts.py",
+    "benchmarks/harness/**/judgement.py",
+]
+LEFT_OUT = {"code/10-kqueue/closing_libkqueue.c"}
+SECONDS = 600
+#: A faulty server may call kill(-1), or allocate for ever.
+CONFINED = [
+    "unshare",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "prlimit",
+    f"--as={8 << 30}",
+    "nice",
+]
+#: Has make print a line for each program: its name and its sources.
+OF_ONE = "$(info $(p) $($(p)_SRC) $(or $($(p)_SRC_glibc),$($(p)_SRC_any)))"
+PRINT = f"mutants-sources: ; @:$(foreach p,$(PROGRAMS),{OF_ONE})"
+
+
+def programs() -> dict[str, list[str]]:
+    """Source file -> the programs that link it."""
+    command = ["make", "-s", "--no-print-directory", f"--eval={PRINT}", "mutants-sources"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, list[str]] = {}
+    for line in done.stdout.splitlines():
+        program, *sources = line.split()
+        for source in sources:
+            found.setdefault(source, []).append(program)
+    return found
+
+
+def suites(path: str, linked: list[str]) -> Iterator[list[str]]:
+    """The arguments of pytest, one list after the other until a test fails."""
+    if path.endswith(".py"):
+        yield ["tests/harness", "-k", "rule or claim or verdict"]
+        yield ["tests/book", "-k", "claim or verdict"]
+        return
+    units = [p for p in linked if p.endswith("_test")]
+    if units:
+        yield [
+            "tests/unit" if path.startswith("code") else "tests/hammer",
+            "-k",
+            " or ".join(units),
+        ]
+    if path.startswith("benchmarks/load"):
+        yield ["tests/hammer"]
+        return
+    servers = [p for p in linked if p[:2].isdigit() and p[0] in "01"]
+    if path.startswith("code/00-client") or "constant" in linked:
+        yield ["tests/conformance/test_client.py", "tests/conformance/test_constant.py"]
+    if len(servers) > 4:
+        servers = [s for s in servers if s in SHAPES] or servers[:4]
+    servers = [s for s in servers if s != "00-client"]
+    if servers:
+        yield ["tests/conformance", f"--servers={','.join(servers)}"]
+
+
+def first_failure(tree: Path, arguments: list[str], jobs: int) -> str | None:
+    """A test that fails twice, or "time-out"; None if all pass."""
+    command = [
+        *CONFINED,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--tb=no",
+        "-n",
+        str(jobs),
+        *arguments,
+    ]
+    again = 0
+    while again < 3:
+        try:
+            done = subprocess.run(
+                command, cwd=tree, capture_output=True, text=True, timeout=SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "time-out"
+        failed = [
+            line.split(" ", 1)[1].split(" - ")[0]
+            for line in done.stdout.splitlines()
+            if line.startswith(("FAILED ", "ERROR "))
+        ]
+        if not failed:
+            return None if done.returncode in (0, 5) else f"pytest ended with {done.returncode}"
+        alone = [*CONFINED, sys.executable, "-m", "pytest", "-q", "--tb=no", failed[0]]
+        try:
+            if (
+                subprocess.run(
+                    alone, cwd=tree, capture_output=True, timeout=SECONDS, check=False
+                ).returncode
+                != 0
+            ):
+                return failed[0]
+        except subprocess.TimeoutExpired:
+            return failed[0]
+        again += 1
+    return None
+
+
+def build(tree: Path, path: str, linked: list[str]) -> bool:
+    """False if it does not compile, or compiles to what it was."""
+    if path.endswith(".py"):
+        return (
+            subprocess.run(
+                [sys.executable, "-m", "py_compile", path], cwd=tree, check=False
+            ).returncode
+            == 0
+        )
+    built = tree / "build/obj/glibc" / Path(path).with_suffix(".o")
+    before = built.read_bytes() if built.exists() else b""
+    targets = [f"build/bin/{program}" for program in linked]
+    done = subprocess.run(
+        ["make", "-s", "-j2", *targets], cwd=tree, capture_output=True, check=False
+    )
+    return done.returncode == 0 and built.read_bytes() != before
+
+
+def tried(tree: Path, fault: Fault, linked: list[str], jobs: int) -> dict[str, object] | None:
+    """The result of one fault; None if it is none."""
+    file = tree / fault.path
+    text = file.read_text(encoding="utf-8")
+    file.write_text(fault.applied(text), encoding="utf-8")
+    try:
+        if not build(tree, fault.path, linked):
+            return None
+        caught = None
+        for arguments in suites(fault.path, linked):
+            caught = first_failure(tree, arguments, jobs)
+            if caught:
+                break
+        return {
+            "name": fault.name,
+            "path": fault.path,
+            "kind": fault.kind,
+            "line": fault.number,
+            "before": fault.before.strip(),
+            "after": fault.after.strip(),
+            "caught": caught,
+        }
+    finally:
+        file.write_text(text, encoding="utf-8")
+        build(tree, fault.path, linked)
+
+
+def known(path: Path) -> dict[str, dict[str, object]]:
+    if not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {row["name"]: row for row in rows}
+
+
+def equivalent() -> dict[str, str]:
+    """name -> why no test can see it."""
+    lines = (Path(__file__).parent / "equivalent.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
+
+
+def said(row: dict[str, object]) -> str:
+    where = f"{row['name']} {row['path']}:{row['line']} {row['kind']}"
+    return f"{where}: {row['before']}  ->  {row['after']}"
+
+
+def report(rows: list[dict[str, object]], before: dict[str, dict[str, object]]) -> int:
+    same = equivalent()
+    real = [row for row in rows if row.get("caught") or row["name"] not in same]
+    survivors = [row for row in real if not row.get("caught")]
+    for row in survivors:
+        print("SURVIVED", said(row))
+    share = 100 * (1 - len(survivors) / len(real)) if real else 100
+    caught = len(real) - len(survivors)
+    print(f"{len(rows)} faults, {len(rows) - len(real)} of them equivalent")
+    print(f"caught: {caught} of {len(real)}, {share:.0f} %")
+    lost = [row for row in survivors if before.get(str(row["name"]), {}).get("caught")]
+    for row in lost:
+        print("caught before, survives now:", said(row))
+    return 1 if lost else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-n", type=int, default=170, help="faults")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="paths that begin so")
+    parser.add_argument("--results", type=Path, default=ROOT / "build/mutants.jsonl")
+    parser.add_argument("--before", type=Path, help="the results of another revision")
+    parser.add_argument("--jobs", type=int, default=4, help="of pytest")
+    options = parser.parse_args()
+    linked = programs()
+    paths = [
+        p.relative_to(ROOT).as_posix()
+        for pattern in SOURCES + RULES
+        for p in sorted(ROOT.glob(pattern))
+    ]
+    paths = [
+        p
+        for p in paths
+        if p.startswith(options.only) and p not in LEFT_OUT and (p in linked or p.endswith(".py"))
+    ]
+    candidates = {p: faults(p, (ROOT / p).read_text(encoding="utf-8")) for p in paths}
+    done = known(options.results)
+    counted: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        if options.n:
+            shutil.copytree(
+                ROOT,
+                tree,
+                symlinks=True,
+                ignore=shutil.ignore_patterns(".git", "results", "asan", "tsan"),
+            )
+        for fault in chosen(candidates, 4 * options.n, options.seed):
+            if len(counted) == options.n:
+                break
+            row = done.get(fault.name)
+            if row is None and fault.name not in done:
+                row = tried(tree, fault, linked.get(fault.path, []), options.jobs)
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row or {"name": fault.name, "path": None}) + "\n")
+                if row:
+                    print(
+                        f"caught by {row['caught']}" if row["caught"] else "SURVIVED",
+                        said(row),
+                        flush=True,
+                    )
+            if row and row.get("path"):
+                counted.append(row)
+    if not options.n:
+        counted = [row for row in done.values() if row.get("path")]
+    return report(counted, known(options.before) if options.before else {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
