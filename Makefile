@@ -221,7 +221,7 @@ SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/
 PYTHON_SOURCES := code benchmarks chapters labs slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
 TYPED := "-p harness" "-p grader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py \
-         $(addprefix tests/,harness unit setup micro figures hammer disk fresh-machine labs soak bsd)
+         $(addprefix tests/,harness unit setup micro figures hammer disk labs soak bsd)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server
