@@ -36,6 +36,8 @@ from conformance.servers import FOLDERS, MODELS
 from conformance.wire import ContractBroken, transcripts
 from harness import libraries
 
+pytest_plugins = ("unsteady",)
+
 SERVERS = pytest.StashKey[list[Server]]()
 
 

@@ -27,7 +27,7 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 # Many tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
 # pytest-xdist the same tests run one after the other.
 TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
-PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
+PYTEST = $(PYTHON) -m pytest -q --unsteady=3 --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
 .PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book
 

@@ -219,6 +219,7 @@ def test_threads_are_not_serialised(mount: Mount) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="aio by system call: x86-64's numbers")
+@pytest.mark.quiet
 def test_io_submit_does_not_block(mount: Mount) -> None:
     museum = mount("files=1000x100K")
     paths = [str(museum.folder / name) for name in names("files=1000x100K")[::10]]
@@ -230,6 +231,7 @@ def test_io_submit_does_not_block(mount: Mount) -> None:
     assert submit_s < all_s / 4
 
 
+@pytest.mark.quiet
 def test_the_rate_is_the_models(mount: Mount) -> None:
     """With a queue, oversleeping costs nothing: the disks' time is that of the arithmetic. Where
     the machine keeps the queue short the arms go less far, and the rate is higher.
