@@ -48,9 +48,9 @@ check: ## the tests of the servers in every build variant; CH=02-fork: of your l
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
 endif
 
-# What is on paper takes minutes to print and to look at: `make test-book`, and CI, do it.
+# What is on paper takes minutes to print and to look at: `make test-book` does it, and CI, with PAPER=yes.
 tests-of-all:
-	$(Q)$(PYTEST) $(patsubst %,--ignore=tests/book/test_%.py,pdf release_whole) tests
+	$(Q)$(PYTEST) $(if $(PAPER),,$(patsubst %,--ignore=tests/book/test_%.py,pdf release_whole)) tests
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro
