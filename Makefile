@@ -220,7 +220,7 @@ C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py tests/unsteady.py \
+TYPED := "-p harness" "-p grader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
          $(addprefix tests/,harness unit setup micro figures hammer disk labs soak bsd)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pty
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -185,24 +186,23 @@ class Machine:
         subprocess.run(["sh", str(self.fake / "make-reveal"), str(place)], check=True)
         (self.tree / "build/node/reveal-5.2.1").touch()
 
-    def expect_the_made_up_reveal(self) -> None:
-        """Puts the checksum of what the fakes bring in the place of the real one."""
+    def expect_what_is_made_up(self) -> None:
+        """There is a network; the checksums of what the fakes bring take the place of the real."""
+        (self.fake / "network").touch()
         subprocess.run(["sh", str(self.fake / "make-reveal"), str(self.fake / "r")], check=True)
         done = subprocess.run(
             "find dist plugin css LICENSE -type f | LC_ALL=C sort | xargs sha256sum | sha256sum",
             shell=True, cwd=self.fake / "r", capture_output=True, text=True, check=True,
         )  # fmt: skip
-        script = self.tree / HARNESS / "deps-reveal.sh"
-        old = next(
-            line for line in script.read_text().splitlines() if line.startswith("reveal_sum=")
-        )
-        script.write_text(script.read_text().replace(old, f"reveal_sum={done.stdout.split()[0]}"))
+        empty = hashlib.sha256().hexdigest()  # the wheel that the fake pip brings
+        self._edit("deps-reveal.sh", r"(?m)^reveal_sum=.*$", f"reveal_sum={done.stdout.split()[0]}")
+        self._edit("deps-zig.sh", "zig_sums='", f"zig_sums='\n{empty}")
 
-    def expect_the_made_up_zig(self) -> None:
-        """The wheel that the fake pip brings is empty."""
-        script = self.tree / HARNESS / "deps-zig.sh"
-        empty = hashlib.sha256().hexdigest()
-        script.write_text(script.read_text().replace("zig_sums='", f"zig_sums='\n{empty}"))
+    def _edit(self, name: str, pattern: str, new: str) -> None:
+        script = self.tree / HARNESS / name
+        text, count = re.subn(pattern, new, script.read_text(encoding="utf-8"))
+        assert count == 1, name
+        script.write_text(text, encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
         return {
@@ -213,21 +213,14 @@ class Machine:
     def command(self, *words: str) -> list[str]:
         return [str(self.bin / "dash"), str(self.tree / HARNESS / "deps.sh"), *words]
 
-    def run(self, *words: str, **settings: str) -> Result:
-        """Without a terminal."""
-        done = subprocess.run(
-            self.command(*words), env=self.environment(**settings), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60,
-        )  # fmt: skip
-        return Result(done.returncode, done.stdout)
-
-    def on_terminal(self, answer: str, *words: str, **settings: str) -> Result:
-        """With a terminal on which `answer` is typed."""
-        ours, theirs = pty.openpty()
-        os.write(ours, answer.encode())
+    def run(self, *words: str, typed: str | None = None, **settings: str) -> Result:
+        """Without a terminal, or on one on which `typed` is typed."""
+        ours, theirs = pty.openpty() if typed is not None else os.pipe()
+        if typed is not None:
+            os.write(ours, typed.encode())
         child = subprocess.Popen(
             self.command(*words), env=self.environment(**settings), start_new_session=True,
-            stdin=theirs, stdout=theirs, stderr=theirs,
+            stdin=subprocess.DEVNULL if typed is None else theirs, stdout=theirs, stderr=theirs,
         )  # fmt: skip
         os.close(theirs)
         said = b""

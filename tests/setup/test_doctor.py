@@ -1,4 +1,6 @@
-"""`make doctor`: what it concludes from probes, here made up, and what it prints."""
+"""`make doctor`: its probes, on made-up servers and compilers; what it concludes from answers, here
+made up; and what it prints.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import checkup, doctor, experiment, needs, programs
-from harness.model import Experiment
+from harness.doctor import Row
 from harness.needs import Answer
 
 TREE = Path(__file__).resolve().parents[2]
@@ -47,144 +49,161 @@ column = "t_ns"
 """
 NO_DIET = Answer(False, "diet is not installed", "apt-get install dietlibc-dev")
 NOT_BUILT = Answer(False, "build/bin/made-up is not built", "make variants")
+DIET_SKIPPED = "skipped: diet is not installed; apt-get install dietlibc-dev"
 
 
 @pytest.fixture
-def made_up(tmp_path: Path) -> Experiment:
-    path = tmp_path / "made-up.toml"
-    path.write_text(EXPERIMENT, encoding="utf-8")
-    return experiment.load(path)
-
-
-def answers(monkeypatch: pytest.MonkeyPatch, **missing: Answer | None) -> None:
-    monkeypatch.setattr(programs, "missing", lambda _, variant: missing[variant.name])
-
-
-# ---- experiments
-
-
-def test_experiment_that_runs(monkeypatch: pytest.MonkeyPatch, made_up: Experiment) -> None:
-    answers(monkeypatch, plain=None, diet=None)
-    monkeypatch.setattr(doctor, "reduced", lambda _: "")
-    assert doctor.line(doctor.experiment_row(made_up)) == "runs"
-
-
-def test_variant_that_is_skipped(monkeypatch: pytest.MonkeyPatch, made_up: Experiment) -> None:
-    answers(monkeypatch, plain=None, diet=NO_DIET)
-    row = doctor.experiment_row(made_up)
-    assert row.ok
-    assert [(part.name, doctor.line(part)) for part in row.parts] == [
-        ("diet", "skipped: diet is not installed; apt-get install dietlibc-dev")
-    ]
-
-
-def test_same_reason_for_all_variants(monkeypatch: pytest.MonkeyPatch, made_up: Experiment) -> None:
-    answers(monkeypatch, plain=NO_DIET, diet=NO_DIET)
-    row = doctor.experiment_row(made_up)
-    expected = "skipped: diet is not installed; apt-get install dietlibc-dev"
-    assert doctor.line(row) == expected
-    assert row.parts == ()
-
-
-def test_different_reasons(monkeypatch: pytest.MonkeyPatch, made_up: Experiment) -> None:
-    answers(monkeypatch, plain=Answer(False, "no fork", "another system"), diet=NO_DIET)
-    row = doctor.experiment_row(made_up)
-    assert doctor.line(row) == "skipped: no variant runs"
-    assert [part.name for part in row.parts] == ["plain", "diet"]
-
-
-def test_what_is_not_built_yet_runs(monkeypatch: pytest.MonkeyPatch, made_up: Experiment) -> None:
-    answers(monkeypatch, plain=NOT_BUILT, diet=NO_DIET)
-    row = doctor.experiment_row(made_up)
-    assert doctor.line(row).startswith("runs (once built")
-    assert [part.name for part in row.parts] == ["diet"]
-
-
-def test_limits_that_reduce_an_experiment(made_up: Experiment) -> None:
-    """No machine can have 400 million processes."""
-    assert re.match(r"children at most \d+ instead of 400000000 \(.+\)", doctor.reduced(made_up))
-
-
-def test_broken_experiment_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, made_up: Experiment
-) -> None:
-    assert made_up
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a made-up experiment, and another that is broken."""
+    (tmp_path / "made-up.toml").write_text(EXPERIMENT, encoding="utf-8")
     (tmp_path / "broken.toml").write_text("id = \n", encoding="utf-8")
     monkeypatch.setattr(experiment, "FOLDER", tmp_path)
-    answers(monkeypatch, plain=None, diet=None)
-    rows, of_chapter = doctor.experiments()
-    assert [(row.name, row.ok) for row in rows] == [("broken", False), ("made-up", True)]
-    assert "not TOML" in rows[0].reason
-    assert of_chapter == {"02-fork": ["made-up"]}
-
-
-# ---- chapters
-
-
-def test_chapter_counts_its_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TREE)
-    monkeypatch.setattr(checkup, "server", lambda _: Answer(True))
-    skipped = doctor.Row("b", False, "no strace", "apt-get install strace")
-    row = doctor.chapter_row("02-fork", [doctor.Row("a", True), skipped])
-    assert doctor.line(row) == "runs (1 of 2 experiments)"
-    assert doctor.line(row.parts[0]) == "skipped: no strace; apt-get install strace"
+    return tmp_path
 
 
-def test_chapter_whose_server_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(TREE)
-    monkeypatch.setattr(checkup, "server", lambda _: Answer(False, "no io_uring here", "Linux 5.6"))
-    row = doctor.chapter_row("02-fork", [])
-    assert doctor.line(row) == "skipped: no io_uring here; Linux 5.6"
+def lines(row: Row) -> list[str]:
+    return [doctor.line(row), *(f"{part.name}: {doctor.line(part)}" for part in row.parts)]
 
 
-def test_all_chapters_and_servers_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(TREE)
-    found = doctor.slugs()
-    assert {"00-client", "01-iterative", "02-fork", "02-inetd"} <= set(found)
-    assert found == sorted(found)
+# ---- servers and compilers that are tried out
+
+LISTENING = 'echo "09-made-up: listening on http://127.0.0.1:1/"'
+# A loop, not one long sleep: the shell must not leave a child behind when it is killed.
+DEAF = f'trap "" TERM; {LISTENING}; while :; do sleep 0.2; done'
 
 
-# ---- tools
-
-
-def test_tool_rows() -> None:
-    text = "# comment\nwrk\tmeasure\tcommand:wrk\twrk\tcross-check of hammer\n"
-    (package,) = doctor.packages(text)
-    assert doctor.line(doctor.tool_row(package, True)) == "runs (wrk)"
-    expected = "skipped: not installed: cross-check of hammer; make deps"
-    assert doctor.line(doctor.tool_row(package, False)) == expected
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+    path.chmod(0o755)
 
 
 @pytest.mark.parametrize(
-    ("klass", "remedy"),
-    [("peers", "make peers"), ("lint", "apt-get install x"), ("book", "make deps")],
+    ("text", "answer"),
+    [
+        (f"{LISTENING}; exec sleep 60", Answer(True)),
+        ('echo "no epoll here: use Linux" >&2; exit 77', Answer(False, "no epoll here: use Linux")),
+        ("exit 3", Answer(False, "status 3", "make test tells more")),
+        (DEAF, Answer(False, "it does not end at SIGTERM", "make test tells more")),
+    ],
 )
-def test_remedies(klass: str, remedy: str) -> None:
-    assert doctor.tool_row(doctor.Package("x", (klass,), "x", "y"), False).remedy == remedy
+def test_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, answer: Answer) -> None:
+    if text == DEAF:
+        monkeypatch.setattr(checkup, "PATIENCE", 2.0)
+    script(tmp_path / "09-made-up", text)
+    assert checkup.server("09-made-up", tmp_path) == answer
 
 
-def test_deps_sh_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "probe", lambda _: Answer(True))
+    row = doctor.row("x", checkup.server("x", tmp_path))
+    assert doctor.line(row).startswith("runs (not built yet")
+    monkeypatch.setattr(needs, "probe", lambda _: Answer(False, "no cc", "apt-get install gcc"))
+    assert not checkup.server("x", tmp_path).ok
+
+
+UNRUNNABLE = 'printf "#!/bin/sh\\necho ==7==unexpected memory mapping >&2\\nexit 66\\n"'
+
+
+@pytest.mark.parametrize(
+    ("name", "compiler", "reason"),
+    [
+        ("glibc", 'echo "#!/bin/sh" >$2; chmod +x $2', ""),
+        ("asan", "echo 'cannot find -lasan' >&2; exit 1", "cannot find -lasan"),
+        ("tsan", f"{UNRUNNABLE} >$2; chmod +x $2", "unexpected memory mapping"),
+    ],
+)
+def test_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, compiler: str, reason: str
+) -> None:
+    """`cc` is a script here; the program it makes is another."""
+    script(tmp_path / "cc", f"while [ $1 != -o ]; do shift; done\n{compiler}")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    answer = checkup.variant(name)
+    assert (answer.ok, answer.reason) == (not reason, reason)
+    assert answer.ok or answer.remedy
+
+
+def test_names_are_those_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TREE)
-    here = doctor.status(["base", "slides"])
+    text = (TREE / "Makefile").read_text(encoding="utf-8")
+    assert re.findall(r"^VARIANTS := (.*)$", text, re.M) == [" ".join(checkup.VARIANTS)]
+    found = doctor.slugs()
+    assert {"00-client", "01-iterative", "02-fork", "02-inetd"} <= set(found)
+    assert found == sorted(found)
+    here = doctor.status(["base", "slides"])  # by deps.sh
     assert {"gcc", "pandoc", "reveal.js@5.2.1"} <= set(here)
     assert here["make"] == (needs.which("make") is not None)
 
 
+# ---- what is concluded
+
+
+@pytest.mark.parametrize(
+    ("plain", "diet", "expected"),
+    [
+        (None, None, ["runs"]),
+        (None, NO_DIET, ["runs", f"diet: {DIET_SKIPPED}"]),
+        (NO_DIET, NO_DIET, [DIET_SKIPPED]),
+        (
+            Answer(False, "no fork", "another system"),
+            NO_DIET,
+            ["skipped: no variant runs", "plain: skipped: no fork; another system",
+             f"diet: {DIET_SKIPPED}"],
+        ),
+        (NOT_BUILT, NO_DIET, ["runs (once built: make variants)", f"diet: {DIET_SKIPPED}"]),
+    ],
+)  # fmt: skip
+def test_experiment(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    plain: Answer | None,
+    diet: Answer | None,
+    expected: list[str],
+) -> None:
+    """A broken one is a line, too; no machine can have 400 million processes."""
+    made_up = experiment.load(folder / "made-up.toml")
+    assert re.match(r"children at most \d+ instead of 400000000 \(.+\)", doctor.reduced(made_up))
+    monkeypatch.setattr(programs, "missing", lambda _, v: {"plain": plain, "diet": diet}[v.name])
+    monkeypatch.setattr(doctor, "reduced", lambda _: "")
+    (broken, row), of_chapter = doctor.experiments()
+    assert lines(row) == expected
+    assert (broken.name, broken.ok) == ("broken", False) and "not TOML" in broken.reason
+    assert of_chapter == {"02-fork": ["made-up"]}
+
+
+def test_chapter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "server", lambda _: Answer(True))
+    skipped = Row("b", False, "no strace", "apt-get install strace")
+    assert lines(doctor.chapter_row("02-fork", [Row("a", True), skipped])) == [
+        "runs (1 of 2 experiments)", "b: skipped: no strace; apt-get install strace",
+    ]  # fmt: skip
+    monkeypatch.setattr(checkup, "server", lambda _: Answer(False, "no io_uring here", "Linux 5.6"))
+    assert lines(doctor.chapter_row("02-fork", [])) == ["skipped: no io_uring here; Linux 5.6"]
+
+
+@pytest.mark.parametrize(
+    ("klass", "remedy"),
+    [("peers", "make peers"), ("lint", "apt-get install wrk"), ("measure", "make deps")],
+)
+def test_tools(klass: str, remedy: str) -> None:
+    (package,) = doctor.packages(f"# comment\nwrk\t{klass}\tcommand:wrk\twrk\tcross-check\n")
+    assert doctor.line(doctor.tool_row(package, True)) == "runs (wrk)"
+    expected = f"skipped: not installed: cross-check; {remedy}"
+    assert doctor.line(doctor.tool_row(package, False)) == expected
+
+
 # ---- the whole
 
-
-def report() -> doctor.Report:
-    return doctor.Report(
-        machine={"system": "made up"},
-        limits=[doctor.Row("namespace", False, "not allowed", "run as root")],
-        chapters=[doctor.Row("02-fork", True, note="1 of 1 experiments")],
-        experiments=[doctor.Row("fork-latency", True, parts=(doctor.row("diet", NO_DIET),))],
-        variants=[doctor.row("diet", NO_DIET)],
-        tools=[doctor.Row("gcc", True), doctor.Row("wrk", False, "not installed: x", "make deps")],
-    )
-
-
-PRINTED = """\
+REPORT = doctor.Report(
+    machine={"system": "made up"},
+    limits=[Row("namespace", False, "not allowed", "run as root")],
+    chapters=[Row("02-fork", True, note="1 of 1 experiments")],
+    experiments=[Row("fork-latency", True, parts=(doctor.row("diet", NO_DIET),))],
+    variants=[doctor.row("diet", NO_DIET)],
+    tools=[Row("gcc", True), Row("wrk", False, "not installed: x", "make deps")],
+)
+PRINTED = f"""\
 this machine
   system     made up
 
@@ -196,10 +215,10 @@ chapters
 
 experiments
   fork-latency  runs
-                  diet skipped: diet is not installed; apt-get install dietlibc-dev
+                  diet {DIET_SKIPPED}
 
 libc variants
-  diet  skipped: diet is not installed; apt-get install dietlibc-dev
+  diet  {DIET_SKIPPED}
 
 tools
   here: gcc
@@ -210,15 +229,9 @@ tools
 def test_what_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", report)
+    monkeypatch.setattr(doctor, "examine", lambda: REPORT)
     assert doctor.main([]) == 0
     assert capsys.readouterr().out == PRINTED
-
-
-def test_json_has_the_same(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(doctor, "examine", report)
     assert doctor.main(["--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert set(data) == {"machine", "limits", "chapters", "experiments", "variants", "tools"}
@@ -241,5 +254,4 @@ def test_on_this_machine_without_any_library() -> None:
     data = json.loads(done.stdout)
     assert [row["name"] for row in data["variants"]] == list(checkup.VARIANTS)
     for section in ("limits", "chapters", "experiments", "variants", "tools"):
-        for row in data[section]:
-            assert row["ok"] or row["reason"], row
+        assert all(row["ok"] or row["reason"] for row in data[section]), data[section]
