@@ -188,6 +188,12 @@ def test_one_value(judgement: Judgement, verdict: str) -> None:
     assert judgement.verdict == verdict
 
 
+def test_what_is_not_always_there_is_near() -> None:
+    sometimes = rules.exists(Measured("it", {0: 0.0, 1: 1.0}))
+    assert (sometimes.verdict, sometimes.why, sometimes.near) == (CHANGED, "not always", True)
+    assert rules.exists(Measured("it", {0: 0.0})).why == "it is not there"
+
+
 def test_a_change_says_how_much() -> None:
     judgement = rules.about(measured(35, name="dynamic"), then=350)
     assert judgement.why == "10 times less than then"
