@@ -15,48 +15,143 @@
 
 #define ROUNDS 20000
 
+/* The text may hold NUL. "expected": minus a status, 0 for incomplete, or the whole text. */
+#define TEXT(text)  (text), sizeof(text) - 1
+#define HOST        "\r\nHost: x\r\n\r\n"
+#define LINE(line)  TEXT(line HOST)
+#define FIELD(text) TEXT("GET / HTTP/1.1\r\nHost: x\r\n" text "\r\n\r\n")
+#define HOSTS(text) TEXT("GET / HTTP/1.1\r\n" text "\r\n\r\n")
+#define WHOLE       1
+
 static const struct {
     const char *text;
-    int expected; /* minus a status, 0 for incomplete, 1 for a request that takes all of the text */
+    size_t len;
+    int expected;
 } cases[] = {
-    {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1},
-    {"GET / HTTP/1.0\r\n\r\n", 1},
-    {"GET / HTTP/1.1\nHost: x\n\n", 1},
-    {"\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", 1},
-    {"GET / HTTP/1.9\r\nHost: x\r\n\r\n", 1},
-    {"GET / HTTP/1.1\r\nHost:\r\n\r\n", 1},
-    {"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n", 1},
-    {"", 0},
-    {"\r\n", 0},
-    {"\n\r", 0},
-    {"\rGET / HTTP/1.1\r\nHost: x\r\n\r\n", -400},
-    {"\r\n\r\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", -400},
-    {"\r\r", -400},
-    {"\rG", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\n", 0},
-    {"GET / HTTP/1.1\r\nHost: x\r\n\r", 0},
-    {"G(T", 0},
-    {"GET\r\n\r\n", -400},
-    {"GET /\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost : x\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked;q=1\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
-     "Transfer-Encoding: identity\r\n\r\n",
-     -400},
-    {"GET / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n", -400},
-    {"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", -400},
-    {"GET / HTTP/2.0\r\nHost: x\r\n\r\n", -505},
-    {"GET / HTTP/0.9\r\nHost: x\r\n\r\n", -505},
+    {LINE("GET / HTTP/1.1"), WHOLE},
+    {TEXT("GET / HTTP/1.0\r\n\r\n"), WHOLE},
+    {TEXT("GET / HTTP/1.1\nHost: x\n\n"), WHOLE},
+    {LINE("\r\n\r\nGET / HTTP/1.1"), WHOLE},
+    {LINE("GET / HTTP/1.2"), WHOLE},
+    {LINE("GET / HTTP/1.9"), WHOLE},
+    {LINE("GET /\x80\xff\"<\\^| HTTP/1.1"), WHOLE},
+    {LINE("G!#$%&'*+-.^_`|~09Z / HTTP/1.1"), WHOLE},
+    {TEXT("GET / HTTP/1.1\r\nhOST:x\r\ncONNECTION:\t close \t\r\nx-empty:\r\n\r\n"), WHOLE},
+    {FIELD("Content-Length: 5"), WHOLE},
+    {FIELD("Content-Length: 0"), WHOLE},
+    {FIELD("Content-Length: 999999999999999999"), WHOLE},
+    {FIELD("X: \t\x80\xff~"), WHOLE},
+
+    {TEXT(""), 0},
+    {TEXT("\r\n"), 0},
+    {TEXT("\n\r"), 0},
+    {TEXT("GET / HTTP/1.1\r\nHost: x\r\n"), 0},
+    {TEXT("GET / HTTP/1.1\r\nHost: x\r\n\r"), 0},
+    {TEXT("G(T"), 0},
+
+    /* ---- the request line */
+    {LINE("\rGET / HTTP/1.1"), -400},
+    {LINE("\r\n\r\r\nGET / HTTP/1.1"), -400},
+    {TEXT("\r\r"), -400},
+    {TEXT("\rG"), -400},
+    {TEXT("GET\r\n\r\n"), -400},
+    {TEXT("GET /\r\n\r\n"), -400},
+    {LINE("GET HTTP/1.1"), -400},
+    {LINE("GET  HTTP/1.1"), -400},
+    {LINE("GET  / HTTP/1.1"), -400},
+    {LINE("GET /  HTTP/1.1"), -400},
+    {LINE("GET\t/\tHTTP/1.1"), -400},
+    {LINE("GET /\ta HTTP/1.1"), -400},
+    {LINE("GET / a HTTP/1.1"), -400},
+    {LINE(" GET / HTTP/1.1"), -400},
+    {LINE("GET / HTTP/1.1 "), -400},
+    {LINE("GET / HTTP/1.1 x"), -400},
+    {LINE("/ HTTP/1.1"), -400},
+    {LINE("G(T / HTTP/1.1"), -400},
+    {LINE("GET / HTTP/x.y"), -400},
+    {LINE("GET / HTTP/11"), -400},
+    {LINE("GET / HTTP/1."), -400},
+    {LINE("GET / HTTP/1.x"), -400},
+    {LINE("GET / HTTP/1.1.1"), -400},
+    {LINE("GET / HTTP/1.10"), -400},
+    {LINE("GET / HTTP/1/1"), -400},
+    {LINE("GET / HTTP/+1.1"), -400},
+    {LINE("GET / http/1.1"), -400},
+    {LINE("GET / HTTPS/1.1"), -400},
+    {LINE("GET /\x01 HTTP/1.1"), -400},
+    {LINE("GET /\x7f HTTP/1.1"), -400},
+    {LINE("GET /\0.html HTTP/1.1"), -400},
+    {LINE("GET /\rx HTTP/1.1"), -400},
+    {TEXT("GET / HTTP/1.1\rHost: x\r\r\n\r\n"), -400},
+    {TEXT("\x16\x03\x01\0\xc8\x01\0\0\xc4\x03\x03 a TLS client"), -400},
+    {TEXT("\0\0\0\0"), -400},
+    {LINE("GET / HTTP/0.0"), -505},
+    {LINE("GET / HTTP/0.9"), -505},
+    {LINE("GET / HTTP/2.0"), -505},
+    {LINE("GET / HTTP/9.9"), -505},
+    {TEXT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), -505},
+
+    /* ---- fields */
+    {FIELD("no colon"), -400},
+    {FIELD(": value"), -400},
+    {FIELD("Name : value"), -400},
+    {FIELD("Na(me: v"), -400},
+    {FIELD("N\xc3\xa4me: v"), -400},
+    {FIELD("Name: a\r\n b"), -400},
+    {FIELD(" folded"), -400},
+    {TEXT("GET / HTTP/1.1\r\n Host: x\r\nHost: x\r\n\r\n"), -400},
+    {FIELD("Name: a\0b"), -400},
+    {FIELD("Name: a\rb"), -400},
+    {FIELD("Name: a\x7f"), -400},
+
+    /* ---- Host */
+    {HOSTS("Host:"), WHOLE},
+    {HOSTS("Host: x:80"), WHOLE},
+    {HOSTS("Host: [::1]:80"), WHOLE},
+    {HOSTS("Host: xn--bcher-kva.example"), WHOLE},
+    {HOSTS("Host: 1.2.3.4"), WHOLE},
+    {HOSTS("X: y"), -400},
+    {HOSTS("Host : x"), -400},
+    {HOSTS("Host: x\r\nHost: x"), -400},
+    {HOSTS("Host: x\r\nX: 1\r\nhOsT: y"), -400},
+    {HOSTS("Host: a b"), -400},
+    {HOSTS("Host: a/b"), -400},
+    {HOSTS("Host: a@b"), -400},
+    {HOSTS("Host: a, b"), -400},
+    {HOSTS("Host: a?b"), -400},
+    {HOSTS("Host: a#b"), -400},
+    {HOSTS("Host: <a>"), -400},
+    {HOSTS("Host: \"a\""), -400},
+    {TEXT("GET http://x/ HTTP/1.1\r\n\r\n"), -400},
+    {TEXT("GET / HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n"), -400},
+
+    /* ---- the length of a body */
+    {FIELD("Content-Length: -1"), -400},
+    {FIELD("Content-Length: +5"), -400},
+    {FIELD("Content-Length: 5 5"), -400},
+    {FIELD("Content-Length: 0x5"), -400},
+    {FIELD("Content-Length: 5a"), -400},
+    {FIELD("Content-Length: 1e3"), -400},
+    {FIELD("Content-Length:"), -400},
+    {FIELD("Content-Length: ,"), -400},
+    {FIELD("Content-Length: 5, 6"), -400},
+    {FIELD("Content-Length: 1000000000000000000"), -400},
+    {FIELD("Content-Length: 18446744073709551616"), -400},
+    {FIELD("Content-Length: 5\r\nContent-Length: 5"), -400},
+    {FIELD("Content-Length: 5\r\nContent-Length: 6"), -400},
+    {FIELD("Content-Length: 0\r\nContent-Length: 70"), -400},
+    {FIELD("Content-Length: 5\r\nTransfer-Encoding: chunked"), -400},
+    {FIELD("Transfer-Encoding: chunked\r\nContent-Length: 5"), -400},
+    {FIELD("Transfer-Encoding: chunked\r\nContent-Length: 0"), -400},
+    {FIELD("Transfer-Encoding: gzip"), -400},
+    {FIELD("Transfer-Encoding:"), -400},
+    {FIELD("Transfer-Encoding: xchunked"), -400},
+    {FIELD("Transfer-Encoding: chunked;q=1"), -400},
+    {FIELD("Transfer-Encoding: chunked, gzip"), -400},
+    {FIELD("Transfer-Encoding: chunked, identity"), -400},
+    {FIELD("Transfer-Encoding: chunked, chunked"), -400},
+    {FIELD("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"), -400},
+    {TEXT("GET / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n"), -400},
 };
 
 /* Parses a heap copy that ends where the text ends. */
@@ -77,8 +172,8 @@ static void check_cases(void)
     struct request req;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        size_t len = strlen(cases[i].text);
-        int expected = cases[i].expected == 1 ? (int)len : cases[i].expected;
+        size_t len = cases[i].len;
+        int expected = cases[i].expected == WHOLE ? (int)len : cases[i].expected;
         int got = parse_exact(cases[i].text, len, &req);
         tap_ok(got == expected, "\"%s\": %d, expected %d", tap_quote(cases[i].text, len), got,
                expected);
@@ -165,6 +260,46 @@ static void check_connection(const char *version, const char *fields, bool keep_
     tap_ok(got > 0 && req.keep_alive == keep_alive && req.has_body == body,
            "%s \"%s\": %d, keep-alive %d, body %d", version, tap_quote(fields, strlen(fields)), got,
            req.keep_alive, req.has_body);
+}
+
+/* Methods are words, letter by letter. */
+static void check_method(const char *method, enum http_method expected)
+{
+    struct request req;
+    char text[128];
+    int len = snprintf(text, sizeof text, "%s / HTTP/1.1" HOST, method);
+    int got = parse_exact(text, (size_t)len, &req);
+
+    tap_ok(got == len && req.method == expected, "%s: %d, method %d", method, got, req.method);
+}
+
+static void check_methods(void)
+{
+    static const char *const known[] = {"POST",  "PUT",     "DELETE", "CONNECT",
+                                        "TRACE", "OPTIONS", "PATCH"};
+    static const char *const unknown[] = {"FOO", "get",    "Get",      "GETT", "GE",
+                                          "HEA", "HEADER", "M-SEARCH", "head", "POS"};
+
+    check_method("GET", HTTP_GET);
+    check_method("HEAD", HTTP_HEAD);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        check_method(known[i], HTTP_NOT_ALLOWED);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        check_method(unknown[i], HTTP_UNKNOWN);
+}
+
+/* A full buffer without the end of the request line, and one byte less. */
+static void check_long_line(void)
+{
+    static char text[HTTP_HEAD_MAX];
+    struct request req;
+
+    memset(text, 'a', sizeof text);
+    memcpy(text, "GET /", 5);
+    int got = parse_exact(text, sizeof text, &req);
+    tap_ok(got == -414, "a request line of HTTP_HEAD_MAX bytes: %d", got);
+    got = parse_exact(text, sizeof text - 1, &req);
+    tap_ok(got == 0, "a request line that may yet end: %d", got);
 }
 
 /* Heads of every length around the limit are served or refused as too long: never "send more". */
@@ -274,6 +409,8 @@ int main(void)
     check_connection("1.0", "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n", false,
                      true);
     check_connection("1.1", "Connection: , keep-alive ,, close,\r\n", false, false);
+    check_methods();
+    check_long_line();
     check_limit();
     check_mutants();
     parse_exact(
