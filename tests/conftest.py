@@ -11,14 +11,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance import exemptions, site
-from conformance.contract import COLLECTED
+from conformance import site, tracing
+from conformance.matrix import EXEMPT, FOLDERS, MODELS
 from conformance.process import (
     Launch,
     Misbehaved,
@@ -31,8 +31,16 @@ from conformance.process import (
     calibrate,
     environment,
 )
-from conformance.programs import TREE, Run, Start, targets, variants
-from conformance.servers import FOLDERS, MODELS
+from conformance.programs import (
+    COLLECTED,
+    TREE,
+    Run,
+    Start,
+    Traced,
+    kind_of,
+    targets,
+    variants,
+)
 from conformance.wire import ContractBroken, transcripts
 from harness import libraries
 
@@ -75,23 +83,26 @@ def pytest_configure() -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     only = metafunc.definition.get_closest_marker("servers")
+    kind = kind_of(metafunc.definition)
     if "target" in metafunc.fixturenames:
-        chosen = [t for t in targets(metafunc.config) if only is None or t.name in only.args]
+        chosen = [t for t in targets(metafunc.config, kind) if only is None or t.name in only.args]
         metafunc.parametrize("target", chosen, ids=str, indirect=True)
     elif "variant" in metafunc.fixturenames:
-        metafunc.parametrize("variant", variants(metafunc.config))
+        metafunc.parametrize("variant", variants(metafunc.config, kind))
 
 
-def _exempt(item: pytest.Item, table: dict[tuple[str, str], exemptions.Exemption]) -> None:
+def _exempt(item: pytest.Item) -> None:
     """Skips the test, or demands that it fails, if its server is exempt from one of its lines."""
     marker = item.get_closest_marker("contract")
     callspec = getattr(item, "callspec", None)
     target = callspec.params.get("target") if callspec is not None else None
     if marker is None or not isinstance(target, Target):
         return
-    found = [table[key] for line in marker.args if (key := (target.name, line)) in table]
-    for exemption in found:
-        reason = f"{exemption.line}: {exemption.reason}"
+    for line in marker.args:
+        exemption = EXEMPT.get((target.name, line))
+        if exemption is None:
+            continue
+        reason = f"{line}: {exemption.reason}"
         if exemption.must_fail:
             item.add_marker(pytest.mark.xfail(strict=True, reason=reason, raises=ContractBroken))
         else:
@@ -101,9 +112,8 @@ def _exempt(item: pytest.Item, table: dict[tuple[str, str], exemptions.Exemption
 # A conftest's hooks run before pytest's own, so before -k and -m take items away.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[COLLECTED] = list(items)
-    table = exemptions.load()
     for item in items:
-        _exempt(item, table)
+        _exempt(item)
     items[:] = long_first(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
@@ -266,6 +276,34 @@ def start(
 @pytest.fixture
 def server(start: Start) -> Server:
     return start()
+
+
+@pytest.fixture
+def traced(target: Target, start: Start, tmp_path: Path) -> Traced:
+    """traced(calls, *options, inject=, path=, ...) -> a server, and the trace of these calls of it.
+
+    operations: of one with a ring, show and inject its operations, which are no system calls. The
+    rest goes to start().
+    """
+    names = itertools.count()
+
+    def start_one(
+        calls: str,
+        *options: str,
+        inject: str | Sequence[str] = (),
+        path: Path | None = None,
+        operations: bool = False,
+        wrapper: Sequence[str] = (),
+        **more: object,
+    ) -> tuple[Server, tracing.Trace]:
+        output = tmp_path / f"trace{next(names)}"
+        trace = tracing.Trace(output, calls, inject=inject, path=path)
+        if operations:
+            trace = tracing.watch(target, output, calls, inject=inject, path=path)
+        wrapped = [*wrapper, *trace.wrapper()]
+        return start(*options, wrapper=wrapped, env=trace.env, **more), trace
+
+    return start_one
 
 
 @pytest.fixture

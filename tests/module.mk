@@ -17,8 +17,10 @@ kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += http_date_test http_parse_test kqueue_test open_below_test reply_test
 
-# ASan finds what it can find in the servers as they are; TSan is for those with threads.
+# ASan finds what it can find in the servers as they are; TSan is for those with threads. Which tests run where, and why:
+# tests/conformance/matrix.py.
 CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HERE))
+CHECK_TSAN     := $(if $(filter tsan,$(VARIANTS_HERE)),$(addprefix $(BUILD)/tsan/,04-threads 05-pool 12-aio 15-slashdot))
 
 empty :=
 comma := ,
@@ -44,7 +46,7 @@ test: ## the conformance and unit tests
 ifeq ($(CH),)
 check: ## the tests of the servers in every build variant; CH=02-fork: of your lab
 	$(Q)sh benchmarks/harness/deps.sh build test
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v)))
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
 endif
 
@@ -54,6 +56,7 @@ tests-of-all:
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro
+	$(Q)$(if $(CHECK_TSAN),$(PYTEST) --variants=tsan --servers=$(call joined,$(notdir $(CHECK_TSAN))) tests/conformance)
 	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer tests/disk
 
 test-book: ## the browser test of every page and slide that is built

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance import tracing
-from conformance.contract import contract
+from conformance.matrix import contract
 from conformance.process import Server, Unprivileged, wait_until
 from conformance.programs import Start
 from conformance.site import HELLO

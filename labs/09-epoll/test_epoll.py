@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from conformance import proc
-from conformance.contract import contract
+from conformance.matrix import contract
 from conformance.process import Server, Target, Unprivileged, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site

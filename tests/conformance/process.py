@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from conformance import proc
-from conformance.servers import Model
+from conformance.matrix import Model
 from conformance.wire import Connection, ContractBroken, Reply, request
 
 EXIT_UNSUPPORTED = 77
@@ -200,7 +200,12 @@ class Server:
     def _await_workers(self) -> None:
         """Those that are there before any connection; or as many as a limit lets be there."""
         model, options = self.target.model, list(self.launch.options)
-        workers = int(options[options.index("-w") + 1]) if "-w" in options else model.workers
+
+        def given(option: str, default: int) -> int:
+            return int(options[options.index(option) + 1]) if option in options else default
+
+        workers = given("-w", model.workers)
+        threads = given("-r", model.threads_of_worker)
         if not model.workers or model.workers_first:
             return
         wanted = Holdings(0, 0, workers + 1) if model.threaded else Holdings(0, workers, 0)
@@ -209,9 +214,7 @@ class Server:
             found = self.holdings()
             enough = found.children >= wanted.children and found.threads >= wanted.threads
             # what a worker opens it opens before it starts its threads
-            return enough and all(
-                proc.threads(pid) > model.threads_of_worker for pid in self.serving()
-            )
+            return enough and all(proc.threads(pid) > threads for pid in self.serving())
 
         wait_until(there, self.patience.limit)
 
@@ -255,8 +258,7 @@ class Server:
     def ask(self, data: bytes, method: str = "GET") -> Reply:
         """One request on a connection of its own, and its reply."""
         with self.connect() as c:
-            c.send(data)
-            return c.read_reply(method)
+            return c.ask(data, method)
 
     def get(self, target: str | bytes, *fields: str, method: str = "GET") -> Reply:
         return self.ask(request(target, *fields, "Connection: close", method=method), method)
@@ -342,11 +344,10 @@ class Server:
 
         def back_at_base() -> bool:
             now = self.holdings()
-            spare = self.target.model.kept_descriptors
             return (
                 now.children <= self.base.children
                 and now.threads <= self.base.threads + self.target.spare_threads
-                and now.descriptors <= self.base.descriptors + spare
+                and now.descriptors <= self.base.descriptors
             )
 
         return wait_until(lambda: not self.alive() or back_at_base(), self.patience.limit)

@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from conformance import tracing
+from conformance.matrix import FOLDERS, KINDS, MODELS, Kind
 from conformance.process import Server, Target
-from conformance.servers import FOLDERS, MODELS
 
 TREE = Path(__file__).resolve().parents[2]
 Start = Callable[..., Server]  #: of the fixture `start`
 Run = Callable[..., subprocess.CompletedProcess[str]]  #: of the fixture `run`
+Traced = Callable[..., tuple[Server, tracing.Trace]]  #: of the fixture `traced`
+#: All tests that were collected, before any were taken away by -k or -m.
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 
 def _listed(config: pytest.Config, option: str, known: list[str]) -> list[str]:
@@ -25,20 +29,29 @@ def _listed(config: pytest.Config, option: str, known: list[str]) -> list[str]:
     return names
 
 
-def variants(config: pytest.Config) -> list[str]:
-    return _listed(config, "--variants", list(FOLDERS))
-
-
 def binary(config: pytest.Config, variant: str, name: str) -> Path:
     build = Path(str(config.getoption("--build")))
     return TREE / build / FOLDERS[variant] / name  # an absolute --build stays as it is
 
 
-def targets(config: pytest.Config) -> list[Target]:
+def kind_of(node: pytest.Item | pytest.Function) -> Kind | None:
+    """What the matrix says of this test; None for one that is not in it (the labs' own)."""
+    marker = node.get_closest_marker("kind")
+    return KINDS[marker.args[0]] if marker is not None else None
+
+
+def variants(config: pytest.Config, of: Kind | None = None) -> list[str]:
+    asked = _listed(config, "--variants", list(FOLDERS))
+    return [variant for variant in asked if of is None or variant in of.variants]
+
+
+def targets(config: pytest.Config, of: Kind | None = None) -> list[Target]:
+    """The servers under test, each in every variant that is asked for and that it is built in."""
     return [
         Target(MODELS[name], variant, binary(config, variant, MODELS[name].program or name))
         for name in _listed(config, "--servers", list(MODELS))
-        for variant in variants(config)
+        for variant in variants(config, of)
+        if variant in MODELS[name].variants and (of is None or name in of.servers)
     ]
 
 

@@ -1,57 +1,58 @@
-"""00-client against a server that says exactly what the test wants, when it wants."""
+"""The two programs that are no servers of the contract: 00-client, against a server that says
+exactly what the test wants, when it wants; and constant, which says the same to everybody, one
+after the other.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import socket
 import struct
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from conformance.process import Patience, Server, environment
+from conformance import proc
+from conformance.matrix import kind
+from conformance.process import Patience, Reaper, Server, die_with_parent, environment
 from conformance.programs import Start, binary, has_ipv6
 from conformance.site import Site, noise
+from conformance.wire import Connection, NotServed, request
 
+pytestmark = kind("programs")
 Done = subprocess.CompletedProcess[bytes]
 Fetch = Callable[..., Done]
 OK = b"HTTP/1.1 200 OK\r\n"
+FIVE = OK + b"Content-Length: 5\r\n\r\n"
 
 
-@dataclass
 class Script:
     """What the server does with the one client that comes: bytes are sent, numbers are pauses in
-    seconds.
+    seconds. Then it closes, or "reset"s, or "stay"s until the client has gone.
     """
 
-    steps: list[bytes | float]
-    then: str = "close"  #: or "reset", or "stay" until the client has gone
-    listener: socket.socket = field(init=False)
-    request: bytes = field(init=False, default=b"")
-
-    def __post_init__(self) -> None:
+    def __init__(self, *steps: bytes | float, then: str = "close") -> None:
+        self.steps = steps
+        self.then = then
+        self.request = b""
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(60)
+        self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._serve, daemon=True).start()
 
     def url(self, path: str = "/") -> str:
-        return f"http://127.0.0.1:{self.listener.getsockname()[1]}{path}"
+        return f"http://127.0.0.1:{self.port}{path}"
 
     def _serve(self) -> None:
-        try:
-            client = self.listener.accept()[0]
-        except OSError:  # the test ended without a client
-            return
-        with client:
+        # an OSError: the test ended without a client, or the client has seen enough
+        with contextlib.suppress(OSError), self.listener, self.listener.accept()[0] as client:
             client.settimeout(60)
-            try:
-                self._play(client)
-            except OSError:
-                pass  # the client has seen enough
+            self._play(client)
 
     def _play(self, client: socket.socket) -> None:
         while b"\r\n\r\n" not in self.request:
@@ -71,30 +72,16 @@ class Script:
 
 
 @pytest.fixture
-def play() -> Iterator[Callable[..., Script]]:
-    scripts: list[Script] = []
+def fetch(variant: str, pytestconfig: pytest.Config, patience: Patience) -> Fetch:
+    """fetch(argument, ...) -> what 00-client did with them."""
+    program = binary(pytestconfig, variant, "00-client")
 
-    def start(*steps: bytes | float, then: str = "close") -> Script:
-        scripts.append(Script(list(steps), then))
-        return scripts[-1]
-
-    yield start
-    for script in scripts:
-        script.listener.close()
-
-
-@pytest.fixture
-def program(variant: str, pytestconfig: pytest.Config) -> Path:
-    return binary(pytestconfig, variant, "00-client")
-
-
-@pytest.fixture
-def fetch(program: Path, patience: Patience) -> Fetch:
-    def run(*arguments: str) -> Done:
+    def run(*arguments: str, stdout: int = subprocess.PIPE) -> Done:
         return subprocess.run(
             [program, *arguments],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             env=environment(),
             timeout=patience.limit,
             check=False,
@@ -116,73 +103,58 @@ def check(done: Done, status: int, stdout: bytes = b"") -> str:
     return text
 
 
-Play = Callable[..., Script]
-
-
-def test_the_body_and_nothing_else(fetch: Fetch, play: Play) -> None:
-    script = play(OK + b"Content-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello")
+def test_the_body_and_nothing_else(fetch: Fetch) -> None:
+    script = Script(OK + b"Content-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello")
     check(fetch(script.url("/path?query")), 0, b"hello")
     assert script.request.startswith(b"GET /path?query HTTP/1.")
-    port = script.listener.getsockname()[1]
-    assert f"\r\nHost: 127.0.0.1:{port}\r\n".encode() in script.request
-
-
-@pytest.mark.parametrize("length", [0, 1, 2, 4095, 4096, 4097, 16_383, 16_384, 16_385, 1_000_000])
-@pytest.mark.parametrize("said", [True, False], ids=["Content-Length", "until the end"])
-def test_replies_of_any_length(fetch: Fetch, play: Play, length: int, said: bool) -> None:
-    """The client of the talk reads once, and at most 4 KiB."""
-    body = noise(length)
-    head = OK + (f"Content-Length: {length}\r\n".encode() if said else b"") + b"\r\n"
-    check(fetch(play(head + body).url()), 0, body)
+    assert f"\r\nHost: 127.0.0.1:{script.port}\r\n".encode() in script.request
+    script = Script(FIVE + b"hello, and more than promised")
+    check(fetch(f"HTTP://localhost:{script.port}/"), 0, b"hello")
+    assert f"\r\nHost: localhost:{script.port}\r\n".encode() in script.request
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["Content-Length", "until the end"])
-def test_the_body_comes_after_the_head(fetch: Fetch, play: Play, said: bool) -> None:
-    """In a packet of its own: nothing of the body has come when the head is complete."""
-    head = OK + (b"Content-Length: 5\r\n" if said else b"") + b"\r\n"
-    check(fetch(play(head, 0.05, b"hel", 0.05, b"lo").url()), 0, b"hello")
-
-
-def test_a_reply_in_single_bytes(fetch: Fetch, play: Play) -> None:
-    reply = OK + b"Content-Length: 5\r\n\r\nhello"
+def test_replies_of_any_length(fetch: Fetch, said: bool) -> None:
+    """The client of the talk reads once, and at most 4 KiB. Then: a body in a packet of its own,
+    nothing of which has come when the head is complete; and a reply in single bytes.
+    """
+    for length in (0, 1, 2, 4095, 4096, 4097, 16_383, 16_384, 16_385, 1_000_000):
+        body = noise(length)
+        head = OK + (f"Content-Length: {length}\r\n".encode() if said else b"") + b"\r\n"
+        check(fetch(Script(head + body).url()), 0, body)
+    head = FIVE if said else OK + b"\r\n"
+    check(fetch(Script(head, 0.05, b"hel", 0.05, b"lo").url()), 0, b"hello")
     steps: list[bytes | float] = []
-    for byte in reply:
+    for byte in head + b"hello":
         steps += [bytes([byte]), 0.001]
-    check(fetch(play(*steps).url()), 0, b"hello")
+    check(fetch(Script(*steps).url()), 0, b"hello")
 
 
-@pytest.mark.parametrize("length", [0, 5])
-def test_a_server_that_does_not_close(fetch: Fetch, play: Play, length: int) -> None:
+def test_a_server_that_does_not_close(fetch: Fetch) -> None:
     """Content-Length says where the body ends; to wait for the end of the connection would be to
     wait for ever.
     """
-    head = OK + f"content-length:{length}\r\n\r\n".encode()
-    check(fetch(play(head, 0.02, b"hello"[:length], then="stay").url()), 0, b"hello"[:length])
-
-
-def test_more_than_promised_is_not_the_body(fetch: Fetch, play: Play) -> None:
-    check(fetch(play(OK + b"Content-Length: 5\r\n\r\nhello, and more").url()), 0, b"hello")
+    for length in (0, 5):
+        head = OK + f"content-length:{length}\r\n\r\n".encode()
+        script = Script(head, 0.02, b"hello"[:length], then="stay")
+        check(fetch(script.url()), 0, b"hello"[:length])
 
 
 @pytest.mark.parametrize("then", ["close", "reset"])
-@pytest.mark.parametrize("sent", [0, 1, 99_999])
-def test_a_truncated_reply(fetch: Fetch, play: Play, sent: int, then: str) -> None:
+def test_a_truncated_reply(fetch: Fetch, then: str) -> None:
     """What has come may be printed; that it is not all has to be said."""
-    body = noise(sent)
-    done = fetch(play(OK + b"Content-Length: 100000\r\n\r\n" + body, 0.05, then=then).url())
-    check(done, 1, done.stdout)
-    assert body.startswith(done.stdout)
+    for sent in (0, 1, 99_999):
+        body = noise(sent)
+        script = Script(OK + b"Content-Length: 100000\r\n\r\n" + body, 0.05, then=then)
+        done = fetch(script.url())
+        check(done, 1, done.stdout)
+        assert body.startswith(done.stdout)
+    for head in (b"", b"HTTP/1.1 200", OK, OK + b"Content-Length: 5\r\n"):
+        check(fetch(Script(head, 0.02, then=then).url()), 1)
 
 
-@pytest.mark.parametrize("then", ["close", "reset"])
-@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200", OK, OK + b"Content-Length: 5\r\n"])
-def test_a_truncated_head(fetch: Fetch, play: Play, head: bytes, then: str) -> None:
-    check(fetch(play(head, 0.02, then=then).url()), 1)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
+def test_what_is_no_reply(fetch: Fetch) -> None:
+    for reply in (
         b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
         b"\r\n\r\n",
         b"HTTP/1.1\r\n\r\n",
@@ -191,190 +163,225 @@ def test_a_truncated_head(fetch: Fetch, play: Play, head: bytes, then: str) -> N
         b"junk" * 50_000,
         b"\0" * 200,
         OK + b"X: " + b"v" * 100_000 + b"\r\n\r\nhello",
-    ],
-    ids=["ssh", "empty", "no status", "no number", "HTTP/2.0", "junk", "zeros", "a head too long"],
-)
-def test_what_is_no_reply(fetch: Fetch, play: Play, reply: bytes) -> None:
-    check(fetch(play(reply).url()), 1)
+    ):
+        check(fetch(Script(reply).url()), 1)
 
 
-@pytest.mark.parametrize("status", [204, 301, 304, 400, 404, 500, 503, 999])
-def test_the_exit_status_tells_the_replys(fetch: Fetch, play: Play, status: int) -> None:
-    done = fetch(play(f"HTTP/1.1 {status} Word\r\nContent-Length: 0\r\n\r\n".encode()).url())
-    if 200 <= status < 300:
-        check(done, 0)
-    else:
-        assert str(status) in check(done, 1)
-
-
-def test_v_shows_the_head(fetch: Fetch, play: Play) -> None:
-    head = OK + b"Content-Length: 5\r\nX-Field: value\r\n\r\n"
-    done = fetch("-v", play(head + b"hello").url())
+def test_the_exit_status_tells_the_replys(fetch: Fetch) -> None:
+    for status in (204, 301, 304, 400, 404, 500, 503, 999):
+        script = Script(f"HTTP/1.1 {status} Word\r\nContent-Length: 0\r\n\r\n".encode())
+        told = check(fetch(script.url()), 0 if status == 204 else 1)
+        assert status == 204 or str(status) in told
+    script = Script(OK + b"Content-Length: 5\r\nX-Field: value\r\n\r\nhello")
+    done = fetch("-v", script.url())  # shows the head
     assert (done.returncode, done.stdout) == (0, b"hello")
     assert b"HTTP/1.1 200 OK" in done.stderr and b"X-Field: value" in done.stderr
 
 
-def test_a_server_that_says_nothing(fetch: Fetch, play: Play) -> None:
-    check(fetch("-t", "1", play(then="stay").url()), 1)
-
-
-def test_a_server_that_falls_silent(fetch: Fetch, play: Play) -> None:
-    done = fetch("-t", "1", play(OK + b"Content-Length: 5\r\n\r\nhel", then="stay").url())
+def test_a_server_that_says_nothing(fetch: Fetch) -> None:
+    check(fetch("-t", "1", Script(then="stay").url()), 1)
+    done = fetch("-t", "1", Script(FIVE + b"hel", then="stay").url())
     check(done, 1, done.stdout)
 
 
-def test_nobody_listens(fetch: Fetch) -> None:
+def test_nobody_is_there(fetch: Fetch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as once:
         port = once.getsockname()[1]
     message = check(fetch(f"http://127.0.0.1:{port}/"), 1)
     assert message == f"00-client: connect 127.0.0.1 port {port}: Connection refused\n"
-
-
-def test_no_such_host(fetch: Fetch) -> None:
     assert "host.invalid" in check(fetch("http://host.invalid/"), 1)
 
 
-def test_a_name(fetch: Fetch, play: Play) -> None:
-    script = play(OK + b"Content-Length: 5\r\n\r\nhello")
-    port = script.listener.getsockname()[1]
-    check(fetch(f"http://localhost:{port}/"), 0, b"hello")
-    assert f"\r\nHost: localhost:{port}\r\n".encode() in script.request
+PATHS = {
+    "": b"/",
+    "/": b"/",
+    "/a/b?c=d": b"/a/b?c=d",
+    "?query": b"/?query",
+    "/a#fragment": b"/a",
+    "#fragment": b"/",
+    "/%20": b"/%20",
+    "/" + "long" * 1000: b"/" + b"long" * 1000,
+}
+NO_URLS = [
+    *("", "/", "127.0.0.1", "127.0.0.1:80/", "https://127.0.0.1/", "ftp://127.0.0.1/"),
+    *("http:/127.0.0.1/", "http://", "http:///path", "http://:80/", "http://127.0.0.1:/"),
+    *(f"http://127.0.0.1:{port}/" for port in ("0", "65536", "http", "80x", "-1", "9" * 20)),
+    *("http://[::1/", "http://[]/", "http://[::1]x/", "http://127.0.0.1/a b"),
+    *("http://127.0.0.1/a\r\nX-Smuggled: 1", "http://127.0.0.1/\x01", "http://127.0.0.1\r\nX: 1/"),
+    "http://" + "h" * 5000 + "/",
+]
+URL = "http://127.0.0.1/"
+BAD_USAGE = [
+    *((), ("-x", URL), (URL, URL), ("-t",), ("-t", URL), ("-v",)),
+    *(("-t", value, URL) for value in ("0", "-1", "5x", "9" * 20)),
+]
 
 
-@pytest.mark.parametrize(
-    ("rest", "asked"),
-    [
-        ("", b"/"),
-        ("/", b"/"),
-        ("/a/b?c=d", b"/a/b?c=d"),
-        ("?query", b"/?query"),
-        ("/a#fragment", b"/a"),
-        ("#fragment", b"/"),
-        ("/%20", b"/%20"),
-        ("/" + "long" * 1000, b"/" + b"long" * 1000),
-    ],
-)
-def test_paths(fetch: Fetch, play: Play, rest: str, asked: bytes) -> None:
-    script = play(OK + b"Content-Length: 0\r\n\r\n")
-    check(fetch(script.url(rest)), 0)
-    assert script.request.split(b" ")[1] == asked
+def test_urls(fetch: Fetch) -> None:
+    for rest, asked in PATHS.items():
+        script = Script(OK + b"Content-Length: 0\r\n\r\n")
+        check(fetch(script.url(rest)), 0)
+        assert script.request.split(b" ")[1] == asked
+    for url in NO_URLS:
+        check(fetch(url), 2)
 
 
-def test_scheme_in_any_case(fetch: Fetch, play: Play) -> None:
-    script = play(OK + b"Content-Length: 0\r\n\r\n")
-    check(fetch(script.url().replace("http", "HTTP")), 0)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "/",
-        "127.0.0.1",
-        "127.0.0.1:80/",
-        "https://127.0.0.1/",
-        "ftp://127.0.0.1/",
-        "http:/127.0.0.1/",
-        "http://",
-        "http:///path",
-        "http://:80/",
-        "http://127.0.0.1:/",
-        "http://127.0.0.1:0/",
-        "http://127.0.0.1:65536/",
-        "http://127.0.0.1:http/",
-        "http://127.0.0.1:80x/",
-        "http://127.0.0.1:-1/",
-        "http://127.0.0.1:99999999999999999999/",
-        "http://[::1/",
-        "http://[]/",
-        "http://[::1]x/",
-        "http://127.0.0.1/a b",
-        "http://127.0.0.1/a\r\nX-Smuggled: 1",
-        "http://127.0.0.1/\x01",
-        "http://127.0.0.1\r\nX: 1/",
-        "http://" + "h" * 5000 + "/",
-    ],
-)
-def test_a_url_that_is_none(fetch: Fetch, url: str) -> None:
-    check(fetch(url), 2)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("-x", "http://127.0.0.1/"),
-        ("http://127.0.0.1/", "http://127.0.0.1/"),
-        ("-t",),
-        ("-t", "http://127.0.0.1/"),
-        ("-t", "0", "http://127.0.0.1/"),
-        ("-t", "-1", "http://127.0.0.1/"),
-        ("-t", "5x", "http://127.0.0.1/"),
-        ("-t", "99999999999999999999", "http://127.0.0.1/"),
-        ("-v",),
-    ],
-    ids=" ".join,
-)
-def test_bad_usage(fetch: Fetch, arguments: tuple[str, ...]) -> None:
-    check(fetch(*arguments), 2)
-
-
-def test_help(fetch: Fetch) -> None:
+def test_usage(fetch: Fetch) -> None:
+    for arguments in BAD_USAGE:
+        check(fetch(*arguments), 2)
     done = fetch("-h")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"usage: 00-client" in done.stdout and b"URL" in done.stdout
 
 
-def test_an_output_that_cannot_be_written(program: Path, play: Play, patience: Patience) -> None:
+def test_an_output_that_cannot_be_written(fetch: Fetch) -> None:
+    """Nor one that is closed early, `00-client URL | head -1`: an error or a signal, but an end."""
     full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("no /dev/full here")
-    url = play(OK + b"Content-Length: 5\r\n\r\nhello").url()
-    with full.open("wb") as out:
-        done = subprocess.run(
-            [program, url],
-            stdout=out,
-            stderr=subprocess.PIPE,
-            env=environment(),
-            timeout=patience.limit,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert done.stderr.endswith(b": No space left on device\n"), done
+    if full.exists():
+        with full.open("wb") as out:
+            done = fetch(Script(FIVE + b"hello").url(), stdout=out.fileno())
+        assert done.returncode == 1
+        assert done.stderr.endswith(b": No space left on device\n"), done
+    head = subprocess.Popen(["head", "-c", "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with head as reader:
+        assert reader.stdin is not None and reader.stdout is not None
+        fetch(Script(OK + b"\r\n" + noise(5_000_000)).url(), stdout=reader.stdin.fileno())
+        reader.stdin.close()
+        assert reader.stdout.read() == noise(10)
 
 
-def test_an_output_that_is_closed_early(program: Path, play: Play, patience: Patience) -> None:
-    """`00-client URL | head -1`: an error or a signal, but an end."""
-    url = play(OK + b"\r\n" + noise(5_000_000)).url()
-    done = subprocess.run(
-        ["/bin/sh", "-c", '"$0" "$1" | head -c 10', str(program), url],
-        capture_output=True,
-        env=environment(),
-        timeout=patience.limit,
-        check=False,
-    )
-    assert done.stdout == noise(10)
-
-
+@kind("serving")
 @pytest.mark.servers("01-iterative", "02-fork")
-@pytest.mark.parametrize("name", ["hello.txt", "empty.txt", "one.bin", "medium.bin", "big.bin"])
-def test_with_a_real_server(
-    server: Server, docroot: Site, pytestconfig: pytest.Config, name: str
-) -> None:
+def test_with_a_real_server(start: Start, docroot: Site, pytestconfig: pytest.Config) -> None:
+    server = start()
     client = binary(pytestconfig, server.target.variant, "00-client")
-    url = f"http://127.0.0.1:{server.address[1]}/{name}"
-    done = subprocess.run([client, url], capture_output=True, env=environment(), check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == (docroot.root / name).read_bytes()
 
-
-@pytest.mark.servers("01-iterative")
-def test_over_ipv6(start: Start, pytestconfig: pytest.Config) -> None:
-    if not has_ipv6():
-        pytest.skip("no IPv6 on this machine")
-    server = start(address="::1")
-    client = binary(pytestconfig, server.target.variant, "00-client")
-    for host in ("[::1]", "[0:0:0:0:0:0:0:1]"):
-        url = f"http://{host}:{server.address[1]}/hello.txt"
+    def check_fetched(server: Server, host: str, name: str) -> None:
+        url = f"http://{host}:{server.address[1]}/{name}"
         done = subprocess.run([client, url], capture_output=True, env=environment(), check=False)
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"hello, world\n", b"")
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == (docroot.root / name).read_bytes()
+
+    for name in ("hello.txt", "empty.txt", "one.bin", "medium.bin", "big.bin"):
+        check_fetched(server, "127.0.0.1", name)
+    if has_ipv6():
+        over_ipv6 = start(address="::1")
+        for host in ("[::1]", "[0:0:0:0:0:0:0:1]"):
+            check_fetched(over_ipv6, host, "hello.txt")
+
+
+# ---- constant
+
+TEXT = b"That's it.  You're welcome."
+
+
+class Constant:
+    """The running program. It takes no port 0, so a port is tried that was free a moment ago, a few
+    times.
+    """
+
+    def __init__(self, program: Path, patience: Patience, reaper: Reaper) -> None:
+        self.patience = patience
+        for _ in range(5):
+            with socket.create_server(("127.0.0.1", 0)) as probe:
+                self.port = int(probe.getsockname()[1])
+            self.process = subprocess.Popen(
+                [*die_with_parent(), program, str(self.port)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment(),
+                start_new_session=True,
+            )
+            reaper.watch(self.process.pid)
+            assert self.process.stdout is not None
+            self.line = self.process.stdout.readline()
+            if self.line:
+                return
+            self.process.wait()
+        raise AssertionError("constant did not start")
+
+    def connect(self, limit: float = 0) -> Connection:
+        return Connection(("127.0.0.1", self.port), limit or self.patience.limit)
+
+    def answers(self) -> bool:
+        with self.connect() as c:
+            return c.ask(request("/anything")).body == TEXT
+
+
+@pytest.fixture
+def constant(
+    variant: str, pytestconfig: pytest.Config, patience: Patience, reaper: Reaper
+) -> Iterator[Constant]:
+    running = Constant(binary(pytestconfig, variant, "constant"), patience, reaper)
+    yield running
+    assert running.process.poll() is None, "it has ended"
+    running.process.terminate()
+    running.process.wait()
+    assert running.process.stdout is not None
+    assert running.process.stdout.read() == b""
+    running.process.stdout.close()
+
+
+def test_constant_says_the_same_to_everybody(constant: Constant) -> None:
+    expected = f"constant: listening on http://127.0.0.1:{constant.port}/\n"
+    assert constant.line == expected.encode()
+    for data in (
+        request("/"),
+        request("/a/long/path?and=query", version="1.0", host=None),
+        request("/", method="POST"),
+        b"anything that ends in an empty line\r\n\r\n",
+    ):
+        with constant.connect() as c:
+            c.send(data)
+            reply = c.read_head()
+            assert (reply.status, reply.get("Content-Type")) == (200, "text/plain")
+            assert c.read_all() == TEXT
+            assert c.ended == "closed"
+    with constant.connect() as c:
+        for byte in request("/"):
+            c.send(bytes([byte]))
+            time.sleep(0.001)
+        assert c.read_reply().body == TEXT
+
+
+def test_constant_lives_with_odd_clients(constant: Constant) -> None:
+    """Those that go away, one whose request has no end, and a silent one, who stops everybody: what
+    the next chapters are about.
+    """
+    before = proc.descriptors(constant.process.pid)
+    for data in (b"", b"GET", request("/")):
+        for _ in range(10):
+            c = constant.connect()
+            c.send(data)
+            c.reset()
+            constant.connect().close()
+    assert constant.answers()
+    assert proc.descriptors(constant.process.pid).keys() == before.keys()
+    with constant.connect() as c:
+        c.try_send(b"x" * 100_000)
+        c.expect_gone()
+    with constant.connect(), constant.connect(limit=constant.patience.silence) as waiting:
+        waiting.send(request("/"))
+        with pytest.raises(NotServed):
+            waiting.read_reply()
+    assert constant.answers()
+
+
+def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config) -> None:
+    program = binary(pytestconfig, variant, "constant")
+
+    def run(*arguments: str) -> tuple[int, bytes, str]:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, env=environment(), timeout=5, check=False
+        )
+        return done.returncode, done.stdout, done.stderr.decode()
+
+    for arguments in (("0",), ("65536",), ("http",), ("-1",), ("80x",), ("1", "2")):
+        status, _, told = run(*arguments)
+        assert (status, told.count("\n")) == (2, 1), arguments
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        status, out, told = run(str(port))
+    assert (status, out) == (1, b"")
+    assert re.fullmatch(rf"constant: bind 127.0.0.1:{port}: Address.* in use\n", told)

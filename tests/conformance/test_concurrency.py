@@ -1,9 +1,8 @@
 """Silent and slow clients do not keep others from being served.
 
 The clients are served in the reverse order of their opening: otherwise a server that takes one
-after the other passes, because the listen backlog holds the rest. 01-iterative has to fail the
-tests of the line "concurrency"; the table of exemptions says so, and pytest reports it as
-`xfailed`. A pass there is an error.
+after the other passes, because the listen backlog holds the rest. 01-iterative and 05b-nonblocking
+have to fail the tests of the line "concurrency" (matrix.py), and pytest reports that as `xfailed`.
 """
 
 from __future__ import annotations
@@ -18,38 +17,17 @@ import time
 import pytest
 
 from conformance import proc
-from conformance.contract import contract
+from conformance.matrix import LISTENING, SANITIZED, contract, kind
 from conformance.process import Server, wait_until
 from conformance.programs import Start
-from conformance.servers import LISTENING, SANITIZED
 from conformance.site import HELLO, Site
-from conformance.wire import Connection, NotServed, request
+from conformance.wire import LAST, Connection, NotServed, request
 
-ASK = request("/hello.txt", "Connection: close")
+pytestmark = kind("model")
 BACKLOG = 4
 #: what a server that serves one after the other is given before it counts as failing; then the
 #: test is over
-SHORT = 1.5
-
-
-def serve_in_reverse(server: Server, clients: list[Connection], rest: bytes) -> None:
-    """Every client sends what its request lacks, the last one first, and gets its reply."""
-    for c in reversed(clients):
-        c.send(rest)
-        reply = c.read_reply()
-        assert (reply.status, reply.body) == (200, HELLO)
-        c.close()
-
-
-def open_clients(server: Server, n: int, first: bytes) -> list[Connection]:
-    limit = limit_for(server)
-    clients = []
-    for _ in range(n):
-        c = server.connect(limit=limit)
-        if first:
-            c.send(first)
-        clients.append(c)
-    return clients
+SHORT = 1.0
 
 
 def limit_for(server: Server) -> float:
@@ -59,51 +37,71 @@ def limit_for(server: Server) -> float:
     return server.patience.limit
 
 
-@contract("concurrency")
-@pytest.mark.parametrize(
-    "first", [b"", b"GET", ASK[:-1]], ids=["silent", "begun", "all but a byte"]
-)
-def test_a_few_silent_clients(server: Server, first: bytes) -> None:
-    clients = open_clients(server, 3, first)
-    serve_in_reverse(server, clients, ASK[len(first) :])
+def open_clients(server: Server, n: int, first: bytes) -> list[Connection]:
+    clients = []
+    for number in range(1, n + 1):
+        clients.append(server.connect(limit=limit_for(server)))
+        clients[-1].send(first)
+        if number % BACKLOG == 0:
+            time.sleep(0.01)  # who finds the queue full tries again a second later
+    return clients
+
+
+def serve_in_reverse(clients: list[Connection], rest: bytes) -> None:
+    """Every client sends what its request lacks, the last one first, and gets its reply."""
+    for c in reversed(clients):
+        reply = c.ask(rest)
+        assert (reply.status, reply.body) == (200, HELLO)
+        c.close()
 
 
 @contract("concurrency")
-@pytest.mark.parametrize("first", [b"", ASK[:30]], ids=["silent", "begun"])
-def test_more_silent_clients_than_the_backlog_holds(start: Start, first: bytes) -> None:
+@kind("serving")
+def test_a_few_silent_clients(server: Server) -> None:
+    for first in (b"", b"GET", LAST[:-1]):
+        serve_in_reverse(open_clients(server, 3, first), LAST[len(first) :])
+
+
+@contract("concurrency")
+def test_more_silent_clients_than_the_backlog_holds(start: Start) -> None:
     server = start(backlog=BACKLOG)
     model = server.target.model
     n = min(5 * BACKLOG, model.capacity) if model.workers else 5 * BACKLOG
-    clients = open_clients(server, n, first)
-    serve_in_reverse(server, clients, ASK[len(first) :])
+    for first in (LAST[:30], b""):
+        serve_in_reverse(open_clients(server, n, first), LAST[len(first) :])
 
 
 @contract("concurrency", "memory", "leaks")
-@pytest.mark.long
-def test_many_silent_clients(start: Start) -> None:
+def test_many_silent_clients(server: Server) -> None:
     """As many as the model says it can hold, up to a size that no shared machine notices."""
-    server = start()
+    model = server.target.model
     n = 16 if server.target.variant in SANITIZED else 100
-    clients = open_clients(server, min(n, max(2, server.target.model.capacity)), b"")
-    if server.target.model.processes_per_connection:
-        expected = len(clients) * server.target.model.processes_per_connection
+    clients = open_clients(server, min(n, max(2, model.capacity)), b"")
+    if model.processes_per_connection:
+        expected = len(clients) * model.processes_per_connection
         assert wait_until(lambda: len(server.children()) == expected, server.patience.limit)
-    serve_in_reverse(server, clients, ASK)
+    serve_in_reverse(clients, LAST)
     assert server.settles()
+
+
+@contract("concurrency", "keep-alive")
+@kind("serving")
+def test_an_idle_connection_is_served_again_after_others(server: Server) -> None:
+    with server.connect(limit=limit_for(server)) as idle:
+        assert idle.ask().body == HELLO
+        other = server.connect(limit=limit_for(server))
+        assert other.ask(LAST).body == HELLO
+        assert idle.ask().body == HELLO
 
 
 @contract("concurrency")
 def test_clients_that_do_not_read(server: Server) -> None:
     """Their replies fill the buffers and stop; the others' must not."""
-    stuck = []
-    for _ in range(3):
-        c = server.connect(receive_buffer=4096, limit=limit_for(server))
+    stuck = [server.connect(receive_buffer=4096, limit=limit_for(server)) for _ in range(3)]
+    for c in stuck:
         c.send(request("/big.bin"))
-        stuck.append(c)
     stuck[0].read_head()
-    c = server.connect(limit=limit_for(server))
-    c.send(ASK)
-    assert c.read_reply().body == HELLO
+    assert server.connect(limit=limit_for(server)).ask(LAST).body == HELLO
 
 
 @contract("concurrency", "any-length")
@@ -123,16 +121,6 @@ def test_downloads_side_by_side(server: Server, docroot: Site) -> None:
     assert {d.digest() for d in digests} == {hashlib.sha256(content).digest()}
 
 
-@contract("keep-alive", "concurrency")
-def test_an_idle_connection_is_served_again_after_others(server: Server) -> None:
-    with server.connect(limit=limit_for(server)) as idle:
-        idle.send(request("/hello.txt"))
-        assert idle.read_reply().body == HELLO
-        assert server.serves()
-        idle.send(request("/hello.txt"))
-        assert idle.read_reply().body == HELLO
-
-
 @contract("survives")
 @pytest.mark.servers("01-iterative", "05b-nonblocking")
 def test_one_silent_client_stops_everybody(server: Server) -> None:
@@ -141,7 +129,7 @@ def test_one_silent_client_stops_everybody(server: Server) -> None:
     """
     silent = server.connect()
     waiting = server.connect(limit=SHORT * server.patience.factor)
-    waiting.send(ASK)
+    waiting.send(LAST)
     with pytest.raises(NotServed):
         waiting.read_reply()
     silent.close()
@@ -157,11 +145,11 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
     model, base = server.target.model, server.base
     clients = [server.connect() for _ in range(2)]
     for c in clients:
-        c.send(ASK[:-1])
+        c.send(LAST[:-1])
     children = base.children + 2 * model.processes_per_connection
     assert wait_until(lambda: server.holdings().children == children, server.patience.limit)
     waiting = server.connect(limit=SHORT * server.patience.factor)
-    waiting.send(ASK)
+    waiting.send(LAST)
     with pytest.raises(NotServed):
         waiting.read_reply()
     found = server.holdings()
@@ -183,14 +171,14 @@ def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
     pids = server.processes()
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
-    assert wait_until(lambda: all(proc.stopped(pid) for pid in pids), server.patience.limit)
+    assert wait_until(lambda: all(map(proc.stopped, pids)), server.patience.limit)
     try:
         for client in clients:
             client.setblocking(False)
             client.connect_ex(server.address)
             # who says nothing is not yet in the queue of those to be accepted
             if server.target.model.defers and select.select([], [client], [], 0.05)[1]:
-                client.send(ASK)
+                client.send(LAST)
         time.sleep(server.patience.silence)
         connected = sum(bool(select.select([], [client], [], 0)[1]) for client in clients)
         assert connected <= backlog + 1 if few else connected == len(clients)

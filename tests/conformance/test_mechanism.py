@@ -1,9 +1,12 @@
 """Each server works by the mechanism its chapter is about: seen in /proc, and in a system-call
-trace.
+trace. Those that wait for all clients at once do it by one kind of call, never for one of them
+alone, and for nobody too long.
 """
 
 from __future__ import annotations
 
+import re
+import resource
 import signal
 import time
 from pathlib import Path
@@ -11,10 +14,21 @@ from pathlib import Path
 import pytest
 
 from conformance import proc, tracing
-from conformance.contract import contract
-from conformance.process import Server, wait_until
-from conformance.programs import Start
-from conformance.servers import LISTENING
+from conformance.matrix import LISTENING, READY, WAITING, contract, kind
+from conformance.process import Server, Target, wait_until
+from conformance.programs import Start, Traced
+from conformance.site import HELLO
+from conformance.wire import ASK, LAST, request
+
+pytestmark = kind("model")
+ALL_WAITS = (
+    "select,pselect6,poll,ppoll,epoll_wait,epoll_pwait,epoll_pwait2,rt_sigtimedwait,rt_sigsuspend,"
+    "pause,nanosleep,clock_nanosleep,futex,io_uring_enter"
+)
+TRANSFERS = (
+    "recvfrom,recvmsg,recvmmsg,read,readv,sendto,sendmsg,sendmmsg,write,writev,sendfile,splice"
+)
+PIECE = 64 * 1024  #: that was begun within a turn
 
 
 @contract("sigpipe")
@@ -26,14 +40,14 @@ def test_sigpipe_is_ignored(server: Server) -> None:
             assert wait_until(lambda: bool(server.children()), server.patience.limit)
         pids = server.children() if server.target.model.under_inetd else server.processes()
         # between exec and the call that ignores it there is a moment under inetd
-        ignored = wait_until(
+        assert wait_until(
             lambda: all(proc.signal_is_ignored(pid, signal.SIGPIPE) for pid in pids),
             server.patience.limit,
         )
-        assert ignored
 
 
 @contract("mechanism")
+@kind("serving")
 def test_processes_and_threads_per_connection(server: Server) -> None:
     """Workers are there from the start, and do not become more."""
     model, base = server.target.model, server.base
@@ -82,10 +96,9 @@ def test_descriptors_of_parent_and_child(server: Server) -> None:
 @contract("mechanism")
 @pytest.mark.servers(*LISTENING)
 @pytest.mark.parametrize("requests", [1, 5])
-def test_what_is_started_in_all(start: Start, tmp_path: Path, requests: int) -> None:
+def test_what_is_started_in_all(traced: Traced, requests: int) -> None:
     """fork and pthread_create are the same call to the kernel; the trace counts both."""
-    trace = tracing.Trace(tmp_path / "trace", f"{tracing.FORKS},accept,accept4,io_uring_enter")
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced(f"{tracing.FORKS},accept,accept4,io_uring_enter")
     model = server.target.model
     for _ in range(requests):
         assert server.serves()
@@ -106,3 +119,296 @@ def test_what_is_started_in_all(start: Start, tmp_path: Path, requests: int) -> 
     # What was started may have answered before the tracer writes that its start has returned.
     assert trace.has(lambda calls: count(calls, forks) >= expected, server.patience.limit)
     assert count(trace.calls(), forks) - expected <= server.target.spare_starts(expected)
+
+
+# ---- those that wait for all in one call
+
+
+@contract("mechanism")
+@pytest.mark.servers(*WAITING)
+def test_one_kind_of_wait(traced: Traced) -> None:
+    """Whether clients are silent, crowd in, or take long to read."""
+    server, trace = traced(ALL_WAITS)
+    clients = [server.connect() for _ in range(20)]
+    for c in reversed(clients):
+        assert c.ask(LAST).body == HELLO
+    with server.connect(receive_buffer=4096) as slow:
+        assert len(slow.ask(request("/medium.bin", "Connection: close")).body) == 300_007
+    assert trace.has(lambda calls: len(calls) > 10, server.patience.limit)
+    used = {name for pid, name, _ in trace.calls() if pid in server.serving()}
+    model = server.target.model
+    if model.threaded or model.threads_of_worker or server.target.variant == "asan":
+        # for moments, for a lock that the others hold; GCC 14's library wakes at its start whom
+        # nobody has put to sleep
+        used.discard("futex")
+    assert used, "it never waited"
+    assert used <= model.waits
+
+
+@contract("mechanism", "concurrency")
+@pytest.mark.servers(*READY)
+def test_no_call_on_a_client_can_block(traced: Traced) -> None:
+    """Every socket is non-blocking before the first byte goes over it: seen in the trace, and in
+    the flags of those that are open.
+    """
+    server, trace = traced(f"accept,accept4,fcntl,{TRANSFERS}")
+    kept = [server.connect() for _ in range(3)]
+    for c in kept:
+        assert c.ask().body == HELLO
+    (pid,) = server.serving()
+    held = proc.sockets(pid)
+    assert len(held) == 4  # and the one that listens
+    for number, what in proc.descriptors(pid).items():  # a file may be closed meanwhile
+        if what in held:
+            text = proc.text(pid, f"fdinfo/{number}")
+            flags = re.search(r"^flags:\s*([0-7]+)$", text, re.MULTILINE)
+            assert flags is not None and int(flags[1], 8) & 0o4000, f"descriptor {number} blocks"
+    trips = ("recvfrom", "recvmsg", "sendto", "sendmsg", "writev")
+    assert trace.has(lambda _: trace.count(*trips) >= 6, server.patience.limit)
+    accepted: set[str] = set()
+    quiet: set[str] = set()
+    transfers = 0
+    for line in trace.completed():
+        if match := re.search(r"accept4?\(.*\) += (\d+)", line):
+            accepted.add(match[1])
+            quiet.discard(match[1])
+            if "SOCK_NONBLOCK" in line:
+                quiet.add(match[1])
+        elif match := re.search(r"fcntl\((\d+), F_SETFL, .*O_NONBLOCK.*\) += 0", line):
+            quiet.add(match[1])
+        elif match := re.search(r"\d+ +(\w+)\((\d+),", line):
+            if match[1] in TRANSFERS.split(",") and match[2] in accepted:
+                transfers += 1
+                assert match[2] in quiet, f"before it is non-blocking: {line}"
+    assert transfers >= 6
+
+
+def is_send(name: str) -> bool:
+    return name.startswith(("send", "writ"))
+
+
+@contract("mechanism", "concurrency")
+@pytest.mark.servers(*WAITING)
+def test_a_client_has_its_budget_and_no_more(traced: Traced) -> None:
+    """Between two waits one client gets the bytes of a turn at most, and the piece that was begun
+    within them, however much its socket takes.
+    """
+    calls = f"{ALL_WAITS},sendto,sendmsg,write,writev,sendfile"
+    server, trace = traced(calls, operations=True)
+    with server.connect(receive_buffer=4 << 20) as c:
+        ask = request("/big.bin", "Range: bytes=0-8388607", "Connection: close")
+        assert len(c.ask(ask).body) == 8 << 20
+
+    def sizes() -> list[int]:
+        """Bytes sent, and 0 for a wait."""
+        return [
+            int(result) if is_send(name) and result.isdigit() else 0
+            for _, name, result in trace.calls()
+            if is_send(name) or name in ALL_WAITS.split(",")
+        ]
+
+    assert trace.has(lambda _: sum(sizes()) > 8 << 20, server.patience.limit)
+    sent, most = 0, 0
+    for size in sizes():
+        sent = sent + size if size else 0
+        most = max(most, sent)
+    assert most <= server.target.model.turn + PIECE, f"{most} bytes to one client in one turn"
+
+
+@contract("mechanism", "pipelining")
+@pytest.mark.servers(*WAITING)
+def test_a_client_has_16_requests_in_a_turn(traced: Traced) -> None:
+    server, trace = traced(f"{ALL_WAITS},sendto,sendmsg,writev", operations=True)
+    with server.connect() as c:
+        c.send(ASK * 39 + LAST)
+        for _ in range(40):
+            assert c.read_reply().body == HELLO
+        c.expect_end()
+    sends = ("sendto", "sendmsg", "writev")
+    assert trace.has(lambda _: trace.count(*sends) >= 40, server.patience.limit)
+    replies, most = 0, 0
+    for name in trace.names():
+        replies = replies + 1 if is_send(name) else 0
+        most = max(most, replies)
+    assert (0 if server.target.model.ring else 1) < most <= 16
+
+
+@contract("emfile", "concurrency")
+@pytest.mark.servers(*READY)
+def test_guests_without_room_do_not_hold_up_clients(target: Target, traced: Traced) -> None:
+    """accept() fails for want of descriptors: the server must not rest, because others are being
+    served; and must not try again at once.
+    """
+    if target.model.makes_room:
+        pytest.skip("the client would have to go for the guest: test_slashdot.py")
+    server, trace = traced(f"{ALL_WAITS},accept,accept4,recvfrom")
+    with server.connect(receive_buffer=4096) as kept:
+        kept.send(request("/big.bin"))
+        assert kept.read_head().status == 200
+        used = max(proc.descriptors(server.pid)) + 1
+        old = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, old[1]))
+        with server.connect() as guest:
+            guest.send(LAST)
+            for _ in range(20):  # he is being answered: nobody can be sent away for the other
+                kept.read_exactly(65_536)
+            time.sleep(server.patience.silence)
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, old)
+            assert guest.read_reply().body == HELLO
+    refused = [r for _, name, r in trace.calls() if name.startswith("accept") and r == "EMFILE"]
+    assert refused, "the limit did not bite"
+    assert len(refused) <= 10 + 10 * server.patience.limit
+    # the sanitizer of threads has one of its own, which sleeps
+    assert not any("sleep" in name for pid, name, _ in trace.calls() if pid == server.pid)
+
+
+# ---- 06-select: FD_SETSIZE
+
+
+@contract("survives", "leaks", "concurrency")
+@pytest.mark.servers("06-select")
+def test_more_clients_than_a_set_holds(start: Start) -> None:
+    """Descriptors from FD_SETSIZE on are refused with 503; all others are served, in any order."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 3000:
+        pytest.skip(f"the limit of descriptors is {hard}, 3000 are needed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+    server = start(backlog=4096)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3000, hard))
+    clients = [server.connect() for _ in range(1200)]
+    served = 0
+    for c in reversed(clients):
+        if not c.try_send(LAST):
+            continue
+        reply = c.read_reply()
+        assert reply.status == 503 or (reply.status, reply.body) == (200, HELLO)
+        served += reply.status == 200
+    assert 900 <= served < 1024
+    for c in clients:
+        c.close()
+    assert wait_until(server.serves, server.patience.limit)
+    assert server.settles()
+
+
+# ---- 08-sigio: the queue of signals
+
+
+@contract("mechanism", "survives", "concurrency")
+@pytest.mark.servers("08-sigio")
+@pytest.mark.parametrize("queue", [0, 4])
+def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
+    """While it is stopped, more happens than the queue holds: guests knock, requests are completed,
+    clients leave. Nobody is forgotten.
+    """
+    prlimit = ["/usr/bin/prlimit", f"--sigpending={queue}"]
+    server, trace = traced("poll,ppoll,rt_sigtimedwait", wrapper=prlimit)
+    for _ in range(3):
+        old = [server.connect() for _ in range(30)]
+        for c in old:
+            c.send(LAST[:20])
+        assert wait_until(lambda: len(proc.sockets(server.pid)) == 31, server.patience.limit)
+        server.signal(signal.SIGSTOP)
+        new = [server.connect() for _ in range(10)]
+        for c in old[10:]:
+            c.send(LAST[20:])
+        for c in old[:10]:
+            c.close()
+        for c in new:
+            c.send(LAST)
+        server.signal(signal.SIGCONT)
+        for c in [*old[10:], *new]:
+            assert c.read_reply().body == HELLO
+            c.expect_end()
+        assert server.settles()
+    assert trace.has(lambda _: trace.count("poll", "ppoll") > 0, server.patience.limit)
+    with_si = [line for line in trace.lines() if "SIGIO" in line or "SIGPOLL" in line]
+    assert with_si, "the queue never overflowed"
+
+
+@contract("mechanism", "survives", "concurrency")
+@pytest.mark.servers("08-sigio")
+def test_an_overflow_near_the_limit_of_descriptors(start: Start) -> None:
+    """poll() refuses more entries than there may be descriptors, and tables grow by doubling."""
+    server = start(wrapper=["/usr/bin/prlimit", "--sigpending=4", "--nofile=100"], backlog=128)
+    clients = [server.connect() for _ in range(80)]
+    for c in clients:
+        c.send(LAST[:20])
+    assert wait_until(lambda: len(proc.sockets(server.pid)) == 81, server.patience.limit)
+    server.signal(signal.SIGSTOP)
+    for c in clients:
+        c.send(LAST[20:])
+    server.signal(signal.SIGCONT)
+    for c in clients:
+        assert c.read_reply().body == HELLO
+
+
+# ---- 14-owfat: what the library does below
+
+
+@contract("mechanism")
+@pytest.mark.servers("14-owfat")
+def test_what_libowfat_does_for_a_request(traced: Traced) -> None:
+    """Told once, by level, with room for 100 answers; head and file are one packet; and nothing is
+    asked that 09-epoll does not ask, but the flags of the file. It has sendfile() or not: Debian 13
+    has built it without, and then it maps the file and writes.
+    """
+    server, trace = traced("epoll_ctl,epoll_wait,fcntl,setsockopt,close,poll,ppoll," + TRANSFERS)
+    with server.connect() as c:
+        for method in ("GET", "GET", "GET", "HEAD"):
+            assert c.ask(request("/hello.txt", method=method), method).status == 200
+    assert server.settles()
+    assert trace.has(lambda _: trace.names()[-2:] == ["epoll_ctl", "close"], server.patience.limit)
+    lines = trace.lines()
+    assert all(", 100, " in line for line in lines if re.search(r"epoll_wait\(.* = ", line))
+    added = [line for line in lines if "EPOLL_CTL_ADD" in line]
+    assert len(added) == 2  # the listening socket, and the connection
+    assert all("{events=EPOLLIN, " in line for line in added)
+    turns = " ".join(trace.names()).split("epoll_wait ")
+    mapped = {line.split()[-1] for line in proc.text(server.pid, "maps").splitlines()}
+    (library,) = (Path(name) for name in mapped if "/libowfat." in name)
+    send = "sendfile" if b"sendfile64" in library.read_bytes() else "write"
+    file, head = f"recvfrom fcntl sendto {send} close ", "recvfrom close sendto setsockopt "
+    assert [turn for turn in turns if "sendto" in turn] == [file, file, file, head]
+    assert all("MSG_MORE" in line for line in lines if "sendto(" in line)
+    assert turns[-1] == "recvfrom epoll_ctl close"
+    assert [line for line in lines if "epoll_ctl(" in line][-1].count("EPOLL_CTL_DEL") == 1
+
+
+@contract("mechanism", "keep-alive")
+@pytest.mark.servers("14-owfat")
+def test_libowfat_changes_what_it_watches(traced: Traced) -> None:
+    """A reply that gets stuck adds the wish to write to the one to read, and takes it back."""
+    server, trace = traced("epoll_ctl")
+    with server.connect(receive_buffer=4096) as c:
+        for _ in range(2):
+            c.send(request("/big.bin", "Range: bytes=0-8388607"))
+            assert c.read_head().status == 206
+            time.sleep(server.patience.silence)
+            c.read_exactly(8 << 20)
+    assert server.settles()
+    operations = [re.findall(r"EPOLL_CTL_\w+|events=[A-Z|]+", line) for line in trace.lines()]
+    both, one = ["EPOLL_CTL_MOD", "events=EPOLLIN|EPOLLOUT"], ["EPOLL_CTL_MOD", "events=EPOLLIN"]
+    assert operations[2:6] == [both, one] * 2
+    assert operations[6:] == [["EPOLL_CTL_DEL"]]
+
+
+@contract("survives")
+@pytest.mark.servers("14-owfat")
+def test_a_descriptor_that_is_a_multiple_of_16(start: Start) -> None:
+    """Debian's libowfat 0.32 takes such a one for the head of its list of those to be closed."""
+    take = 'for fd in 3 4 5 6 7 8 9 10 11 12 13 14 15; do eval "exec $fd</dev/null"; done'
+    server = start(wrapper=["/bin/bash", "-c", f'{take}; exec "$@"', "bash"])
+    assert Path(f"/proc/{server.pid}/fd/16").readlink().is_dir()
+    assert server.serves()
+
+
+@contract("survives", "idle-time-out")
+@pytest.mark.servers("14-owfat")
+def test_libowfat_does_not_say_that_it_could_not_watch(traced: Traced) -> None:
+    """io_wantread() has no answer. The client is not heard, and ended like one that is silent."""
+    server, _ = traced("epoll_ctl", "-t", "1", inject="epoll_ctl:error=ENOSPC:when=2")
+    with server.connect() as c:
+        c.send(LAST)
+        assert c.hears_nothing(0.5)
+        c.expect_gone()
+    assert server.serves()

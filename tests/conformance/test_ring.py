@@ -16,16 +16,13 @@ from pathlib import Path
 import pytest
 
 from conformance import proc, tracing
-from conformance.contract import contract
+from conformance.matrix import RINGS, SANITIZED, contract, kind
 from conformance.process import EXIT_UNSUPPORTED, Server, Target, environment, wait_until
-from conformance.programs import Start
-from conformance.servers import RINGS, SANITIZED
+from conformance.programs import Start, Traced
 from conformance.site import HELLO, OLD_DATE, Site
-from conformance.wire import Connection, request
+from conformance.wire import ASK, LAST, Connection, request
 
-pytestmark = pytest.mark.servers(*RINGS)
-ASK = request("/hello.txt")
-LAST = request("/hello.txt", "Connection: close")
+pytestmark = [kind("model"), pytest.mark.servers(*RINGS)]
 #: whatever is done to a descriptor, and by whichever name; mmap too, but malloc() has that
 CALLS = "%network,%desc,%file"
 MEMORY = {"mmap", "mmap2", "io_uring_enter"}
@@ -37,41 +34,32 @@ MANY = 700
 
 
 @contract("mechanism", "concurrency")
-def test_no_call_but_one(start: Start, tmp_path: Path) -> None:
+def test_no_call_but_one(traced: Traced) -> None:
     """No client and no file is touched by a system call of the server, whatever is asked."""
-    trace = tracing.Trace(tmp_path / "trace", CALLS)
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced(CALLS)
     kept = [server.connect() for _ in range(3)]
     for c in kept:
         for path in ("/hello.txt", "/medium.bin", "/nothing", "/sub", "/fifo", "/%2e%2e/x"):
-            c.send(request(path))
-            c.read_reply()
-        c.send(request("/hello.txt", method="HEAD"))
-        assert c.read_reply("HEAD").status == 200
-        c.send(request("/hello.txt", f"If-Modified-Since: {OLD_DATE}"))
-        assert c.read_reply().status == 304
-        c.send(request("/hello.txt", "Range: bytes=99-"))
-        assert c.read_reply().status == 416
+            c.ask(request(path))
+        assert c.ask(request("/hello.txt", method="HEAD"), "HEAD").status == 200
+        assert c.ask(request("/hello.txt", f"If-Modified-Since: {OLD_DATE}")).status == 304
+        assert c.ask(request("/hello.txt", "Range: bytes=99-")).status == 416
     assert proc.sockets(server.pid) == proc.listening_sockets(server.pid)
     assert proc.direct_descriptors(server.pid) == len(kept)
-    with server.connect() as c:
-        c.send(request("/", "Content-Length: 10", method="POST") + b"body")
-        assert c.read_reply().status == 405
+    assert server.ask(request("/", "Content-Length: 10", method="POST") + b"body").status == 405
     assert trace.has(lambda calls: len(calls) > 40, server.patience.limit)
-    names = [name for _, name, _ in trace.calls()]
+    names = trace.names()
     serving = set(names[names.index("io_uring_enter") :])
     assert serving <= MEMORY, f"system calls of its own: {serving - MEMORY}"
 
 
 @contract("mechanism")
-def test_system_calls_a_request(start: Start, tmp_path: Path) -> None:
+def test_system_calls_a_request(traced: Traced) -> None:
     """For one client alone: received, opened, stated, sent. For many, a wait brings more."""
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter")
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced("io_uring_enter")
     with server.connect() as c:
         for _ in range(50):
-            c.send(ASK)
-            assert c.read_reply().body == HELLO
+            assert c.ask().body == HELLO
     time.sleep(server.patience.silence)
     alone = len(trace.calls())
     assert 50 <= alone <= 50 * 4 + 10
@@ -88,12 +76,9 @@ def test_system_calls_a_request(start: Start, tmp_path: Path) -> None:
 
 @contract("mechanism")
 @pytest.mark.parametrize(("options", "most"), [((), 256), (("-r", "2"), 2)])
-def test_workers_of_the_kernel(
-    start: Start, tmp_path: Path, options: tuple[str, ...], most: int
-) -> None:
+def test_workers_of_the_kernel(traced: Traced, options: tuple[str, ...], most: int) -> None:
     """What would block is done by them, so many at most."""
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_register")
-    server = start(*options, wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced("io_uring_register", *options)
     clients = [server.connect() for _ in range(100)]
     seen = 0
     for _ in range(10):
@@ -149,25 +134,21 @@ def test_more_who_do_not_read_than_there_are_pieces(start: Start) -> None:
 def test_no_send_may_wait(target: Target, start: Start, tmp_path: Path) -> None:
     """Nor one that seldom would: a socket that is full by chance to the byte."""
     trace = tracing.RingTrace(target, tmp_path / "trace")
-    server = start(env=trace.env)
-    with server.connect(receive_buffer=4096) as c:
-        c.send(request("/medium.bin", "Connection: close"))
-        assert c.read_head().status == 200
-        assert len(c.read_all()) == 300_007
+    with start(env=trace.env).connect(receive_buffer=4096) as c:
+        assert len(c.ask(request("/medium.bin", "Connection: close")).body) == 300_007
     flags = trace.flags("SEND")
     assert len(flags) >= 5
     assert all(flag & socket.MSG_DONTWAIT for flag in flags)
 
 
 @contract("emfile", "survives", "concurrency")
-def test_pending_connections_without_a_place_in_the_table(start: Start, tmp_path: Path) -> None:
+def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> None:
     """The table of direct descriptors is full of those that are being answered: who is pending
     stays so, and the server neither tries again and again nor rests.
     """
     places = 12
     limit = ["/usr/bin/prlimit", f"--nofile={places}:40"]
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter")
-    server = start(wrapper=[*limit, *trace.wrapper()], env=tracing.ENV)
+    server, trace = traced("io_uring_enter", wrapper=limit)
     kept = [server.connect(receive_buffer=4096) for _ in range(places)]
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
     subprocess.run(
@@ -216,45 +197,40 @@ def test_more_pending_connections_at_once_than_places(start: Start) -> None:
 
 @contract("signals", "survives", "leaks")
 @pytest.mark.parametrize("error", ["EINTR", "EAGAIN", "EBUSY", "ENOMEM", "EBADR"])
-def test_a_wait_that_fails(start: Start, tmp_path: Path, error: str) -> None:
-    inject = f"io_uring_enter:error={error}:when=2+2"
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_enter", inject=inject)
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+def test_a_wait_that_fails(traced: Traced, error: str) -> None:
+    server, trace = traced("io_uring_enter", inject=f"io_uring_enter:error={error}:when=2+2")
     for _ in range(3):
         assert server.serves()
         assert len(server.get("/medium.bin").body) == 300_007
-    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+    assert trace.saw(error, server.patience.limit)
 
 
 @contract("survives", "leaks", "emfile")
 @pytest.mark.parametrize(
-    ("call", "error", "when", "statuses"),
+    ("call", "error", "when", "status"),
     [
-        ("recvfrom", "ENOBUFS", "1..3", (200,)),
-        ("openat2", "EINTR", "1..3", (200,)),
-        ("openat2", "EAGAIN", "1..3", (200,)),
-        ("openat2", "EAGAIN", "1..40", (503,)),
-        ("openat2", "EMFILE", "1..1", (503,)),
-        ("openat2", "EACCES", "1..1", (403,)),
-        ("statx", "EINTR", "1..3", (200,)),
-        ("statx", "ENOMEM", "1..1", (503,)),
-        ("read", "EAGAIN", "1..1", (200,)),
-        ("sendto", "EAGAIN", "1..2", (200,)),
+        ("recvfrom", "ENOBUFS", "1..3", 200),
+        ("openat2", "EINTR", "1..3", 200),
+        ("openat2", "EAGAIN", "1..3", 200),
+        ("openat2", "EAGAIN", "1..40", 503),
+        ("openat2", "EMFILE", "1..1", 503),
+        ("openat2", "EACCES", "1..1", 403),
+        ("statx", "EINTR", "1..3", 200),
+        ("statx", "ENOMEM", "1..1", 503),
+        ("read", "EAGAIN", "1..1", 200),
+        ("sendto", "EAGAIN", "1..2", 200),
     ],
 )
 def test_an_operation_that_fails(
-    target: Target, start: Start, tmp_path: Path, call: str, error: str, when: str, statuses: object
+    traced: Traced, call: str, error: str, when: str, status: int
 ) -> None:
     """What can be tried again is; what cannot is told; and the connection lives on."""
-    inject = f"{call}:error={error}:when={when}"
-    trace = tracing.watch(target, tmp_path / "trace", call, inject=inject)
-    server = start(wrapper=trace.wrapper(), env=trace.env)
+    server, trace = traced(call, inject=f"{call}:error={error}:when={when}", operations=True)
     with server.connect() as c:
-        c.send(ASK)
-        reply = c.read_reply()
-        assert reply.status in statuses  # type: ignore[operator]
+        reply = c.ask()
+        assert reply.status == status
         assert reply.status != 200 or reply.body == HELLO
-    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+    assert trace.saw(error, server.patience.limit)
 
 
 @contract("survives", "leaks")
@@ -262,20 +238,15 @@ def test_an_operation_that_fails(
     ("call", "error"),
     [("recvfrom", "ECONNRESET"), ("read", "EIO"), ("sendto", "EPIPE"), ("shutdown", "ENOTCONN")],
 )
-def test_an_operation_that_ends_the_connection(
-    target: Target, start: Start, tmp_path: Path, call: str, error: str
-) -> None:
-    inject = f"{call}:error={error}:when=1..1"
-    trace = tracing.watch(target, tmp_path / "trace", call, inject=inject)
-    server = start(wrapper=trace.wrapper(), env=trace.env)
+def test_an_operation_that_ends_the_connection(traced: Traced, call: str, error: str) -> None:
+    server, trace = traced(call, inject=f"{call}:error={error}:when=1..1", operations=True)
     with server.connect() as c:
         c.send(ASK)
         if call == "shutdown":
             assert c.read_reply().body == HELLO
-            c.send(request("/", "Content-Length: 9", method="POST"))
-            assert c.read_reply().status == 405
+            assert c.ask(request("/", "Content-Length: 9", method="POST")).status == 405
         c.expect_gone()
-    assert trace.has(lambda calls: any(r == error for _, _, r in calls), server.patience.limit)
+    assert trace.saw(error, server.patience.limit)
     assert server.serves()
 
 
@@ -307,7 +278,7 @@ def test_clients_that_leave_while_the_kernel_works_for_them(start: Start) -> Non
 # ---- where there is no ring
 
 
-def refusal(target: Target, trace: tracing.Trace, docroot: Site, tmp_path: Path) -> str:
+def refusal(target: Target, trace: tracing.Trace, docroot: Site) -> str:
     """What a server says that cannot be run here: one line, and exit status 77."""
     command = [*trace.wrapper(), str(target.binary), "-p", "0", str(docroot.root)]
     env = environment(**trace.env)
@@ -321,30 +292,31 @@ def refusal(target: Target, trace: tracing.Trace, docroot: Site, tmp_path: Path)
 
 @contract("setup-failure")
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("what", "call", "number", "errors"),
     [
-        ("ENOSYS", "Linux 6.1"),
-        ("EINVAL", "Linux 6.1"),
-        ("EPERM", "io_uring"),
-        ("ENOMEM", "ulimit -l"),
+        ("Linux 6.1", "io_uring_setup", 1, ("ENOSYS", "EINVAL")),
+        ("io_uring", "io_uring_setup", 1, ("EPERM",)),
+        ("ulimit -l", "io_uring_setup", 1, ("ENOMEM",)),
+        ("PROBE", "io_uring_register", 1, ("EINVAL", "EPERM")),
+        ("FILES2", "io_uring_register", 2, ("EINVAL", "EPERM")),
+        ("IOWQ_MAX_WORKERS", "io_uring_register", 3, ("EINVAL", "EPERM")),
+        ("PBUF_RING", "io_uring_register", 5, ("EINVAL", "EPERM")),  # 4: the ring, which is no need
     ],
 )
-def test_no_ring(target: Target, docroot: Site, tmp_path: Path, error: str, words: str) -> None:
-    inject = f"io_uring_setup:error={error}"
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_setup", inject=inject)
-    assert words in refusal(target, trace, docroot, tmp_path)
-
-
-@contract("setup-failure")
-@pytest.mark.parametrize("call", [1, 2, 3, 4])
-@pytest.mark.parametrize("error", ["EINVAL", "EPERM"])
-def test_half_a_ring(target: Target, docroot: Site, tmp_path: Path, call: int, error: str) -> None:
+def test_no_ring_or_half_of_one(
+    target: Target,
+    docroot: Site,
+    tmp_path: Path,
+    what: str,
+    call: str,
+    number: int,
+    errors: tuple[str, ...],
+) -> None:
     """Registers what later kernels brought, and filters forbid: probe, table, workers, buffers."""
-    what = ["PROBE", "FILES2", "IOWQ_MAX_WORKERS", "PBUF_RING"][call - 1]
-    number = call if call < 4 else 5  # the fourth is the ring itself, which is no need
-    inject = f"io_uring_register:error={error}:when={number}"
-    trace = tracing.Trace(tmp_path / "trace", "io_uring_register", inject=inject)
-    assert what in refusal(target, trace, docroot, tmp_path)
+    for error in errors:
+        inject = f"{call}:error={error}:when={number}"
+        trace = tracing.Trace(tmp_path / f"trace-{error}", call, inject=inject)
+        assert what in refusal(target, trace, docroot)
 
 
 @contract("setup-failure")
@@ -354,31 +326,20 @@ def test_an_operation_the_kernel_does_not_have(
 ) -> None:
     trace = tracing.RingTrace(target, tmp_path / "trace")
     trace.env["RING_LACKS"] = operation
-    assert operation in refusal(target, trace, docroot, tmp_path)
-
-
-@contract("bad-usage")
-@pytest.mark.parametrize("number", ["", "0", "-1", "x", "1x", "4097", "99999999999999999999"])
-def test_a_number_of_workers_that_is_none(target: Target, number: str) -> None:
-    command = [str(target.binary), "-p", "0", "-r", number]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "-r" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert operation in refusal(target, trace, docroot)
 
 
 @contract("memory", "survives")
-@pytest.mark.parametrize("clients", [400])
-def test_idle_connections_own_no_buffer(start: Start, clients: int) -> None:
+def test_idle_connections_own_no_buffer(start: Start) -> None:
     """The second four hundred, after one request each, cost less than a page apiece."""
-    server = start(backlog=MANY)
+    server, clients = start(backlog=MANY), 400
     if server.target.variant in SANITIZED:
         pytest.skip("a sanitizer's memory is not the server's")
 
     def come() -> list[Connection]:
         found = [server.connect() for _ in range(clients)]
         for c in found:
-            c.send(ASK)
-            assert c.read_reply().body == HELLO
+            assert c.ask().body == HELLO
         return found
 
     kept = come()

@@ -6,18 +6,18 @@ import hashlib
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.contract import contract
+from conformance import proc
+from conformance.matrix import contract, kind
 from conformance.process import STOP_GRACE, Server, wait_until
-from conformance.programs import Start
+from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site
-from conformance.wire import ContractBroken, request
+from conformance.wire import ASK, Connection, ContractBroken, request
 
-ASK = request("/hello.txt")
+pytestmark = kind("model")
+BIG = request("/big.bin")
 SIGNALS = pytest.mark.parametrize(
     "signum", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"]
 )
@@ -31,40 +31,45 @@ def stops_well_before_the_grace_is_over(server: Server) -> None:
     assert proc.session(server.pid) == []
 
 
-@contract("stop")
-@SIGNALS
-def test_idle(server: Server, signum: int) -> None:
-    server.signal(signum)
-    stops_well_before_the_grace_is_over(server)
-    with pytest.raises(ConnectionRefusedError):
-        server.connect()
+def download(server: Server, *, receive_buffer: int = 65536) -> Connection:
+    """A reply in flight, at the end of its head."""
+    c = server.connect(receive_buffer=receive_buffer)
+    c.send(BIG)
+    assert c.read_head().status == 200
+    return c
+
+
+def check_rest(c: Connection, content: bytes, start: bytes = b"") -> None:
+    body = start + c.read_exactly(len(content) - len(start))
+    assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
+
+
+# ---- nothing to wait for
 
 
 @contract("stop")
+@kind("serving")
 @SIGNALS
-def test_after_requests(server: Server, signum: int) -> None:
-    for _ in range(5):
-        assert server.serves()
-    server.signal(signum)
-    stops_well_before_the_grace_is_over(server)
-
-
-@contract("stop", "listening-line")
-@SIGNALS
-def test_as_soon_as_it_listens(start: Start, signum: int) -> None:
-    """Whoever starts a server may end it once its line is there."""
-    for _ in range(10):
+def test_idle(start: Start, signum: int) -> None:
+    """As soon as its line is there, and after requests."""
+    for requests in (0, 0, 0, 0, 0, 1, 5):
         server = start()
+        for _ in range(requests):
+            assert server.serves()
         server.signal(signum)
         stops_well_before_the_grace_is_over(server)
+        with pytest.raises(ConnectionRefusedError):
+            server.connect()
 
 
 @contract("stop", "stop-idle")
+@kind("serving")
 @SIGNALS
 def test_with_idle_connections(server: Server, signum: int) -> None:
+    """Silent from the beginning, silent after a reply, in the middle of a request."""
     clients = [server.connect() for _ in range(3)]
-    clients[0].send(ASK)
-    assert clients[0].read_reply().body == HELLO
+    assert clients[0].ask().body == HELLO
+    clients[1].send(ASK[:20])
     time.sleep(0.05)
     server.signal(signum)
     stops_well_before_the_grace_is_over(server)
@@ -75,17 +80,17 @@ def test_with_idle_connections(server: Server, signum: int) -> None:
 
 
 @contract("stop", "stop-idle")
-def test_with_a_request_half_sent(server: Server) -> None:
+def test_with_a_request_half_sent(start: Start) -> None:
+    """Alone, so that 01-iterative and 05b-nonblocking have it in hand. And one that drips: a
+    request that is never complete must not hold it up longer than the grace.
+    """
+    server = start()
     with server.connect() as c:
         c.send(ASK[:20])
         time.sleep(0.05)
         server.signal(signal.SIGTERM)
         stops_well_before_the_grace_is_over(server)
-
-
-@contract("stop", "stop-idle")
-def test_with_a_client_that_drips(server: Server) -> None:
-    """A request that is never complete must not hold it up longer than the grace."""
+    server = start()
     with server.connect() as c:
         c.send(ASK[:20])
         server.signal(signal.SIGTERM)
@@ -96,55 +101,122 @@ def test_with_a_client_that_drips(server: Server) -> None:
         assert server.wait() == 0
 
 
+@contract("stop", "stop-idle")
+@SIGNALS
+def test_signals_at_every_point_of_an_exchange(start: Start, signum: int) -> None:
+    """The signal may fall between looking at a flag and going to sleep; then nobody would wake the
+    server.
+    """
+    for delay in range(25):
+        server = start()
+        with server.connect() as c:
+            c.send(ASK)
+            time.sleep(delay * 0.00012)
+            server.signal(signum)
+            c.expect_gone()
+        stops_well_before_the_grace_is_over(server)
+
+
+# ---- replies in flight
+
+
 @contract("stop-in-flight", "stop")
+@kind("serving")
 @SIGNALS
 @pytest.mark.parametrize("whom", ["the process", "its group, as Ctrl-C does"])
 def test_a_reply_in_flight_is_finished(
     server: Server, docroot: Site, signum: int, whom: str
 ) -> None:
+    """And a second signal, or a third, changes nothing."""
     if server.target.model.under_inetd and whom != "the process":
         pytest.skip("inetd and what it starts are in one group, but their terminal is not this one")
     content = (docroot.root / "big.bin").read_bytes()
-    with server.connect(receive_buffer=65536) as c:
-        c.send(request("/big.bin"))
-        assert c.read_head().status == 200
+    with download(server) as c:
         start = c.read_exactly(100_000)
-        if whom == "the process":
-            server.signal(signum)
-        else:
-            os.killpg(server.pid, signum)
-        time.sleep(0.1)
-        body = start + c.read_exactly(len(content) - len(start))
-        assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
+        for number in (signum, signal.SIGINT, signal.SIGTERM):
+            if whom == "the process":
+                server.signal(number)
+            else:
+                os.killpg(server.pid, number)
+            time.sleep(0.03)
+        check_rest(c, content, start)
         c.expect_gone()
     assert server.wait() == 0
 
 
-@contract("stop-in-flight", "stop")
-def test_a_second_signal_changes_nothing(server: Server, docroot: Site) -> None:
-    size = (docroot.root / "big.bin").stat().st_size
+@contract("stop-in-flight", "keep-alive")
+def test_the_connection_ends_after_the_reply_in_flight(server: Server, docroot: Site) -> None:
+    """A keep-alive client could ask for ever."""
+    content = (docroot.root / "big.bin").read_bytes()
     with server.connect(receive_buffer=65536) as c:
-        c.send(request("/big.bin"))
+        assert c.ask().body == HELLO
+        c.send(BIG)
         assert c.read_head().status == 200
-        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
-            server.signal(signum)
-            time.sleep(0.02)
-        c.read_exactly(size)
+        server.signal(signal.SIGTERM)
+        check_rest(c, content)
+        c.try_send(ASK)
+        c.expect_gone()
+    assert server.wait() == 0
+
+
+@contract("drain", "stop-in-flight")
+def test_bytes_that_come_while_the_server_stops(server: Server, docroot: Site) -> None:
+    content = (docroot.root / "big.bin").read_bytes()
+    with download(server) as c:
+        start = c.read_exactly(100_000)
+        server.signal(signal.SIGTERM)
+        assert start + c.read_while_sending(len(content) - len(start)) == content
+    assert server.wait() == 0
+
+
+@contract("stop-in-flight", "keep-alive", "pipelining", "drain")
+def test_a_client_that_pipelines_behind_the_signal(server: Server, docroot: Site) -> None:
+    """On a kept connection: the reply in flight is whole, and what is answered after it is, too."""
+    content = (docroot.root / "big.bin").read_bytes()
+    with server.connect(receive_buffer=65536) as c:
+        c.ask().demand_keep_alive()
+        c.send(BIG)
+        assert c.read_head().status == 200
+        server.signal(signal.SIGTERM)
+        c.send(ASK * 20)
+        check_rest(c, content)
+        replies = c.read_all()
+        assert c.ended == "closed", c.transcript()
+        assert replies == b"" or replies.endswith(HELLO), c.transcript()
+    assert server.wait() == 0
+
+
+@contract("stop", "stop-in-flight")
+def test_requests_that_had_come_are_answered(server: Server) -> None:
+    """The signal finds the server busy with others, and their requests in its sockets."""
+    if server.target.model.capacity < 16:
+        pytest.skip("serves one client after the other: what the others sent is not its affair")
+    clients = [server.connect() for _ in range(12)]
+    for c in clients:
+        assert c.ask().body == HELLO
+    pids = server.processes()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    assert wait_until(lambda: all(map(proc.stopped, pids)), server.patience.limit)
+    for c in clients:
+        c.send(ASK)
+    server.signal(signal.SIGTERM)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    for c in clients:
+        assert c.read_reply().body == HELLO
     assert server.wait() == 0
 
 
 @contract("stop")
 def test_nobody_new_is_accepted(server: Server) -> None:
-    with server.connect(receive_buffer=4096) as c:
-        c.send(request("/big.bin"))
-        c.read_head()
+    with download(server, receive_buffer=4096):
         server.signal(signal.SIGTERM)
 
         def is_served() -> bool:
             try:
                 with server.connect(limit=0.2) as late:
-                    late.send(ASK)
-                    late.read_reply()
+                    late.ask()
                 return True
             except (OSError, ContractBroken):
                 return False
@@ -154,72 +226,42 @@ def test_nobody_new_is_accepted(server: Server) -> None:
     assert server.wait() == 0
 
 
-@contract("stop-in-flight", "keep-alive")
-def test_the_connection_ends_after_the_reply_in_flight(server: Server, docroot: Site) -> None:
-    """A keep-alive client could ask for ever."""
-    size = (docroot.root / "big.bin").stat().st_size
-    with server.connect(receive_buffer=65536) as c:
-        c.send(ASK)
-        assert c.read_reply().body == HELLO
-        c.send(request("/big.bin"))
-        assert c.read_head().status == 200
-        server.signal(signal.SIGTERM)
-        c.read_exactly(size)
-        c.try_send(ASK)
-        c.expect_gone()
-    assert server.wait() == 0
-
-
 @contract("stop-grace", "stop")
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["stuck", "slow"])
-def test_a_reply_that_takes_too_long_is_given_up(server: Server, kind: str) -> None:
+def test_replies_that_take_too_long_are_given_up(server: Server) -> None:
     """A client that does not read, and one that reads a little all the time: 5 s, then the server
     ends.
     """
-    with server.connect(receive_buffer=4096) as c:
-        c.send(request("/sparse.bin"))
-        c.read_head()
-        server.signal(signal.SIGTERM)
-        begin = time.monotonic()
-        limit = STOP_GRACE + server.patience.limit
-        while server.alive() and time.monotonic() < begin + limit:
-            if kind == "slow" and c.ended is None and not c.hears_nothing(0):
-                c.socket.settimeout(1)
-                c.ended = None if c.socket.recv(65536) else "closed"
-            time.sleep(0.002)
-        assert server.wait(0.1) == 0
-        assert time.monotonic() - begin > 1, "the reply in flight was given no time"
+    slow = server.connect(receive_buffer=4096)
+    slow.send(request("/sparse.bin"))
+    slow.read_head()
+    if server.target.model.capacity > 1:
+        stuck = server.connect(receive_buffer=4096)
+        stuck.send(request("/sparse.bin"))
+        stuck.read_head()
+    server.signal(signal.SIGTERM)
+    begin = time.monotonic()
+    limit = STOP_GRACE + server.patience.limit
+    while server.alive() and time.monotonic() < begin + limit:
+        if slow.ended is None and not slow.hears_nothing(0):
+            slow.socket.settimeout(1)
+            slow.ended = None if slow.socket.recv(65536) else "closed"
+        time.sleep(0.002)
+    assert server.wait(0.1) == 0
+    assert time.monotonic() - begin > 1, "the replies in flight were given no time"
     assert proc.session(server.pid) == []
 
 
-@contract("stop", "stop-idle")
-@SIGNALS
-def test_signals_at_every_point_of_an_exchange(start: Start, signum: int) -> None:
-    """The signal may fall between looking at a flag and going to sleep; then nobody would wake the
-    server.
-    """
-    for delay in range(30):
-        server = start()
-        with server.connect() as c:
-            c.send(ASK)
-            time.sleep(delay * 0.0001)
-            server.signal(signum)
-            c.expect_gone()
-        stops_well_before_the_grace_is_over(server)
-
-
-# The BSDs do not do with a listening socket that is shut what Linux does. Here shutdown() is made
-# to do nothing at all.
+# ---- some of them
 
 
 @contract("stop", "stop-in-flight")
 @pytest.mark.servers("06-select", "07-poll", "10-kqueue")
-def test_nobody_connects_to_one_that_stops(start: Start, docroot: Site, tmp_path: Path) -> None:
-    """FreeBSD goes on completing connections."""
-    trace = tracing.Trace(tmp_path / "trace", "shutdown", inject="shutdown:retval=0")
-    server = start(wrapper=trace.wrapper(), env=trace.env)
-    size = (docroot.root / "big.bin").stat().st_size
+def test_nobody_connects_to_one_that_stops(traced: Traced, docroot: Site) -> None:
+    """The BSDs do not do with a listening socket that is shut what Linux does: FreeBSD goes on
+    completing connections. Here shutdown() is made to do nothing at all.
+    """
+    server, _ = traced("shutdown", inject="shutdown:retval=0")
 
     def refused() -> bool:
         try:
@@ -228,26 +270,23 @@ def test_nobody_connects_to_one_that_stops(start: Start, docroot: Site, tmp_path
             return True
         return False
 
-    with server.connect(receive_buffer=65536) as c:
-        c.send(request("/big.bin"))
-        assert c.read_head().status == 200
+    with download(server) as c:
         server.signal(signal.SIGTERM)
         assert wait_until(refused, server.patience.limit)
-        c.read_exactly(size)  # it was no end that closed the socket
+        check_rest(c, (docroot.root / "big.bin").read_bytes())  # it was no end that closed it
     assert server.wait() == 0
 
 
 @contract("stop", "stop-idle")
 @pytest.mark.servers("10-kqueue")
-def test_a_signal_right_before_the_wait(start: Start, tmp_path: Path) -> None:
+def test_a_signal_right_before_the_wait(traced: Traced) -> None:
     """NetBSD makes no event of it. What kevent() is told beneath it takes 0.3 s each: the signal
     comes when the flag has been looked at, and before the sleep.
     """
-    trace = tracing.Trace(
-        tmp_path / "trace", "recvfrom,epoll_ctl,shutdown", inject="shutdown:retval=0"
+    server, trace = traced(
+        "recvfrom,epoll_ctl,shutdown",
+        inject=("shutdown:retval=0", "epoll_ctl:delay_exit=300000"),
     )
-    slow = ["-e", "inject=epoll_ctl:delay_exit=300000"]
-    server = start(wrapper=[*trace.wrapper(), *slow], env=trace.env)
     with server.connect():
         limit = server.patience.limit
         assert trace.has(lambda calls: any(name == "recvfrom" for _, name, _ in calls), limit)
@@ -256,7 +295,7 @@ def test_a_signal_right_before_the_wait(start: Start, tmp_path: Path) -> None:
 
 
 @contract("stop")
-@pytest.mark.servers("03-prefork")
+@pytest.mark.servers("03-prefork", "15-slashdot")
 def test_workers_end_with_a_parent_that_was_killed(server: Server) -> None:
     """Else they would serve on, and nobody could start the server on this port again."""
     workers = server.children()

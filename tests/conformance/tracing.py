@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,14 +48,18 @@ class Trace:
     env = ENV
 
     def __init__(
-        self, output: Path, calls: str, inject: str | None = None, path: Path | None = None
+        self,
+        output: Path,
+        calls: str,
+        inject: str | Sequence[str] = (),
+        path: Path | None = None,
     ) -> None:
         if (reason := unavailable()) is not None:
             pytest.skip(reason)
         self.output = output
         self._arguments = ["-e", f"trace={calls}"]
-        if inject is not None:
-            self._arguments += ["-e", f"inject={inject}"]
+        for one in [inject] if isinstance(inject, str) else inject:
+            self._arguments += ["-e", f"inject={one}"]
         if path is not None:  # only calls on this file
             self._arguments += ["-P", str(path)]
 
@@ -88,6 +92,16 @@ class Trace:
         """(pid, call, result) of all completed calls; a result is a number or an error's name."""
         matches = (CALL.match(line) for line in self.completed())
         return [(int(m[1]), m[2], m[5] if m[4] == "-1" else m[4]) for m in matches if m]
+
+    def names(self) -> list[str]:
+        return [name for _, name, _ in self.calls()]
+
+    def count(self, *names: str) -> int:
+        return sum(name in names for name in self.names())
+
+    def saw(self, result: str, limit: float) -> bool:
+        """Whether any call ends so: with this error, for instance."""
+        return self.has(lambda calls: any(r == result for *_, r in calls), limit)
 
     def has(self, true: Callable[[list[tuple[int, str, str]]], bool], limit: float) -> bool:
         """strace writes a moment later than the server acts."""
@@ -187,9 +201,13 @@ class RingTrace(Trace):
 
 
 def watch(
-    target: Target, output: Path, calls: str, inject: str | None = None, path: Path | None = None
+    target: Target,
+    output: Path,
+    calls: str,
+    inject: str | Sequence[str] = (),
+    path: Path | None = None,
 ) -> Trace:
     """What this server does, by whichever way it does it. Started with wrapper() and env."""
     if target.model.ring:
-        return RingTrace(target, output, inject)
+        return RingTrace(target, output, inject if isinstance(inject, str) else None)
     return Trace(output, calls, inject=inject, path=path)

@@ -127,6 +127,10 @@ def request(
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
+ASK = request("/hello.txt")
+LAST = request("/hello.txt", "Connection: close")
+
+
 def parse_head(head: bytes) -> Reply:
     """Strict: what is let through here is let through in every test."""
     lines = head[: -len(b"\r\n\r\n")].split(b"\r\n")
@@ -297,6 +301,20 @@ class Connection:
             reply.body = self.read_exactly(length)
         reply.tape = self.transcript()
         return reply
+
+    def ask(self, data: bytes = ASK, method: str = "GET") -> Reply:
+        """Sends a request, and reads its reply."""
+        self.send(data)
+        return self.read_reply(method)
+
+    def read_while_sending(self, n: int) -> bytes:
+        """Reads n bytes of a body, and for every few of them sends one that nobody asked for."""
+        body = b""
+        while len(body) < n:
+            body += self.read_exactly(min(16_384, n - len(body)))
+            if not self.try_send(b"x"):
+                self.ended = None  # gone; what was acknowledged is here, and can be read
+        return body
 
     def read_all(self) -> bytes:
         """Everything until the server ends the connection."""

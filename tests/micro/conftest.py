@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from micro_support import ForEveryone
 
-from conformance.servers import FOLDERS
+from conformance.matrix import FOLDERS
 
 TREE = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.servers import PROGRAMS
+from conformance.matrix import PROGRAMS
 from harness import libraries
 
 ROOT = Path(__file__).resolve().parents[2]

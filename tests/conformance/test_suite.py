@@ -5,6 +5,7 @@ instruments can fail.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import exemptions, proc, tracing
-from conformance.contract import COLLECTED, LINES
+from conformance import proc, tracing
+from conformance.matrix import EXEMPT, KINDS, LINES, MODELS
 from conformance.process import Patience, calibrate
-from conformance.servers import MODELS
+from conformance.programs import COLLECTED
 from conformance.wire import (
     SECRET,
     Connection,
@@ -56,26 +57,16 @@ def test_every_exemption_is_used(pytestconfig: pytest.Config) -> None:
     run or to skip.
     """
     lines = collected(pytestconfig)
-    unused = [key for key in exemptions.load() if key[0] not in lines[key[1]]]
+    unused = [key for key in EXEMPT if key[0] not in lines[key[1]]]
     assert unused == []
 
 
-@pytest.mark.parametrize(
-    ("entry", "complaint"),
-    [
-        ('server = "99-none"\nlines = ["get"]\nproof = "fails"\nreason = "x"', "no such server"),
-        ('server = "02-fork"\nlines = ["gett"]\nproof = "fails"\nreason = "x"', "no such line"),
-        ('server = "02-fork"\nlines = []\nproof = "fails"\nreason = "x"', "no lines"),
-        ('server = "02-fork"\nlines = ["get"]\nproof = "maybe"\nreason = "x"', "proof is"),
-        ('server = "02-fork"\nlines = ["get"]\nproof = "fails"\nreason = " "', "no reason"),
-        ('server = "02-fork"\nlines = ["get"]\nproof = "fails"', "expected server"),
-        ('server = "02-fork"\nlines = ["get", "get"]\nproof = "fails"\nreason = "x"', "second"),
-        ("server = ", "exemptions.toml"),
-    ],
-)
-def test_a_mistake_in_the_table_is_an_error(entry: str, complaint: str) -> None:
-    with pytest.raises(exemptions.TableError, match=complaint):
-        exemptions.parse(f"[[exempt]]\n{entry}\n")
+def test_the_topics_of_the_readme_are_the_files() -> None:
+    """tests/README.md says where each topic is: every file has a row there, and no row is stale."""
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`conformance/(test_\w+\.py)`", text))
+    assert named == {path.name for path in HERE.glob("test_*.py")}
+    assert [name for name in KINDS if f"`{name}`" not in text] == []
 
 
 # ---- the instruments: what they are to find, they find
@@ -104,42 +95,37 @@ def saying(data: bytes, *, stay: bool = False) -> Iterator[Connection]:
 DATE = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"HTTP/1.1 200\r\n\r\n",
-        b"HTTP/1.1 20 OK\r\n\r\n",
-        b"HTTP/2.0 200 OK\r\n\r\n",
-        b"http/1.1 200 OK\r\n\r\n",
-        b"HTTP/1.1  200 OK\r\n\r\n",
-        b"HTTP/1.1 200 O\0K\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nSpace : x\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nA: \x01\r\n\r\n",
-        b"HTTP/1.1 200 OK\nA: b\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\ncontent-length: 1\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n" + DATE + DATE + b"\r\n",
-    ],
-)
-def test_a_bad_head_is_found(head: bytes) -> None:
-    with pytest.raises(ContractBroken):
-        parse_head(head)
+BAD_HEADS = [
+    b"HTTP/1.1 200\r\n\r\n",
+    b"HTTP/1.1 20 OK\r\n\r\n",
+    b"HTTP/2.0 200 OK\r\n\r\n",
+    b"http/1.1 200 OK\r\n\r\n",
+    b"HTTP/1.1  200 OK\r\n\r\n",
+    b"HTTP/1.1 200 O\0K\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nSpace : x\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nA: \x01\r\n\r\n",
+    b"HTTP/1.1 200 OK\nA: b\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\ncontent-length: 1\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n" + 2 * b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" + b"\r\n",
+]
+BAD_DATES = [
+    "Mon, 06 Nov 1994 08:49:37 GMT",
+    "Sun, 6 Nov 1994 08:49:37 GMT",
+    "Sun, 06 Nov 1994 08:49:37 UTC",
+    "Sunday, 06-Nov-94 08:49:37 GMT",
+    "Sun Nov  6 08:49:37 1994",
+]
 
 
-@pytest.mark.parametrize(
-    "date",
-    [
-        "Mon, 06 Nov 1994 08:49:37 GMT",
-        "Sun, 6 Nov 1994 08:49:37 GMT",
-        "Sun, 06 Nov 1994 08:49:37 UTC",
-        "Sunday, 06-Nov-94 08:49:37 GMT",
-        "Sun Nov  6 08:49:37 1994",
-    ],
-)
-def test_a_bad_date_is_found(date: str) -> None:
-    reply = parse_head(f"HTTP/1.1 200 OK\r\nDate: {date}\r\n\r\n".encode())
-    with pytest.raises(ContractBroken):
-        reply.date("Date")
+def test_a_bad_head_and_a_bad_date_are_found() -> None:
+    for head in BAD_HEADS:
+        with pytest.raises(ContractBroken):
+            parse_head(head)
+    for date in BAD_DATES:
+        reply = parse_head(f"HTTP/1.1 200 OK\r\nDate: {date}\r\n\r\n".encode())
+        with pytest.raises(ContractBroken):
+            reply.date("Date")
 
 
 def test_a_truncated_reply_is_found() -> None:

@@ -1,0 +1,337 @@
+"""Which tests run on which servers, in which build variants, and why. This is the one place.
+
+A test says what it checks (`@contract("range", "head")`: lines of LINES) and of which kind it is
+(`pytestmark = kind("model")`: one of KINDS). A kind says where it runs. `@pytest.mark.servers(...)`
+narrows that to the servers a test is about. EXEMPTIONS lists who need not keep a line.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import pytest
+
+# ---- variants
+
+#: Variant -> its folder in build/.
+FOLDERS = {
+    "glibc": "bin",
+    "static": "static",
+    "static-pie": "static-pie",
+    "diet": "diet",
+    "musl": "musl",
+    "asan": "asan",
+    "tsan": "tsan",
+    "libkqueue": "libkqueue",
+}
+SANITIZED = ("asan", "tsan")
+COMMON = ("glibc", "static", "static-pie", "diet", "musl", "asan")
+
+# ---- servers
+
+#: A function of the C library may be one of several calls.
+SELECT = frozenset({"select", "pselect6"})
+POLL = frozenset({"poll", "ppoll"})
+SIGNALS = frozenset({"rt_sigtimedwait"})
+EPOLL = frozenset({"epoll_wait", "epoll_pwait", "epoll_pwait2"})
+URING = frozenset({"io_uring_enter"})
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a server's model promises beyond the contract. A new server is a line in MODELS."""
+
+    slug: str
+    #: connections it serves at the same time, in the sizes that the tests try; 1: one by one
+    capacity: int
+    #: that it is built in: code/module.mk
+    variants: tuple[str, ...] = COMMON
+    #: the program, where its name is not the slug, and what it is always started with
+    program: str = ""
+    options: tuple[str, ...] = ()
+    #: started by inetd, with the connection as standard input and output
+    under_inetd: bool = False
+    #: children a connection; their number is what the tests count
+    processes_per_connection: int = 0
+    #: forks a connection, as a system-call trace shows them (under inetd the forking is inetd's)
+    forks_per_connection: int = 0
+    #: processes, or threads beside the main one, that are there before any connection
+    workers: int = 0
+    #: they are there before it says that it listens, and nobody has to wait for them
+    workers_first: bool = False
+    #: threads a connection
+    threads_per_connection: int = 0
+    #: the work is done by threads of one process
+    threaded: bool = False
+    #: the system calls by which it waits for all its clients at once; it waits by no other
+    waits: frozenset[str] = frozenset()
+    #: is told once of a new connection, and takes EAGAIN for the last word
+    edge_triggered_listener: bool = False
+    #: options with which one thread does all reading of files, so that calls can be counted
+    one_reader: tuple[str, ...] = ()
+    #: does everything by an io_uring: no system call is made on a client or a file, its sockets are
+    #: no descriptors of the process, and threads of the kernel come and go
+    ring: bool = False
+    #: bytes that a client may be sent before the others have their turn
+    turn: int = 256 * 1024
+    #: the first process serves nobody: it keeps the workers alive, which have so many threads
+    #: beside their main one
+    master: bool = False
+    threads_of_worker: int = 0
+    #: keeps files open, and believes them for this long (seconds)
+    keeps_files: float = 0.0
+    #: ends the one who has been idle the longest for a client who finds no room
+    makes_room: bool = False
+    #: accepts a silent client only after a while (seconds; TCP_DEFER_ACCEPT)
+    defers: float = 0.0
+
+
+OnEpoll = functools.partial(Model, capacity=500, waits=EPOLL, edge_triggered_listener=True)
+MODELS = {
+    model.slug: model
+    for model in (
+        Model("01-iterative", capacity=1),
+        Model("02-fork", capacity=500, processes_per_connection=1, forks_per_connection=1),
+        Model("02-inetd", capacity=500, under_inetd=True, processes_per_connection=1),
+        Model("03-prefork", capacity=16, workers=16),
+        Model(
+            "04-threads",
+            capacity=500,
+            variants=(*COMMON, "tsan"),
+            threads_per_connection=1,
+            threaded=True,
+        ),
+        Model("05-pool", capacity=16, variants=(*COMMON, "tsan"), workers=16, threaded=True),
+        Model("05b-nonblocking", capacity=1),
+        Model("06-select", capacity=500, waits=SELECT),
+        Model("07-poll", capacity=500, waits=POLL),
+        Model("08-sigio", capacity=500, waits=SIGNALS, edge_triggered_listener=True),
+        OnEpoll("09-epoll"),
+        OnEpoll("09-epoll-edge", program="09-epoll", options=("-e",)),
+        OnEpoll(
+            "10-kqueue", variants=("glibc", "static", "static-pie", "musl", "asan", "libkqueue")
+        ),
+        OnEpoll("11-sendfile", turn=2 << 20),
+        OnEpoll(
+            "12-aio",
+            variants=("glibc", "static", "asan", "tsan"),
+            workers=20,
+            workers_first=True,
+            threaded=True,
+            one_reader=("-r", "1"),
+        ),
+        Model(
+            "13-uring",
+            capacity=500,
+            variants=("glibc", "static", "static-pie", "asan"),
+            waits=URING,
+            ring=True,
+        ),
+        Model("14-owfat", capacity=500, variants=("glibc", "asan"), waits=EPOLL),
+        OnEpoll(
+            "15-slashdot",
+            variants=("glibc", "static", "asan", "tsan"),
+            options=("-w", "1"),
+            workers=1,
+            master=True,
+            threads_of_worker=16,
+            turn=2 << 20,
+            keeps_files=1.0,
+            makes_room=True,
+            defers=1.0,
+            one_reader=("-r", "1"),
+        ),
+    )
+}
+EVERY = tuple(MODELS)
+
+#: The programs; one may be in the list more than once, with other options.
+PROGRAMS = sorted({model.program or model.slug for model in MODELS.values()})
+#: Those that accept the connections themselves.
+LISTENING = [model.slug for model in MODELS.values() if not model.under_inetd]
+#: Those that wait for all clients in one call.
+WAITING = [model.slug for model in MODELS.values() if model.waits]
+#: Of these the ones that are told what they may try, and those that are told what is done.
+READY = [model.slug for model in MODELS.values() if model.waits and not model.ring]
+RINGS = [model.slug for model in MODELS.values() if model.ring]
+#: Those that make a process or a thread for a connection, and so have to live without one.
+FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]
+#: One of each way from a request to its reply: blocking, an event loop, a thread that looks files
+#: up, a ring, a library, a cache.
+SHAPES = ("01-iterative", "09-epoll", "12-aio", "13-uring", "14-owfat", "15-slashdot")
+
+# ---- kinds of tests
+
+
+@dataclass(frozen=True)
+class Kind:
+    servers: tuple[str, ...]
+    variants: tuple[str, ...]
+    why: str
+
+
+KINDS = {
+    "serving": Kind(
+        EVERY,
+        tuple(FOLDERS),
+        "a short look at every kind of reply, at waiting, stopping and messages: what a C library "
+        "(getopt, printf, threads, signals, time), a linker or a sanitizer could make differ",
+    ),
+    "model": Kind(
+        EVERY,
+        ("glibc", "libkqueue", *SANITIZED),
+        "how it waits, keeps connections, stops, and lives with faults and hostile clients is each "
+        "server's own code, in which the sanitizers may find something; a C library has no part",
+    ),
+    "shared": Kind(
+        SHAPES,
+        ("glibc", "asan"),
+        "parser and replies are one code for all: tests/unit has every case, in every variant. "
+        "Here: that each way from a request to its reply passes them on as they are",
+    ),
+    "below": Kind(
+        SHAPES,
+        ("glibc", "diet", "musl", "asan"),
+        "a file is opened by openat2(), by a walk where that is lacking (dietlibc), by the ring, "
+        "by threads, or by the cache: each way must stay below DOCROOT",
+    ),
+    "programs": Kind((), COMMON, "00-client and constant are no servers of the contract"),
+}
+
+
+def kind(name: str) -> pytest.MarkDecorator:
+    """Marks a test, or as `pytestmark` all of a file; the mark of the test itself counts."""
+    if name not in KINDS:
+        raise KeyError(f"no such kind of test: {name}")
+    return pytest.mark.kind(name)
+
+
+# ---- the contract
+
+LINES = {
+    # ---- command line
+    "usage": "-h prints usage on stdout, exit 0",
+    "bad-usage": "bad usage: one line on stderr, exit 2",
+    "setup-failure": "a failed set-up call: one line `NAME: call what: reason`, exit 1",
+    "listening-line": "one line on stdout when it can accept: NAME: listening on http://ADDR:PORT/",
+    "quiet-stdout": "nothing else goes to stdout, not with -v either",
+    "port-zero": "-p 0 takes any free port",
+    "address": "-a chooses the address, IPv6 too",
+    "backlog": "-b: so many connections wait to be accepted",
+    "one-worker": "-w 1 is accepted by all",
+    "log": "-v: a log line per request on stderr; without it none",
+    "docroot": "DOCROOT is what is served, . without it",
+    # ---- ending
+    "stop": "SIGTERM and SIGINT: stop accepting, leave no child, exit 0",
+    "stop-in-flight": "... finish replies in flight",
+    "stop-idle": "... without waiting for idle connections",
+    "stop-grace": "... at most 5 s",
+    # ---- HTTP
+    "get": "GET on files below DOCROOT",
+    "head": "HEAD: the same head, no body",
+    "any-length": "files of any length arrive bit by bit as they are, beyond 4 GiB too",
+    "index": "/ and dir/ give index.html",
+    "date": "Date, right",
+    "content-length": "Content-Length, right",
+    "content-type": "Content-Type, by the name",
+    "last-modified": "Last-Modified, right",
+    "version-1.0": "HTTP/1.0 is understood, without Host too",
+    "if-modified-since": "If-Modified-Since gives 304",
+    "preconditions": "If-None-Match comes before it; If-Match and If-Unmodified-Since give 412",
+    "range": "a single Range gives 206 or 416; several and malformed ones are ignored",
+    "if-range": "If-Range: the range only of an unchanged file",
+    "keep-alive": "1.1: the connection stays for the next request",
+    "keep-alive-1.0": "1.0: it stays for those who ask with Connection: keep-alive",
+    "close": "the connection is closed after a reply that says so; close is honoured",
+    "pipelining": "several requests at once are answered in order",
+    "split": "a request may come in pieces of any size",
+    "half-close": "half-close after sending is not `gone away`",
+    "absolute-form": "absolute-form targets are understood",
+    "query": "queries are ignored",
+    "percent": "percent-encoding is resolved once",
+    "400": "400 malformed",
+    "host": "400: 1.1 without Host or with two",
+    "403": "403 forbidden",
+    "404": "404 not found",
+    "405": "405 with Allow for a known method that is not offered",
+    "414": "414 request line too long",
+    "431": "431 header too long",
+    "500": "500 where the file system fails: it does not say that there is no file",
+    "501": "501 unknown method",
+    "505": "505 version",
+    "body": "a request body is never mistaken for the next request",
+    "drain": "after an early error the rest is drained for a bounded time: the reply survives",
+    # ---- files
+    "outside": "no reply for a file outside DOCROOT, by dots, encodings or links, on any kernel",
+    "links-inside": "links that stay below: followed where the kernel guarantees it, else 403",
+    "regular-only": "regular files only; a FIFO must not hang it",
+    "file-changes": "a file that shrinks or vanishes while it is sent ends that connection only",
+    # ---- faults
+    "survives": "no request, peer or load may end the process",
+    "sigpipe": "SIGPIPE is ignored process-wide",
+    "emfile": "EMFILE is survived, and without a busy loop",
+    "leaks": "no descriptor, child or other resource is left after a connection",
+    "no-process": "EAGAIN from fork or pthread_create is survived",
+    "accept-errors": "ECONNABORTED, EINTR and other errors of accept are survived",
+    "signals": "EINTR and short writes lose nothing",
+    "memory": "memory does not grow with requests or connections",
+    "idle-time-out": "-t: a client that keeps the server waiting is ended",
+    # ---- the model
+    "concurrency": "silent and slow clients do not keep others from being served",
+    "mechanism": "the server works by the mechanism its chapter is about",
+}
+
+
+def contract(*lines: str) -> pytest.MarkDecorator:
+    """Marks a test with the lines it checks."""
+    unknown = [line for line in lines if line not in LINES]
+    if unknown or not lines:
+        raise KeyError(f"no such line of the contract: {unknown}")
+    return pytest.mark.contract(*lines)
+
+
+# ---- who is exempt
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """must_fail: the tests of these lines are run all the same and must fail, so that an exemption
+    that is no longer needed, or a test that cannot fail, is an error. Else they are skipped.
+    """
+
+    server: str
+    lines: tuple[str, ...]
+    must_fail: bool
+    reason: str
+
+
+EXEMPTIONS = (
+    Exemption(
+        "01-iterative",
+        ("keep-alive", "keep-alive-1.0", "pipelining"),
+        True,
+        "closes after each reply: a client kept alive that says nothing more would hold the only "
+        "server",
+    ),
+    Exemption(
+        "01-iterative",
+        ("concurrency",),
+        True,
+        "serves one client at a time: the negative control of the tests of concurrency",
+    ),
+    Exemption(
+        "02-inetd",
+        ("listening-line", "quiet-stdout", "port-zero", "address", "one-worker"),
+        False,
+        "has neither port nor listening line, and its stdout is the socket: inetd listens",
+    ),
+    Exemption("02-inetd", ("emfile", "accept-errors"), False, "accepts nothing: inetd does"),
+    Exemption(
+        "05b-nonblocking",
+        ("concurrency",),
+        True,
+        "waits for one descriptor: the connection as a state machine, before there are many",
+    ),
+)
+EXEMPT = {(e.server, line): e for e in EXEMPTIONS for line in e.lines}

@@ -1,0 +1,270 @@
+"""Clients that go away at every point, send what they should not, or do not read, and files that
+shrink, grow or vanish while they are sent: all of it costs the server nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.matrix import contract, kind
+from conformance.process import Server, wait_until
+from conformance.programs import Start
+from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
+from conformance.wire import ASK, Connection, ConnectionLost, ContractBroken, request
+
+pytestmark = kind("model")
+BIG = request("/big.bin")
+
+# ---- gone
+
+
+def leave(c: Connection, how: str) -> None:
+    if how == "reset":
+        c.reset()
+    elif how == "half-closed, then reset":
+        c.finish_sending()
+        time.sleep(0.002)
+        c.reset()
+    else:
+        c.close()
+
+
+HOW = pytest.mark.parametrize("how", ["closed", "reset", "half-closed, then reset"])
+
+
+@contract("survives", "leaks")
+@HOW
+def test_before_the_request_is_complete(server: Server, how: str) -> None:
+    for point in (0, 1, 3, 5, 14, 22, 24, 30, len(ASK) - 3, len(ASK) - 2, len(ASK) - 1):
+        for pause in (0.0, 0.003):
+            c = server.connect()
+            c.send(ASK[:point])
+            time.sleep(pause)
+            leave(c, how)
+    assert server.serves()
+    assert server.settles()
+
+
+@contract("survives", "sigpipe", "leaks")
+@HOW
+def test_without_reading_the_reply(server: Server, how: str) -> None:
+    for data in (ASK, BIG, ASK * 20, ASK + BIG + ASK):
+        for pause in (0.0, 0.001, 0.003, 0.01):
+            c = server.connect(receive_buffer=4096)
+            c.send(data)
+            time.sleep(pause)
+            leave(c, how)
+    assert server.serves()
+    assert server.settles()
+
+
+@contract("survives", "sigpipe", "leaks")
+@HOW
+def test_in_the_middle_of_the_reply(server: Server, how: str) -> None:
+    for taken in (1, 10, 1000, 100_000, 5_000_000):
+        c = server.connect(receive_buffer=65536)
+        c.send(BIG)
+        c.read_exactly(taken)
+        leave(c, how)
+        assert server.serves(), f"after {taken} bytes"
+        assert server.settles(), f"after {taken} bytes"
+
+
+@contract("survives", "leaks", "drain")
+@HOW
+def test_around_a_reply(server: Server, how: str) -> None:
+    """In the middle of a body that is refused, between two requests, and before they are
+    accepted: accept() may fail with ECONNABORTED, or give a socket that is dead.
+    """
+    for size in (0, 1, 10_000):
+        c = server.connect()
+        c.ask(request("/", "Content-Length: 100000", method="POST") + b"b" * size)
+        leave(c, how)
+    c = server.connect()
+    if c.ask().keeps_alive:
+        c.ask()
+    leave(c, how)
+    for _ in range(40):
+        leave(server.connect(), how if how == "closed" else "reset")
+    assert server.serves()
+    assert server.settles()
+
+
+# ---- more than there should be
+
+
+@contract("survives", "drain", "414", "431")
+def test_heads_without_measure(server: Server) -> None:
+    """The reply arrives although the client sends all of it before it reads."""
+    start = b"GET /hello.txt HTTP/1.1\r\nHost: x\r\n"
+    for size in (9_000, 65_536, 1 << 20):
+        for data, status in (
+            (b"GET /" + b"a" * size, 414),
+            (b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
+            (start + b"X: " + b"v" * size, 431),
+            (start + b"X: " + b"v" * size + b"\r\n\r\n", 431),
+            (start + b"X: v\r\n" * (size // 6) + b"\r\n", 431),
+        ):
+            with server.connect() as c:
+                reply = c.ask(data)
+                assert (reply.status, reply.keeps_alive) == (status, False), (size, data[:40])
+                c.expect_end()
+    assert server.serves()
+
+
+@contract("survives", "drain", "400", "414")
+def test_64_kib_of_junk(server: Server) -> None:
+    size = 65_536
+    for junk in (
+        b"junk" * (size // 4),
+        b"this is not a request\r\n" * (size // 23),
+        bytes(range(256)) * (size // 256),
+        bytes(size),
+        b"\r\n" * (size // 2),
+        b" " * size,
+    ):
+        with server.connect() as c:
+            c.send(junk)
+            c.finish_sending()
+            data = c.read_all()
+            assert c.ended == "closed", c.transcript()
+            if not junk.startswith(b"\r\n"):  # empty lines are no error, and then nothing came
+                assert data.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 414 ")), c.transcript()
+    assert server.serves()
+
+
+@contract("drain", "405", "body")
+def test_the_reply_survives_a_body_still_on_its_way(server: Server) -> None:
+    """close() with bytes unread resets the connection, and the reset overtakes the reply."""
+    for size in (65_536, 10_000_000):
+        body = b"b" * size
+        chunks = f"{size:x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+        for method, status in (("POST", 405), ("PUT", 405), ("FOO", 501), ("GET", 200)):
+            chunked = method == "PUT"
+            field = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
+            with server.connect() as c:
+                c.send(request("/hello.txt", field, method=method))
+                everything_taken = c.try_send(chunks if chunked else body)
+                reply = c.read_reply()
+                assert reply.status == status, (method, size)
+                assert everything_taken or not reply.keeps_alive
+    assert server.serves()
+
+
+@contract("drain", "survives", "leaks")
+def test_draining_is_bounded(server: Server) -> None:
+    """A client that never stops sending is not listened to for ever."""
+    with server.connect() as c:
+        c.send(b"GET\r\n\r\n")
+        rounds = 200_000
+        if all(c.try_send(b"j" * 65_536) for _ in range(rounds)):
+            raise ContractBroken(f"still listening after {rounds} x 64 KiB")
+    assert server.settles()
+
+
+# ---- who does not read
+
+
+def unsent(port: int) -> int:
+    """The most bytes in a send queue of the connections to a port (tx_queue of /proc/net/tcp)."""
+    found = [0]
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        fields = line.split()
+        if fields[1].endswith(f":{port:04X}") and fields[3] != "0A":
+            found.append(int(fields[4].split(":")[0], 16))
+    return max(found)
+
+
+@contract("memory")
+def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docroot: Site) -> None:
+    """The limit, what the client's own kernel takes at first, and the last portion added."""
+    if server.target.model.under_inetd:
+        pytest.skip("inherits from a listening socket that is inetd's")
+    content = (docroot.root / "big.bin").read_bytes()
+    port = server.address[1]
+    with server.connect(receive_buffer=4096) as c:
+        c.send(BIG)
+        assert c.read_head().status == 200
+        assert wait_until(lambda: unsent(port) > 0, server.patience.limit)
+        c.hears_nothing(server.patience.silence)
+        assert unsent(port) <= 512 * 1024
+        body = c.read_exactly(len(content))  # and who reads after all gets everything
+        assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
+
+
+# ---- files that change
+
+SIZE = bigger_than_socket_buffers()
+
+
+def begin(server: Server) -> Connection:
+    """A download of which the server cannot have sent everything: the buffers do not hold it."""
+    c = server.connect(receive_buffer=65536)
+    c.send(request("/file.bin"))
+    assert c.read_head().need("Content-Length") == str(SIZE)
+    return c
+
+
+@pytest.fixture
+def file_server(start: Start, own_site: Site) -> Server:
+    own_site.write("file.bin", noise(SIZE))
+    return start(root=own_site.root)
+
+
+@contract("file-changes", "survives")
+def test_a_file_that_shrinks(file_server: Server, own_site: Site) -> None:
+    """The promised length cannot be kept, and only the end of the connection can say so. mmap()
+    would mean SIGBUS.
+    """
+    for left in (100_000, 4096, 1, 0):
+        own_site.write("file.bin", noise(SIZE))
+        if file_server.target.model.keeps_files:
+            time.sleep(file_server.target.model.keeps_files + 0.1)
+        with begin(file_server) as c:
+            os.truncate(own_site.root / "file.bin", left)
+            with pytest.raises(ConnectionLost):
+                c.read_exactly(SIZE)
+        assert file_server.serves(), f"{left} bytes left"
+
+
+@contract("file-changes", "concurrency")
+def test_a_file_that_shrinks_ends_that_connection_only(file_server: Server, own_site: Site) -> None:
+    c = begin(file_server)
+    limit = 1.0 if file_server.target.model.capacity == 1 else 0
+    other = file_server.connect(limit=limit)
+    assert other.ask().body == HELLO
+    os.truncate(own_site.root / "file.bin", 0)
+    with pytest.raises(ConnectionLost):
+        c.read_exactly(SIZE)
+    assert other.ask().body == HELLO
+
+
+@contract("file-changes", "any-length", "content-length")
+@pytest.mark.parametrize("what", ["vanishes", "grows", "is replaced"])
+def test_a_file_that_is_open_is_sent_as_it_was(
+    file_server: Server, own_site: Site, what: str
+) -> None:
+    """What was promised is sent, and not a byte more: it would be taken for the next reply."""
+    path = own_site.root / "file.bin"
+    with begin(file_server) as c:
+        if what == "vanishes":
+            path.unlink()
+        elif what == "is replaced":
+            os.replace(own_site.write("new.bin", b"new"), path)
+        else:
+            with path.open("ab") as file:
+                file.write(b"more" * 1000)
+        assert c.read_exactly(SIZE) == noise(SIZE)
+        c.try_send(request("/hello.txt", "Connection: close"))
+        c.finish_sending()
+        rest = c.read_all()
+        assert rest == b"" or rest.startswith(b"HTTP/1.1 200 "), c.transcript()
+    if what == "vanishes":
+        assert file_server.get("/file.bin").status == 404
+    elif what == "is replaced":
+        assert file_server.get("/file.bin").body == b"new"

@@ -1,0 +1,394 @@
+"""15-slashdot: how its workers come and go, one or many of them: crashes, stops, and SIGHUP."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance import proc
+from conformance.matrix import contract, kind
+from conformance.process import STOP_GRACE, Server, Target, wait_until
+from conformance.programs import Run, Start
+from conformance.site import HELLO, Site
+from conformance.wire import ASK, Connection, ContractBroken, request
+
+READY = 10.0  #: seconds for a new program to be ready
+RETIRED_AT_MOST = 16  #: programs at a time, with their workers
+
+pytestmark = [kind("model"), pytest.mark.servers("15-slashdot")]
+
+
+def restarted(server: Server, before: list[int]) -> bool:
+    """True once there are as many other workers, ready to serve."""
+    new = [pid for pid in server.children() if pid not in before]
+    wanted = server.target.model.threads_of_worker
+    ready = [pid for pid in new if proc.threads(pid) > wanted]
+    return len(ready) >= server.base.children
+
+
+def restart(server: Server) -> None:
+    before = server.children()
+    server.signal(signal.SIGHUP)
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+
+
+def downloads(server: Server, number: int) -> list[Connection]:
+    """Of a file that does not fit into the buffers, each at the end of its head."""
+    found = [server.connect(receive_buffer=65536) for _ in range(number)]
+    for c in found:
+        c.send(request("/big.bin", "Connection: close"))
+        assert c.read_head().status == 200
+    return found
+
+
+def back_to(server: Server, workers: int) -> None:
+    """So many are there again, and the fixture takes them for those of the beginning."""
+    assert wait_until(lambda: len(server.children()) == workers, server.patience.limit)
+    server._await_workers()
+    server.begins_anew()
+
+
+# ---- many at work
+
+
+@contract("concurrency", "address")
+@pytest.mark.parametrize("sockets", [(), ("-l", "1"), ("-l", "3")])
+def test_all_workers_serve(start: Start, sockets: tuple[str, ...]) -> None:
+    server = start("-w", "2", *sockets)
+    assert len(server.children()) == 2
+    before = {pid: proc.cpu_seconds(pid) for pid in server.children()}
+
+    def both() -> bool:
+        for _ in range(200):
+            assert server.serves()
+        return all(proc.cpu_seconds(pid) > before[pid] for pid in server.children())
+
+    if sockets == ("-l", "1"):  # whoever waits gets it; one may get all
+        assert server.serves()
+    else:
+        assert wait_until(both, server.patience.limit)
+
+
+@contract("setup-failure")
+@pytest.mark.parametrize("first", [("-l", "1"), ("-w", "2")])
+def test_the_port_is_not_shared_with_another_server(
+    start: Start, run: Run, first: tuple[str, ...]
+) -> None:
+    """SO_REUSEPORT would let any server of the same user have a part of the guests."""
+    server = start(*first)
+    port = str(server.address[1])
+    for more in (("-w", "1"), ("-w", "2"), ("-l", "1")):
+        done = run(server.target.binary, "-p", port, *more, ".")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert re.fullmatch(r"15-slashdot: bind .*: Address already in use\n", done.stderr)
+
+
+# ---- crashes
+
+
+@contract("survives")
+@pytest.mark.parametrize("workers", [1, 16])
+def test_workers_that_die_are_replaced(start: Start, workers: int) -> None:
+    """One, and then all at once."""
+    server = start("-w", str(workers))
+    for number in (1, workers):
+        before = server.children()
+        for pid in before[:number]:
+            os.kill(pid, signal.SIGKILL)
+
+        def replaced(killed: list[int] = before[:number]) -> bool:
+            now = server.children()
+            return len(now) == workers and not set(now) & set(killed)
+
+        assert wait_until(replaced, server.patience.limit)
+        for _ in range(20):
+            assert server.serves()
+    back_to(server, workers)
+
+
+@contract("survives")
+def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
+    """One after the other: the first is replaced while others die."""
+    server = start("-w", "64")
+    before, killed = server.children(), 0
+    while not set(server.children()) - set(before):
+        assert killed < len(before) - 1, "nobody was replaced"
+        os.kill(before[killed], signal.SIGKILL)
+        killed += 1
+        time.sleep(0.1)
+    back_to(server, len(before))
+
+
+@contract("survives", "concurrency", "stop")
+@pytest.mark.long
+@pytest.mark.parametrize("workers", [1, 16])
+def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int) -> None:
+    """A crash loop costs little and ends nothing: they are not started again and again without a
+    pause, and once it is over the server serves, and stops when it is told to.
+    """
+    server = start("-w", str(workers))
+    killed = set()
+    begin = time.monotonic()
+    while time.monotonic() < begin + 2.5:
+        for pid in server.children():
+            killed.add(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    assert workers < len(killed) <= workers * (2 + time.monotonic() - begin)
+    assert wait_until(lambda: len(server.children()) == workers, server.patience.limit)
+    assert server.serves()
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+
+
+# ---- stops
+
+
+@contract("stop-in-flight", "stop")
+@pytest.mark.parametrize("workers", ["16", "64"])
+def test_downloads_are_finished_while_other_workers_end(
+    start: Start, docroot: Site, workers: str
+) -> None:
+    """The idle ones at once, the others one by one: that the master hears of each is no time gone
+    by.
+    """
+    server = start("-w", workers)
+    content = (docroot.root / "big.bin").read_bytes()
+    busy = downloads(server, 16)
+    server.signal(signal.SIGTERM)
+    for c in busy:
+        assert c.read_exactly(len(content)) == content
+        c.expect_end()
+    assert server.wait() == 0
+
+
+@contract("stop-in-flight", "pipelining", "keep-alive", "drain")
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("workers", ["1", "16"])
+def test_clients_that_pipeline_over_a_signal(
+    start: Start, docroot: Site, workers: str, signum: int
+) -> None:
+    """On kept connections, behind a reply in flight, which is not cut by what comes behind it; and
+    each reply is whole, up to one that says that it is the last.
+    """
+    server = start("-t", "60", "-w", workers, backlog=1024)
+    content = (docroot.root / "big.bin").read_bytes()
+    clients = [server.connect(receive_buffer=65536) for _ in range(8)]
+    for c in clients:
+        c.ask().demand_keep_alive()
+        c.send(request("/big.bin"))
+        assert c.read_head().status == 200
+    server.signal(signum)
+    for c in clients:
+        c.send(ASK * 50)
+    for c in clients:
+        assert c.read_while_sending(len(content)) == content
+    for c in clients:
+        c.finish_sending()
+        replies = c.read_all()
+        assert c.ended == "closed", c.transcript()
+        assert replies == b"" or replies.endswith(HELLO) or b" 400 " in replies, c.transcript()
+    if signum == signal.SIGTERM:
+        assert server.wait() == 0
+    else:
+        assert server.serves()
+        back_to(server, int(workers))
+
+
+@contract("stop")
+@pytest.mark.parametrize("workers", ["16", "64"])
+def test_stopping_after_a_restart(start: Start, docroot: Site, workers: str) -> None:
+    """Those of before are told as well, though they are another program's; and what they send is
+    finished.
+    """
+    server = start("-t", "60", "-w", workers)
+    content = (docroot.root / "big.bin").read_bytes()
+    kept = server.connect()
+    assert kept.ask().body == HELLO
+    busy = downloads(server, 1)
+    restart(server)
+    busy += downloads(server, 1)
+    server.signal(signal.SIGTERM)
+    kept.expect_end()
+    assert wait_until(lambda: len(server.children()) <= len(busy), server.patience.limit)
+    for c in busy:
+        assert c.read_exactly(len(content)) == content
+    began = time.monotonic()
+    assert server.wait() == 0
+    assert time.monotonic() - began < STOP_GRACE / 2 * server.patience.factor
+
+
+# ---- restarts
+
+
+@contract("stop-in-flight", "keep-alive")
+@pytest.mark.parametrize("workers", ["1", "16", "64"])
+def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str) -> None:
+    """SIGHUP: a download goes on, a kept connection is answered until a reply says that it is the
+    last, and the old workers are gone when both are.
+    """
+    server = start("-t", "60", "-w", workers)
+    content = (docroot.root / "big.bin").read_bytes()
+    kept = server.connect()
+    assert kept.ask().keeps_alive
+    (download,) = downloads(server, 1)
+    old = set(server.children())
+    restart(server)
+    assert wait_until(lambda: len(old & set(server.children())) <= 2, server.patience.limit)
+    assert server.serves()
+
+    def is_told() -> bool:  # the new workers were ready before the old ones heard of anything
+        reply = kept.ask()
+        assert reply.body == HELLO
+        return not reply.keeps_alive
+
+    assert wait_until(is_told, server.patience.limit)
+    kept.expect_end()
+    assert download.read_exactly(len(content)) == content
+    download.expect_end()
+    assert wait_until(lambda: not old & set(server.children()), server.patience.limit)
+    assert server.line  # said once: finish() looks at the rest of stdout
+
+
+@contract("stop-in-flight", "survives")
+@pytest.mark.long
+@pytest.mark.parametrize("workers", ["2", "16"])
+def test_restarts_under_load_lose_nobody(start: Start, workers: str) -> None:
+    server = start("-w", workers, backlog=4096)
+    done = threading.Event()
+    served, lost = [0], []
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                assert server.get("/hello.txt").body == HELLO
+                served[0] += 1
+            except (ContractBroken, OSError) as error:
+                lost.append(repr(error))
+
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        before = served[0]
+        restart(server)
+        assert wait_until(lambda b=before: served[0] > b + 20, server.patience.limit)  # type: ignore[misc]
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not lost, lost[:3]
+    assert wait_until(lambda: len(server.children()) == int(workers), server.patience.limit)
+
+
+@contract("survives", "leaks")
+def test_those_who_retire_are_bounded(start: Start) -> None:
+    """SIGHUP faster than clients leave: the oldest are told to stop, and the next program waits."""
+    server = start(backlog=4096)
+    for _ in range(RETIRED_AT_MOST + 6):
+        downloads(server, 1)
+        before = server.children()
+        server.signal(signal.SIGHUP)
+        wait_until(lambda b=before: restarted(server, b), 0.3)  # type: ignore[misc]
+        assert len(server.children()) <= RETIRED_AT_MOST + 2
+    assert server.serves()
+
+
+# ---- successors that fail
+
+
+def line_on_stderr(server: Server) -> str:
+    """What it has said, once it has said something."""
+    assert wait_until(lambda: "\n" in server.stderr(), server.patience.limit)
+    (line,) = server.stderr().splitlines()
+    return line
+
+
+@contract("survives", "setup-failure")
+def test_a_docroot_that_is_away_for_a_moment(start: Start, own_site: Site) -> None:
+    """The old workers go on, even those that had the SIGHUP as well (pkill -HUP)."""
+    server = start("-w", "16", root=own_site.root)
+    before = sorted(server.children())
+    away = own_site.top / "away"
+    own_site.root.rename(away)
+    for pid in proc.session(server.pid):
+        os.kill(pid, signal.SIGHUP)
+    expected = r"15-slashdot: restart: .* status 1, the old one goes on: .* No such file or .*"
+    assert re.fullmatch(expected, line_on_stderr(server))
+    for _ in range(64):
+        assert server.serves()
+    assert sorted(server.children()) == before
+    away.rename(own_site.root)
+    restart(server)
+    assert server.serves()
+    assert wait_until(lambda: not set(before) & set(server.children()), server.patience.limit)
+
+
+#: how to start a program by another path, so that it can be replaced
+BY_PATH = ["/bin/sh", "-c", 'shift; exec "$0" "$@"']
+
+
+def replace_program(path: Path, script: str | None) -> None:
+    """Not written over: the old one runs."""
+    path.unlink()
+    if script is not None:
+        path.write_text(f"#!/bin/sh\n{script}", encoding="ascii")
+        path.chmod(0o755)
+
+
+@contract("survives")
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (None, r"status 1, .* execvp .*: No such file or directory"),
+        ("echo two >&2\necho lines >&2\nexit 3\n", r"status 3, .*: two lines"),
+        ("kill -KILL $$\n", r"signal 9, the old one goes on"),
+    ],
+    ids=["missing", "unwilling", "killed"],
+)
+def test_a_program_that_cannot_be_started_anew(
+    start: Start, target: Target, tmp_path: Path, script: str | None, why: str
+) -> None:
+    path = tmp_path / target.binary.name
+    shutil.copy(target.binary, path)
+    server = start(wrapper=[*BY_PATH, str(path)])
+    before = server.children()
+    replace_program(path, script)
+    server.signal(signal.SIGHUP)
+    expected = rf"15-slashdot: restart: the new program .*{why}"
+    assert re.fullmatch(expected, line_on_stderr(server))
+    assert server.children() == before
+    assert server.serves()
+
+
+@contract("survives", "stop")
+@pytest.mark.long
+def test_a_successor_that_is_never_ready(start: Start, target: Target, tmp_path: Path) -> None:
+    """Its time is over; a SIGHUP that came meanwhile is not forgotten."""
+    path = tmp_path / target.binary.name
+    shutil.copy(target.binary, path)
+    server = start(wrapper=[*BY_PATH, str(path)])
+    before = server.children()
+    replace_program(path, "exec sleep 60\n")
+    server.signal(signal.SIGHUP)
+
+    def sleeps() -> bool:
+        return "sleep\n" in [proc.text(pid, "comm") for pid in server.children()]
+
+    assert wait_until(sleeps, server.patience.limit)
+    replace_program(path, None)
+    shutil.copy(target.binary, path)
+    server.signal(signal.SIGHUP)
+    assert server.serves()
+    assert wait_until(lambda: "\n" in server.stderr(), READY + server.patience.limit)
+    assert "was not ready after 10 s, the old one goes on\n" in server.stderr()
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    assert wait_until(lambda: not set(before) & set(server.children()), server.patience.limit)

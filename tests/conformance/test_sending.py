@@ -1,0 +1,436 @@
+"""11-sendfile sends in many ways, 12-aio waits for the disk in many ways, and all of them send the
+same bytes. What differs is seen in a trace and in the packets; and in 12-aio nobody else waits,
+whatever becomes of the disk, the file and the client meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import signal
+import socket
+import struct
+import termios
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from conformance import proc, tracing
+from conformance.matrix import SANITIZED, contract, kind
+from conformance.process import Server, Target, wait_until
+from conformance.programs import Start, Traced
+from conformance.site import HELLO, SPARSE_END, SPARSE_SIZE, Site, bigger_than_socket_buffers, noise
+from conformance.wire import ASK, request
+
+pytestmark = kind("model")
+SENDFILE = pytest.mark.servers("11-sendfile")
+AIO = pytest.mark.servers("12-aio")
+BOTH = pytest.mark.servers("11-sendfile", "12-aio")
+
+# ---- 11: how head and body are sent, and by which calls, as a trace shows them
+
+HEAD_CALLS = {
+    "two": {"sendto"},
+    "nodelay": {"setsockopt", "sendto"},
+    "writev": {"writev"},
+    "cork": {"setsockopt", "sendto"},
+    "more": {"sendto"},
+}
+BODY_CALLS = {
+    "read": {"pread64", "sendto"},
+    "mmap": {"mmap", "munmap", "sendto"},
+    "sendfile": {"sendfile"},
+    "splice": {"splice"},
+}
+#: those whose bytes pass through the memory of the program
+COPYING = ("read", "mmap", "posix", "threads", "nowait", "linux", "writev")
+PAIRS = [
+    (head, body)
+    for head, body in itertools.product(HEAD_CALLS, BODY_CALLS)
+    if head != "writev" or body in COPYING
+]
+
+# ---- 12: those that wait in the loop, and those that do not
+
+BY_THREADS = ("posix", "threads", "nowait")
+BACKENDS = ("writev", "sendfile", *BY_THREADS, "linux", "threads-sendfile", "readahead")
+DELAY = 0.3  #: seconds of a disk that is slow
+
+
+def backends(target: Target, *names: str) -> list[str]:
+    """What `posix` reads, threads of the C library read: those that it starts by itself
+    ThreadSanitizer does not survive.
+    """
+    return [n for n in names or BACKENDS if target.variant != "tsan" or n != "posix"]
+
+
+def ways(target: Target) -> Iterator[tuple[str, ...]]:
+    """The options for each way to send a file, and at last its name."""
+    if target.name == "11-sendfile":
+        yield from (("-s", f"{head}+{body}", body) for head, body in PAIRS)
+    else:
+        yield from (("-d", backend, backend) for backend in backends(target))
+
+
+@contract("any-length", "range", "head", "keep-alive", "pipelining", "leaks")
+@BOTH
+@pytest.mark.parametrize("readers", ["1", "16"])
+def test_the_same_bytes(target: Target, start: Start, readers: str) -> None:
+    if target.name == "11-sendfile" and readers != "1":
+        pytest.skip("has no readers")
+    near_end = SPARSE_SIZE - len(SPARSE_END) - 5
+    medium = noise(300_007)
+    for *options, _ in ways(target):
+        more = ("-r", readers) if target.name == "12-aio" else ()
+        with start(*options, *more).connect() as c:
+            c.send(
+                request("/hello.txt")
+                + request("/medium.bin")
+                + request("/empty.txt")
+                + request("/medium.bin", method="HEAD")
+                + request("/medium.bin", "Range: bytes=65535-200000")
+                + request("/no-such.txt")
+                + request("/sparse.bin", f"Range: bytes={near_end}-")
+                + request("/one.bin")
+            )
+            assert c.read_reply().body == HELLO, options
+            assert c.read_reply().body == medium, options
+            assert c.read_reply().body == b"", options
+            assert c.read_reply("HEAD").need("Content-Length") == "300007"
+            part = c.read_reply()
+            assert (part.status, part.body) == (206, medium[65535:200001]), options
+            assert c.read_reply().status == 404
+            assert c.read_reply().body == bytes(5) + SPARSE_END, options  # beyond 4 GiB
+            assert c.read_reply().body == b"\0", options
+
+
+@contract("any-length", "concurrency")
+@BOTH
+def test_what_the_socket_does_not_take_at_once(target: Target, start: Start) -> None:
+    """Several at the same time, each in pieces, none with the bytes of another."""
+    whole = noise(bigger_than_socket_buffers())
+    for *options, _ in ways(target):
+        server = start(*options)
+        slow = [server.connect(receive_buffer=65536) for _ in range(3)]
+        for number, c in enumerate(slow):
+            c.send(request("/big.bin", f"Range: bytes={number * 1000}-"))
+            c.read_head()
+        assert server.serves(), options
+        pieces = [c.read_exactly(200_001 + number) for number, c in enumerate(slow)]
+        for number in (2, 0, 1):
+            left = len(whole) - number * 1000 - len(pieces[number])
+            assert pieces[number] + slow[number].read_exactly(left) == whole[number * 1000 :]
+
+
+@contract("file-changes", "survives", "leaks")
+@BOTH
+@pytest.mark.parametrize("left", [0, 4097, 100_000])
+def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left: int) -> None:
+    """A mapping must neither kill the server nor send the zeros of its last page. In the packets of
+    sendfile() and splice() the zeros may be: see below.
+    """
+    size = bigger_than_socket_buffers()
+    for *options, body in ways(target):
+        path = own_site.write("file.bin", b"x" * size)
+        server = start(*options, root=own_site.root)
+        c = server.connect(receive_buffer=65536)
+        c.send(request("/file.bin"))
+        c.read_head()
+        # A read() that is under way may find the pages cut and still the old size: it gives zeros.
+        assert server.rests()
+        os.truncate(path, left)
+        received = c.read_all()
+        assert len(received) < size, options
+        assert body not in COPYING or b"\0" not in received, options
+        assert server.serves(), options
+
+
+# ---- 11-sendfile
+
+
+def unread(connection: socket.socket) -> int:
+    """Bytes that have come and were not read."""
+    count = fcntl.ioctl(connection, termios.FIONREAD, struct.pack("i", 0))
+    return int(struct.unpack("i", count)[0])
+
+
+def data_packets(connection: socket.socket) -> int:
+    """How many packets with data have come, as the kernel has counted them (tcp(7), TCP_INFO)."""
+    data_segs_in = 152  # offset in struct tcp_info of linux/tcp.h (4.6)
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    if len(info) < data_segs_in + 4:
+        pytest.skip("this kernel does not count the packets of a connection (Linux 4.6)")
+    (count,) = struct.unpack_from("=I", info, data_segs_in)
+    return int(count)
+
+
+@contract("mechanism")
+@SENDFILE
+def test_what_is_in_flight_is_the_file_itself(start: Start, own_site: Site) -> None:
+    """sendfile() and splice() queue the pages of the file, not their bytes: who changes the file
+    changes what has been sent. That nothing was copied cannot be shown more plainly.
+    """
+    size = 20_000
+    for head, body in PAIRS:
+        path = own_site.write("file.bin", b"x" * size)
+        server = start("-s", f"{head}+{body}", root=own_site.root)
+        with server.connect() as c:
+            c.send(request("/file.bin"))
+            assert wait_until(lambda c=c: unread(c.socket) > size, server.patience.limit)  # type: ignore[misc]
+            with path.open("r+b") as file:
+                file.write(b"y" * size)
+            sent = c.read_reply().body
+        assert set(sent) == {ord("x" if body in COPYING else "y")}, (head, body)
+
+
+@contract("mechanism")
+@SENDFILE
+def test_head_and_body_share_a_packet(start: Start) -> None:
+    """But where they are sent one after the other without a remark. The least of several replies
+    counts: TCP may send a packet twice when an acknowledgement is late.
+    """
+    for head, body in PAIRS:
+        packets = []
+        with start("-s", f"{head}+{body}").connect() as c:
+            for _ in range(5):
+                before = data_packets(c.socket)
+                assert c.ask().body == HELLO
+                packets.append(data_packets(c.socket) - before)
+        assert min(packets) == (2 if head in ("two", "nodelay") else 1), (head, body)
+
+
+def calls_for_the_client(trace: tracing.Trace) -> list[str]:
+    """From its accept() to the third close(): two files and the connection. Else nothing yet."""
+    accepts = ("accept", "accept4")
+    names = [n for _, n, result in trace.calls() if n not in accepts or result.isdigit()]
+    first = next((i for i, name in enumerate(names) if name in accepts), None)
+    names = names[first + 1 :] if first is not None else []
+    return names if names.count("close") >= 3 else []
+
+
+@contract("mechanism")
+@SENDFILE
+def test_the_calls_of_a_way(traced: Traced) -> None:
+    calls = sorted({"accept", "accept4", "close"}.union(*HEAD_CALLS.values(), *BODY_CALLS.values()))
+    for head, body in PAIRS:
+        server, trace = traced(",".join(calls), "-s", f"{head}+{body}")
+        with server.connect() as c:
+            c.send(request("/medium.bin") + ASK)
+            assert len(c.read_reply().body) == 300_007
+            assert c.read_reply().body == HELLO
+        assert trace.has(lambda _, t=trace: bool(calls_for_the_client(t)), server.patience.limit)  # type: ignore[misc]
+        used = set(calls_for_the_client(trace)) - {"accept", "accept4", "close"}
+        expected = HEAD_CALLS[head] | BODY_CALLS[body]
+        if body != "mmap":
+            used -= {"mmap", "munmap"}  # they may be malloc()'s
+        if head == "writev":  # the whole of a small file, the first piece of a large one
+            used -= {"sendto"}
+            expected -= {"sendto"}
+        assert used == expected, (head, body)
+
+
+# ---- 12-aio: the readers
+
+
+@contract("concurrency", "any-length")
+@AIO
+@pytest.mark.parametrize("readers", ["1", "3"])
+def test_more_clients_than_readers(target: Target, start: Start, readers: str) -> None:
+    """The queue is full: who comes later is read for later."""
+    for backend in backends(target):
+        server = start("-d", backend, "-r", readers)
+        clients = [server.connect() for _ in range(40)]
+        for c in clients:
+            c.send(request("/medium.bin"))
+        for c in clients:
+            assert c.read_reply().body == noise(300_007), backend
+
+
+@contract("memory", "concurrency")
+@AIO
+def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
+    """64 KiB each, and what else a connection takes, and as much again for the holes that malloc()
+    is left with; beside them the buffers that are at hand. (Whole pieces would be 256 KiB each.)
+    """
+    if server.target.variant in SANITIZED:
+        pytest.skip("what is freed stays with the sanitizer")
+    readers = 64
+    before = proc.anonymous_kib(server.pid)
+    clients = [server.connect() for _ in range(readers)]
+    for c in clients:
+        c.send(request("/big.bin"))
+    for c in clients:
+        assert c.read_head().status == 200
+    most = before + readers * 2 * (64 + 8) + 16 * 256 + 1024
+    assert wait_until(lambda: proc.anonymous_kib(server.pid) <= most, server.patience.limit)
+
+
+@contract("concurrency", "pipelining", "mechanism")
+@AIO
+def test_the_loop_looks_up_however_much_is_over(traced: Traced) -> None:
+    """Four who pipeline keep the threads busy, so that with each job that is handed over another
+    is over. The loop takes those that were over when it began, and then waits for all again.
+    """
+    server, trace = traced("epoll_wait,epoll_pwait,sendto")
+    clients = [server.connect() for _ in range(4)]
+    for c in clients:
+        c.send(ASK * 200)
+    for c in clients:
+        for _ in range(200):
+            assert c.read_reply().body == HELLO
+    turns = " ".join(trace.names()).replace("epoll_pwait", "epoll_wait").split("epoll_wait")
+    most = max(turn.count("sendto") for turn in turns)
+    assert 0 < most <= len(clients) * 2 * 16  # head and body, of as many requests as one may have
+
+
+def slow_disk(traced: Traced, site: Site, size: int, backend: str) -> tuple[Server, tracing.Trace]:
+    """Every read of slow.bin takes a while, seen by those who read: a disk that is busy."""
+    path = site.write("slow.bin", noise(size))
+    calls = "pread64,preadv2,sendfile"
+    delay = f"{calls}:delay_enter={int(DELAY * 1e6)}"
+    return traced(calls, "-d", backend, inject=delay, path=path, root=site.root)
+
+
+@contract("concurrency", "mechanism")
+@AIO
+@pytest.mark.parametrize("backend", ["sendfile", *BY_THREADS, "threads-sendfile", "readahead"])
+def test_nobody_waits_for_the_disk_of_another(
+    target: Target, traced: Traced, own_site: Site, backend: str
+) -> None:
+    """Five readers of slow files take as long as one; with `sendfile`, which waits in the loop,
+    they take five times as long, and so does everybody else: that is what the others are for.
+    """
+    if not backends(target, backend):
+        pytest.skip("not under this sanitizer")
+    server, trace = slow_disk(traced, own_site, 1000, backend)
+    assert server.serves()
+    clients = [server.connect() for _ in range(5)]
+    began = time.monotonic()
+    for c in clients:
+        c.send(request("/slow.bin"))
+    assert wait_until(lambda: len(trace.lines()) > 0, server.patience.limit)
+    assert server.serves()
+    quick = time.monotonic() - began
+    for c in clients:
+        assert c.read_reply().body == noise(1000)
+    slow = time.monotonic() - began
+    if backend == "sendfile":
+        assert slow > 4 * DELAY
+    elif backend in ("threads", "threads-sendfile"):
+        assert quick < slow < 4 * DELAY
+
+
+@contract("survives", "leaks", "concurrency")
+@AIO
+@pytest.mark.parametrize("backend", ["threads", "posix", "threads-sendfile", "readahead"])
+def test_a_client_that_leaves_during_a_read(
+    target: Target, traced: Traced, own_site: Site, backend: str
+) -> None:
+    if not backends(target, backend):
+        pytest.skip("not under this sanitizer")
+    server, _ = slow_disk(traced, own_site, 100_000, backend)
+    for how in ("close", "reset", "close", "reset"):
+        c = server.connect()
+        c.send(request("/slow.bin"))
+        time.sleep(DELAY / 3)
+        c.reset() if how == "reset" else c.close()
+        assert server.serves()
+    assert server.settles()
+
+
+@contract("file-changes", "survives", "500")
+@AIO
+def test_a_disk_that_fails_before_the_head_is_out(
+    target: Target, traced: Traced, docroot: Site
+) -> None:
+    """Then the client can still be told."""
+    calls = "pread64,preadv2,readahead"
+    path = docroot.root / "medium.bin"
+    for backend in backends(target, "threads", "posix", "nowait", "readahead"):
+        server, _ = traced(calls, "-d", backend, "-v", inject=f"{calls}:error=EIO", path=path)
+        assert server.get("/medium.bin").status == 500, backend
+        assert '12-aio: "" 500 ' in server.stderr(), backend
+        assert server.serves(), backend
+
+
+@contract("any-length")
+@AIO
+@pytest.mark.parametrize("backend", ["threads", "nowait"])
+def test_reads_that_bring_less_than_they_should(start: Start, target: Target, backend: str) -> None:
+    server = start("-d", backend, env=tracing.short_reads(target))
+    assert server.get("/medium.bin").body == noise(300_007)
+    part = server.get("/medium.bin", "Range: bytes=9000-50000")
+    assert part.body == noise(300_007)[9000:50001]
+
+
+@contract("mechanism")
+@AIO
+def test_noatime(traced: Traced) -> None:
+    for options, asked in ((("-n",), True), ((), False)):
+        server, trace = traced("fcntl,close", *options)
+        assert server.serves()
+        assert trace.has(lambda calls: len(calls) > 3, server.patience.limit)
+        assert server.settles()
+        assert any("O_NOATIME" in line for line in trace.lines()) is asked
+
+
+# ---- 12-aio: those who look files up
+
+
+@contract("get", "403", "404", "outside", "leaks")
+@AIO
+@pytest.mark.parametrize("who", ["0", "1", "4", "unix", "tcp"])
+def test_whoever_looks_files_up(start: Start, who: str) -> None:
+    server = start("-m", who)
+    server.begins_anew()  # the helper has threads, too
+    expected = {
+        "/hello.txt": 200,
+        "/no-such.txt": 404,
+        "/../secret.txt": 403,
+        "/%2e%2e/secret.txt": 403,
+        "/link-outside.txt": 403,
+        "/fifo": 403,
+        "/sub": 301,
+        "/sub/": 200,
+    }
+    clients = [(server.connect(), path) for path in list(expected) * 5]
+    for c, path in clients:  # more questions than lines to the helper
+        c.send(request(path))
+    for c, path in clients:
+        assert c.read_reply().status == expected[path], path
+
+
+@contract("survives", "concurrency")
+@AIO
+@pytest.mark.parametrize("who", ["unix", "tcp"])
+def test_a_helper_that_dies(start: Start, who: str) -> None:
+    """With questions on all its lines, and more that wait; then the server looks for itself."""
+    server = start("-m", who)
+    assert server.serves()
+    (helper,) = server.children()
+    os.kill(helper, signal.SIGSTOP)
+    clients = [server.connect() for _ in range(30)]
+    for c in clients:
+        c.send(ASK)
+    time.sleep(server.patience.silence)
+    os.kill(helper, signal.SIGKILL)
+    for c in clients:
+        assert c.read_reply().body == HELLO
+    assert server.serves()
+    assert wait_until(lambda: "the helper is gone" in server.stderr(), server.patience.limit)
+
+
+@contract("stop")
+@AIO
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("who", ["unix", "tcp"])
+def test_the_helper_ends_with_the_server(start: Start, who: str, signum: int) -> None:
+    server = start("-m", who)
+    assert server.serves()
+    (helper,) = server.children()
+    server.ends_with = 0 if signum == signal.SIGTERM else -signum
+    server.signal(signum)
+    server.wait()
+    assert wait_until(lambda: not proc.alive(helper), server.patience.limit)
