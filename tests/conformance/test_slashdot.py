@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import resource
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,14 +28,12 @@ UNUSED = 10.0  #: seconds for which a file is kept that nobody asks for
 pytestmark = [kind("model"), pytest.mark.servers("15-slashdot")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def aging(top: Path) -> list[tuple[float, Site]]:
     """Sites that wait until they are old (their ctime cannot be set): all at the same time."""
     sites = []
-    for number in range(20):
-        folder = top / f"aging-{os.getpid()}-{number}"
-        folder.mkdir()
-        sites.append((time.monotonic(), Site(folder)))
+    for _ in range(40):
+        sites.append((time.monotonic(), Site(Path(tempfile.mkdtemp(dir=top)))))
         sites[-1][1].write("large.bin", noise(300_007))
     return sites
 
