@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -387,3 +388,18 @@ def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Si
         done.set()
         thread.join()
         send_to_all(signal.SIGCONT)
+
+
+@pytest.mark.servers("03-prefork", "15-slashdot")
+@contract("mechanism", "stop")
+def test_a_worker_that_asks_too_late(start: Start, tmp_path: Path) -> None:
+    """For the news of its parent's end: prctl() takes half a second here, in which that is killed."""
+    inject = "prctl:delay_enter=500000"
+    trace = tracing.Trace(tmp_path / "trace", "prctl", inject=inject)
+    server = start("-w", "2", wrapper=trace.wrapper(), env=tracing.ENV)
+    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
+    workers = server.children()
+    server.ends_with = -signal.SIGKILL
+    server.signal(signal.SIGKILL)
+    server.wait()
+    assert wait_until(lambda: not any(map(proc.alive, workers)), server.patience.limit)

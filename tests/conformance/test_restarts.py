@@ -182,7 +182,7 @@ def test_clients_that_pipeline_over_a_signal(
     """
     server = start("-t", "60", "-w", workers, backlog=1024)
     content = (docroot.root / "big.bin").read_bytes()
-    clients = [server.connect(receive_buffer=65536) for _ in range(8)]
+    clients = [server.connect(receive_buffer=65536) for _ in range(2)]
     for c in clients:
         c.ask().demand_keep_alive()
         c.send(request("/big.bin"))
