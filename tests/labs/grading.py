@@ -41,13 +41,12 @@ class Place:
         return self._hand_in({"server.c": text})
 
     def hand_in_the_real(self, lab: Lab, old: str = "", new: str = "") -> Path:
-        """A folder with what the lab's authors would hand in; with `old`, which is there once, it
-        has a fault."""
+        """What the lab's authors would hand in; with `old`, which is there once, it has a fault."""
         texts = {name: lab.source(name).read_text(encoding="utf-8") for name in lab.files}
-        if old:
-            assert sum(text.count(old) for text in texts.values()) == 1
-            texts = {name: text.replace(old, new) for name, text in texts.items()}
-        return self._hand_in(texts)
+        assert not old or sum(text.count(old) for text in texts.values()) == 1
+        return self._hand_in(
+            {name: text.replace(old, new) if old else text for name, text in texts.items()}
+        )
 
     def _hand_in(self, texts: dict[str, str]) -> Path:
         folder = self.top / "hand-in"

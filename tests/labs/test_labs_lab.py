@@ -1,9 +1,13 @@
-"""Reading a lab, cutting its starter, and what make lab, hint and solution say."""
+"""Reading a lab, cutting its starter, and what make lab, hint and solution say; marks of solutions
+are in the sources, and in nothing that is made from them.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,17 +42,9 @@ int b;
 def test_solutions_give_way_and_markers_go() -> None:
     text = starter.cut(SOURCE, {"one": "/* write one */\n", "two": ""}, "x.c")
     assert text == "#include <x.h>\nint a;\n/* write one */\nint b;\n"
-
-
-def test_the_real_source_without_markers() -> None:
-    assert starter.clean(SOURCE).splitlines() == [
-        "#include <x.h>",
-        "int a;",
-        "int secret;",
-        "int more;",
-        "    int hidden;",
-        "int b;",
-    ]
+    assert starter.clean(SOURCE).split("\n") == [
+        "#include <x.h>", "int a;", "int secret;", "int more;", "    int hidden;", "int b;", "",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -66,6 +62,47 @@ def test_the_real_source_without_markers() -> None:
 def test_bad_solutions_are_refused(text: str, message: str) -> None:
     with pytest.raises(LabError, match=message):
         starter.cut(text, {"one": "", "two": ""}, "x.c")
+
+
+MARK = re.compile(r"(region|solution): ")
+
+
+def test_what_is_made_of_a_source_has_no_marks(place: Place) -> None:
+    """A diff; an amalgamation, which compiles; and lines are counted without them."""
+    source = (TREE / "code/02-fork/server.c").read_text()
+    assert "/* solution: " in source
+    diff = place.make("diff", "FROM=01-iterative", "TO=02-fork").stdout
+    build = place.top / "build"
+    single = build / "single/02-fork.c"
+    said = place.make("amalgamate", "CH=02-fork", f"BUILD={build}").stdout
+    assert said.strip() == str(single)
+    for text in (diff, single.read_text()):
+        assert "pid_t pid = fork();" in text and MARK.search(text) is None
+    compiler = ["cc", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    subprocess.run([*compiler, str(single)], check=True)
+    counted = by_lint("*lint.source_lines(pathlib.Path('02-fork/server.c')), sep='\\n'")
+    assert counted.splitlines() == [s for s in source.splitlines() if MARK.search(s) is None]
+
+
+def by_lint(shown: str) -> str:
+    command = [sys.executable, "-c", f"import lint, pathlib; print({shown})"]
+    done = subprocess.run(command, cwd=TREE / "code", check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("marks", "line"),
+    [
+        ("solution: a/region: b/endregion: b/endsolution: a", 0),
+        ("solution: a/endsolution: b", 2),
+        ("solution: a/solution: b/endsolution: b/endsolution: a", 2),
+        ("endsolution: a", 1),
+        ("region: b/solution: a/endregion: b", 2),
+    ],
+)
+def test_a_solution_has_both_marks(marks: str, line: int) -> None:
+    lines = [f"    /* {mark} */" for mark in marks.split("/")]
+    assert by_lint(f"lint.unmatched_solution({lines!r})") == f"{line}\n"
 
 
 # ---- lab.toml
@@ -116,34 +153,24 @@ def test_a_hint_for_no_test_is_said(tree: Path) -> None:
 
 
 @ALL_LABS
-def test_the_starter_builds_without_a_warning_and_says_what_is_missing(
-    slug: str, tmp_path: Path
-) -> None:
+def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
+    """Its starter builds without a warning and says what is missing; the tests that it names exist:
+    whoever renames a test of the contract learns here that points hang on it.
+    """
     lab = labs.load(slug)
+    include = ["-Icode", "-Icode/common", "-Icode/http", f"-Icode/{slug}"]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
     for name, text in work.starters(lab).items():
         path = tmp_path / name
         path.write_text(text)
         assert "solution" not in text
         assert "Missing" in text or lab.kind == "debug"
-        include = ["-Icode", "-Icode/common", "-Icode/http", f"-Icode/{slug}"]
-        flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
         command = ["cc", *flags, *include, "-c", "-o", str(tmp_path / "x.o"), str(path)]
         subprocess.run(command, cwd=TREE, check=True)
-
-
-@ALL_LABS
-def test_the_tests_that_a_lab_names_exist(slug: str) -> None:
-    """Whoever renames a test of the contract learns here that points hang on it."""
-    lab = labs.load(slug)
     for name in (name for test in lab.tests for name in test.tests):
         file, _, function = name.partition("::")
         path = lab.folder / file if (lab.folder / file).exists() else TREE / "tests" / file
         assert f"\ndef {function}(" in path.read_text(encoding="utf-8"), name
-
-
-@ALL_LABS
-def test_every_test_has_a_hint_and_every_lab_a_task(slug: str) -> None:
-    lab = labs.load(slug)
     assert {hint.test for hint in lab.hints} == {test.id for test in lab.tests}
     task = (lab.folder / "task.md").read_text(encoding="utf-8")
     assert f"make check CH={slug}" in task
@@ -175,17 +202,14 @@ def test_make_lab_lists(place: Place) -> None:
     )
 
 
-@pytest.mark.parametrize("what", ["check", "hint", "solution"])
-def test_what_needs_a_beginning_says_so(place: Place, what: str) -> None:
-    done = place.make(what, "CH=02-fork")
-    assert done.returncode != 0
-    assert "is not there yet: make lab CH=02-fork" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("what", ["hint", "solution", "grade"])
-def test_which_lab(place: Place, what: str) -> None:
-    assert "lab: which lab? CH=02-fork" in place.make(what).stderr
+def test_which_lab_and_whether_it_was_begun(place: Place) -> None:
+    for what in ("hint", "solution", "grade"):
+        assert "lab: which lab? CH=02-fork" in place.make(what).stderr
+    for what in ("check", "hint", "solution"):
+        done = place.make(what, "CH=02-fork")
+        assert done.returncode != 0
+        assert "is not there yet: make lab CH=02-fork" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.fixture
@@ -208,22 +232,14 @@ def test_hints_come_one_by_one_and_for_what_failed(mine: tuple[Lab, Path]) -> No
     assert "about race" in work.hint(lab, folder, None)
 
 
-def test_a_hint_by_number(mine: tuple[Lab, Path]) -> None:
-    lab, folder = mine
-    assert work.hint(lab, folder, 2).startswith(f"Hint 2 of {len(lab.hints)}")
-
-
 def test_hints_without_a_check_come_in_order(mine: tuple[Lab, Path]) -> None:
+    """By number without regard to that; damaged progress costs nothing."""
     lab, folder = mine
+    (folder / work.PROGRESS).write_text('{"score": 1, "what": 2}')
     for number in range(1, len(lab.hints) + 1):
         assert work.hint(lab, folder, None).startswith(f"Hint {number} of ")
     assert "No hint is left" in work.hint(lab, folder, None)
-
-
-def test_damaged_progress_costs_nothing(mine: tuple[Lab, Path]) -> None:
-    lab, folder = mine
-    (folder / work.PROGRESS).write_text('{"score": 1, "what": 2}')
-    assert work.hint(lab, folder, None).startswith("Hint 1 of ")
+    assert work.hint(lab, folder, 2).startswith(f"Hint 2 of {len(lab.hints)}")
 
 
 def test_the_solution_waits_for_the_points(mine: tuple[Lab, Path]) -> None:
