@@ -76,10 +76,10 @@ endif
 
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
-	$(Q)$(PYTHON) tests/soak/churn.py --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
+	$(Q)$(PYTHON) tests/soak/soak.py --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
 
 soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
-	$(Q)$(PYTHON) tests/soak/mixed.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
+	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
 
 soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
 	$(Q)$(PYTHON) tests/soak/restarts.py --build $(BUILD) --seconds $(or $(SECONDS),60)

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from churn import end_the_server_too
+from soak import end_the_server_too, program, running
 
 PATIENCE_S = 20.0  #: for a reply, and for the server to end after SIGTERM
 SETTLED_S = 1.0  #: between the last restart and the last downloads
@@ -326,22 +326,15 @@ def lives(lines: Sequence[str]) -> Lives:
 def traced(server: Path, options: Sequence[str], trace: Path) -> Iterator[tuple[int, int]]:
     """(process, port). strace watches from a session of its own (-DDD)."""
     strace = ["strace", "-DDD", "-f", "-q", "--seccomp-bpf", "-e", "trace=process"]
-    command = [*strace, "-o", str(trace), str(server), "-p", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with running([*strace, "-o", str(trace), str(server), "-p", "0", *options]) as (process, port):
+        yield process.pid, port
         try:
-            line = process.stdout.readline() if process.stdout else ""
-            match = re.search(r"http://\S+:(\d+)/", line)
-            if match is None:
-                raise SystemExit(f"soak: {server} said {line!r}, not where it listens")
-            yield process.pid, int(match[1])
-            try:
-                status = process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                raise SystemExit(f"soak: {server} still runs after SIGTERM") from None
-            if status != 0:
-                raise SystemExit(f"soak: {server} ended with {status}")
-        finally:
+            status = process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
             process.kill()
+            raise SystemExit(f"soak: {server} still runs after SIGTERM") from None
+        if status != 0:
+            raise SystemExit(f"soak: {server} ended with {status}")
 
 
 # ---- all of it
@@ -383,9 +376,7 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=Path("build"))
     parser.add_argument("--keep-trace", type=Path, help="copy the trace to this file")
     o = parser.parse_args()
-    server = o.build.resolve() / "bin" / o.server
-    if not os.access(server, os.X_OK):
-        parser.error(f"{server} is not there: make servers")
+    server = program(o.build, o.server)
     if shutil.which("strace") is None:
         parser.error("strace is not there (Debian: strace)")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,294 @@
+"""Loads a server for minutes or for hours, and looks whether anything of it grows, and whether
+anybody is lost.
+
+    python3 tests/soak/soak.py --herd 18000 --seconds 300 --build build     `make soak`
+    python3 tests/soak/soak.py --seconds 3600 --restarts 600 --build build  `make soak-mixed`
+
+With --herd, a cycle opens so many keep-alive connections, serves them, and closes them; one client
+asks beside them. Without, a cycle of five seconds has everything at once: kept and closed
+connections, small and large files, more names than any table keeps, slow, half-dead and idle
+clients, and downloads that are broken off. --restarts: SIGHUP to the server after so many seconds,
+again and again; memory and latency are judged between two of them.
+
+Prints a line a cycle and the verdict; status 0 if all was flat and nobody was lost, 1 if not.
+Loopback only, bounded in connections; nothing is left running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+RISE = 0.25  #: of latency, over the life of a worker
+GROWTH = 0.02  #: of memory, from the first quarter of a worker's cycles to the last
+SPARE_KIB = 128  #: of memory, beside
+SETTLE_S = 2.0  #: for the server to see that its clients have gone
+CYCLE_S = 4
+#: while it is looked at, a descriptor may be closed, a worker of before the restart end
+GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+BROKEN_OFF = 20  #: downloads a cycle
+SMALL, MIDDLE, LARGE = (1500, 1000), (100, 100_000), (4, 10_000_000)  #: files, bytes
+#: what runs beside each other in a mixed cycle; the last one asks now and then
+LOADS = (
+    ["-k", "-c", "16", "--slow", "8", "--half-dead", "8", "--idle", "200"],
+    ["-c", "16"],
+    ["-k", "-c", "1", "-r", "50"],
+)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    at_s: float
+    generation: int  #: of the workers
+    requests: int
+    failed: int  #: requests, and connections of a herd
+    median_us: float  #: of who asks beside the others
+    anonymous_kib: int
+    descriptors: int
+
+
+# ---- the verdict
+
+
+def rise(cycles: Sequence[Cycle]) -> float:
+    """What latency rises by over the life of a worker, as a share of its median there: Theil and
+    Sen's line, which a few bad cycles do not turn. What ages is a process: its successors begin
+    anew, whereas a machine that has other work later stays slow for them as well.
+    """
+    points = []
+    for generation in {c.generation for c in cycles}:
+        its = [c for c in cycles if c.generation == generation]
+        middle = statistics.median(c.median_us for c in its)
+        points += [(c.at_s - its[0].at_s, c.median_us / middle) for c in its]
+    points.sort()
+    slopes = [
+        (there[1] - here[1]) / (there[0] - here[0])
+        for i, here in enumerate(points)
+        for there in points[i + 1 :]
+        if there[0] > here[0]
+    ]
+    return statistics.median(slopes) * (points[-1][0] - points[0][0])
+
+
+def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
+    """What was not flat, a sentence each. `base`: the descriptors of a server without clients."""
+    if len(cycles) < 10:
+        return [f"{len(cycles)} cycles are too few to judge: 10 are needed (--seconds)"]
+    found = []
+    if lost := sum(c.failed for c in cycles):
+        found.append(f"{lost} requests or connections were lost")
+    if more := [c for c in cycles if c.descriptors != base]:
+        found.append(f"{len(more)} cycles left descriptors: {more[0].descriptors}, not {base}")
+    for generation in sorted({c.generation for c in cycles}):
+        # the first cycles fill tables that are bounded
+        its = [c.anonymous_kib for c in cycles if c.generation == generation][2:]
+        if len(its) >= 8:
+            first, last = max(its[: len(its) // 4]), max(its[-(len(its) // 4) :])
+            if last > first * (1 + GROWTH) + SPARE_KIB:
+                found.append(f"memory grew from {first} to {last} KiB (generation {generation})")
+    if (rose := rise(cycles)) > RISE:
+        found.append(f"latency rose by {rose:.0%} while the workers grew old")
+    return found
+
+
+# ---- the server, from outside
+
+
+def children(pid: int) -> list[int]:
+    with suppress(*GONE):
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [int(word) for word in text.split()]
+    return []
+
+
+def processes(pid: int) -> list[int]:
+    """The first one, and those that serve: after a restart they are the children of a child."""
+    return [pid, *(leaf for child in children(pid) for leaf in children(child) or [child])]
+
+
+def anonymous_kib(pid: int) -> int:
+    total = 0
+    for each in processes(pid):
+        with suppress(*GONE):
+            status = Path(f"/proc/{each}/status").read_text(encoding="ascii")
+            match = re.search(r"^RssAnon:\s*(\d+) kB$", status, re.MULTILINE)
+            total += int(match[1]) if match else 0
+    return total
+
+
+def descriptors(pid: int, kind: str) -> int:
+    """Those that begin so: "socket:" leaves out the files that a server may keep open."""
+    total = 0
+    for each in processes(pid):
+        with suppress(*GONE):
+            for link in Path(f"/proc/{each}/fd").iterdir():
+                with suppress(FileNotFoundError):
+                    total += os.readlink(link).startswith(kind)
+    return total
+
+
+def settled(pid: int, kind: str, base: int) -> int:
+    """The descriptors once they are `base` again, or after SETTLE_S."""
+    deadline = time.monotonic() + SETTLE_S
+    while (now := descriptors(pid, kind)) != base and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return now
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server and its port."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            match = re.search(r"http://\S+:(\d+)/", line)
+            if match is None:
+                raise SystemExit(f"soak: {command[0]} said {line!r}, not where it listens")
+            yield process, int(match[1])
+        finally:
+            process.terminate()
+
+
+# ---- the load
+
+
+def write_files(folder: Path) -> list[str]:
+    """The docroot; returns the names, the small ones several times."""
+    names = []
+    for kind, (count, size) in {"s": SMALL, "m": MIDDLE, "l": LARGE}.items():
+        for i in range(count):
+            (folder / f"{kind}{i}.bin").write_bytes(os.urandom(100) + bytes(size - 100))
+            names += [f"{kind}{i}.bin"] * (4 if kind == "s" else 1)
+    return names
+
+
+def break_off(port: int) -> None:
+    """A download of which a little is read, and then a reset."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+        s.sendall(b"GET /l0.bin HTTP/1.1\r\nHost: soak\r\n\r\n")
+        s.recv(1000)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@dataclass(frozen=True)
+class Load:
+    hammer: Path
+    port: int
+    urls: Path
+    herd: int  #: connections; 0: everything at once
+
+    def cycle(self, restart: int = 0) -> tuple[int, int, float]:
+        """Requests, failed ones, the asker's median in us. `restart`: the process that gets SIGHUP
+        in the middle of a mixed cycle.
+        """
+        url = f"http://127.0.0.1:{self.port}/s0.bin"
+        if self.herd:
+            options = [["--herd", str(self.herd), "-c", "1", "-k", "-n", "200", url]]
+        else:
+            options = [[*o, "-s", str(CYCLE_S), "--check", "-i", str(self.urls)] for o in LOADS]
+        pipe = subprocess.PIPE
+        hammers = [
+            subprocess.Popen(
+                [self.hammer, "-t", "30", "--json", *o], stdout=pipe, stderr=pipe, text=True
+            )
+            for o in options
+        ]
+        for i in range(0 if self.herd else BROKEN_OFF):
+            if restart and i == BROKEN_OFF // 2:
+                os.kill(restart, signal.SIGHUP)
+            break_off(self.port)
+            time.sleep(CYCLE_S / BROKEN_OFF / 2)
+        results = []
+        for process in hammers:
+            out, err = process.communicate(timeout=600 + CYCLE_S)
+            if process.returncode != 0:
+                raise SystemExit(f"soak: hammer ended with {process.returncode}: {err.strip()}")
+            results.append(json.loads(out))
+        failed = sum(r["failed"] for r in results)
+        if self.herd:
+            failed += self.herd - results[0]["herd"]["held"]
+        median_us = results[-1]["total"]["median"] / 1e3
+        return sum(r["requests"] for r in results), failed, median_us
+
+
+def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
+    kind = "" if load.herd else "socket:"
+    load.cycle()
+    base = settled(pid, kind, -1)
+    cycles: list[Cycle] = []
+    start = last_restart = time.monotonic()
+    generation = 0
+    print(*(field.name for field in fields(Cycle)), sep="\t")
+    while time.monotonic() - start < seconds:
+        due = bool(restarts) and time.monotonic() - last_restart >= restarts
+        if due:
+            last_restart = time.monotonic()
+            generation += 1
+        seen = load.cycle(pid if due else 0)
+        left = settled(pid, kind, base)
+        at_s = round(time.monotonic() - start, 1)
+        cycles.append(Cycle(at_s, generation, *seen, anonymous_kib(pid), left))
+        print(*astuple(cycles[-1]), sep="\t", flush=True)
+    found = faults(cycles, base)
+    for fault in found:
+        print(f"soak: {fault}", file=sys.stderr)
+    total = sum(c.requests for c in cycles)
+    print(f"{len(cycles)} cycles, {total} requests: {'not flat' if found else 'flat'}")
+    return 1 if found else 0
+
+
+def end_the_server_too() -> None:
+    """SIGTERM ends Python at once, without its `finally`, and a server would be left behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("soak: ended by SIGTERM"))
+
+
+def program(folder: Path, name: str) -> Path:
+    path = folder.resolve() / "bin" / name
+    if not os.access(path, os.X_OK):
+        raise SystemExit(f"soak: {path} is not there: make servers")
+    return path
+
+
+def main() -> int:
+    end_the_server_too()
+    parser = argparse.ArgumentParser(description="A load for long: does anything grow?")
+    parser.add_argument("--server", help="default: 09-epoll for a herd, else 15-slashdot")
+    parser.add_argument("--herd", type=int, default=0, help="connections of a cycle")
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--restarts", type=float, default=0, help="SIGHUP after so many seconds")
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("options", nargs="*", help="of the server, after --")
+    o = parser.parse_args()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < o.herd + 100:
+        parser.error(f"--herd {o.herd}: the limit of descriptors is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    server = program(o.build, o.server or ("09-epoll" if o.herd else "15-slashdot"))
+    hammer = program(o.build, "hammer")
+    with tempfile.TemporaryDirectory() as folder:
+        docroot, urls = Path(folder, "docroot"), Path(folder, "urls")
+        docroot.mkdir()
+        names = write_files(docroot)
+        command = [str(server), "-p", "0", *o.options, str(docroot)]
+        with running(command) as (process, port):
+            urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in names))
+            return watch(process.pid, Load(hammer, port, urls, o.herd), o.seconds, o.restarts)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
