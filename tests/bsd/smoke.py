@@ -1,5 +1,5 @@
 """What a server must survive, in a minute, on any system that has a Python: for systems where the
-conformance tests cannot run, as they look into Linux's /proc.
+conformance tests cannot run, as they look into Linux's /proc. The client is theirs.
 
     python3 smoke.py --server build/bin/10-kqueue [--only stop,time_outs]
 
@@ -17,8 +17,6 @@ import os
 import re
 import resource
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -26,141 +24,70 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import AnyStr
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from conformance.wire import Connection, ContractBroken, request
 
 CLIENTS = 300
 SPARE = 64  #: descriptors, of the server's and of ours, that are no clients
 PIPELINED = 500
-FILES = 16
-BIG = 4 << 20  #: bytes: more than the socket buffers of a connection hold
+FILES = [(f"{n} " * (40 + 97 * n)).encode() for n in range(16)]  #: they differ all over
+BIG = b"".join(hashlib.sha512(b"%d" % n).digest() for n in range(65536))  #: no socket holds it
 GRACE = 5.0  #: seconds that the server gives to replies in flight
 SMALL_BUFFER = 4096
-AT_ONCE = struct.pack("ii", 1, 0)  #: struct linger: close() resets
 
 limit = 30.0  #: seconds for what must happen: reached only by a case that fails
 
 
-class Broken(Exception):
-    """What a case has found."""
-
-
 def check(true: bool, text: str) -> None:
     if not true:
-        raise Broken(text)
+        raise ContractBroken(text)
 
 
-def found(pattern: AnyStr, text: AnyStr) -> AnyStr:
-    match = re.search(pattern, text)
-    if match is None:
-        raise Broken(f"{text[:80]!r} has no {pattern!r}")
-    return match[1]
+def ask(n: int, *fields: str) -> bytes:
+    return request(f"/{n % len(FILES)}", *fields)
 
 
-class Site:
-    """Files that differ in length and all over."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.files = [(f"{n} " * (40 + 97 * n)).encode() for n in range(FILES)]
-        self.big = b"".join(hashlib.sha512(b"%d" % n).digest() for n in range(BIG // 64))
-        for n, content in enumerate(self.files):
-            (root / str(n)).write_bytes(content)
-        (root / "big").write_bytes(self.big)
+def expect(client: Connection, content: bytes) -> None:
+    reply = client.read_reply()
+    check(reply.status == 200, f"not a 200: {reply.head[:60]!r}")
+    check(reply.body == content, "the reply is not the file that was asked for")
 
 
-# ---- a client
-
-
-def request(path: object, *fields: str) -> bytes:
-    return "\r\n".join([f"GET /{path} HTTP/1.1", "Host: smoke", *fields, "", ""]).encode()
-
-
-class Client:
-    def __init__(self, port: int, receive_buffer: int = 0) -> None:
-        self.bytes = bytearray()
-        self.socket = socket.socket()
-        self.socket.settimeout(limit)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self, data: bytes) -> None:
-        self.socket.sendall(data)
-
-    def more(self, most: int = 65536) -> bool:
-        """False at the end of the connection."""
-        data = self.socket.recv(most)
-        self.bytes += data
-        return bool(data)
-
-    def head(self) -> int:
-        """Takes the head of a reply; the length of its body."""
-        while b"\r\n\r\n" not in self.bytes:
-            check(self.more(), f"the connection ends within a head: {bytes(self.bytes[:60])!r}")
-        head, _, rest = self.bytes.partition(b"\r\n\r\n")
-        check(head.startswith(b"HTTP/1.1 200 "), f"not a 200: {bytes(head[:60])!r}")
-        self.bytes = rest
-        return int(found(rb"\r\nContent-Length: (\d+)", bytes(head)))
-
-    def expect_body(self, length: int, content: bytes) -> None:
-        while len(self.bytes) < length:
-            check(self.more(), f"{len(self.bytes)} of {length} bytes, then the end")
-        check(self.bytes[:length] == content, "the reply is not the file that was asked for")
-        del self.bytes[:length]
-
-    def expect(self, content: bytes) -> None:
-        self.expect_body(self.head(), content)
-
-    def expect_end(self) -> None:
-        check(not self.bytes and not self.more(), "bytes that nobody asked for")
-
-    def reset(self) -> None:
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
-        self.socket.close()
-
-
-# ---- a server
+def expect_file(client: Connection, n: int) -> None:
+    expect(client, FILES[n % len(FILES)])
 
 
 class Server:
-    def __init__(self, program: Path, site: Site, *options: str) -> None:
-        self.site = site
-        self.clients: list[Client] = []
-        command = [str(program), "-a", "127.0.0.1", "-p", "0", *options, str(site.root)]
+    def __init__(self, program: Path, *options: str) -> None:
+        self.clients: list[Connection] = []
+        command = [str(program), "-a", "127.0.0.1", "-p", "0", *options]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        try:
-            self.port = int(found(r"http://127\.0\.0\.1:(\d+)/$", line))
-        except Broken:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/$", line)
+        if found is None:
             self.process.kill()
-            raise
+            raise ContractBroken(f"it said {line!r}, not where it listens")
+        self.address = ("127.0.0.1", int(found[1]))
 
-    def client(self, receive_buffer: int = 0) -> Client:
-        self.clients.append(Client(self.port, receive_buffer))
+    def client(self, receive_buffer: int | None = None) -> Connection:
+        self.clients.append(Connection(self.address, limit, receive_buffer=receive_buffer))
         return self.clients[-1]
 
     def serves(self, n: int = 0) -> None:
         """One who comes now is served."""
-        client = Client(self.port)
-        with client.socket:
-            client.send(request(n % FILES, "Connection: close"))
-            client.expect(self.site.files[n % FILES])
+        with Connection(self.address, limit) as client:
+            client.send(ask(n, "Connection: close"))
+            expect_file(client, n)
             client.expect_end()
-
-    def signal(self, signum: int) -> None:
-        os.kill(self.process.pid, signum)
 
     def expect_exit(self, seconds: float | None = None) -> None:
         status = self.process.wait(GRACE + limit if seconds is None else seconds)
         check(status == 0, f"it ended with status {status}")
-
-    def hang_up(self) -> None:
-        for client in self.clients:
-            client.socket.close()
 
 
 @dataclass(frozen=True)
@@ -168,20 +95,21 @@ class Start:
     """start(*options): a server for one case, that is there afterwards, serves, and ends well."""
 
     program: Path
-    site: Site
+    root: Path
     clients: int
 
     @contextlib.contextmanager
     def __call__(self, *options: str) -> Iterator[Server]:
-        server = Server(self.program, self.site, *options)
+        server = Server(self.program, *options, str(self.root))
         try:
             yield server
             if server.process.returncode is None:
                 server.serves()
-                server.signal(signal.SIGTERM)
+                server.process.terminate()
                 server.expect_exit()
         finally:
-            server.hang_up()
+            for client in server.clients:
+                client.close()
             server.process.kill()
             server.process.communicate()
 
@@ -195,9 +123,9 @@ def connections(start: Start) -> str:
         clients = [server.client() for _ in range(start.clients)]
         for again in range(2):
             for n, client in enumerate(clients):
-                client.send(request((n + again) % FILES))
+                client.send(ask(n + again))
             for n, client in reversed(list(enumerate(clients))):
-                client.expect(server.site.files[(n + again) % FILES])
+                expect_file(client, n + again)
         server.serves()
     return f"{start.clients} at once, each with two requests"
 
@@ -205,47 +133,47 @@ def connections(start: Start) -> str:
 def descriptors(start: Start) -> str:
     """Numbers are given out again, in another order, and nothing of their former owner is left."""
     with start() as server:
-        window: list[Client] = []
+        window: list[Connection] = []
         for n in range(1000):
             window.append(server.client())
-            window[-1].send(request(n % FILES, *(["Connection: close"] if n % 3 == 0 else [])))
-            window[-1].expect(server.site.files[n % FILES])
+            window[-1].send(ask(n, *(["Connection: close"] if n % 3 == 0 else [])))
+            expect_file(window[-1], n)
             if len(window) > 10:
                 gone = window.pop(n % 7)
-                gone.reset() if n % 2 else gone.socket.close()
+                gone.reset() if n % 2 else gone.close()
     return "1000 connections, 10 at a time, closed by either side"
 
 
 def pipelining(start: Start) -> str:
     with start() as server:
         client = server.client()
-        client.send(b"".join(request(n % FILES) for n in range(PIPELINED)))
+        client.send(b"".join(ask(n) for n in range(PIPELINED)))
         for n in range(PIPELINED):
-            client.expect(server.site.files[n % FILES])
+            expect_file(client, n)
     return f"{PIPELINED} requests in one piece, answered in order"
 
 
 def dripping(start: Start) -> str:
     with start() as server:
         clients = [server.client() for _ in range(10)]
-        asked = [request(n) for n in range(len(clients))]
+        asked = [ask(n) for n in range(len(clients))]
         for at in range(max(map(len, asked))):
             for client, data in zip(clients, asked, strict=True):
                 client.send(data[at : at + 1])
             server.serves(at)
         for n, client in enumerate(clients):
-            client.expect(server.site.files[n])
+            expect_file(client, n)
     return f"{len(clients)} requests byte by byte, others served between the bytes"
 
 
 def half_close(start: Start) -> str:
     """Who says "that was all" is not gone."""
     with start() as server:
-        for path, content in (("5", server.site.files[5]), ("big", server.site.big)):
+        for path, content in (("/5", FILES[5]), ("/big", BIG)):
             client = server.client()
             client.send(request(path))
-            client.socket.shutdown(socket.SHUT_WR)
-            client.expect(content)
+            client.finish_sending()
+            expect(client, content)
             client.expect_end()
     return "the whole reply, then the end"
 
@@ -253,13 +181,13 @@ def half_close(start: Start) -> str:
 def vanishing(start: Start) -> str:
     with start() as server:
         for n in range(50):
-            for data in (b"", request(n % FILES)[:20], request(n % FILES), request("big")):
-                client = Client(server.port)
+            for data in (b"", ask(n)[:20], ask(n), request("/big")):
+                client = server.client()
                 client.send(data)
-                if data == request("big"):
-                    client.head()
-                client.reset() if n % 2 else client.socket.close()
-        for n in range(FILES):
+                if data == request("/big"):
+                    client.read_head()
+                client.reset() if n % 2 else client.close()
+        for n in range(len(FILES)):
             server.serves(n)
     return "200 clients leave before, within and after their requests, and within a reply"
 
@@ -268,15 +196,17 @@ def slow_reading(start: Start) -> str:
     with start() as server:
         clients = [server.client(SMALL_BUFFER) for _ in range(4)]
         for client in clients:
-            client.send(request("big"))
-        lengths = [client.head() for client in clients]
-        for n in range(BIG // 65536):
+            client.send(request("/big"))
+            check(int(client.read_head().need("Content-Length")) == len(BIG), "a wrong length")
+        for n in range(64):
+            piece = BIG[n * 16384 : (n + 1) * 16384]
             for client in clients:
-                client.more(16384)
+                check(client.read_exactly(len(piece)) == piece, f"piece {n} is another")
             server.serves(n)
-        for client, length in zip(clients, lengths, strict=True):
-            client.expect_body(length, server.site.big)
-    return f"{len(clients)} clients with {BIG >> 20} MiB each, others served beside them"
+        for client in clients:
+            rest = BIG[64 * 16384 :]
+            check(client.read_exactly(len(rest)) == rest, "the rest is not that of the file")
+    return f"{len(clients)} clients with {len(BIG) >> 20} MiB each, others served beside them"
 
 
 def time_outs(start: Start) -> str:
@@ -284,18 +214,16 @@ def time_outs(start: Start) -> str:
     with start("-t", "1") as server:
         silent, half, active = server.client(), server.client(), server.client()
         stuck = server.client(SMALL_BUFFER)
-        half.send(request(0)[:20])
-        stuck.send(request("big"))
+        half.send(ask(0)[:20])
+        stuck.send(request("/big"))
         ended = time.monotonic() + 3  # seconds: the server's time-out, and time to act on it
         while time.monotonic() < ended:
-            active.send(request(1))
-            active.expect(server.site.files[1])
+            active.send(ask(1))
+            expect_file(active, 1)
             time.sleep(0.2)
-        for client in (silent, half, stuck):
-            with contextlib.suppress(ConnectionError):  # a reset, if something was unread
-                while client.more():
-                    continue
-        check(len(stuck.bytes) < BIG, "one who did not read was waited for")
+        silent.expect_gone()
+        half.expect_gone()
+        check(len(stuck.read_all()) < len(BIG), "one who did not read was waited for")
         server.serves()
     return "the silent, the half and the stuck are ended, the active goes on"
 
@@ -305,19 +233,19 @@ def stop(start: Start) -> str:
     with start() as server:
         clients = [server.client() for _ in range(start.clients)]
         for n, client in enumerate(clients):
-            client.send(request(n % FILES))
-            client.expect(server.site.files[n % FILES])
-        server.signal(signal.SIGSTOP)
+            client.send(ask(n))
+            expect_file(client, n)
+        server.process.send_signal(signal.SIGSTOP)
         os.waitpid(server.process.pid, os.WUNTRACED)
         for n, client in enumerate(clients):
-            client.send(request(n % FILES))
+            client.send(ask(n))
         time.sleep(0.5)  # for them to arrive
-        server.signal(signal.SIGTERM)
-        server.signal(signal.SIGCONT)
+        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGCONT)
         answered = 0
         for n, client in enumerate(clients):
-            with contextlib.suppress(Broken, ConnectionError):
-                client.expect(server.site.files[n % FILES])
+            with contextlib.suppress(ContractBroken):
+                expect_file(client, n)
                 answered += 1
         check(answered == len(clients), f"{answered} of {len(clients)} were answered")
         server.expect_exit()
@@ -328,16 +256,15 @@ def stop_in_flight(start: Start) -> str:
     """A reply is finished, and meanwhile nobody can connect any more."""
     with start() as server:
         client = server.client(SMALL_BUFFER)
-        client.send(request("big"))
-        length = client.head()
-        server.signal(signal.SIGTERM)
-
+        client.send(request("/big"))
+        client.read_head()
+        server.process.terminate()
         deadline = time.monotonic() + GRACE / 2
         with contextlib.suppress(OSError):
             while True:
-                Client(server.port).socket.close()
+                Connection(server.address, limit).close()
                 check(time.monotonic() < deadline, "connections are still completed")
-        client.expect_body(length, server.site.big)
+        check(client.read_exactly(len(BIG)) == BIG, "the reply is not the file")
         client.expect_end()
         server.expect_exit()
     return "the reply is whole, new connections are refused"
@@ -347,10 +274,9 @@ def stop_at_any_time(start: Start) -> str:
     """The signal may come between the look at a flag and the sleep; then nothing would wake it."""
     for n in range(40):
         with start() as server:
-            client = server.client()
-            client.send(request(n % FILES) if n % 2 else request(0)[:20])
+            server.client().send(ask(n) if n % 2 else ask(0)[:20])
             time.sleep(n * 0.0001)
-            server.signal(signal.SIGTERM if n % 4 < 2 else signal.SIGINT)
+            server.process.send_signal(signal.SIGTERM if n % 4 < 2 else signal.SIGINT)
             server.expect_exit(GRACE / 2)
     return "40 servers end without waiting for their grace to be over"
 
@@ -363,8 +289,8 @@ CASES = {case.__name__: case for case in ALL}
 def run(case: Callable[[Start], str], start: Start) -> tuple[bool, str]:
     try:
         return True, case(start)
-    except (Broken, OSError, subprocess.TimeoutExpired) as error:
-        return False, f"{type(error).__name__}: {error}"
+    except (ContractBroken, OSError, subprocess.TimeoutExpired) as error:
+        return False, f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
 def room_for_clients() -> int:
@@ -387,7 +313,9 @@ def main() -> int:
     results = []
     print(f"# {args.server.name} on {os.uname().sysname} {os.uname().release}")
     with tempfile.TemporaryDirectory() as folder:
-        start = Start(args.server.resolve(), Site(Path(folder)), room_for_clients())
+        for name, content in ("big", BIG), *((str(n), file) for n, file in enumerate(FILES)):
+            Path(folder, name).write_bytes(content)
+        start = Start(args.server.resolve(), Path(folder), room_for_clients())
         for number, name in enumerate(names, 1):
             passed, text = run(CASES[name], start)
             results.append(passed)
