@@ -17,56 +17,35 @@ import vm
 CONTENT = b"a disk" * 1000
 
 
-def system(folder: Path, sha256: str | None = None) -> dict[str, object]:
-    """One whose image is a file of ours."""
-    packed = lzma.compress(CONTENT)
-    (folder / "disk.qcow2.xz").write_bytes(packed)
-    return {
-        "url": (folder / "disk.qcow2.xz").as_uri(),
-        "sha256": sha256 or hashlib.sha256(packed).hexdigest(),
-        "bytes": len(packed),
-    }
-
-
-def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    folder = tmp_path / "vm"
-    folder.mkdir()
-    return folder
-
-
+@pytest.mark.parametrize(
+    ("deps", "right", "refusal"),
+    [
+        ("yes", True, ""),
+        ("yes", False, "not used"),
+        ("skip", True, "DEPS=yes fetches it"),
+        ("ask", True, "DEPS=yes fetches it"),  # nobody is asked: this is no terminal
+    ],
+)
 def test_an_image_is_fetched_once(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deps: str, right: bool, refusal: str
 ) -> None:
-    monkeypatch.setenv("DEPS", "yes")
-    known = system(tmp_path)
-    assert vm.image_of("it", known, store).read_bytes() == CONTENT
-    (tmp_path / "disk.qcow2.xz").unlink()
-    assert vm.image_of("it", known, store) == store / "disk.qcow2"
-    assert files(store) == ["disk.qcow2"]
-
-
-def test_an_image_with_another_checksum_is_not_used(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DEPS", "yes")
-    with pytest.raises(vm.Failed, match="not used"):
-        vm.image_of("it", system(tmp_path, "0" * 64), store)
-    assert files(store) == []
-
-
-@pytest.mark.parametrize("deps", ["skip", "ask"])  # nobody is asked: this is no terminal
-def test_nothing_is_fetched_without_a_yes(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch, deps: str
-) -> None:
+    """After a yes, if it has the right checksum; and whole or not at all."""
     monkeypatch.setenv("DEPS", deps)
-    with pytest.raises(vm.Failed, match="DEPS=yes fetches it"):
-        vm.image_of("it", system(tmp_path), store)
-    assert files(store) == []
+    source, store = tmp_path / "disk.qcow2.xz", tmp_path / "vm"
+    store.mkdir()
+    packed = lzma.compress(CONTENT)
+    source.write_bytes(packed)
+    sha256 = hashlib.sha256(packed).hexdigest() if right else "0" * 64
+    known = {"url": source.as_uri(), "sha256": sha256, "bytes": len(packed)}
+    if refusal:
+        with pytest.raises(vm.Failed, match=refusal):
+            vm.image_of("it", known, store)
+        assert list(store.iterdir()) == []
+    else:
+        assert vm.image_of("it", known, store).read_bytes() == CONTENT
+        source.unlink()
+        assert vm.image_of("it", known, store) == store / "disk.qcow2"
+        assert list(store.iterdir()) == [store / "disk.qcow2"]
 
 
 def test_it_says_what_is_missing(tmp_path: Path) -> None:
@@ -75,7 +54,7 @@ def test_it_says_what_is_missing(tmp_path: Path) -> None:
         command, env=os.environ | {"PATH": str(tmp_path), "DEPS": "yes"}, capture_output=True,
         text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 1 and files(tmp_path) == []
+    assert done.returncode == 1 and list(tmp_path.iterdir()) == []
     assert "qemu-system-x86_64 (Debian: qemu-system-x86)" in done.stderr
 
 

@@ -99,29 +99,24 @@ def consents(question: str) -> bool:
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
-def fetch(url: str, sha256: str, target: Path) -> None:
-    """Beside its place, compared, then moved: killed at any moment, it is there whole or not."""
-    part = target.with_name(target.name + ".part")
-    digest = hashlib.sha256()
+def fetch(url: str, sha256: str, image: Path) -> None:
+    """Unpacked beside its place, compared, then moved: killed at any moment, it is there whole or
+    not.
+    """
+    part = image.with_name(image.name + ".part")
+    digest, unpacker = hashlib.sha256(), lzma.LZMADecompressor()
     try:
         with urllib.request.urlopen(url, timeout=60) as source, part.open("wb") as out:
             while piece := source.read(PIECE):
                 digest.update(piece)
-                out.write(piece)
+                out.write(unpacker.decompress(piece))
         if digest.hexdigest() != sha256:
             raise Failed(f"{url} has the sha256 {digest.hexdigest()}, and not {sha256}: not used")
-        part.rename(target)
-    except OSError as error:
+        part.rename(image)
+    except (OSError, EOFError, lzma.LZMAError) as error:
         raise Failed(f"{url}: {error}") from None
     finally:
         part.unlink(missing_ok=True)
-
-
-def unpack(packed: Path, target: Path) -> None:
-    part = target.with_name(target.name + ".part")
-    with lzma.open(packed) as source, part.open("wb") as out:
-        shutil.copyfileobj(source, out, PIECE)
-    part.rename(target)
 
 
 def image_of(name: str, system: dict[str, object], folder: Path) -> Path:
@@ -129,18 +124,12 @@ def image_of(name: str, system: dict[str, object], folder: Path) -> Path:
     url, sha256 = system.get("url"), system.get("sha256")
     if not isinstance(url, str) or not isinstance(sha256, str):
         raise Failed(f"no image of {name} can be fetched: tests/bsd/README.md says how to make one")
-    packed = folder / url.rsplit("/", 1)[1]
-    image = packed.with_suffix("")
-    if image.exists():
-        return image
-    if not packed.exists():
+    image = folder / url.rsplit("/", 1)[1].removesuffix(".xz")
+    if not image.exists():
         if not consents(f"Fetch {url}, {system['bytes']} bytes?"):
             raise Failed(f"{url} is not here; DEPS=yes fetches it, {system['bytes']} bytes")
         say(f"fetching {url}")
-        fetch(url, sha256, packed)
-    say(f"unpacking {packed}")
-    unpack(packed, image)
-    packed.unlink()
+        fetch(url, sha256, image)
     return image
 
 
@@ -188,10 +177,9 @@ def make_seed(folder: Path, key: Path) -> Path:
     public = key.with_name(key.name + ".pub").read_text().strip()
     (folder / "user-data").write_text(USER_DATA.format(key=public))
     (folder / "meta-data").write_text("instance-id: quest\nlocal-hostname: quest\n")
-    seed = folder / "seed.iso"
-    command = ["genisoimage", "-quiet", "-o", str(seed), "-V", "cidata", "-r", "-J"]
-    subprocess.run([*command, "user-data", "meta-data"], check=True, cwd=folder)
-    return seed
+    command = "genisoimage -quiet -o seed.iso -V cidata -r -J user-data meta-data"
+    subprocess.run(command.split(), check=True, cwd=folder)
+    return folder / "seed.iso"
 
 
 def make_overlay(folder: Path, image: Path, size: str) -> Path:
@@ -213,14 +201,15 @@ def free_port() -> int:
 
 def qemu_command(disk: Path, seed: Path | None, port: int, console: Path) -> list[str]:
     """Within a virtual machine, KVM may refuse to set what is taken from the processor here."""
-    command = ["qemu-system-x86_64", "-cpu", "max,-arch-capabilities"]
-    command += ["-m", "1024", "-smp", "2", "-display", "none", "-monitor", "none"]
-    command += ["-serial", f"file:{console}", "-device", "virtio-rng-pci"]
-    command += ["-drive", f"file={disk},if=virtio,format=qcow2"]
+    machine = "-cpu max,-arch-capabilities -m 1024 -smp 2 -display none -monitor none"
+    devices = "-device virtio-rng-pci -device virtio-net-pci,netdev=net0"
+    drives = [f"file={disk},if=virtio,format=qcow2"]
     if seed is not None:
-        command += ["-drive", f"file={seed},media=cdrom,readonly=on,format=raw"]
+        drives.append(f"file={seed},media=cdrom,readonly=on,format=raw")
+    command = ["qemu-system-x86_64", *machine.split(), *devices.split()]
+    command += ["-serial", f"file:{console}"]
     command += ["-netdev", f"user,id=net0,hostfwd=tcp:127.0.0.1:{port}-:22"]
-    return [*command, "-device", "virtio-net-pci,netdev=net0"]
+    return command + [word for drive in drives for word in ("-drive", drive)]
 
 
 @contextmanager
