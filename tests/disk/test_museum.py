@@ -285,12 +285,8 @@ def test_statistics(mount: Mount) -> None:
     assert printed["reads"] == 100
     assert museum.new_phase()["reads"] == 100
     assert museum.new_phase()["reads"] == 0
-
-
-def test_sigusr2_begins_anew(mount: Mount) -> None:
-    museum = mount(*FAST, "files=1x100K")
     (museum.folder / "files/000/000000").read_bytes()
-    museum.process.send_signal(signal.SIGUSR2)
+    museum.process.send_signal(signal.SIGUSR2)  # begins anew, as a new phase does
     deadline = time.monotonic() + 30
     while museum.statistics()["reads"] != 0:
         assert time.monotonic() < deadline
@@ -299,14 +295,24 @@ def test_sigusr2_begins_anew(mount: Mount) -> None:
 # ---- its end
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_asked_to_end(mount: Mount, how: signal.Signals) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, "fusermount3"])
+def test_asked_to_end(mount: Mount, how: signal.Signals | str) -> None:
+    """Or killed, or unmounted by another."""
     museum = mount(*FAST, "files=1x100K")
     (museum.folder / "files/000/000000").read_bytes()
+    assert mounted(museum.folder)
+    if isinstance(how, str):
+        if not shutil.which(how):
+            pytest.skip("needs fusermount3 (apt-get install fuse3)")
+        subprocess.run([how, "-u", str(museum.folder)], check=True)
+        assert museum.process.wait(timeout=30) == 0
+        return
     status, out, err = museum.stop(how)
-    assert (status, err) == (0, "")
-    assert json.loads(out)["reads"] == 1
-    assert not mounted(museum.folder)
+    if how != signal.SIGKILL:
+        assert (status, err) == (0, "")
+        assert json.loads(out)["reads"] == 1
+        assert not mounted(museum.folder)
+    assert await_unmounted(museum.folder)
 
 
 def test_ends_while_files_are_open_and_read(mount: Mount) -> None:
@@ -321,21 +327,6 @@ def test_ends_while_files_are_open_and_read(mount: Mount) -> None:
         assert not mounted(museum.folder)
         got, _ = reader.communicate(timeout=30)
     assert got[:K100] == content("files/001/000001", 0, K100), "what was asked for was answered"
-
-
-def test_killed(mount: Mount) -> None:
-    museum = mount(*FAST, "files=1x100K")
-    assert mounted(museum.folder)
-    museum.stop(signal.SIGKILL)
-    assert await_unmounted(museum.folder)
-
-
-def test_unmounted_by_another(mount: Mount) -> None:
-    if not shutil.which("fusermount3"):
-        pytest.skip("needs fusermount3 (apt-get install fuse3)")
-    museum = mount(*FAST, "files=1x100K")
-    subprocess.run(["fusermount3", "-u", str(museum.folder)], check=True)
-    assert museum.process.wait(timeout=30) == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -25,15 +25,10 @@ title = "Made up"
 question = "?"
 kind = "micro"
 chapters = ["02-fork"]
-[profile.smoke]
-rounds = 1
-set = {children = 10}
-[profile.quick]
-rounds = 1
-set = {children = 400000000}
-[profile.full]
-rounds = 1
-set = {children = 400000000}
+[profile]
+smoke = {rounds = 1, set = {children = 10}}
+quick = {rounds = 1, set = {children = 400000000}}
+full = {rounds = 1, set = {children = 400000000}}
 [caps]
 children = "processes"
 [[variant]]
