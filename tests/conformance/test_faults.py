@@ -393,7 +393,7 @@ def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Si
 @pytest.mark.servers("03-prefork", "15-slashdot")
 @contract("mechanism", "stop")
 def test_a_worker_that_asks_too_late(start: Start, tmp_path: Path) -> None:
-    """For the news of its parent's end: prctl() takes half a second here, in which that is killed."""
+    """To be told of its parent's end: prctl() takes half a second, and that is killed."""
     inject = "prctl:delay_enter=500000"
     trace = tracing.Trace(tmp_path / "trace", "prctl", inject=inject)
     server = start("-w", "2", wrapper=trace.wrapper(), env=tracing.ENV)
