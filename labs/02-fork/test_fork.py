@@ -12,10 +12,9 @@ import pytest
 
 from conformance import tracing
 from conformance.matrix import contract
-from conformance.process import Server, Unprivileged, wait_until
+from conformance.process import Server, Unprivileged, limited, wait_until
 from conformance.programs import Start
 from conformance.site import HELLO
-from conformance.test_faults import limited
 from conformance.wire import request
 
 pytestmark = pytest.mark.servers("02-fork")

@@ -13,10 +13,10 @@ import pytest
 
 from conformance import proc
 from conformance.matrix import contract
-from conformance.process import Server, Target, Unprivileged, wait_until
+from conformance.process import Server, Target, Unprivileged, limited, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site
-from conformance.test_faults import busy_share, limited
+from conformance.test_faults import busy_share
 from conformance.wire import ContractBroken, request
 
 pytestmark = pytest.mark.servers("09-epoll")

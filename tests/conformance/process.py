@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -267,6 +267,16 @@ class Server:
         """True if it answers as it should: the question after every attack."""
         return self.get("/hello.txt").status == 200
 
+    def download(
+        self, path: str = "/big.bin", *fields: str, receive_buffer: int = 4096
+    ) -> Connection:
+        """A reply in flight, at the end of its head: a file that the buffers do not hold."""
+        c = self.connect(receive_buffer=receive_buffer)
+        c.send(request(path, *fields))
+        if (head := c.read_head()).status not in (200, 206):
+            raise ContractBroken(f"{path}: {head.status}")
+        return c
+
     # ---- looking at it
 
     def children(self) -> list[int]:
@@ -357,6 +367,23 @@ class Server:
     def signal(self, signum: int) -> None:
         os.kill(self.pid, signum)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While it is stopped, whatever happens happens at once. (Under a tracer nothing tells that
+        the signal has come.)
+        """
+        pids = self.processes()
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            traced = bool(self.launch.wrapper)
+            if not wait_until(lambda: traced or all(map(proc.stopped, pids)), self.patience.limit):
+                raise Misbehaved(f"{self.target} cannot be stopped")
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
     def wait(self, limit: float | None = None) -> int:
         """Its exit status, or a broken contract if it goes on."""
         limit = STOP_GRACE + self.patience.limit if limit is None else limit
@@ -412,6 +439,22 @@ class Server:
             self.process.stdout.close()
         self._stderr_text = self.stderr()
         self._stderr.close()
+
+
+@contextlib.contextmanager
+def limited(server: Server, what: str, soft: int) -> Iterator[None]:
+    """A soft limit ("nofile") of the running server, put back afterwards. As its user: root without
+    all of its capabilities may not change the limits of others.
+    """
+    pid = server.serving()[0]
+    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(pid)]
+    show = [*prlimit, f"--{what}", "--noheadings", "--raw", "--output", "SOFT"]
+    old = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run([*prlimit, f"--{what}={soft}:"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*prlimit, f"--{what}={old}:"], check=True)
 
 
 class Unprivileged:

@@ -8,15 +8,12 @@ have to fail the tests of the line "concurrency" (matrix.py), and pytest reports
 from __future__ import annotations
 
 import hashlib
-import os
 import select
-import signal
 import socket
 import time
 
 import pytest
 
-from conformance import proc
 from conformance.matrix import LISTENING, SANITIZED, contract, kind
 from conformance.process import Server, wait_until
 from conformance.programs import Start
@@ -168,11 +165,7 @@ def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
     """While the server does not accept, the system does it for it: as many as -b, and one."""
     server = start(backlog=backlog)
     clients = [socket.socket() for _ in range(24)]
-    pids = server.processes()
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    assert wait_until(lambda: all(map(proc.stopped, pids)), server.patience.limit)
-    try:
+    with server.held():
         for client in clients:
             client.setblocking(False)
             client.connect_ex(server.address)
@@ -181,11 +174,8 @@ def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
                 client.send(LAST)
         time.sleep(server.patience.silence)
         connected = sum(bool(select.select([], [client], [], 0)[1]) for client in clients)
-        assert connected <= backlog + 1 if few else connected == len(clients)
-        assert connected >= min(backlog, len(clients))
-    finally:
         for client in clients:
             client.close()
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+    assert connected <= backlog + 1 if few else connected == len(clients)
+    assert connected >= min(backlog, len(clients))
     assert server.serves()

@@ -274,9 +274,7 @@ def test_half_close_before_the_request_is_complete(server: Server) -> None:
 def test_bytes_that_come_during_the_last_reply(server: Server, docroot: Site) -> None:
     for path in ("/medium.bin", "/big.bin"):
         content = (docroot.root / path[1:]).read_bytes()
-        with server.connect(receive_buffer=4096) as c:
-            c.send(request(path, "Connection: close"))
-            assert not c.read_head().keeps_alive
+        with server.download(path, "Connection: close") as c:
             assert same(c.read_while_sending(len(content)), content), c.transcript()
         assert server.settles()
     # half-closed by us, acknowledged by him: his process may keep its end for hours

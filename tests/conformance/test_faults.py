@@ -11,35 +11,18 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import FORKING, SHAPES, WAITING, contract, kind
-from conformance.process import STOP_GRACE, Server, Target, Unprivileged, wait_until
+from conformance.process import STOP_GRACE, Server, Target, Unprivileged, limited, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import LAST, ContractBroken, request
 
 pytestmark = kind("model")
-
-
-@contextlib.contextmanager
-def limited(server: Server, what: str, soft: int) -> Iterator[None]:
-    """A soft limit ("nofile") of the running server, put back afterwards. As its user: root without
-    all of its capabilities may not change the limits of others.
-    """
-    pid = server.serving()[0]
-    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(pid)]
-    show = [*prlimit, f"--{what}", "--noheadings", "--raw", "--output", "SOFT"]
-    old = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
-    subprocess.run([*prlimit, f"--{what}={soft}:"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([*prlimit, f"--{what}={old}:"], check=True)
 
 
 def busy_share(server: Server, seconds: float) -> float:
@@ -328,12 +311,10 @@ def test_signals_that_are_not_the_kernels(server: Server) -> None:
     sigqueue = ctypes.CDLL(None, use_errno=True).sigqueue
     with server.connect() as c:
         c.send(LAST[:20])
-        server.signal(signal.SIGSTOP)  # those that are waited for do not count as blocked
-        assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
-        ready = max(proc.blocked_signals(server.pid))
-        for descriptor in (-1, -(1 << 31), (1 << 31) - 1, 1 << 20, *range(16)):
-            assert sigqueue(server.pid, ready, ctypes.c_void_p(descriptor)) == 0
-        server.signal(signal.SIGCONT)
+        with server.held():  # those that are waited for do not count as blocked
+            ready = max(proc.blocked_signals(server.pid))
+            for descriptor in (-1, -(1 << 31), (1 << 31) - 1, 1 << 20, *range(16)):
+                assert sigqueue(server.pid, ready, ctypes.c_void_p(descriptor)) == 0
         assert c.ask(LAST[20:]).body == HELLO
     assert server.serves()
 

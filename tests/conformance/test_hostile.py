@@ -187,9 +187,7 @@ def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docr
         pytest.skip("inherits from a listening socket that is inetd's")
     content = (docroot.root / "big.bin").read_bytes()
     port = server.address[1]
-    with server.connect(receive_buffer=4096) as c:
-        c.send(BIG)
-        assert c.read_head().status == 200
+    with server.download() as c:
         assert wait_until(lambda: unsent(port) > 0, server.patience.limit)
         c.hears_nothing(server.patience.silence)
         assert unsent(port) <= 512 * 1024

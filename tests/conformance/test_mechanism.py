@@ -15,7 +15,7 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import LISTENING, READY, WAITING, contract, kind
-from conformance.process import Server, Target, wait_until
+from conformance.process import Server, Target, limited, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO
 from conformance.wire import ASK, LAST, request
@@ -243,19 +243,14 @@ def test_guests_without_room_do_not_hold_up_clients(target: Target, traced: Trac
     if target.model.makes_room:
         pytest.skip("the client would have to go for the guest: test_slashdot.py")
     server, trace = traced(f"{ALL_WAITS},accept,accept4,recvfrom")
-    with server.connect(receive_buffer=4096) as kept:
-        kept.send(request("/big.bin"))
-        assert kept.read_head().status == 200
-        used = max(proc.descriptors(server.pid)) + 1
-        old = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, old[1]))
-        with server.connect() as guest:
+    with server.download() as kept:
+        with limited(server, "nofile", max(proc.descriptors(server.pid)) + 1):
+            guest = server.connect()
             guest.send(LAST)
             for _ in range(20):  # he is being answered: nobody can be sent away for the other
                 kept.read_exactly(65_536)
             time.sleep(server.patience.silence)
-            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, old)
-            assert guest.read_reply().body == HELLO
+        assert guest.read_reply().body == HELLO
     refused = [r for _, name, r in trace.calls() if name.startswith("accept") and r == "EMFILE"]
     assert refused, "the limit did not bite"
     assert len(refused) <= 10 + 10 * server.patience.limit
@@ -308,15 +303,14 @@ def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
         for c in old:
             c.send(LAST[:20])
         assert wait_until(lambda: len(proc.sockets(server.pid)) == 31, server.patience.limit)
-        server.signal(signal.SIGSTOP)
-        new = [server.connect() for _ in range(10)]
-        for c in old[10:]:
-            c.send(LAST[20:])
-        for c in old[:10]:
-            c.close()
-        for c in new:
-            c.send(LAST)
-        server.signal(signal.SIGCONT)
+        with server.held():
+            new = [server.connect() for _ in range(10)]
+            for c in old[10:]:
+                c.send(LAST[20:])
+            for c in old[:10]:
+                c.close()
+            for c in new:
+                c.send(LAST)
         for c in [*old[10:], *new]:
             assert c.read_reply().body == HELLO
             c.expect_end()
@@ -335,10 +329,9 @@ def test_an_overflow_near_the_limit_of_descriptors(start: Start) -> None:
     for c in clients:
         c.send(LAST[:20])
     assert wait_until(lambda: len(proc.sockets(server.pid)) == 81, server.patience.limit)
-    server.signal(signal.SIGSTOP)
-    for c in clients:
-        c.send(LAST[20:])
-    server.signal(signal.SIGCONT)
+    with server.held():
+        for c in clients:
+            c.send(LAST[20:])
     for c in clients:
         assert c.read_reply().body == HELLO
 

@@ -42,11 +42,8 @@ def restart(server: Server) -> None:
 
 def downloads(server: Server, number: int) -> list[Connection]:
     """Of a file that does not fit into the buffers, each at the end of its head."""
-    found = [server.connect(receive_buffer=65536) for _ in range(number)]
-    for c in found:
-        c.send(request("/big.bin", "Connection: close"))
-        assert c.read_head().status == 200
-    return found
+    last = ("/big.bin", "Connection: close")
+    return [server.download(*last, receive_buffer=65536) for _ in range(number)]
 
 
 def back_to(server: Server, workers: int) -> None:

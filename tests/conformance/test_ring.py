@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 import resource
-import signal
 import socket
 import subprocess
 import threading
@@ -17,7 +16,7 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import RINGS, SANITIZED, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Server, Target, environment, wait_until
+from conformance.process import EXIT_UNSUPPORTED, Target, environment, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, OLD_DATE, Site
 from conformance.wire import ASK, LAST, Connection, request
@@ -65,10 +64,9 @@ def test_system_calls_a_request(traced: Traced) -> None:
     assert 50 <= alone <= 50 * 4 + 10
     clients = [server.connect() for _ in range(50)]
     for _ in range(2):
-        server.signal(signal.SIGSTOP)
-        for c in clients:
-            c.send(ASK)
-        server.signal(signal.SIGCONT)
+        with server.held():
+            for c in clients:
+                c.send(ASK)
         for c in clients:
             assert c.read_reply().body == HELLO
     assert len(trace.calls()) - alone < 250
@@ -96,22 +94,15 @@ def test_workers_of_the_kernel(traced: Traced, options: tuple[str, ...], most: i
 # ---- what a ring runs out of
 
 
-def stopped_and_asked(server: Server, clients: list[Connection]) -> None:
-    """All at once: while it is stopped, what has come is not yet known to it."""
-    server.signal(signal.SIGSTOP)
-    assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
-    for c in clients:
-        c.send(LAST)
-    server.signal(signal.SIGCONT)
-
-
 @contract("survives", "concurrency", "leaks")
 def test_more_at_once_than_the_queues_hold(start: Start) -> None:
     """Completions, receive buffers, pieces: of each there are fewer than clients that ask."""
     server = start(backlog=MANY)
     clients = [server.connect() for _ in range(MANY)]
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == MANY, server.patience.limit)
-    stopped_and_asked(server, clients)
+    with server.held():
+        for c in clients:
+            c.send(LAST)
     for c in reversed(clients):
         assert c.read_reply().body == HELLO
         c.expect_end()
@@ -179,12 +170,10 @@ def test_more_pending_connections_at_once_than_places(start: Start) -> None:
         pytest.skip(f"{2 * places} descriptors are needed (ulimit -n)")
     server = start(wrapper=["/usr/bin/prlimit", f"--nofile={places}"], backlog=2 * places)
     for _ in range(2):
-        server.signal(signal.SIGSTOP)
-        assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
-        clients = [server.connect() for _ in range(places + 100)]
-        for c in clients:
-            c.send(LAST)
-        server.signal(signal.SIGCONT)
+        with server.held():
+            clients = [server.connect() for _ in range(places + 100)]
+            for c in clients:
+                c.send(LAST)
         for c in clients:
             reply = c.read_reply()
             assert reply.status == 503 or reply.body == HELLO

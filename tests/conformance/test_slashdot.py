@@ -8,15 +8,14 @@ import os
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from conformance import proc
 from conformance.matrix import contract, kind
-from conformance.process import Server, wait_until
+from conformance.process import Server, limited, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import LAST, request
@@ -46,15 +45,8 @@ def old_site(aging: list[tuple[float, Site]]) -> Site:
     return site
 
 
-@contextmanager
-def no_more_descriptors(pid: int) -> Iterator[None]:
-    used = max(proc.descriptors(pid)) + 1
-    old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, old[1]))
-    try:
-        yield
-    finally:
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
+def out_of_descriptors(server: Server) -> AbstractContextManager[None]:
+    return limited(server, "nofile", max(proc.descriptors(server.serving()[0])) + 1)
 
 
 # ---- the files it keeps
@@ -291,10 +283,7 @@ def test_one_who_sends_slowly_leaves_for_a_guest(start: Start) -> None:
 @contract("survives", "concurrency")
 def test_a_guest_is_told_when_all_are_being_answered(start: Start) -> None:
     server = start("-c", "2")
-    busy = [server.connect(receive_buffer=4096) for _ in range(2)]
-    for c in busy:
-        c.send(request("/big.bin"))
-        assert c.read_head().status == 200
+    busy = [server.download() for _ in range(2)]
     with server.connect() as guest:
         reply = guest.ask(LAST)
         assert (reply.status, reply.need("Retry-After")) == (503, "1")
@@ -306,10 +295,8 @@ def test_a_guest_is_told_when_all_are_being_answered(start: Start) -> None:
 @contract("emfile", "survives", "concurrency")
 def test_a_guest_is_told_when_descriptors_are_out(server: Server) -> None:
     """The reserve: nobody can leave, and yet the guest hears why."""
-    busy = server.connect(receive_buffer=4096)
-    busy.send(request("/big.bin"))
-    assert busy.read_head().status == 200
-    with no_more_descriptors(server.serving()[0]):
+    server.download()
+    with out_of_descriptors(server):
         for _ in range(3):
             with server.connect() as guest:
                 assert guest.ask(LAST).status == 503
@@ -344,7 +331,7 @@ def test_the_reserve_comes_back(traced: Traced, own_site: Site) -> None:
 def test_an_idle_one_leaves_when_descriptors_are_out(server: Server) -> None:
     idle = server.connect()
     assert idle.ask().body == HELLO
-    with no_more_descriptors(server.serving()[0]):
+    with out_of_descriptors(server):
         assert server.ask(LAST).status in (200, 503)
         idle.expect_end()
     assert wait_until(server.serves, server.patience.limit)

@@ -39,14 +39,6 @@ def refuses(server: Server) -> bool:
     return False
 
 
-def download(server: Server, *, receive_buffer: int = 65536) -> Connection:
-    """A reply in flight, at the end of its head."""
-    c = server.connect(receive_buffer=receive_buffer)
-    c.send(BIG)
-    assert c.read_head().status == 200
-    return c
-
-
 def check_rest(c: Connection, content: bytes, start: bytes = b"") -> None:
     body = start + c.read_exactly(len(content) - len(start))
     assert hashlib.sha256(body).digest() == hashlib.sha256(content).digest()
@@ -138,7 +130,7 @@ def test_a_reply_in_flight_is_finished(
     if server.target.model.under_inetd and whom != "the process":
         pytest.skip("inetd and what it starts are in one group, but their terminal is not this one")
     content = (docroot.root / "big.bin").read_bytes()
-    with download(server) as c:
+    with server.download(receive_buffer=65536) as c:
         start = c.read_exactly(100_000)
         for number in (signum, signal.SIGINT, signal.SIGTERM):
             if whom == "the process":
@@ -169,7 +161,7 @@ def test_the_connection_ends_after_the_reply_in_flight(server: Server, docroot: 
 @contract("drain", "stop-in-flight")
 def test_bytes_that_come_while_the_server_stops(server: Server, docroot: Site) -> None:
     content = (docroot.root / "big.bin").read_bytes()
-    with download(server) as c:
+    with server.download(receive_buffer=65536) as c:
         start = c.read_exactly(100_000)
         server.signal(signal.SIGTERM)
         assert start + c.read_while_sending(len(content) - len(start)) == content
@@ -201,15 +193,10 @@ def test_requests_that_had_come_are_answered(server: Server) -> None:
     clients = [server.connect() for _ in range(12)]
     for c in clients:
         assert c.ask().body == HELLO
-    pids = server.processes()
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    assert wait_until(lambda: all(map(proc.stopped, pids)), server.patience.limit)
-    for c in clients:
-        c.send(ASK)
-    server.signal(signal.SIGTERM)
-    for pid in pids:
-        os.kill(pid, signal.SIGCONT)
+    with server.held():
+        for c in clients:
+            c.send(ASK)
+        server.signal(signal.SIGTERM)
     for c in clients:
         assert c.read_reply().body == HELLO
     assert server.wait() == 0
@@ -217,7 +204,7 @@ def test_requests_that_had_come_are_answered(server: Server) -> None:
 
 @contract("stop")
 def test_nobody_new_is_accepted(server: Server) -> None:
-    with download(server, receive_buffer=4096):
+    with server.download():
         server.signal(signal.SIGTERM)
 
         def is_served() -> bool:
@@ -239,13 +226,9 @@ def test_replies_that_take_too_long_are_given_up(server: Server) -> None:
     """A client that does not read, and one that reads a little all the time: 5 s, then the server
     ends.
     """
-    slow = server.connect(receive_buffer=4096)
-    slow.send(request("/sparse.bin"))
-    slow.read_head()
+    slow = server.download("/sparse.bin")
     if server.target.model.capacity > 1:
-        stuck = server.connect(receive_buffer=4096)
-        stuck.send(request("/sparse.bin"))
-        stuck.read_head()
+        server.download("/sparse.bin")
     server.signal(signal.SIGTERM)
     begin = time.monotonic()
     limit = STOP_GRACE + server.patience.limit
@@ -269,7 +252,7 @@ def test_nobody_connects_to_one_that_stops(traced: Traced, docroot: Site) -> Non
     completing connections. Here shutdown() is made to do nothing at all.
     """
     server, _ = traced("shutdown", inject="shutdown:retval=0")
-    with download(server) as c:
+    with server.download(receive_buffer=65536) as c:
         server.signal(signal.SIGTERM)
         assert wait_until(lambda: refuses(server), server.patience.limit)
         check_rest(c, (docroot.root / "big.bin").read_bytes())  # it was no end that closed it
