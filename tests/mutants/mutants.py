@@ -80,7 +80,7 @@ def suites(path: str, linked: list[str]) -> Iterator[list[str]]:
         return
     servers = [p for p in linked if p[:2].isdigit() and p[0] in "01"]
     if path.startswith("code/00-client") or "constant" in linked:
-        yield ["tests/conformance/test_client.py", "tests/conformance/test_constant.py"]
+        yield ["tests/conformance/test_client.py"]
     if len(servers) > 4:
         servers = [s for s in servers if s in SHAPES] or servers[:4]
     servers = [s for s in servers if s != "00-client"]
