@@ -14,23 +14,25 @@ BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 
 LUA_SHARED := $(addprefix $(PANDOC_DIR)/,common.lua labels.lua)
-LUA_LABELS := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,collect.lua figures.lua)
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua claims.lua diffs.lua figures.lua json.lua \
-              ledger.lua listings.lua numbers.lua references.lua regions.lua search.lua slides.lua then.lua units.lua verdicts.lua)
-LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua navigation.lua)
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua claims.lua diffs.lua figures.lua listings.lua \
+              numbers.lua references.lua regions.lua search.lua then.lua verdicts.lua)
+LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
+TABLES     := $(PANDOC_DIR)/tables.py
+LABELS     := $(WEAVE)/labels.lua
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua)
+PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
-# One file with everything in it: pandoc 3 calls it --embed-resources. Asked once, and only when it is needed.
-PANDOC_EMBED = $(eval PANDOC_EMBED := $(if $(findstring --embed-resources,$(shell $(PANDOC) --help)),\
-               --embed-resources --standalone,--self-contained))$(PANDOC_EMBED)
 # Drawing tools that are not here: figures that need them are replaced by the reason.
 DRAW_MISSING = $(eval DRAW_MISSING := $(foreach tool,gnuplot dot,$(if $(shell command -v $(tool)),,$(tool))))$(DRAW_MISSING)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.
 pandoc_output = $(1) -o $@.$$$$.part && mv -f $@.$$$$.part $@ || { rm -f $@.$$$$.part; exit 1; }
-pandoc_weave = $(PANDOC) -f markdown -t json -M form=$(1) -M build=$(BUILD) -M results=$(RESULTS) -M missing="$(DRAW_MISSING)" \
-        -M labels=$(WEAVE)/labels.tsv -M depfile=$(@:.json=.d) -M part=$$$$.part --lua-filter=$(PANDOC_DIR)/weave.lua $<
+pandoc_weave = $(PANDOC) -f markdown -t json -M form=$(1) -M build=$(BUILD) -M weave=$(WEAVE) -M results=$(RESULTS) \
+        -M missing="$(DRAW_MISSING)" -M depfile=$(@:.json=.d) -M part=$$$$.part --lua-filter=$(PANDOC_DIR)/weave.lua $<
 pandoc_form = $(PANDOC) -f markdown --lua-filter=$(PANDOC_DIR)/form.lua -M form=$(1) -M inputs="$(filter %.json,$^)" \
-        -M build=$(BUILD) -M results=$(RESULTS) -M labels=$(WEAVE)/labels.tsv --metadata-file=$(PANDOC_DIR)/book.yaml --mathml
+        -M build=$(BUILD) -M weave=$(WEAVE) -M results=$(RESULTS) --metadata-file=$(PANDOC_DIR)/book.yaml --mathml
+# One file with everything in it: style sheets and scripts are named here, form.lua puts them in.
+pandoc_embed = -M styles="$(filter %.css,$^)" -M scripts="$(filter %.js,$^)"
 pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=preserve \
             -V booktitle="The Quest for a Good Web Server"
 
@@ -62,19 +64,21 @@ $(WEAVE)/settings: weave-always
 	@mkdir -p $(@D)
 	@echo '$(BOOK_SETTINGS)' | cmp -s - $@ || { rm -f $(BOOK)/*.html; echo '$(BOOK_SETTINGS)' > $@; }
 
-$(WEAVE)/%.labels: chapters/%.md $(LUA_LABELS) $(WEAVE)/settings
+$(WEAVE)/%.ast: chapters/%.md $(WEAVE)/settings
 	@mkdir -p $(@D)
-	$(Q)$(call pandoc_output,$(PANDOC) -f markdown -t html --lua-filter=$(PANDOC_DIR)/collect.lua $<)
+	$(Q)$(call pandoc_output,$(PANDOC) -f markdown -t json $<)
 
 # Joined each time, written only when a label, a number or a title has changed.
-$(WEAVE)/labels.tsv: $(BOOK_PAGES:%=$(WEAVE)/%.labels) $(PANDOC_DIR)/labels.py weave-always
-	$(Q)$(PYTHON) $(PANDOC_DIR)/labels.py $@ $(filter %.labels,$^)
+$(LABELS): $(BOOK_PAGES:%=$(WEAVE)/%.ast) $(TABLES) weave-always
+	$(Q)$(PYTHON) $(TABLES) labels $@ $(filter %.ast,$^)
 
 # What is exported in this very run is looked at after it; the exporter leaves alone what has not changed.
-$(addprefix $(BUILD)/data/,numbers.json claims.json then.json): export
+$(LUA_DATA:$(WEAVE)/%.lua=$(BUILD)/%.json): export
 	@:
+$(LUA_DATA): $(WEAVE)/%.lua: $(BUILD)/%.json $(TABLES)
+	$(Q)$(PYTHON) $(TABLES) data $< $@
 
-$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
+$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
 
@@ -83,13 +87,13 @@ copy_figures = sed -n 's,^  $(BUILD)/figures/\(.*\.svg\).*,\1,p' $(WEAVE)/$*.d |
 	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
 	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.$$$$.part && mv -f $(BOOK)/$*.$$$$.part $(BOOK)/figures/$$svg; }; done
 
-$(BOOK_PAGES:%=$(BOOK)/%.html): $(BOOK)/%.html: $(WEAVE)/%.json $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC_DIR)/book.yaml $(WEAVE)/labels.tsv | $(BOOK_STYLE)
+$(BOOK_PAGES:%=$(BOOK)/%.html): $(BOOK)/%.html: $(WEAVE)/%.json $(LUA_FORM) $(PAGE) $(LABELS) | $(BOOK_STYLE)
 	$(call say,PAGE,$@)
 	$(Q)mkdir -p $(BOOK)/figures
 	$(Q)$(copy_figures)
 	$(Q)$(call pandoc_output,$(call pandoc_form,page) $(pandoc_page) /dev/null)
 
-$(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PANDOC_DIR)/page.html $(PANDOC_DIR)/book.yaml $(WEAVE)/labels.tsv | $(BOOK_STYLE)
+$(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(LABELS) | $(BOOK_STYLE)
 	$(call say,PAGE,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,answers) $(pandoc_page) /dev/null)
 
@@ -101,12 +105,12 @@ $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q)mkdir -p $(@D)
 	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.$$$$.part && mv -f $@.$$$$.part $@
 
-$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,page.html book.css code.css book.js book.yaml) $(WEAVE)/labels.tsv
+$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css book.js) $(LABELS)
 	$(Q)mkdir -p $(@D)
 	$(call say,BOOK,$@)
-	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_page) $(PANDOC_EMBED) --resource-path=$(BUILD):$(PANDOC_DIR) /dev/null)
+	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_embed) $(pandoc_page) /dev/null)
 
-$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css book.yaml) $(WEAVE)/labels.tsv
+$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css book.yaml) $(LABELS)
 	$(call say,EPUB,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
 	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --resource-path=$(BUILD) /dev/null)

@@ -11,7 +11,7 @@ SLIDES       := $(BUILD)/slides
 SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(addprefix slides/,template.html theme.css print.css deck.js) $(PANDOC_DIR)/code.css
+SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css deck.js)
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
@@ -56,7 +56,7 @@ $(DECK_PDF): $(DECK) $(PRINT)
 	$(if $(Q),printf '  %-8s %s\n' PDF $@;) \
 	$(call print_page,$<$(query))
 
-$(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(WEAVE)/labels.tsv $(LUA_WEAVE) $(WEAVE)/settings | export figures
+$(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures
 	@mkdir -p $(@D)
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,slides))
@@ -65,7 +65,7 @@ $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(WEAVE)/labels.tsv $(LUA_WE
 # an error: the page would be blank.
 reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"version": "$(REVEAL_VERSION)"' $(REVEAL)/package.json
 
-$(DECK): $(SLIDE_WOVEN) $(LUA_FORM) $(SLIDE_STYLE) $(PANDOC_DIR)/book.yaml slides/module.mk
+$(DECK): $(SLIDE_WOVEN) $(LUA_FORM) $(SLIDE_STYLE) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
 	for file in $(REVEAL_FILES); do \
@@ -73,6 +73,6 @@ $(DECK): $(SLIDE_WOVEN) $(LUA_FORM) $(SLIDE_STYLE) $(PANDOC_DIR)/book.yaml slide
 	done; \
 	$(if $(Q),printf '  %-8s %s\n' DECK $@;) \
 	$(call pandoc_output,$(call pandoc_form,deck) -M track="$(TRACK)" -t revealjs --slide-level=2 --template=slides/template.html \
-	  -V revealjs=$(REVEAL) --mathml --wrap=preserve $(PANDOC_EMBED) --resource-path=.:$(BUILD) /dev/null)
+	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null)
 
 -include $(wildcard $(SLIDE_WOVEN:.json=.d))

@@ -2,17 +2,19 @@
 -- pages.
 
 local common = require 'common'
-local navigation = require 'navigation'
+local labels = require 'labels'
 
-local assemble = {}
+local assemble = { FRONT = 'About this book' }
 
-local function is(class)
-  return function(block)
-    return block.t == 'Div' and block.classes:includes(class)
-  end
+-- All pages in order; the page of answers is the last.
+function assemble.pages()
+  local pages = pandoc.List(labels.load()):filter(function(row) return row.kind == 'page' end)
+  return pages .. { { slug = 'answers', text = 'Answers to the exercises' } }
 end
 
-local is_answer = is 'answer'
+local function page_of(slug)
+  return (assemble.pages():find_if(function(row) return row.slug == slug end))
+end
 
 -- Answers of a chapter, in order; wherever they stand.
 local function answers_of(doc)
@@ -20,7 +22,7 @@ local function answers_of(doc)
   doc:walk {
     traverse = 'topdown',
     Div = function(div)
-      if is_answer(div) then
+      if div.classes:includes('answer') then
         found:insert(div)
         return div, false
       end
@@ -34,7 +36,7 @@ end
 function assemble.without_answers(doc, page)
   return doc:walk {
     Div = function(div)
-      if is_answer(div) then
+      if div.classes:includes('answer') then
         local link = pandoc.Link('Answer', page .. '#' .. div.identifier)
         return pandoc.Div({ pandoc.Plain { link } }, pandoc.Attr('', { 'answer-link' }))
       end
@@ -42,50 +44,36 @@ function assemble.without_answers(doc, page)
   }
 end
 
-local function with_way_back(answer, page)
-  local exercise = answer.identifier:gsub('^answer', 'exercise')
-  local link = pandoc.Link('Back to the exercise', page .. '#' .. exercise)
-  answer.content:insert(pandoc.Para { link })
-  return answer
-end
-
--- Links inside a chapter, seen from outside it: #id becomes 02-fork.html#id.
-local function with_page(block, slug)
-  return block:walk {
-    Link = function(link)
-      if link.target:match('^#') then
-        link.target = slug .. '.html' .. link.target
-        return link
-      end
-    end,
-  }
-end
-
--- The blocks of the page of answers.
+-- The blocks of the page of answers; links inside a chapter are seen from outside it, and each
+-- answer has a way back.
 function assemble.answers(chapters)
   local blocks = pandoc.List {}
   for _, chapter in ipairs(chapters) do
-    local found = answers_of(chapter.doc)
+    local found, row, page = answers_of(chapter.doc), page_of(chapter.slug), chapter.slug .. '.html'
     if #found > 0 then
-      local page = navigation.page(chapter.slug)
-      local heading = (page.number and page.number .. '  ' or '') .. page.text
+      local heading = (row.number and row.number .. '  ' or '') .. row.text
       blocks:insert(pandoc.Header(2, heading, pandoc.Attr('answers-' .. chapter.slug)))
     end
     for _, answer in ipairs(found) do
-      blocks:insert(with_way_back(with_page(answer, chapter.slug), chapter.slug .. '.html'))
+      answer = answer:walk {
+        Link = function(link)
+          link.target = link.target:gsub('^#', page .. '#')
+          return link
+        end,
+      }
+      local exercise = answer.identifier:gsub('^answer', 'exercise')
+      answer.content:insert(pandoc.Para { pandoc.Link('Back to the exercise', page .. '#' .. exercise) })
+      blocks:insert(answer)
     end
   end
-  if #blocks == 0 then
-    blocks:insert(pandoc.Para('No chapter has exercises yet.'))
-  end
-  return blocks
+  return #blocks > 0 and blocks or pandoc.List { pandoc.Para('No chapter has exercises yet.') }
 end
 
 -- Headings repeat from chapter to chapter ("The code"), so their ids take the slug in front; labels
 -- are unique already.
 local function rename(chapter)
   local renamed = {}
-  local doc = chapter.doc:walk {
+  chapter.doc = chapter.doc:walk {
     Header = function(header)
       if not header.identifier:match('^sec%-') then
         local id = chapter.slug .. '--' .. header.identifier
@@ -95,18 +83,15 @@ local function rename(chapter)
       end
     end,
   }
-  return doc, renamed
+  return renamed
 end
 
 -- 02-fork.html -> #ch-02-fork, 02-fork.html#id -> #id, #id -> #id, by the new names.
 local function relink(doc, slug, renamed)
   return doc:walk {
     Link = function(link)
-      local page, id = link.target:match('^([%w-]+)%.html#?(.*)$')
-      if link.target:match('^#') then
-        page, id = slug, link.target:sub(2)
-      end
-      if page and renamed[page] then
+      local page, id = link.target:gsub('^#', slug .. '.html#'):match('^([%w-]+)%.html#?(.*)$')
+      if renamed[page or ''] then
         link.target = '#' .. (id == '' and 'ch-' .. page or renamed[page][id] or id)
         return link
       elseif link.target:match('^%.%./') then
@@ -116,16 +101,13 @@ local function relink(doc, slug, renamed)
   }
 end
 
-local function chapter_title(chapter)
-  local page = navigation.page(chapter.slug)
-  local content = pandoc.List {}
-  if page.number then
-    content:insert(pandoc.Span(page.number, pandoc.Attr('', { 'number' })))
-    content:insert(pandoc.Space())
-  end
+local function chapter_title(slug)
+  local page = page_of(slug)
+  local number = page.number and pandoc.Span(page.number, pandoc.Attr('', { 'number' }))
+  local content = pandoc.List(number and { number, pandoc.Space() } or {})
   -- The front page bears the name of the book, which the book already has on its cover.
-  content:insert(pandoc.Str(chapter.slug == 'index' and navigation.FRONT or page.text))
-  return pandoc.Header(1, content, pandoc.Attr('ch-' .. chapter.slug))
+  content:insert(pandoc.Str(slug == 'index' and assemble.FRONT or page.text))
+  return pandoc.Header(1, content, pandoc.Attr('ch-' .. slug))
 end
 
 local function refuse_double_ids(doc)
@@ -140,37 +122,33 @@ local function refuse_double_ids(doc)
   doc:walk { Header = note, Div = note, Span = note }
 end
 
--- All chapters in one document, the answers at its end.
-function assemble.book(chapters)
-  local blocks, renamed, parts = pandoc.List {}, { answers = {} }, {}
+-- All chapters put into this document, the answers at its end.
+function assemble.book(doc, chapters)
   local answers = { slug = 'answers', doc = pandoc.Pandoc(assemble.answers(chapters)) }
+  local renamed = { answers = rename(answers) }
   for _, chapter in ipairs(chapters) do
     chapter.doc = assemble.without_answers(chapter.doc, '')
-    parts[#parts + 1] = chapter
+    renamed[chapter.slug] = rename(chapter)
   end
-  parts[#parts + 1] = answers
-  for _, part in ipairs(parts) do
-    part.doc, renamed[part.slug] = rename(part)
+  for _, part in ipairs(chapters .. { answers }) do
+    doc.blocks:insert(chapter_title(part.slug))
+    doc.blocks:extend(relink(part.doc, part.slug, renamed).blocks)
   end
-  for _, part in ipairs(parts) do
-    blocks:insert(chapter_title(part))
-    blocks:extend(relink(part.doc, part.slug, renamed).blocks)
-  end
-  local book = pandoc.Pandoc(blocks)
-  refuse_double_ids(book)
-  return book
+  refuse_double_ids(doc)
+  return doc
 end
 
--- Puts the figures into the document. pandoc could, but 3.1 would put the elements of an SVG in
--- place of the image, and with them go the alternative text and the style.
+-- Puts the figures into the document. pandoc could (--self-contained), but 2.17 takes 2 GB for it,
+-- and 3.1 would put the elements of an SVG in place of the image, and with them go the alternative
+-- text and the style.
 function assemble.embed_figures(doc)
   return doc:walk {
     Image = function(image)
       local text = image.src:match('^figures/') and common.read(common.build .. '/' .. image.src)
       if text then
-        image.src = 'data:image/svg+xml,' .. text:gsub('[^%w%-._~/:=; ]', function(character)
+        image.src = 'data:image/svg+xml,' .. text:gsub('[^%w%-._~/:=;]', function(character)
           return ('%%%02X'):format(character:byte())
-        end):gsub(' ', '%%20')
+        end)
         return image
       end
     end,
@@ -179,20 +157,13 @@ end
 
 -- The slides of one track, or all. A slide is a heading of level 1 or 2 and what follows it.
 function assemble.track(blocks, track)
-  if track == '' then
-    return blocks
-  end
-  local kept, keep = pandoc.List {}, false
-  for _, block in ipairs(blocks) do
-    if block.t == 'Header' and block.level <= 2 then
-      local tracks = ' ' .. (block.attributes.track or '') .. ' '
-      keep = tracks:find(' ' .. track .. ' ', 1, true) ~= nil
+  local keep = track == ''
+  return blocks:filter(function(block)
+    if track ~= '' and block.t == 'Header' and block.level <= 2 then
+      keep = common.split(block.attributes.track, '%S+'):includes(track)
     end
-    if keep then
-      kept:insert(block)
-    end
-  end
-  return kept
+    return keep
+  end)
 end
 
 return assemble

@@ -5,113 +5,93 @@
 
 local common = require 'common'
 local labels = require 'labels'
-local ledger = require 'ledger'
 local numbers = require 'numbers'
 local verdicts = require 'verdicts'
 
 local claims = {}
 
-local NOTHING = '–'
+local plain = numbers.plain
+
+-- A claim that no rule decides stands as its kind says.
+local standings = verdicts.words .. { 'another system', 'historical', 'no rule' }
+
+local function measured(claim)
+  return claim.rule ~= '' and claim.verdict ~= 'not measured here'
+end
 
 -- What [..]{.count} may name beside a standing.
 local groups = {
   all = function() return true end,
   judged = function(claim) return claim.rule ~= '' end,
-  near = function(claim) return claim.near and claims.measured(claim) end,
-  reference = function(claim) return claim.source_run == 'reference' and claims.measured(claim) end,
+  near = function(claim) return claim.near and measured(claim) end,
+  reference = function(claim) return claim.source_run == 'reference' and measured(claim) end,
+}
+for _, standing in ipairs(standings) do
+  groups[standing] = function(claim) return claim.standing == standing end
+end
+
+-- Attribute -> the field of a claim that must be one of its words, what a fault calls it, and how
+-- the words are told apart.
+local choices = {
+  source = { 'source', 'source', '%S+' },
+  kind = { 'kind', 'kind', '%S+' },
+  standing = { 'standing', 'standing', '[^,]+' },
+  only = { 'id', 'number', '%S+' },
 }
 
-function claims.measured(claim)
-  return claim.rule ~= '' and claim.verdict ~= 'not measured here'
+local function chosen(attributes)
+  local found = attributes.near and verdicts.claims():filter(groups.near) or verdicts.claims()
+  for name, choice in pairs(choices) do
+    local field, called, pattern = table.unpack(choice)
+    local wanted = common.split(attributes[name], pattern)
+    -- A name that no claim has is a slip, and would leave claims out in silence.
+    for _, value in ipairs(wanted) do
+      if not (name == 'standing' and standings:includes(value))
+        and not verdicts.claims():find_if(function(claim) return claim[field] == value end) then
+        local needle = ('%s="%s'):format(name, attributes[name])
+        common.fail(('no claim has the %s "%s"'):format(called, value), needle)
+      end
+    end
+    found = found:filter(function(claim) return #wanted == 0 or wanted:includes(claim[field]) end)
+  end
+  return found
 end
 
 local function quiet(text, class)
-  return pandoc.Span(numbers.plain(text), pandoc.Attr('', { class }))
+  return pandoc.Span(plain(text), pandoc.Attr('', { class }))
 end
 
--- ---- which claims -------------------------------------------------------------------------------
-
-local function split(text, pattern)
-  local list = pandoc.List {}
-  for part in (text or ''):gmatch(pattern) do
-    list:insert((part:gsub('^%s+', ''):gsub('%s+$', '')))
-  end
-  return list
-end
-
-local function has(list, value)
-  return #list == 0 or list:includes(value)
-end
-
--- A name that no claim has is a slip, and would leave claims out in silence.
-local function refuse_unknown(wanted, field, needle)
-  local all = ledger.load()
-  for _, name in ipairs(wanted) do
-    local known = field == 'standing' and ledger.standings:includes(name)
-      or all:find_if(function(claim) return claim[field] == name end)
-    if #all > 0 and not known then
-      common.fail(('no claim has the %s "%s"'):format(field == 'id' and 'number' or field, name), needle)
+local function lines(content, more)
+  for _, inline in ipairs(more) do
+    if #content > 0 then
+      content:insert(pandoc.LineBreak())
     end
-  end
-end
-
-local function chosen(attributes)
-  local wanted = {
-    source = split(attributes.source, '%S+'),
-    kind = split(attributes.kind, '%S+'),
-    standing = split(attributes.standing, '[^,]+'),
-    id = split(attributes.only, '%S+'),
-  }
-  for field, names in pairs(wanted) do
-    local name = field == 'id' and 'only' or field
-    refuse_unknown(names, field, ('%s="%s'):format(name, attributes[name] or ''))
-  end
-  return ledger.load():filter(function(claim)
-    for field, names in pairs(wanted) do
-      if not has(names, claim[field]) then
-        return false
-      end
-    end
-    return not attributes.near or groups.near(claim)
-  end)
-end
-
--- ---- a table of claims --------------------------------------------------------------------------
-
-local function said(claim)
-  local content = numbers.plain(claim.text)
-  if claim['then'] ~= '' then
-    content:extend { pandoc.LineBreak(), quiet('Then: ' .. claim['then'], 'said-then') }
+    content:insert(inline)
   end
   return content
+end
+
+local function said(claim)
+  local past = claim['then'] ~= '' and quiet('Then: ' .. claim['then'], 'said-then')
+  return lines(plain(claim.text), { past or nil })
 end
 
 -- What was measured, and what the rule made of it. Where the author of a rule expects that it lies
 -- near the line, his reason.
 local function seen(claim)
-  local content = numbers.plain(claim.numbers)
-  local reasons = split(claim.why, '[^\n]+')
+  local reasons = common.split(claim.why, '[^\n]+')
   if groups.near(claim) and claim.near_why ~= '' then
     reasons:insert('near the line: ' .. claim.near_why)
   end
-  for _, reason in ipairs(reasons) do
-    if #content > 0 then
-      content:insert(pandoc.LineBreak())
-    end
-    content:insert(quiet(reason, 'why'))
-  end
-  return content
+  return lines(plain(claim.numbers), reasons:map(function(reason) return quiet(reason, 'why') end))
 end
 
 local function word(claim)
   if claim.rule == '' then
-    return pandoc.List { quiet(claim.standing, 'why') }
+    return { quiet(claim.standing, 'why') }
   end
-  local content = pandoc.List { verdicts.word(claim) }
-  if groups.near(claim) then
-    content:extend { pandoc.LineBreak(), quiet('near the line', 'near') }
-  end
-  return content
+  local near = groups.near(claim) and quiet('near the line', 'near')
+  return lines(pandoc.List { verdicts.word(claim) }, { near or nil })
 end
 
 -- The number of the first chapter that shows its experiment; a link once that chapter is written.
@@ -121,136 +101,95 @@ local function chapter(claim)
     return {}
   end
   local _, by_label = labels.load()
-  local row = by_label['ch:' .. slug]
-  local number = common.chapter_number(slug) or slug
-  if not row or common.form == 'slides' then
-    return { pandoc.Str(number) }
-  end
-  return { pandoc.Link(number, slug .. '.html', row.text, pandoc.Attr('', { 'ref' })) }
+  local row, number = by_label['ch:' .. slug], common.chapter_number(slug) or slug
+  local link = row and pandoc.Link(number, slug .. '.html', row.text, pandoc.Attr('', { 'ref' }))
+  return { link or pandoc.Str(number) }
 end
 
-local function cells(claim, anchored)
-  -- A link may point at a claim: 16-verdict.html#claim-9.
-  local id = anchored and pandoc.Span(claim.id, pandoc.Attr('claim-' .. claim.id)) or pandoc.Str(claim.id)
-  if common.form == 'slides' then
-    return { { id }, said(claim), word(claim) }
-  end
-  return { { id }, said(claim), seen(claim), word(claim), chapter(claim) }
-end
-
-local function as_table(head, aligns, widths, rows)
-  local function row(contents)
-    return pandoc.List(contents):map(function(content) return { pandoc.Plain(content) } end)
-  end
-  local simple = pandoc.SimpleTable({}, aligns, widths, row(head), pandoc.List(rows):map(row))
-  return pandoc.utils.from_simple_table(simple)
-end
-
--- The label of the run in the margin, and the runs for the foot of the page.
-local function run_label(found)
+-- A table of these claims below the label of their runs, which go to the foot of the page too.
+local function labelled(block, classes, found, contents)
   local runs = {}
   for _, claim in ipairs(found) do
-    if claims.measured(claim) then
+    if measured(claim) then
       runs[claim.source_run] = true
       numbers.note_run { source = claim.source_run, run = claim.run }
     end
   end
-  local label = numbers.run_label(runs)
-  return label and pandoc.Plain { label }
+  local content = pandoc.List { numbers.run_label(runs, true) }
+  content:insert(numbers.table(contents))
+  return pandoc.Div(content, pandoc.Attr(block.identifier, classes))
 end
 
 local function bind(block)
-  local found = chosen(block.attributes)
+  local wanted = block.attributes
+  local found = chosen(wanted)
   if #found == 0 then
     return pandoc.Para 'None, on the results shown.'
   end
-  local head = { {}, numbers.plain 'claim', numbers.plain 'here', numbers.plain 'verdict', numbers.plain 'chapter' }
-  local widths = { 0.05, 0.36, 0.35, 0.15, 0.09 }
-  if common.form == 'slides' then
-    head, widths = { {}, numbers.plain 'claim', numbers.plain 'verdict' }, { 0.06, 0.74, 0.2 }
-  end
-  -- Whole sources stand once in the book; other choices repeat claims of these.
-  local anchored = block.attributes.source ~= nil
-  for _, name in ipairs { 'kind', 'standing', 'only', 'near' } do
-    anchored = anchored and not block.attributes[name]
-  end
-  local rows = found:map(function(claim) return cells(claim, anchored) end)
-  local aligns = pandoc.List(head):map(function() return pandoc.AlignLeft end)
-  local content = pandoc.List { run_label(found) }
-  content:insert(as_table(head, aligns, widths, rows))
-  return pandoc.Div(content, pandoc.Attr(block.identifier, { 'claims' }))
-end
-
--- ---- how many -----------------------------------------------------------------------------------
-
-local function number_of(list, test)
-  return #list:filter(test)
-end
-
-local function count(name)
-  if ledger.standings:includes(name) then
-    return number_of(ledger.load(), function(claim) return claim.standing == name end)
-  end
-  return groups[name] and number_of(ledger.load(), groups[name])
-end
-
-local function count_of(span)
-  if not span.classes:includes('count') then
-    return nil
-  end
-  local name = pandoc.utils.stringify(span.content)
-  local number = count(name)
-  if not number then
-    common.fail(('no claims are counted as "%s"'):format(name), '[' .. name .. ']{.count')
-    return nil
-  end
-  return pandoc.Span(tostring(number), pandoc.Attr('', { 'count' }))
-end
-
--- One row a source, in the order in which they first come.
-local function by_source(list)
-  local titles, of = pandoc.List {}, {}
-  for _, claim in ipairs(list) do
-    local title = claim.source_title
-    if not of[title] then
-      titles:insert(title)
-      of[title] = pandoc.List {}
+  -- A link may point at a claim: 16-verdict.html#claim-9. Whole sources stand once in the book;
+  -- other choices repeat claims of these.
+  local anchored = wanted.source and not (wanted.kind or wanted.standing or wanted.only or wanted.near)
+  local is_slide = common.form == 'slides'
+  local rows = found:map(function(claim)
+    local attr = pandoc.Attr('claim-' .. claim.id)
+    local id = { anchored and pandoc.Span(claim.id, attr) or pandoc.Str(claim.id) }
+    if is_slide then
+      return { id, said(claim), word(claim) }
     end
-    of[title]:insert(claim)
-  end
-  return titles, of
+    return { id, said(claim), seen(claim), word(claim), chapter(claim) }
+  end)
+  local head = is_slide and { '', 'claim', 'verdict' } or { '', 'claim', 'here', 'verdict', 'chapter' }
+  return labelled(block, { 'claims' }, found, {
+    aligns = pandoc.List(head):map(function() return 'Left' end),
+    widths = is_slide and { 0.06, 0.74, 0.2 } or { 0.05, 0.36, 0.35, 0.15, 0.09 },
+    head = pandoc.List(head):map(plain),
+    rows = rows,
+  })
 end
 
 local function tally_row(title, list)
-  local row = pandoc.List { numbers.plain(title) }
-  for _, standing in ipairs(ledger.standings) do
-    local number = number_of(list, function(claim) return claim.standing == standing end)
-    row:insert { pandoc.Str(number > 0 and tostring(number) or NOTHING) }
+  local row = pandoc.List { plain(title) }
+  for _, standing in ipairs(standings) do
+    local number = #list:filter(groups[standing])
+    row:insert { pandoc.Str(number > 0 and tostring(number) or '–') }
   end
   row:insert { pandoc.Str(tostring(#list)) }
   return row
 end
 
+-- One row a source, in the order in which they first come.
 local function tally(block)
-  local all = ledger.load()
-  local titles, of = by_source(all)
-  local rows = titles:map(function(title) return tally_row(title, of[title]) end)
-  rows:insert(tally_row('all', all))
-  local head = pandoc.List { {} }
-  head:extend(ledger.standings:map(numbers.plain))
-  head:insert(numbers.plain 'all')
-  local aligns, widths = pandoc.List { pandoc.AlignLeft }, pandoc.List { 0 }
-  for index = 2, #head do
-    aligns[index], widths[index] = pandoc.AlignRight, 0
+  local all, rows, known = verdicts.claims(), pandoc.List {}, {}
+  for _, claim in ipairs(all) do
+    local title = claim.source_title
+    if not known[title] then
+      known[title] = true
+      rows:insert(tally_row(title, all:filter(function(other) return other.source_title == title end)))
+    end
   end
-  local content = pandoc.List { run_label(all) }
-  content:insert(as_table(head, aligns, widths, rows))
-  return pandoc.Div(content, pandoc.Attr(block.identifier, { 'claims', 'tally' }))
+  rows:insert(tally_row('all', all))
+  local head = pandoc.List { '' } .. standings .. { 'all' }
+  local aligns = head:map(function(name) return name == '' and 'Left' or 'Right' end)
+  local contents = { aligns = aligns, head = head:map(plain), rows = rows }
+  return labelled(block, { 'claims', 'tally' }, all, contents)
+end
+
+local function count(span)
+  if not span.classes:includes('count') then
+    return nil
+  end
+  local name = pandoc.utils.stringify(span.content)
+  if not groups[name] then
+    common.fail(('no claims are counted as "%s"'):format(name), '[' .. name .. ']{.count')
+    return nil
+  end
+  local number = #verdicts.claims():filter(groups[name])
+  return pandoc.Span(tostring(number), pandoc.Attr('', { 'count' }))
 end
 
 function claims.apply(doc)
   return doc:walk {
-    Span = count_of,
+    Span = count,
     CodeBlock = function(block)
       if block.classes:includes('claims') then
         return bind(block)

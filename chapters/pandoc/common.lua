@@ -1,14 +1,15 @@
 -- What all filters share: the settings of this run, one-line errors with file and line, reading
 -- files, dependencies.
 --
--- pandoc runs one entry filter (collect.lua, weave.lua or form.lua); it calls start() first and
--- finish() last. Between them every filter reports what is wrong with fail(), so an author sees all
--- mistakes of a file at once. finish() leaves with status 1 before pandoc has written anything.
+-- pandoc runs one entry filter (weave.lua or form.lua); it calls start() first and finish() last.
+-- Between them every filter reports what is wrong with fail(), so an author sees all mistakes of a
+-- file at once. finish() leaves with status 1 before pandoc has written anything.
 
 local common = {
   form = 'chapter', -- chapter | slides (weave.lua); page | answers | book | epub | deck (form.lua)
   build = 'build',
   results = 'here', -- "reference": every number is the reference run's
+  weave = 'build/weave', -- where tables.py has put its tables
   missing = '', -- drawing tools that are not installed, with blanks between
   slug = '', -- 02-fork
   source = '', -- chapters/02-fork.md
@@ -16,10 +17,10 @@ local common = {
 }
 
 local settings = {
-  'form', 'build', 'results', 'missing', 'slug', 'inputs', 'labels', 'depfile', 'searchfile',
-  'track', 'part',
+  'form', 'build', 'weave', 'results', 'missing', 'slug', 'inputs', 'depfile', 'track', 'styles',
+  'scripts', 'searchfile', 'part',
 }
-local errors, dependencies, texts = {}, {}, {}
+local errors, dependencies, texts, tables = {}, {}, {}, {}
 
 -- Takes the settings (-M name=value) out of the metadata. Call it before anything else.
 function common.start(doc)
@@ -54,6 +55,13 @@ function common.depend(path)
   return text
 end
 
+-- What tables.py has made of build/data/NAME.json.
+function common.data(name)
+  local path = common.weave .. '/data/' .. name .. '.lua'
+  tables[path] = tables[path] or load(common.depend(path) or 'return nil', path)()
+  return tables[path]
+end
+
 function common.exists(path)
   local file = io.open(path, 'rb')
   if file then
@@ -68,6 +76,15 @@ function common.lines(text)
     lines[#lines + 1] = (line:gsub('\r$', ''))
   end
   return lines
+end
+
+-- "holds, no rule" -> { "holds", "no rule" }: what matches the pattern, without blanks at the ends.
+function common.split(text, pattern)
+  local list = pandoc.List {}
+  for part in (text or ''):gmatch(pattern) do
+    list:insert((part:gsub('^%s+', ''):gsub('%s+$', '')))
+  end
+  return list
 end
 
 -- pandoc tells filters no positions: the line is the first of the source that holds this text.

@@ -7,19 +7,17 @@ local labels = require 'labels'
 
 local references = {}
 
-local function address(row)
-  local page = row.slug == common.slug and '' or row.slug .. '.html'
-  return row.kind == 'page' and row.slug .. '.html' or page .. '#' .. row.id
-end
-
 -- In the deck a reference is a pointer to the book, not a link: the deck travels alone.
 local function link(row)
   local text = labels.name(row)
   if common.form == 'slides' then
     return pandoc.Str(text)
   end
-  local title = row.kind == 'page' and row.number and row.text or ''
-  return pandoc.Link((text:gsub(' ', '\u{a0}', 1)), address(row), title, pandoc.Attr('', { 'ref' }))
+  local is_page = row.kind == 'page'
+  local page = row.slug == common.slug and not is_page and '' or row.slug .. '.html'
+  local title = is_page and row.number and row.text or ''
+  local address = page .. (is_page and '' or '#' .. row.id)
+  return pandoc.Link((text:gsub(' ', '\u{a0}', 1)), address, title, pandoc.Attr('', { 'ref' }))
 end
 
 local function resolve(cite)
@@ -31,75 +29,50 @@ local function resolve(cite)
       common.fail('unknown reference @' .. citation.id, '@' .. citation.id)
       return nil
     end
-    if index > 1 then
-      result:extend { pandoc.Str(','), pandoc.Space() }
-    end
+    result:extend(index > 1 and { pandoc.Str(','), pandoc.Space() } or {})
     result:insert(link(row))
   end
   return result
 end
 
-local function known_ids(doc)
-  local ids = {}
+-- Where one may jump to: "#id" in this file, "02-fork" and "02-fork#id" in all.
+local function places(doc)
+  local known = {}
   local function note(element)
-    if element.identifier and element.identifier ~= '' then
-      ids[common.html_id(element.identifier)] = true
+    if element.identifier ~= '' then
+      known['#' .. common.html_id(element.identifier)] = true
     end
   end
   doc:walk { Header = note, Div = note, Span = note, CodeBlock = note, Image = note, Link = note }
-  return ids
-end
-
-local function known_pages()
-  local pages = {}
   for _, row in ipairs((labels.load())) do
-    pages[row.slug] = pages[row.slug] or {}
-    pages[row.slug][row.id or ''] = true
+    known[row.slug .. (row.id and '#' .. row.id or '')] = true
   end
-  return pages
+  return known
 end
 
--- ../code/x.c as seen from chapters/ is ../../code/x.c as seen from build/book/.
-local function to_file(target)
-  local path = target:match('^%.%./(.*)$')
-  if path and common.exists((path:gsub('#.*$', ''))) then
-    return '../../' .. path
+-- The same address as seen from build/book/, or nil.
+local function from_book(target, known)
+  local path = target:match('^%.%./([^#]*)')
+  if path then
+    return common.exists(path) and '../' .. target
   end
+  local slug, id = target:match('^([%w-]*)%.md(#?.*)$')
+  return known[slug and slug .. id or target] and (slug and slug .. '.html' .. id or target)
 end
 
 local function check_links(doc)
-  local ids, pages = known_ids(doc), known_pages()
-  local function check(target)
-    local slug, id = target:match('^([%w-]*)%.md#?(.*)$')
-    if target:match('^#') then
-      return ids[target:sub(2)] and target
-    elseif slug then
-      local known = pages[slug] and (id == '' or pages[slug][id])
-      return known and slug .. '.html' .. (id ~= '' and '#' .. id or '')
-    end
-    return to_file(target)
-  end
+  local known = places(doc)
   return doc:walk {
     Link = function(element)
       if element.target:match('^%a+:') or element.classes:includes('ref') then
         return nil
       end
-      local target = check(element.target)
+      local target = from_book(element.target, known)
       if not target then
         common.fail('a link that leads nowhere: ' .. element.target, element.target)
-        return nil
       end
-      element.target = target
+      element.target = target or ''
       return element
-    end,
-  }
-end
-
-local function plain_ids(doc)
-  return doc:walk {
-    Header = function(header)
-      header.identifier = common.html_id(header.identifier)
-      return header
     end,
   }
 end
@@ -109,7 +82,12 @@ function references.apply(doc)
   if common.form ~= 'slides' then
     doc = check_links(doc)
   end
-  return plain_ids(doc)
+  return doc:walk {
+    Header = function(header)
+      header.identifier = common.html_id(header.identifier)
+      return header
+    end,
+  }
 end
 
 return references

@@ -146,8 +146,7 @@ def test_counts_in_a_sentence(tree: Tree) -> None:
 def test_the_runs_are_labelled_and_named(tree: Tree) -> None:
     text = fence('.claims source="talk"')
     assert "your machine, and reference where marked" in words(accepted(tree.weave(text)))
-    settings = {"form": "chapter", "labels": "build/labels.tsv"}
-    woven = json.loads(accepted(tree.filter("weave", "chapters/03-third.md", "json", **settings)))
+    woven = json.loads(accepted(tree.bind("chapters/03-third.md", "json")))
     runs = [json.dumps(woven["meta"][f"runs-{name}"]) for name in ("here", "reference")]
     assert "run of 2026-11-21" in runs[0]
     assert "run of 2026-11-20" in runs[1]

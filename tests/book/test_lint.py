@@ -159,8 +159,11 @@ def test_blocks_on_a_claim_cover_all_verdicts(small: Small) -> None:
     [
         ("#title ", "", "has no id"),
         ("minutes=1", "", "has no minutes"),
+        ("minutes=1", "minutes=x", "has no minutes"),
+        ('track="talk45 course"', "", "unknown track none"),
         ("talk45 course", "talk44", "unknown track talk44"),
         ("Say it.", "", "has no notes"),
+        ("# Title", '# First {#b minutes=1 track="course"}\n\n# Title', '"First" has no notes'),
         (
             "::: notes",
             '## More {#title minutes=1 track="course"}\n\n::: notes',

@@ -185,19 +185,8 @@ def test_slide_has_pacing_and_notes(tree: Tree) -> None:
     assert '<aside class="notes">' in html
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("## A slide {#a track=course}\n" + NOTES, "has no minutes"),
-        ("## A slide {#a minutes=x track=course}\n" + NOTES, "has no minutes"),
-        ("## A slide {#a minutes=1}\n" + NOTES, "has no track"),
-        (SLIDE + "text\n", "has no notes"),
-        (SLIDE + NOTES + "\n## B {#b minutes=1 track=course}\n\ntext\n", 'slide "B" has no notes'),
-        ("text\n", "no slide in it"),
-    ],
-)
-def test_incomplete_slides_are_refused(tree: Tree, text: str, message: str) -> None:
-    refused(tree.weave(text, "slides"), "slides/03-third.md", message)
+def test_file_without_a_slide_is_refused(tree: Tree) -> None:
+    refused(tree.weave("text\n", "slides"), "slides/03-third.md", "no slide in it")
 
 
 def test_listing_has_to_fit_a_slide(tree: Tree) -> None:
@@ -208,7 +197,6 @@ def test_listing_has_to_fit_a_slide(tree: Tree) -> None:
 
 
 def test_references_on_slides_point_to_the_book(tree: Tree) -> None:
-    accepted(tree.weave("text"))  # writes the labels of the book
     html = accepted(tree.weave(SLIDE + "See @lst:greet in @ch:01-first.\n" + NOTES, "slides"))
     assert "See Listing 1.1 in Chapter 1." in words(html)
     assert "href" not in html

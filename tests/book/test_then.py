@@ -39,8 +39,7 @@ def test_the_reference_value_is_labelled_and_both_runs_are_named(tree: Tree) -> 
     assert html.count('class="ref-label"') == 1
     assert "your machine, and reference where marked" in words(html)
     # What the foot of the page is made of.
-    settings = {"form": "chapter", "labels": "build/labels.tsv"}
-    meta = json.loads(accepted(tree.filter("weave", "chapters/03-third.md", "json", **settings)))
+    meta = json.loads(accepted(tree.bind("chapters/03-third.md", "json")))
     runs = [json.dumps(meta["meta"][name], ensure_ascii=False) for name in RUNS]
     assert "run of 2026-11-21, AMD EPYC" in runs[0]
     assert "run of 2026-11-20, reference machine" in runs[1]

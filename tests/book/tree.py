@@ -15,8 +15,8 @@ PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
 REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
 SHARED_SLIDES = ["module.mk", "template.html", "theme.css", "print.css", "deck.js", "tracks.toml"]
-# Pass 1 of the same text gives the same rows.
-COLLECTED: dict[tuple[str, str], subprocess.CompletedProcess[str]] = {}
+# The same text is read once.
+PARSED: dict[str, str] = {}
 Done = subprocess.CompletedProcess[str]
 
 
@@ -82,17 +82,29 @@ class Tree:
             source,
         )
 
+    def tables(self, *arguments: str) -> Done:
+        return self.run(sys.executable, "chapters/pandoc/tables.py", *arguments)
+
     def label(self, *sources: str) -> Done:
-        """Passes 1 for these chapters; what fails first is returned."""
-        rows = []
+        """Pass 1 for these chapters."""
+        trees = []
         for source in sources:
             text = self.read(source)
-            done = COLLECTED.get((source, text)) or self.filter("collect", source, "html")
+            if text not in PARSED:
+                done = self.run(PANDOC, "-f", "markdown", "-t", "json", source)
+                PARSED[text] = done.stdout
+            name = f"build/weave/{Path(source).stem}.ast"
+            trees.append(str(self.write(name, PARSED[text]).relative_to(self.path)))
+        return self.tables("labels", "build/weave/labels.lua", *trees)
+
+    def bind(self, source: str, to: str, **settings: str) -> Done:
+        """Pass 2 for a file; the data is what lies in build/data."""
+        for name in ("numbers", "claims", "then"):
+            data = f"build/data/{name}.json"
+            done = self.tables("data", data, f"build/weave/data/{name}.lua")
             if done.returncode:
                 return done
-            COLLECTED[source, text] = done
-            rows.append(str(self.write(f"build/{Path(source).stem}.labels", done.stdout)))
-        return self.run(sys.executable, "chapters/pandoc/labels.py", "build/labels.tsv", *rows)
+        return self.filter("weave", source, to, **settings)
 
     def weave(self, text: str, form: str = "chapter", **settings: str) -> Done:
         """Passes 1 and 2 for one text, as HTML. Chapters are number 3 of the book."""
@@ -101,9 +113,9 @@ class Tree:
         )
         source = f"{folder}/03-third.md"
         self.write(source, title + text)
-        if form != "slides":
-            done = self.label("chapters/01-first.md", source)
-            if done.returncode:
-                return done
+        chapters = ["chapters/01-first.md"] + ([] if form == "slides" else [source])
+        done = self.label(*chapters)
+        if done.returncode:
+            return done
         to = "revealjs" if form == "slides" else "html"
-        return self.filter("weave", source, to, form=form, labels="build/labels.tsv", **settings)
+        return self.bind(source, to, form=form, **settings)

@@ -1,0 +1,201 @@
+"""Writes what the Lua filters look up as a table of Lua, which they load without a parser:
+
+    tables.py data DATA.json OUTPUT       what the exporter has left, null left out
+    tables.py labels OUTPUT CHAPTER.json...     what the chapters offer for reference
+
+CHAPTER.json is a chapter as pandoc reads it (build/weave/SLUG.ast). Each row of the labels has
+
+    kind     page, section, figure or listing
+    label    ch:02-fork, sec:reaping, fig:x, lst:x, diff:x; not every section has one
+    number   2, 2.1; not every page has one
+    slug     02-fork
+    id       of the HTML element; not of a page
+    text     title of the page or of the section
+    summary  of a page
+
+Labels are written only if they differ, so that a change of prose makes no other page again. Faults
+are told one a line, with status 1: a label of the wrong kind, one that stands twice, one inside
+what may not be shown.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+KINDS = {"fig": "figure", "lst": "listing", "diff": "listing", "sec": "section"}
+EXPECTED = {"figure": "fig", "listing": "lst", "section": "sec"}
+HIDDEN = {"when": "a .when block", "answer": "an answer"}
+Node = dict[str, Any]
+Row = dict[str, str | None]
+
+
+def lua(value: Any) -> str:  # whatever JSON can hold
+    """The value as an expression of Lua; null is left out of objects."""
+    if isinstance(value, dict):
+        items = (f"[{lua(key)}]={lua(item)}" for key, item in value.items() if item is not None)
+        return "{" + ",\n".join(items) + "}"
+    if isinstance(value, list):
+        return "{" + ",\n".join(map(lua, value)) + "}"
+    if isinstance(value, str):
+        escaped = re.sub(r'[\x00-\x1f"\\]', lambda match: f"\\{ord(match[0]):03d}", value)
+        return f'"{escaped}"'
+    if value is None:
+        return "nil"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def write(path: Path, text: str) -> None:
+    """The file appears whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def export(source: Path, output: Path) -> None:
+    try:
+        value = json.loads(source.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        sys.exit(f"{source}: not there; results are exported to it before the book is made")
+    except json.JSONDecodeError as error:
+        sys.exit(f"{source}:{error.lineno}: not JSON: {error.msg}")
+    write(output, f"return {lua(value)}\n")
+
+
+def text_of(node: Any) -> str:  # a node of pandoc's, or a list of them
+    """The words of what pandoc has read, as its own stringify() gives them."""
+    if isinstance(node, list):
+        return "".join(map(text_of, node))
+    if not isinstance(node, dict):
+        return ""
+    kind: str = node["t"]
+    content: Any = node.get("c")
+    if kind in ("Str", "MetaString"):
+        return str(content)
+    if kind in ("Code", "Math"):
+        return str(content[1])
+    if kind == "Quoted":
+        marks = "‘’" if content[0]["t"] == "SingleQuote" else "“”"
+        return f"{marks[0]}{text_of(content[1])}{marks[1]}"
+    return " " if kind in ("Space", "SoftBreak", "LineBreak") else text_of(content)
+
+
+def labelled(blocks: Any, hidden: str = "") -> Iterator[tuple[str, Node, list[Any], str]]:
+    """Kind, node, attributes [id, classes, values] and the hidden block around, in order."""
+    if isinstance(blocks, list):
+        for block in blocks:
+            yield from labelled(block, hidden)
+    if not isinstance(blocks, dict) or "t" not in blocks:
+        return
+    kind: str = blocks["t"]
+    content: Any = blocks.get("c")
+    if kind == "Header":
+        yield "section", blocks, content[1], hidden
+    elif kind == "CodeBlock":
+        yield "listing", blocks, content[0], hidden
+    elif kind == "Para" and [inline["t"] for inline in content] == ["Image"]:
+        yield "figure", blocks, content[0]["c"][0], hidden
+    elif kind == "Figure":  # pandoc 3
+        image = content[2][0]["c"][0]["c"][0]
+        yield "figure", blocks, content[0] if content[0][0] else image, hidden
+    elif kind == "Div":
+        inside = next((name for name in HIDDEN if name in content[0][1]), "")
+        yield from labelled(content[1], hidden or inside)
+    else:
+        yield from labelled(content, hidden)
+
+
+class Chapter:
+    """One chapter: its rows, and what is wrong with its labels."""
+
+    def __init__(self, path: Path) -> None:
+        self.slug = path.stem
+        self.source = f"chapters/{self.slug}.md"
+        self.problems: list[str] = []
+        tree = json.loads(path.read_text(encoding="utf-8"))
+        parts = re.match(r"0*(\d+)([a-z]?)-|appendix-([a-z])-", self.slug)
+        self.number = (parts[3].upper() if parts[3] else parts[1] + parts[2]) if parts else None
+        self.counts = {"figure": 0, "listing": 0}
+        title, summary = (text_of(tree["meta"].get(name)) for name in ("title", "summary"))
+        if not title:
+            self.problems.append(f"{self.source}: no title in the metadata")
+        self.rows = [self.row("page", f"ch:{self.slug}", None, title, self.number)]
+        self.rows[0]["summary"] = summary or None
+        for kind, node, attributes, hidden in labelled(tree["blocks"]):
+            self.add(kind, node, attributes[0], hidden)
+
+    def row(self, kind: str, label: str, ident: str | None, text: str, number: str | None) -> Row:
+        return {
+            "kind": kind,
+            "label": label or None,
+            "number": number,
+            "slug": self.slug,
+            "id": ident,
+            "text": text or None,
+        }
+
+    def fail(self, what: str, needle: str) -> None:
+        """With the first line of the source that holds the needle: pandoc tells no positions."""
+        lines = Path(self.source).read_text(encoding="utf-8").splitlines()
+        place = next((f":{at}" for at, line in enumerate(lines, 1) if needle in line), "")
+        self.problems.append(f"{self.source}{place}: {what}")
+
+    def add(self, kind: str, node: Node, ident: str, hidden: str) -> None:
+        level = node["c"][0] if kind == "section" else 0
+        text = text_of(node["c"][2]) if kind == "section" else ""
+        if level == 1:
+            what = 'a heading "#" in a chapter; the title stands in the metadata'
+            self.fail(what, f"# {text}")
+        label = ident if kind != "section" or re.match(r"[a-z]+:", ident) else ""
+        if hidden:
+            if re.match(r"[a-z]+:", ident):
+                self.fail(f"label {label} inside {HIDDEN[hidden]}", label)
+            return
+        if kind == "figure" and not label:
+            self.fail("a figure without label; write {#fig:name}", "](")
+        prefix, _, name = label.partition(":")
+        if label and (KINDS.get(prefix) != kind or not re.fullmatch(r"[A-Za-z0-9-]+", name)):
+            expected = f'{EXPECTED[kind]}:name, with a-z, 0-9 and "-"'
+            self.fail(f"label {label} on a {kind}; expected {expected}", label)
+        number = None
+        if kind in self.counts and label:
+            self.counts[kind] += 1
+            number = f"{self.number}.{self.counts[kind]}" if self.number else str(self.counts[kind])
+        if label or level == 2:
+            self.rows.append(self.row(kind, label, ident.replace(":", "-"), text, number))
+
+
+def doubled(rows: list[Row]) -> Iterator[str]:
+    """One line for each label that is not the first of its name."""
+    first: dict[str, str | None] = {}
+    for row in rows:
+        label, slug = row["label"], row["slug"]
+        if label in first:
+            there = f"first in chapters/{first[label]}.md"
+            yield f"chapters/{slug}.md: label {label} is doubled, {there}"
+        if label:
+            first.setdefault(label, slug)
+
+
+def join(output: Path, paths: list[Path]) -> None:
+    chapters = [Chapter(path) for path in paths]
+    rows = [row for chapter in chapters for row in chapter.rows]
+    problems = [problem for chapter in chapters for problem in chapter.problems]
+    problems += doubled(rows)
+    if problems:
+        sys.exit("\n".join(problems))
+    text = f"return {lua(rows)}\n"
+    if not output.exists() or output.read_text(encoding="utf-8") != text:
+        write(output, text)
+
+
+if __name__ == "__main__":
+    files = [Path(name) for name in sys.argv[2:]]
+    if sys.argv[1] == "data":
+        export(*files)
+    else:
+        join(files[0], files[1:])
