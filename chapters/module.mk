@@ -39,7 +39,7 @@ pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=
 # On paper: headless Chromium prints the one-file pages (print.py). Nothing of it is taken from the network.
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 PDF      := $(BUILD)/pdf
-PRINT    := $(addprefix $(PANDOC_DIR)/,print.py chromium.py)
+PRINT    := $(PANDOC_DIR)/print.py
 # $(call print_page,page?query): prints it as the target.
 print_page = mkdir -p $(@D) && $(PYTHON) $(PANDOC_DIR)/print.py $(CHROMIUM) '$(1)' $@
 

@@ -15,19 +15,11 @@ function diffs.path(name)
   return name:find('/', 1, true) and name or 'code/' .. name .. '/server.c'
 end
 
-local function text_of(file)
-  local lines = {}
-  for index, line in ipairs(file.lines) do
-    lines[index] = line.text
-  end
-  return table.concat(lines, '\n') .. '\n'
-end
-
 -- diff(1) wants files, and leaves with 1 when they differ, which pandoc.pipe raises as an error.
 local function run_diff(old, new, context)
   return pandoc.system.with_temporary_directory('diff', function(folder)
-    common.write(folder .. '/old', text_of(old))
-    common.write(folder .. '/new', text_of(new))
+    common.write(folder .. '/old', regions.text(old))
+    common.write(folder .. '/new', regions.text(new))
     local arguments = { '-U', context, folder .. '/old', folder .. '/new' }
     local fine, result = pcall(pandoc.pipe, 'diff', arguments, '')
     if not fine and result.error_code ~= 1 then
@@ -38,34 +30,43 @@ local function run_diff(old, new, context)
   end)
 end
 
--- The hunks of diff's output: { rows = {..}, text = "all its lines" } each.
-local function hunks_of(output)
-  local hunks, old, new = {}, 0, 0
+-- The hunks of diff's output: { rows = {..}, text = "all its lines" } each. Its line numbers count
+-- lines without markers; the reader is shown those of the files.
+local function hunks_of(output, old, new)
+  local hunks, left, right = pandoc.List {}, 0, 0
   for _, line in ipairs(common.lines(output)) do
     local from, to = line:match('^@@ %-(%d+)[,%d]* %+(%d+)[,%d]* @@')
-    local hunk = hunks[#hunks]
-    local sign = line:sub(1, 1)
+    local hunk, sign = hunks[#hunks], line:sub(1, 1)
     if from then
-      old, new = tonumber(from), tonumber(to)
-      hunks[#hunks + 1] = { rows = {}, text = '' }
+      left, right = tonumber(from), tonumber(to)
+      hunks:insert { rows = pandoc.List {}, text = '' }
     elseif hunk and sign ~= '\\' then -- "\ No newline at end of file"
-      local number = { ['+'] = new, ['-'] = old, [' '] = old .. ' ' .. new }
-      hunk.rows[#hunk.rows + 1] = sign .. number[sign]
+      local numbers = { sign ~= '+' and old.lines[left].number or nil }
+      numbers[#numbers + 1] = sign ~= '-' and new.lines[right].number or nil
+      hunk.rows:insert(sign .. table.concat(numbers, ' '))
       hunk.text = hunk.text .. line:sub(2) .. '\n'
-      old = old + (sign ~= '+' and 1 or 0)
-      new = new + (sign ~= '-' and 1 or 0)
+      left = left + (sign ~= '+' and 1 or 0)
+      right = right + (sign ~= '-' and 1 or 0)
     end
   end
   return hunks
 end
 
-local function with_text(hunks, wanted)
-  local found = {}
-  for _, hunk in ipairs(hunks) do
-    if hunk.text:find(wanted, 1, true) then
-      found[#found + 1] = hunk
+-- hunk="1 3" or hunk="a text of one hunk"; nil: all of them.
+local function choose(hunks, wanted)
+  if not wanted then
+    return hunks
+  elseif wanted:match('^[%d ]+$') then
+    local found = pandoc.List {}
+    for number in wanted:gmatch('%d+') do
+      found:insert(hunks[tonumber(number)])
+      if not hunks[tonumber(number)] then
+        common.fail(('hunk %s: there are %d'):format(number, #hunks), 'hunk="' .. wanted)
+      end
     end
+    return found
   end
+  local found = hunks:filter(function(hunk) return hunk.text:find(wanted, 1, true) end)
   if #found ~= 1 then
     local message = 'hunk="%s" occurs in %d of %d hunks, not in one'
     common.fail(message:format(wanted, #found, #hunks), 'hunk="' .. wanted)
@@ -73,54 +74,18 @@ local function with_text(hunks, wanted)
   return found
 end
 
--- hunk="1 3" or hunk="a text of one hunk"; nil: all of them.
-local function choose(hunks, wanted)
-  if not wanted then
-    return hunks
-  elseif not wanted:match('^[%d ]+$') then
-    return with_text(hunks, wanted)
-  end
-  local found = {}
-  for number in wanted:gmatch('%d+') do
-    found[#found + 1] = hunks[tonumber(number)]
-    if not hunks[tonumber(number)] then
-      common.fail(('hunk %s: there are %d'):format(number, #hunks), 'hunk="' .. wanted)
-    end
-  end
-  return found
-end
-
--- Line numbers of diff count lines without markers; the reader is shown those of the file.
-local function true_numbers(row, old, new)
-  local sign, first, second = row:match('^([-+ ])(%d+) ?(%d*)$')
-  if sign == '+' then
-    return '+' .. new.lines[tonumber(first)].number
-  elseif sign == '-' then
-    return '-' .. old.lines[tonumber(first)].number
-  end
-  return ' ' .. old.lines[tonumber(first)].number .. ' ' .. new.lines[tonumber(second)].number
-end
-
 local function generate(block)
   local from, to = diffs.path(block.attributes.from), diffs.path(block.attributes.to or '')
   local old, new = regions.file(from), regions.file(to)
-  for path, file in pairs { [from] = old or false, [to] = new or false } do
-    if not file then
-      common.fail('diff: cannot read ' .. path, block.attributes[path == from and 'from' or 'to'])
-    end
-  end
   if not (old and new) then
+    common.fail('diff: cannot read ' .. (old and to or from), block.attributes[old and 'to' or 'from'])
     return nil
   end
-  local rows = {}
-  local context = block.attributes.context or '3'
-  for index, hunk in ipairs(choose(hunks_of(run_diff(old, new, context)), block.attributes.hunk)) do
-    if index > 1 then
-      rows[#rows + 1] = '@'
-    end
-    for _, row in ipairs(hunk.rows) do
-      rows[#rows + 1] = true_numbers(row, old, new)
-    end
+  local rows = pandoc.List {}
+  local hunks = hunks_of(run_diff(old, new, block.attributes.context or '3'), old, new)
+  for index, hunk in ipairs(choose(hunks, block.attributes.hunk)) do
+    rows:extend(index > 1 and { '@' } or {})
+    rows:extend(hunk.rows)
   end
   if #rows == 0 then
     local message = ('diff: %s and %s do not differ'):format(from, to)

@@ -78,14 +78,10 @@ local extensions = { c = 'c', h = 'c', py = 'python', toml = 'toml', mk = 'makef
 
 -- Highlighted lines of a whole file by their true numbers.
 local function file_lines(path)
-  local text, by_number = {}, {}
-  local lines = regions.file(path).lines
-  for index, line in ipairs(lines) do
-    text[index] = line.text
-  end
+  local file, by_number = regions.file(path), {}
   local language = extensions[path:match('%.(%a+)$')]
-  for index, html in ipairs(highlight(table.concat(text, '\n'), language)) do
-    by_number[lines[index].number] = html
+  for index, html in ipairs(highlight(regions.text(file), language)) do
+    by_number[file.lines[index].number] = html
   end
   return by_number
 end

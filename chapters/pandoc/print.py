@@ -1,6 +1,7 @@
 """Prints a page as PDF: print.py CHROMIUM PAGE[?QUERY] OUTPUT
 
-The page is a file. While its script still lays it out, the root element has data-printing="wait".
+The page is a file. While its script still lays it out, the root element has data-printing="wait":
+`chromium --print-to-pdf` would not wait for that, so selenium drives a headless Chromium here.
 A table of contents for paper (.paper-contents) gets the page numbers of its chapters: CSS has no
 way to ask for them (Chromium knows no target-counter), so they are read in a first print and
 written into a second. If they cannot be read, or do not stay the same, they are left out, and a
@@ -14,35 +15,56 @@ Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it 
 
 from __future__ import annotations
 
-import json
+import base64
+import contextlib
 import os
 import re
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from chromium import Browser, ChromiumError, running
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.remote.remote_connection import RemoteConnection
+except ImportError:
+    sys.exit("print: selenium is not installed (apt-get install python3-selenium)")
 
 SECONDS = 180
+FLAGS = [
+    "--headless=new", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--no-default-browser-check",
+]  # fmt: skip
+PRINT = {
+    "preferCSSPageSize": True,
+    "printBackground": True,
+    "generateTaggedPDF": True,
+    "generateDocumentOutline": True,
+}
+# What Chromium itself writes before it ends: not the driver's lines, which begin with "[12.3][".
+LAST_WORDS = re.compile(r"^(?!\[[\d.]+\]\[).+$", re.MULTILINE)
 
 # A figure that is not decoded yet, or a font that is not there yet, would be missing on paper.
-READY = """(async () => {
+READY = """const done = arguments[0];
+(async () => {
   const root = document.documentElement;
-  while (root.dataset.printing === "wait") await new Promise((done) => setTimeout(done, 20));
+  while (root.dataset.printing === "wait") await new Promise((next) => setTimeout(next, 20));
   await document.fonts.ready;
   await Promise.all([...document.images].map((image) => image.decode()));
-  await new Promise((done) => setTimeout(done, 0));
-})()"""
+  await new Promise((next) => setTimeout(next, 0));
+})().then(() => done(""), (error) => done(String(error)));"""
 
-CONTENTS = """[...document.querySelectorAll('.paper-contents a[href^="#"]')]
+CONTENTS = """return [...document.querySelectorAll('.paper-contents a[href^="#"]')]
   .map((link) => decodeURIComponent(link.hash.slice(1)))"""
 
-NUMBER = """(() => {
-  const pages = %s;
-  for (const link of document.querySelectorAll('.paper-contents a[href^="#"]'))
-    link.dataset.page = pages[decodeURIComponent(link.hash.slice(1))] ?? "";
-})()"""
+NUMBER = """for (const link of document.querySelectorAll('.paper-contents a[href^="#"]'))
+  link.dataset.page = arguments[0][decodeURIComponent(link.hash.slice(1))] ?? "";"""
 
 OBJECT = re.compile(rb"\n(\d+) 0 obj\n(.*?)\nendobj", re.DOTALL)
 DESTINATION = re.compile(rb"/([^\s/\[]+) \[(\d+) 0 R /XYZ")
@@ -82,12 +104,46 @@ def destinations(pdf: bytes) -> dict[str, int]:
     return {name_of(name): pages[int(page)] for name, page in found if int(page) in pages}
 
 
-def with_contents(browser: Browser, wanted: list[str]) -> bytes:
+@contextlib.contextmanager
+def running(program: str) -> Iterator[Any]:  # a selenium WebDriver
+    """A headless Chromium; each of its steps takes at most SECONDS."""
+    with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "log"
+        options: Any = webdriver.ChromeOptions()
+        options.binary_location = program
+        root = ["--no-sandbox"] if os.geteuid() == 0 else []  # it starts no other way then
+        for flag in [*FLAGS, *root, f"--user-data-dir={folder}/profile"]:
+            options.add_argument(flag)
+        service: Any = Service(
+            shutil.which("chromedriver") or "chromedriver",
+            service_args=["--enable-chrome-logs", f"--log-path={log}"],
+            env={**os.environ, "HOME": folder},  # what it writes beside its profile goes there too
+        )
+        connection: Any = RemoteConnection  # not typed in selenium 4.8
+        connection.set_timeout(SECONDS)
+        try:
+            browser: Any = webdriver.Chrome(options=options, service=service)
+        except WebDriverException as error:
+            words = LAST_WORDS.findall(log.read_text(errors="replace")) if log.exists() else []
+            raise WebDriverException(f"{error.msg}: {words[-1]}" if words else error.msg) from None
+        try:
+            browser.set_page_load_timeout(SECONDS)
+            browser.set_script_timeout(SECONDS)
+            yield browser
+        finally:
+            browser.quit()
+
+
+def print_once(browser: Any) -> bytes:
+    return base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", PRINT)["data"])
+
+
+def with_contents(browser: Any, wanted: list[str]) -> bytes:
     """The PDF with the pages of these places in its table of contents, or without any."""
     numbers = dict.fromkeys(wanted, 0)
     for _ in range(3):
-        browser.evaluate(NUMBER % json.dumps(numbers))
-        pdf = browser.pdf()
+        browser.execute_script(NUMBER, numbers)
+        pdf = print_once(browser)
         found = destinations(pdf)
         if any(name not in found for name in wanted):
             break
@@ -95,8 +151,8 @@ def with_contents(browser: Browser, wanted: list[str]) -> bytes:
             return pdf
         numbers = {name: found[name] for name in wanted}
     print("print: the contents have no page numbers: they cannot be read in this Chromium's PDF")
-    browser.evaluate(NUMBER % "{}")
-    return browser.pdf()
+    browser.execute_script(NUMBER, {})
+    return print_once(browser)
 
 
 def dated(pdf: bytes, seconds: str) -> bytes:
@@ -122,13 +178,16 @@ def main(arguments: list[str]) -> int:
     if not Path(path).is_file():
         sys.exit(f"print: {path} is not there")
     try:
-        with running(program, SECONDS) as browser:
-            browser.open(Path(path).resolve().as_uri() + mark + query)
-            browser.evaluate(READY)
-            wanted = browser.evaluate(CONTENTS)
-            pdf = with_contents(browser, wanted) if wanted else browser.pdf()
-    except ChromiumError as error:
-        sys.exit(f"print: {page}: {error}")
+        with running(program) as browser:
+            browser.get(Path(path).resolve().as_uri() + mark + query)
+            fault = browser.execute_async_script(READY)
+            if fault:
+                sys.exit(f"print: {page}: in the page: {fault}")
+            wanted = browser.execute_script(CONTENTS)
+            pdf = with_contents(browser, wanted) if wanted else print_once(browser)
+    except (WebDriverException, OSError) as error:
+        reason = getattr(error, "msg", None) or str(error)
+        sys.exit(f"print: {page}: {' '.join(reason.split())}")
     part = Path(f"{output}.{os.getpid()}.part")
     part.write_bytes(dated(pdf, date) if date else pdf)
     part.replace(output)

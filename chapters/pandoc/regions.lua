@@ -124,6 +124,11 @@ function regions.file(path)
   return parsed[path]
 end
 
+-- Its text without marker lines.
+function regions.text(file)
+  return table.concat(pandoc.List(file.lines):map(function(line) return line.text end), '\n') .. '\n'
+end
+
 local function blank(line)
   return not line.text:find('%S')
 end

@@ -13,24 +13,20 @@ local function quote(text)
   return '"' .. escaped .. '"'
 end
 
-local skipped = { ['run-label'] = true, ['ref-label'] = true, answer = true }
-
 -- The words of one block; answers are not given away.
 local function words(block)
-  local parts = {}
+  local parts = pandoc.List {}
   local function drop(element)
-    for class in pairs(skipped) do
-      if element.classes:includes(class) then
-        return {}
-      end
-    end
+    local hidden = element.classes:find_if(function(class)
+      return class == 'run-label' or class == 'ref-label' or class == 'answer'
+    end)
+    return hidden and {}
   end
-  pandoc.Div({ block }):walk({ Div = drop, Span = drop }):walk {
-    CodeBlock = function(code) parts[#parts + 1] = code.text end,
-    Para = function(text) parts[#parts + 1] = pandoc.utils.stringify(text) end,
-    Plain = function(text) parts[#parts + 1] = pandoc.utils.stringify(text) end,
-    Header = function(text) parts[#parts + 1] = pandoc.utils.stringify(text) end,
-  }
+  local function keep(element)
+    parts:insert(element.t == 'CodeBlock' and element.text or pandoc.utils.stringify(element))
+  end
+  pandoc.Div({ block }):walk({ Div = drop, Span = drop })
+    :walk { CodeBlock = keep, Para = keep, Plain = keep, Header = keep }
   return table.concat(parts, ' ')
 end
 
