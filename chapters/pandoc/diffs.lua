@@ -87,7 +87,7 @@ local function generate(block)
     rows:extend(index > 1 and { '@' } or {})
     rows:extend(hunk.rows)
   end
-  if #rows == 0 then
+  if #hunks == 0 then
     local message = ('diff: %s and %s do not differ'):format(from, to)
     common.fail(message, 'from="' .. block.attributes.from)
   end

@@ -115,19 +115,6 @@ def test_nothing_found_is_said(tree: Tree) -> None:
     assert words(html) == "None, on the results shown."
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ('source="tlak"', 'no claim has the source "tlak"'),
-        ('standing="perhaps"', 'no claim has the standing "perhaps"'),
-        ('kind="old"', 'no claim has the kind "old"'),
-        ('only="1 99"', 'no claim has the number "99"'),
-    ],
-)
-def test_what_no_claim_has_names_file_and_line(tree: Tree, attributes: str, message: str) -> None:
-    refused(tree.weave("one\n\n" + fence(f".claims {attributes}")), "03-third.md:7: ", message)
-
-
 def test_a_tally_counts_each_source_and_all(tree: Tree) -> None:
     rows = cells(accepted(tree.weave(fence(".tally"))))
     assert rows[0] == ["", *STANDINGS, "all"]
@@ -161,12 +148,6 @@ def test_a_slide_has_number_text_and_verdict(tree: Tree) -> None:
     rows = cells(accepted(tree.weave(slide, form="slides", results="reference")))
     assert rows[0] == ["", "claim", "verdict"]
     assert rows[2] == ["3", "Text of 3.", "reversed"]
-
-
-def test_a_missing_ledger_is_refused(tree: Tree) -> None:
-    (tree.path / "build/data/claims.json").unlink()
-    for text in (fence(".tally"), fence('.claims source="talk"'), "[holds]{.count}"):
-        refused(tree.weave(text), "build/data/claims.json: not there")
 
 
 def test_every_name_of_the_exporter_is_known(tree: Tree) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from book.helpers import accepted, fence, plain, refused
+from book.helpers import accepted, fence, plain
 from book.tree import Tree
 
 C_FILE = """/* A file for regions. */
@@ -71,18 +71,6 @@ def test_a_part_of_what_is_named_is_stressed(tree: Tree) -> None:
     assert re.findall(r'class="line marked" data-n="(\d+)"', html) == ["18"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (C_NAMES.replace("one(", "eins("), 'nothing called "one" begins in code/x.c'),
-        (C_NAMES + C_NAMES, '"one" is there twice in code/x.c'),
-    ],
-)
-def test_a_name_that_is_not_there_or_twice_is_refused(tree: Tree, text: str, message: str) -> None:
-    tree.write("code/x.c", text)
-    refused(tree.weave(fence('.c include="code/x.c" function="one"')), ":", message)
-
-
 # ---- regions
 
 
@@ -120,21 +108,6 @@ def test_markers_of_other_languages(tree: Tree, style: str) -> None:
     assert "not kept" not in html
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
-        ("/* region: x */\n1\n", 1, 'region "x" is not closed'),
-        ("/* region: x */\n1\n/* endregion: x */\n/* region: x */\n", 4, 'region "x" is doubled'),
-        ("1\n/* endregion: x */\n", 2, 'endregion "x" without its region'),
-        ("/* region: two words */\n", 1, "a region marker with no name"),
-        ("1\n/* endsolution: */\n", 2, "a solution marker with no name"),
-    ],
-)
-def test_bad_markers_are_refused(tree: Tree, text: str, line: int, message: str) -> None:
-    tree.write("code/x.c", text)
-    refused(tree.weave(fence('.c include="code/x.c"')), f"code/x.c:{line}: ", message)
-
-
 def test_solution_markers_are_never_shown(tree: Tree) -> None:
     solution = "/* solution: y */\nint a;\n    /* endsolution: y */\n"
     tree.write("code/x.c", f"/* region: x */\n{solution}/* endregion: x */\n")
@@ -147,27 +120,6 @@ def test_solution_markers_are_never_shown(tree: Tree) -> None:
 def test_a_comment_that_only_mentions_regions_is_code(tree: Tree) -> None:
     tree.write("code/x.c", "/* The region: see below. */\n#define REGION 1\n")
     assert "The region: see below." in accepted(tree.weave(fence('.c include="code/x.c"')))
-
-
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ('.c include="code/x.c" region="nowhere"', 'unknown region "nowhere" in code/x.c'),
-        ('.c include="code/gone.c" region="x"', "cannot read code/gone.c"),
-        ('.c region="outer"', "region= without include="),
-        ('.c include="code/x.c" region="outer" mark="nowhere"', 'mark: "nowhere" is neither'),
-        ('.c include="code/x.c" region="outer" mark="3-9"', 'mark: "3-9" is neither'),
-        ('.c include="code/x.c" region="inner" steps="outer"', 'steps: "outer" is neither'),
-    ],
-)
-def test_bad_listings_are_refused(code: Tree, attributes: str, message: str) -> None:
-    # Line 5: after the metadata.
-    refused(code.weave("first\n\n" + fence(attributes)), "chapters/03-third.md:7: ", message)
-
-
-def test_empty_region_is_refused(tree: Tree) -> None:
-    tree.write("code/x.c", "/* region: x */\n\n/* endregion: x */\n")
-    refused(tree.weave(fence('.c include="code/x.c" region="x"')), "holds no line")
 
 
 def test_marks_and_steps(code: Tree) -> None:
@@ -231,25 +183,6 @@ def test_hunks_by_number_and_by_text(tree: Tree) -> None:
     assert not any("demonstration book" in line for line in by_text)
     by_number = rows(accepted(tree.weave(fence(DIFF + ' hunk="1"'))))
     assert any("demonstration book" in line for line in by_number)
-
-
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        (DIFF + ' hunk="nowhere"', 'hunk="nowhere" occurs in 0 of 2 hunks'),
-        (DIFF + ' hunk="return" context=30', ""),
-        (DIFF + ' hunk="9"', "hunk 9: there are 2"),
-        ('.diff from="01-first" to="01-first"', "do not differ"),
-        ('.diff from="01-first" to="09-none"', "diff: cannot read code/09-none/server.c"),
-        ('.diff from="01-first"', "diff: cannot read"),
-    ],
-)
-def test_bad_diffs_are_refused(tree: Tree, attributes: str, message: str) -> None:
-    done = tree.weave(fence(attributes))
-    if message:
-        refused(done, "chapters/03-third.md", message)
-    else:
-        accepted(done)
 
 
 def test_diff_of_named_files(tree: Tree) -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from book.helpers import accepted, refused, when, words
+from book.helpers import accepted, when, words
 from book.tree import Tree
 
 # ---- numbers
@@ -48,34 +48,12 @@ def test_reference_book_labels_no_single_number(tree: Tree) -> None:
     assert "run-label" not in html
 
 
-def test_unknown_number_names_file_line_and_key(tree: Tree) -> None:
-    done = tree.weave("one\n\n[fork-latency.none]{.num}\n")
-    refused(done, "chapters/03-third.md:7: ", 'unknown number "fork-latency.none"', "numbers.json")
-
-
 def test_number_nobody_has_measured_yet(tree: Tree) -> None:
     entry = '{"text": "not measured", "source": "none", "run": "make bench ONLY=fork-reap"}'
     tree.write("build/data/numbers.json", f'{{"fork-reap": {entry}}}')
     html = accepted(tree.weave("It took [fork-reap.dynamic.reap_us]{.num}."))
     assert "It took (not measured)." in words(html)
     assert "make bench ONLY=fork-reap" in html
-
-
-def test_all_mistakes_are_told_at_once(tree: Tree) -> None:
-    done = tree.weave("[a.b]{.num} [c.d]{.num} @fig:none\n")
-    assert len(done.stderr.splitlines()) == 3
-
-
-def test_bad_number_form_is_refused(tree: Tree) -> None:
-    refused(tree.weave(f"[{KEY}]{{.num form=loud}}"), 'has no form "loud"')
-    refused(tree.weave("[env.kernel]{.num form=interval}"), 'has no form "interval"')
-
-
-def test_broken_and_missing_numbers_are_refused(tree: Tree) -> None:
-    tree.write("build/data/numbers.json", '{"a": 1,\n"b" 2}')
-    refused(tree.weave("[a]{.num}"), "build/data/numbers.json:2: ", "not JSON")
-    (tree.path / "build/data/numbers.json").unlink()
-    refused(tree.weave("[a]{.num}"), "build/data/numbers.json: not there")
 
 
 def test_json_text_is_read_as_written(tree: Tree) -> None:
@@ -121,15 +99,3 @@ def test_when_inline_and_of_several_verdicts(tree: Tree) -> None:
 
 def test_hidden_text_binds_nothing(tree: Tree) -> None:
     accepted(tree.weave(when(9, "changed", "[unknown.key]{.num}")))
-
-
-def test_unknown_claims_and_verdicts_are_refused(tree: Tree) -> None:
-    refused(tree.weave("[99]{.verdict}"), "chapters/03-third.md:5: ", "unknown claim 99")
-    refused(tree.weave(when(99, "holds", "x")), "unknown claim 99")
-    refused(tree.weave(when(9, "perhaps", "x")), 'unknown verdict "perhaps"')
-    refused(tree.weave("::: {.when claim=9}\nx\n:::\n"), ".when without verdict=")
-
-
-def test_unknown_verdict_in_the_ledger_is_refused(tree: Tree) -> None:
-    tree.replace("build/data/claims.json", '"verdict": "holds"', '"verdict": "maybe"')
-    refused(tree.weave("[9]{.verdict}"), 'unknown verdict "maybe"')

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from book.helpers import accepted, fence, refused, when, words
+from book.helpers import accepted, fence, refused, words
 from book.tree import Tree
 
 DIFF = '.diff from="01-first" to="02-second"'
@@ -41,19 +39,6 @@ def test_alternative_text_of_its_own(tree: Tree) -> None:
     html = accepted(tree.weave('![Short.](fork-latency.svg){#fig:forks alt="Two rising lines"}'))
     assert 'alt="Two rising lines"' in html.replace("\n", " ")
     assert "Figure 3.1. Short." in words(html)
-
-
-def test_unknown_figure_is_refused(tree: Tree) -> None:
-    done = tree.weave("![None.](none.svg){#fig:none}")
-    refused(done, "chapters/03-third.md:5: ", "unknown figure none.svg")
-
-
-def test_figure_in_a_folder_is_refused(tree: Tree) -> None:
-    refused(tree.weave("![None.](../x.svg){#fig:none}"), "named without a folder")
-
-
-def test_figure_without_label_is_refused(tree: Tree) -> None:
-    refused(tree.weave("![None.](fork-latency.svg)"), "a figure without label")
 
 
 def test_figure_that_could_not_be_drawn_says_why(tree: Tree) -> None:
@@ -96,31 +81,6 @@ def test_references_by_number_and_name(tree: Tree) -> None:
         assert not target.startswith("#") or f'id="{target[1:]}"' in html
 
 
-@pytest.mark.parametrize("name", ["fig:none", "lst:none", "ch:99-none", "sec:none", "nobody2003"])
-def test_unknown_reference_is_refused(tree: Tree, name: str) -> None:
-    refused(tree.weave(f"See @{name}."), "chapters/03-third.md:5: ", f"unknown reference @{name}")
-
-
-def test_doubled_label_is_refused(tree: Tree) -> None:
-    done = tree.weave(fence(".c #lst:greet", "int a;"))
-    refused(
-        done, "chapters/03-third.md", "label lst:greet is doubled, first in chapters/01-first.md"
-    )
-    done = tree.weave(fence(".c #lst:x", "int a;") + "\n" + fence(".c #lst:x", "int b;"))
-    refused(done, "label lst:x is doubled")
-
-
-def test_label_of_the_wrong_kind_is_refused(tree: Tree) -> None:
-    refused(tree.weave(fence(".c #fig:x", "int a;")), "label fig:x on a listing")
-
-
-def test_label_that_may_be_hidden_is_refused(tree: Tree) -> None:
-    refused(tree.weave(when(9, "holds", FIGURE)), "label fig:forks inside a .when block")
-    refused(
-        tree.weave("::: exercise\nx\n:::\n\n::: answer\n" + FIGURE + "\n:::\n"), "inside an answer"
-    )
-
-
 def test_links_inside_the_tree(tree: Tree) -> None:
     text = "[a](01-first.md#the-code) [b](../code/01-first/server.c) [c](#here)\n"
     text += "[d](https://example.org/)\n\n## Here\n"
@@ -131,14 +91,6 @@ def test_links_inside_the_tree(tree: Tree) -> None:
         "#here",
         "https://example.org/",
     ]
-
-
-@pytest.mark.parametrize(
-    "link", ["#nowhere", "09-none.md", "01-first.md#nowhere", "../code/none.c", "x.txt"]
-)
-def test_dead_links_are_refused(tree: Tree, link: str) -> None:
-    done = tree.weave(f"[a]({link})")
-    refused(done, "chapters/03-third.md:5: ", f"a link that leads nowhere: {link}")
 
 
 # ---- blocks
@@ -153,23 +105,10 @@ def test_exercises_are_numbered_and_named(tree: Tree) -> None:
     assert 'id="answer-3-2"' in html
 
 
-def test_answer_without_exercise_is_refused(tree: Tree) -> None:
-    refused(tree.weave("::: answer\nB\n:::\n"), "an answer that follows no exercise")
-
-
 def test_boxes_have_titles(tree: Tree) -> None:
     html = accepted(tree.weave('::: expect\nA\n:::\n\n::: {.box title="Why `x`"}\nB\n:::\n'))
     assert words(html) == "You should see A Why x B"
     assert "<code>x</code>" in html
-
-
-def test_heading_of_level_one_is_refused(tree: Tree) -> None:
-    refused(tree.weave("# Big\n"), 'a heading "#" in a chapter')
-
-
-def test_chapter_without_title_is_refused(tree: Tree) -> None:
-    tree.write("chapters/04-none.md", "text\n")
-    refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
 
 
 # ---- slides

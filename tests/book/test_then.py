@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from book.helpers import accepted, fence, refused, words
+from book.helpers import accepted, fence, words
 from book.tree import Tree
 
 RUNS = ("runs-here", "runs-reference")
@@ -62,16 +62,3 @@ def test_a_slide_has_no_notes_below_the_table(tree: Tree) -> None:
     html = accepted(tree.weave(slide, form="slides"))
     assert cells(html)[1][1] == "345"
     assert "Read off" not in html
-
-
-def test_an_unknown_table_names_file_line_and_key(tree: Tree) -> None:
-    done = tree.weave("one\n\n" + fence('.then table="fork-latency.none"'))
-    refused(done, "chapters/03-third.md:7: ", 'unknown table "fork-latency.none"', "then.json")
-    refused(tree.weave(fence(".then")), 'unknown table ""')
-
-
-def test_broken_and_missing_tables_are_refused(tree: Tree) -> None:
-    tree.write("build/data/then.json", '{"a": 1,\n"b" 2}')
-    refused(tree.weave(TABLE), "build/data/then.json:2: ", "not JSON")
-    (tree.path / "build/data/then.json").unlink()
-    refused(tree.weave(TABLE), "build/data/then.json: not there")

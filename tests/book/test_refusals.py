@@ -1,0 +1,127 @@
+"""What is wrong in a chapter: all of it is told in one run, each in one line with its place."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from book.helpers import fence, refused, when
+from book.tree import Tree
+
+FIGURE = "![Forks.](fork-latency.svg){#fig:forks}"
+ANSWER = "::: exercise\nx\n:::\n\n::: answer\n![Y.](fork-latency.svg){#fig:y}\n:::"
+KEY = "fork-latency.static.fork_us"
+DIFF = '.diff from="01-first" to="02-second"'
+REGIONS = """/* region: outer */
+int a;
+/* region: inner */
+int b;
+/* endregion: inner */
+/* endregion: outer */
+/* region: empty */
+
+/* endregion: empty */
+static int twice;
+static int twice;
+"""
+# Text of a chapter, and what is said of it.
+BOUND = [
+    ("[fork-latency.none]{.num}", 'unknown number "fork-latency.none" (not in build/data/numbers'),
+    (f"[{KEY}]{{.num form=loud}}", f'number "{KEY}" has no form "loud"'),
+    ("[env.kernel]{.num form=interval}", 'number "env.kernel" has no form "interval"'),
+    ("[99]{.verdict}", "unknown claim 99"),
+    (when(77, "holds", "x"), "unknown claim 77"),
+    (when(9, "perhaps", "x"), 'unknown verdict "perhaps"'),
+    ("::: {.when claim=10}\nx\n:::", ".when without verdict="),
+    (fence('.then table="fork-latency.none"'), 'unknown table "fork-latency.none" (not in build'),
+    (fence('.claims source="tlak"'), 'no claim has the source "tlak"'),
+    (fence('.claims standing="perhaps"'), 'no claim has the standing "perhaps"'),
+    (fence('.claims kind="old"'), 'no claim has the kind "old"'),
+    (fence('.claims only="99"'), 'no claim has the number "99"'),
+    ("[most]{.count}", 'no claims are counted as "most"'),
+    *((f"See @{name}.", f"unknown reference @{name}") for name in (
+        "fig:none", "lst:none", "ch:99-none", "sec:none", "nobody2003",
+    )),
+    *((f"[a]({link})", f"a link that leads nowhere: {link}") for link in (
+        "#nowhere", "08-none.md", "01-first.md#nowhere", "../code/none.c", "x.txt",
+    )),
+    (fence('.c include="code/x.c" region="nowhere"'), 'unknown region "nowhere" in code/x.c'),
+    (fence('.c include="code/x.c" region="empty"'), 'region "empty" in code/x.c holds no line'),
+    (fence('.c include="code/x.c" function="absent"'), 'nothing called "absent" begins in code/x'),
+    (fence('.c include="code/x.c" function="twice"'), '"twice" is there twice in code/x.c'),
+    (fence('.c include="code/gone.c" region="x"'), "cannot read code/gone.c"),
+    (fence('.c region="alone"'), "region= without include="),
+    (fence('.c include="code/x.c" region="inner" steps="outer"'), 'steps: "outer" is neither'),
+    (fence('.c include="code/x.c" region="outer" mark="never"'), 'mark: "never" is neither'),
+    (fence('.c include="code/x.c" region="outer" mark="3-9"'), 'mark: "3-9" is neither'),
+    (fence(DIFF + ' hunk="no-such"'), 'hunk="no-such" occurs in 0 of 2 hunks'),
+    (fence(DIFF + ' hunk="9"'), "hunk 9: there are 2"),
+    (fence('.diff from="02-second" to="02-second"'), "do not differ"),
+    (fence('.diff from="01-first" to="09-none"'), "diff: cannot read code/09-none/server.c"),
+    ("::: answer\nB\n:::", "an answer that follows no exercise"),
+]  # fmt: skip
+DRAWN = [
+    ("![None.](none.svg){#fig:none}", "unknown figure none.svg"),
+    ("![None.](../x.svg){#fig:up}", "a figure is a file of build/figures, named without a folder"),
+]
+LABELS = [
+    ("![Bare.](fork-latency.svg)", "a figure without label"),
+    (fence(".c #fig:x", "int a;"), "label fig:x on a listing"),
+    (when(9, "holds", FIGURE), "label fig:forks inside a .when block"),
+    (ANSWER, "label fig:y inside an answer"),
+    ("# Big", 'a heading "#" in a chapter'),
+]
+
+
+@pytest.mark.parametrize("table", [BOUND, DRAWN, LABELS])
+def test_each_mistake_is_told_with_its_line(tree: Tree, table: list[tuple[str, str]]) -> None:
+    tree.write("code/x.c", REGIONS)
+    done = tree.weave("\n\n".join(text for text, _ in table))
+    # The text begins on line 5, after the metadata; between two pieces is an empty line.
+    sizes = [len(text.split("\n")) + 1 for text, _ in table]
+    begins = itertools.accumulate(sizes, initial=5)
+    for first, size, (_, message) in zip(begins, sizes, table, strict=False):
+        refused(done, "chapters/03-third.md:", message)
+        line = next(line for line in done.stderr.splitlines() if message in line)
+        assert first <= int(line.split(":")[1]) < first + size, line
+    assert len(done.stderr.splitlines()) == len(table), done.stderr
+
+
+def test_doubled_label_is_refused(tree: Tree) -> None:
+    done = tree.weave(fence(".c #lst:greet", "int a;") + "\n" + fence(".c #lst:x", "int b;") * 2)
+    refused(done, "03-third.md: label lst:greet is doubled, first in chapters/01-first.md")
+    refused(done, "03-third.md: label lst:x is doubled, first in chapters/03-third.md")
+
+
+def test_chapter_without_title_is_refused(tree: Tree) -> None:
+    tree.write("chapters/04-none.md", "text\n")
+    refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("/* region: x */\n1\n", 1, 'region "x" is not closed'),
+        ("/* region: x */\n1\n/* endregion: x */\n/* region: x */\n", 4, 'region "x" is doubled'),
+        ("1\n/* endregion: x */\n", 2, 'endregion "x" without its region'),
+        ("/* region: two words */\n", 1, "a region marker with no name"),
+        ("1\n/* endsolution: */\n", 2, "a solution marker with no name"),
+    ],
+)
+def test_bad_markers_are_refused(tree: Tree, text: str, line: int, message: str) -> None:
+    tree.write("code/x.c", text)
+    refused(tree.weave(fence('.c include="code/x.c"')), f"code/x.c:{line}: ", message)
+
+
+@pytest.mark.parametrize("name", ["numbers", "claims", "then"])
+def test_data_that_is_broken_or_missing_is_refused(tree: Tree, name: str) -> None:
+    tree.write(f"build/data/{name}.json", '{"a": 1,\n"b" 2}')
+    refused(tree.weave("text"), f"build/data/{name}.json:2: not JSON")
+    (tree.path / f"build/data/{name}.json").unlink()
+    refused(tree.weave("text"), f"build/data/{name}.json: not there")
+
+
+def test_unknown_verdict_in_the_ledger_is_refused(tree: Tree) -> None:
+    tree.replace("build/data/claims.json", '"verdict": "holds"', '"verdict": "maybe"')
+    refused(tree.weave("[9]{.verdict}"), 'unknown verdict "maybe"')
