@@ -146,7 +146,11 @@ def chosen(candidates: dict[str, list[Fault]], count: int, seed: int) -> list[Fa
         queues[path] = [
             (index / max(len(queue), 1) ** 0.5, fault) for index, fault in enumerate(queue)
         ]
+    # Files of equal rank by lot: a run that is stopped has seen some of everything.
+    lot = {path: chance.random() for path in sorted(queues)}
     ranked = sorted(
-        (rank, path, index) for path, q in queues.items() for index, (rank, _) in enumerate(q)
+        (rank, lot[path], path, index)
+        for path, queue_of_path in queues.items()
+        for index, (rank, _) in enumerate(queue_of_path)
     )
-    return [queues[path][index][1] for _, path, index in ranked[:count]]
+    return [queues[path][index][1] for _, _, path, index in ranked[:count]]
