@@ -16,6 +16,7 @@
 #include "net.h"
 #include "options.h"
 #include "stop.h"
+
 static void serve(int listen_fd, int fd, const struct options *o)
 {
     /* With keep-alive a client that says nothing more would hold the only server. */

@@ -17,6 +17,7 @@
 #include "options.h"
 #include "refusal.h"
 #include "stop.h"
+
 /* solution: child */
 static _Noreturn void child(int listen_fd, int fd, const struct options *o)
 {

@@ -15,6 +15,7 @@
 #include "die.h"
 #include "options.h"
 #include "stop.h"
+
 int main(int argc, char **argv)
 {
     struct options o;

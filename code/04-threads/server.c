@@ -19,6 +19,7 @@
 #include "options.h"
 #include "refusal.h"
 #include "stop.h"
+
 static void *serve(void *arg)
 {
     /* solution: serve */

@@ -5,6 +5,7 @@
 #include <sys/sendfile.h>
 
 #include "11-sendfile/send_path.h"
+
 static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     off_t offset = x->reply.offset;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "11-sendfile/send_path.h"
+
 static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
     struct reply *r = &x->reply;

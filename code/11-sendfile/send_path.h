@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "11-sendfile/exchange.h"
+
 struct body {
     const char *name;
     long turn; /* bytes; 0: as many as all servers give to one before it is another's turn */

@@ -12,6 +12,7 @@
 
 #include "11-sendfile/exchange.h"
 #include "12-aio/job.h"
+
 enum fetched {
     FETCHED, /* what send() sends next will not wait for the disk, as far as we know */
     FETCHING,

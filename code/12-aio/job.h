@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "05b-nonblocking/conn.h"
+
 struct job {
     struct job *next;                     /* in whatever queue it is */
     struct conn *conn;                    /* for whom */
