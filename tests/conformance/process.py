@@ -523,3 +523,16 @@ class Reaper:
 
     def end_all(self) -> list[int]:
         return [pid for leader in list(self._watched) for pid in self.end(leader)]
+
+
+def killed_while_they_live(server: Server, seconds: float) -> set[int]:
+    """Kills every child of the server as soon as it is there, for so long; the pids of all."""
+    killed = set()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for pid in server.children():
+            killed.add(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    return killed

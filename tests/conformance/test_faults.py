@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -17,7 +16,15 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import FORKING, SHAPES, WAITING, contract, kind
-from conformance.process import STOP_GRACE, Server, Target, Unprivileged, limited, wait_until
+from conformance.process import (
+    STOP_GRACE,
+    Server,
+    Target,
+    Unprivileged,
+    killed_while_they_live,
+    limited,
+    wait_until,
+)
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
 from conformance.wire import LAST, ContractBroken, request
@@ -182,14 +189,8 @@ def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int
     When the loop is over they serve again.
     """
     server = start("-w", str(workers))
-    killed = set()
     begin = time.monotonic()
-    while time.monotonic() < begin + 2.5:
-        for pid in server.children():
-            killed.add(pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.001)
+    killed = killed_while_they_live(server, 2.5)
     rounds = 2 + time.monotonic() - begin
     assert workers < len(killed) <= workers * rounds
     if workers > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ import pytest
 
 from conformance import proc
 from conformance.matrix import contract, kind
-from conformance.process import STOP_GRACE, Server, Target, wait_until
+from conformance.process import STOP_GRACE, Server, Target, killed_while_they_live, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site
 from conformance.wire import ASK, Connection, ContractBroken, request
@@ -132,14 +131,8 @@ def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int
     pause, and once it is over the server serves, and stops when it is told to.
     """
     server = start("-w", str(workers))
-    killed = set()
     begin = time.monotonic()
-    while time.monotonic() < begin + 2.5:
-        for pid in server.children():
-            killed.add(pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.001)
+    killed = killed_while_they_live(server, 2.5)
     assert workers < len(killed) <= workers * (2 + time.monotonic() - begin)
     assert wait_until(lambda: len(server.children()) == workers, server.patience.limit)
     assert server.serves()
