@@ -42,7 +42,7 @@ from conformance.programs import (
     variants,
 )
 from conformance.wire import ContractBroken, transcripts
-from harness import libraries
+from harness.system import needs
 
 pytest_plugins = ("unsteady",)
 
@@ -211,7 +211,7 @@ def target(request: pytest.FixtureRequest) -> Target:
     """
     chosen: Target = request.param
     if not os.access(chosen.binary, os.X_OK):
-        lacking = libraries.missing(chosen.binary.name, TREE)
+        lacking = needs.missing_library(chosen.binary.name, TREE)
         if lacking is not None:
             pytest.skip(f"{lacking.reason}: {lacking.remedy}")
         pytest.fail(

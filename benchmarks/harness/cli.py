@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError, Stopped
-from harness.model import PROFILES
+from harness.spec.model import PROFILES
 
 RESULTS = Path("build/results")
 REFERENCE = Path("benchmarks/results/reference")
@@ -88,36 +88,36 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "export":
         return _export(arguments)
     if arguments.command == "claims":
-        from harness import verdicts
+        from harness.report import verdicts
 
         found = verdicts.entries(arguments.results, arguments.reference, arguments.data)
         return verdicts.show(found, arguments.results, arguments.verdicts)
     if arguments.command == "tables":
-        from harness import beside
+        from harness.report import then
 
         only = words(" ".join(arguments.only))
-        return beside.show(only, arguments.results, arguments.reference)
+        return then.show(only, arguments.results, arguments.reference)
     if arguments.command == "compare":
-        from harness import compare
+        from harness.report import compare
 
         return compare.compare(arguments.old, arguments.new, words(arguments.only))
     if arguments.command == "check":
-        from harness import check
+        from harness.report import check
 
         return check.check(arguments.results, arguments.reference)
     if arguments.command == "seal":
         return _seal(arguments.folder)
     if arguments.command == "list":
-        from harness import listing
+        from harness.run import bench
 
-        return listing.show()
+        return bench.show_list()
     return _doctor(["--json"] if arguments.json else [])
 
 
 def _seal(folder: Path) -> int:
-    from harness import record
+    from harness.run import records
 
-    sealed = [path for path in sorted(folder.glob("*.jsonl")) if record.seal(path)]
+    sealed = [path for path in sorted(folder.glob("*.jsonl")) if records.seal(path)]
     print(f"sealed: {len(sealed)}")
     return 0
 
@@ -127,10 +127,11 @@ def words(text: str) -> list[str]:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    from harness import bench, experiment
+    from harness.run import bench
+    from harness.spec import experiment_file
 
     return bench.bench(
-        experiment.load_all(),
+        experiment_file.load_all(),
         arguments.profile,
         words(arguments.only),
         arguments.headline,
@@ -140,12 +141,12 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from harness import stamp
+    from harness.report import verdicts
 
     with _alone(arguments.data):
-        if stamp.fresh(arguments.results, arguments.reference, arguments.data):
+        if verdicts.fresh(arguments.results, arguments.reference, arguments.data):
             return 0
-        from harness import export
+        from harness.report import export
 
         return export.export(arguments.results, arguments.reference, arguments.data)
 
@@ -165,7 +166,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _doctor(rest: list[str]) -> int:
     try:
-        from harness import doctor
+        from harness.report import doctor
     except ImportError as error:
         raise InputError(f"doctor: {error}") from error
     status: int = doctor.main(rest)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from harness import libraries
+from harness.system import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 60  #: never reached in a good run; only ends one that hangs
@@ -33,7 +33,7 @@ def needed(name: str = "museum") -> str:
     """Its path; the test is skipped where it cannot be built, and fails where it was not."""
     program = binary(name)
     if not os.access(program, os.X_OK):
-        lacking = libraries.missing(name, ROOT)
+        lacking = needs.missing_library(name, ROOT)
         if lacking is not None:
             pytest.skip(f"{lacking.reason}: {lacking.remedy}")
         pytest.fail(f"{program} is not there: make {name}", False)

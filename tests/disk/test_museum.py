@@ -26,7 +26,7 @@ import pytest
 from museum_support import Museum, await_unmounted, content, mounted, needed, run
 
 from conformance.process import Unprivileged
-from harness import needs
+from harness.system import needs
 
 Mount = Callable[..., Museum]
 FAST = ("--speed", "100")

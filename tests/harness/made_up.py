@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness import experiment
-from harness.model import Experiment
-from harness.record import Record, ResultSet
-from harness.sums import Sums
+from harness.run.records import Record, ResultSet, Sums
+from harness.spec import experiment_file
+from harness.spec.model import Experiment
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -39,7 +38,7 @@ def definition(**changes: Any) -> dict[str, Any]:
 
 def parsed(**changes: Any) -> Experiment:
     data = definition(**changes)
-    return experiment.parse(data, f"{data['id']}.toml", data["id"])
+    return experiment_file.parse(data, f"{data['id']}.toml", data["id"])
 
 
 def run_record(definition: Experiment, **changes: Any) -> Record:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from made_up import CHANGED, Tree, damaged, identities, write_lines
 
-from harness import experiment, plan
+from harness.spec import experiment_file, plan
 
 NEEDS_A_MISSING_PROGRAM = """
 [[variant]]
@@ -362,7 +362,7 @@ def test_limits_reduce_what_is_taken_and_mark_it(tree: Tree) -> None:
 
 def whole_plan(tree: Tree) -> list[object]:
     """What the stored seed says is to be measured."""
-    definition = experiment.load(tree.experiments / "sample.toml")
+    definition = experiment_file.load(tree.experiments / "sample.toml")
     seed = tree.records()[0]["seed"]
     steps = plan.steps(definition, definition.profiles["quick"], seed, ("a", "b"), {})
     return [(s.order, s.round, s.variant, json.dumps(s.params, sort_keys=True)) for s in steps]
@@ -481,11 +481,11 @@ def test_with_nothing_to_do_neither_scipy_nor_a_namespace_is_touched(tree: Tree)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
         "from harness import cli; status = cli.main(['bench', '--profile', 'smoke']);"
-        "print(status, [m for m in ('scipy', 'numpy', 'jsonschema', 'harness.load')"
+        "print(status, [m for m in ('scipy', 'numpy', 'jsonschema', 'harness.run.load')"
         " if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(Path(plan.__file__).parents[1])],
+        [sys.executable, "-c", code, str(Path(plan.__file__).parents[2])],
         cwd=tree.root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "0 []"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from made_up import Tree, definition, end_record, parsed, repetition, result_set, run_record, write
 
-from harness import beside, export, gnuplot, sources
 from harness.errors import InputError
-from harness.model import Experiment
-from harness.record import ResultSet
-from harness.sources import Source, Sources
+from harness.report import export, gnuplot, then
+from harness.run import records
+from harness.run.records import ResultSet, Source, Sources
+from harness.spec.model import Experiment
 
 ROWS: list[dict[str, Any]] = [
     {"variant": "a", "value": 6.11},
@@ -49,13 +49,13 @@ def results(found: Experiment, a: float, b: float, count: int = 8) -> ResultSet:
 
 def compared(
     here: ResultSet | None, reference: ResultSet | None = None, skips: dict[str, str] | None = None
-) -> beside.Beside:
+) -> then.Beside:
     found = Sources(
-        Source(sources.HERE, here) if here else None,
-        Source(sources.REFERENCE, reference) if reference else None,
+        Source(records.HERE, here) if here else None,
+        Source(records.REFERENCE, reference) if reference else None,
         list((skips or {}).items()),
     )
-    return beside.of(with_table(), found)[0]
+    return then.of(with_table(), found)[0]
 
 
 # ---- what cannot be right ------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_an_x_of_no_profile() -> None:
 
 def test_a_title_tells_x_unless_the_row_has_one() -> None:
     found = sweeping("64")
-    assert [beside.title_of(found, row) for row in found.thens[0].rows] == [
+    assert [then.title_of(found, row) for row in found.thens[0].rows] == [
         "a", "b", "LiteSpeed", "a, threads 64"
     ]  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_a_value_at_an_x() -> None:
             repetition("a", 0, params={"threads": threads}, samples={"ns": [1000 * threads]})
         )
     result.add(end_record(2))
-    line = beside.of(found, Sources(Source(sources.HERE, result), None, []))[0].lines[3]
+    line = then.of(found, Sources(Source(records.HERE, result), None, []))[0].lines[3]
     assert line.here
     assert line.here.value == 16
 
@@ -201,7 +201,7 @@ def test_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     found = with_table()
     here, reference = results(found, 1000, 0), results(found, 5000, 20000)
     here.repetitions[0]["marks"] = ["noisy"]
-    lines = beside.text(compared(here, reference), "sample").splitlines()
+    lines = then.text(compared(here, reference), "sample").splitlines()
     assert lines[0] == "sample.small: Small files"
     assert "raw I/O" in lines[1]
     assert lines[2].startswith("  here: run of 2026-11-21, Example")
@@ -219,12 +219,12 @@ def test_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     ("value", "text"), [(0.0, "0.00"), (0.0123, "0.0123"), (0.714, "0.71"), (131.5, "132")]
 )
 def test_ratios_as_text(value: float, text: str) -> None:
-    assert beside.ratio_text(value) == text
+    assert then.ratio_text(value) == text
 
 
 def test_as_a_table_for_figures() -> None:
     found = compared(results(with_table(), 1000, 3000))
-    header, *lines = [line.split("\t") for line in beside.tsv([found]).splitlines()]
+    header, *lines = [line.split("\t") for line in then.tsv([found]).splitlines()]
     cells = [dict(zip(header, line, strict=True)) for line in lines]
     # In the unit of the metric, not of the source.
     assert [cell["then"] for cell in cells] == ["6.11e+06", "1.222e+07", "4.35e+06"]
@@ -242,9 +242,9 @@ def test_as_a_table_for_figures() -> None:
 def test_a_bar_of_another_machine_says_so() -> None:
     found = with_table()
     here, reference = results(found, 1000, 0), results(found, 5000, 20000)
-    lines = beside.tsv([compared(here, reference)]).splitlines()
+    lines = then.tsv([compared(here, reference)]).splitlines()
     assert ["reference machine" in line for line in lines] == [False, False, True, False]
-    alone = beside.tsv([compared(None, reference)])
+    alone = then.tsv([compared(None, reference)])
     assert "reference machine" not in alone  # the foot of the figure says it
 
 
@@ -326,8 +326,8 @@ def test_export(tree: Tree) -> None:
 def test_a_stale_table_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = with_table()
     path = write(results(found, 1000, 3000), tmp_path / "results/sample.jsonl").parent
-    loaded = sources.load(found, path, tmp_path / "none")
-    export._export_one(found, loaded, beside.of(found, loaded), tmp_path)
+    loaded = records.load_sources(found, path, tmp_path / "none")
+    export._export_one(found, loaded, then.of(found, loaded), tmp_path)
     assert (tmp_path / "sample/then.tsv").exists()
     export._export_one(found, loaded, [], tmp_path)
     assert not (tmp_path / "sample/then.tsv").exists()

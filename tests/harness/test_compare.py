@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from made_up import Tree, parsed, result_set, write
 
-from harness import compare
 from harness.errors import InputError
-from harness.reduction import Point
+from harness.report import compare
+from harness.statistics.analysis import Point
 
 pytest.importorskip("scipy")
 

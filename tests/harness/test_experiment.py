@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from made_up import Tree, definition, parsed
 
-from harness import experiment
 from harness.errors import InputError
+from harness.spec import experiment_file
 
 OVER_N = {"x": {"title": "n", "parameter": "n"}}
 LOADED = {
@@ -138,7 +138,7 @@ def test_a_mistake_is_one_exact_line(changes: dict[str, Any], message: str) -> N
     data = definition(**changes)
     shown = "benchmarks/experiments/sample.toml"
     with pytest.raises(InputError) as error:
-        experiment.parse(data, shown, "sample")
+        experiment_file.parse(data, shown, "sample")
     separator = ": "
     assert str(error.value) == f"{shown}{separator}{message}"
 
@@ -156,7 +156,7 @@ def test_what_is_not_toml_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("x.toml").write_bytes(content)
     with pytest.raises(InputError) as error:
-        experiment.load(Path("x.toml"))
+        experiment_file.load(Path("x.toml"))
     assert str(error.value) == message
 
 
@@ -169,7 +169,7 @@ def test_the_command_line_says_the_same(tree: Tree) -> None:
 
 def test_a_folder_without_experiments_is_the_wrong_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder; run from the root of the tree"):
-        experiment.load_all(tmp_path / "nowhere")
+        experiment_file.load_all(tmp_path / "nowhere")
 
 
 def test_defaults() -> None:
@@ -195,7 +195,7 @@ def test_a_headline_run_is_short_only_in_place_of_quick() -> None:
 
 def test_the_trees_own_experiments_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
-    found = experiment.load_all()
+    found = experiment_file.load_all()
     assert {"fork-latency", "fork-reap", "clock-cost", "throughput"} <= {e.id for e in found}
     for one in found:
         copy.deepcopy(one)

@@ -25,13 +25,14 @@ from made_up import (
     write,
 )
 
-from harness import check, claims, export, reduction, stamp
-from harness import verdicts as verdicts_on_screen
-from harness.analysis import Analysis, numbers
 from harness.errors import InputError
-from harness.model import Experiment
-from harness.record import ResultSet, Writer
-from harness.sources import Source
+from harness.report import check, claims, export
+from harness.report import verdicts as verdicts_on_screen
+from harness.run.records import ResultSet, Source, Writer
+from harness.spec import experiment_file
+from harness.spec.model import Experiment
+from harness.statistics import analysis
+from harness.statistics.analysis import Analysis, numbers
 
 pytest.importorskip("scipy")
 
@@ -53,7 +54,7 @@ def values(value: float, count: int = 8) -> list[float]:
     return [value * (1 + 0.001 * i) for i in range(count)]
 
 
-def analysis(count: int = 8) -> Analysis:
+def analysed(count: int = 8) -> Analysis:
     found = with_numbers()
     data = {name: values(v, count) for name, v in (("a", 4e4), ("a+aa", 4.1e4), ("b", 8e4))}
     return Analysis(found, result_set(found, data))
@@ -141,7 +142,7 @@ def test_a_second_parameter_makes_a_series_of_its_own() -> None:
 
 def test_reductions() -> None:
     data = [float(i) for i in range(1, 101)]
-    results = {name: reduce(data) for name, reduce in reduction.REDUCTIONS.items()}
+    results = {name: reduce(data) for name, reduce in analysis.REDUCTIONS.items()}
     assert results == {
         "median": 50.5, "min": 1, "max": 100, "p90": pytest.approx(90.1),
         "p99": pytest.approx(99.01), "p999": pytest.approx(99.901), "sum": 5050, "count": 100,
@@ -150,16 +151,16 @@ def test_reductions() -> None:
 
 
 def test_jain_knows_equal_parts_and_one_who_has_all() -> None:
-    assert reduction.jain([3.0] * 7) == pytest.approx(1)
-    assert reduction.jain([0, 5.0, 0, 0]) == pytest.approx(0.25)
-    assert reduction.jain([0.0, 0.0]) == 1
+    assert analysis.jain([3.0] * 7) == pytest.approx(1)
+    assert analysis.jain([0, 5.0, 0, 0]) == pytest.approx(0.25)
+    assert analysis.jain([0.0, 0.0]) == 1
 
 
 # ---- bound numbers ------------------------------------------------------------------------------
 
 
 def test_derived_numbers() -> None:
-    found = numbers(analysis())
+    found = numbers(analysed())
     assert found["gain"].value == pytest.approx(2)
     assert found["more"].value == pytest.approx(100)
     assert found["apart"].value == pytest.approx(40.14)
@@ -172,7 +173,7 @@ def test_derived_numbers() -> None:
 
 
 def test_no_interval_below_six_repetitions() -> None:
-    found = numbers(analysis(5))
+    found = numbers(analysed(5))
     assert all(number.low is None for number in found.values())
 
 
@@ -431,7 +432,9 @@ def test_a_claim_says_how_it_stands_where_it_is_shown_and_in_which_run(inside: T
 
 
 def test_a_chapter_of_its_own_comes_first(inside: Tree) -> None:
-    stamp.LEDGER.write_text(LEDGER.replace('then = "twice"', 'chapter = "09-epoll"'), "utf-8")
+    experiment_file.LEDGER.write_text(
+        LEDGER.replace('then = "twice"', 'chapter = "09-epoll"'), "utf-8"
+    )
     fill(REFERENCE, a=4e4, b=8e4)
     exported()
     assert verdicts()[9]["chapters"] == ["09-epoll", *parsed().chapters]
@@ -518,7 +521,7 @@ def test_a_mistake_in_the_ledger_is_one_line(
 ) -> None:
     text = LEDGER.replace(*change)
     assert text != LEDGER
-    stamp.LEDGER.write_text(text, encoding="utf-8")
+    experiment_file.LEDGER.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
         claims.load([parsed()])
     assert str(error.value) == f"benchmarks/claims.toml: {message}"
@@ -528,9 +531,9 @@ def test_every_rule_of_the_trees_own_ledger_names_what_exists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
-    from harness import experiment
+    from harness.spec import experiment_file
 
-    ledger = claims.load(experiment.load_all())
+    ledger = claims.load(experiment_file.load_all())
     assert len(ledger) >= 20
     named = [claim.chapter for claim in ledger if claim.chapter]
     assert named
@@ -587,7 +590,9 @@ def test_a_rule_across_two_experiments_names_both(inside: Tree) -> None:
     other = parsed(id="other")
     write(result_set(other, {"a": values(2e4)}), RESULTS / "other.jsonl")
     fill(RESULTS, a=4e4, b=8e4)
-    stamp.LEDGER.write_text(LEDGER.replace('b = "b.us"', 'b = "other:a.us"'), encoding="utf-8")
+    experiment_file.LEDGER.write_text(
+        LEDGER.replace('b = "b.us"', 'b = "other:a.us"'), encoding="utf-8"
+    )
     exported()
     entry = verdicts()[9]
     assert entry["verdict"] == "reversed"

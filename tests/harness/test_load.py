@@ -17,7 +17,8 @@ from made_up import BENCHMARKS, Tree
 from test_bench import await_process, bench
 from test_tools import WRK
 
-from harness import cpus, peers, tools
+from harness.run import load_tools, peers
+from harness.system import cpus
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -405,7 +406,7 @@ def test_what_a_helper_tells_at_its_end_is_kept_under_its_name(tree: Tree) -> No
 
 @pytest.mark.parametrize("words", ["", "{", "{]", "ended", "7"])
 def test_a_helper_may_tell_anything(words: str) -> None:
-    assert tools.read_helper(words) == {}
+    assert load_tools.read_helper(words) == {}
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ from made_up import Tree
 from test_bench import await_process, bench
 from test_load import HAMMER, SERVER
 
-from harness import museum, needs, plan
-from harness.libraries import missing
-from harness.processes import Process
+from harness.run import museum
+from harness.spec import plan
+from harness.system import needs
+from harness.system.needs import missing_library
+from harness.system.processes import Process
 
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "build" / "bin" / "museum"
@@ -64,7 +66,7 @@ print(*sizes)
 @pytest.fixture
 def disk_tree(tree: Tree) -> Tree:
     """A tree with the real museum in it."""
-    lacking = needs.probe("fuse") if MUSEUM.is_file() else missing("museum", ROOT)
+    lacking = needs.probe("fuse") if MUSEUM.is_file() else missing_library("museum", ROOT)
     if lacking is not None and not lacking.ok:
         pytest.skip(f"{lacking.reason}: {lacking.remedy}")
     if not MUSEUM.is_file():
@@ -208,12 +210,12 @@ def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
 
 
 def test_the_disk_is_part_of_the_plan(tree: Tree) -> None:
-    from harness import experiment
+    from harness.spec import experiment_file
 
     hashes = set()
     for text in (MICRO, MICRO.replace("20x", "30x"), MICRO.replace('"-s", "1"', '"-s", "3"')):
         tree.experiment(text=text)
-        found = experiment.load(tree.experiments / "sample.toml")
+        found = experiment_file.load(tree.experiments / "sample.toml")
         hashes.add(plan.plan_hash(found, found.profiles["smoke"], {}, ()))
     assert len(hashes) == 3
 

@@ -19,12 +19,13 @@ from pathlib import Path
 import pytest
 from made_up import BENCHMARKS
 
-from harness import docroot, environment, guard, libraries, needs, peering, peers, processes
 from harness.errors import InputError, RepetitionError, Unsupported
-from harness.model import Params
-from harness.peers import Peer
-from harness.processes import Process, Usage
-from harness.sessions import session_members
+from harness.run import load, peers
+from harness.run.peers import Peer
+from harness.spec.model import Params
+from harness.system import environment, guard, needs, processes
+from harness.system.guard import session_members
+from harness.system.processes import Process, Usage
 
 TREE = BENCHMARKS.parent
 BIN = TREE / "build" / "bin"
@@ -67,7 +68,7 @@ def names_of(cases: list[tuple[str, Params]]) -> list[str]:
 every_case = pytest.mark.parametrize(("name", "values"), CASES, ids=names_of(CASES))
 
 
-def load(name: str) -> Peer:
+def installed(name: str) -> Peer:
     """Skips where it cannot run here, for the same reasons as the harness."""
     peer = peers.load(name, BENCHMARKS / "peers")
     for need in (peer.program, *peer.needs):
@@ -76,7 +77,7 @@ def load(name: str) -> Peer:
             pytest.skip(f"{answer.reason}: {answer.remedy}")
     for helper in peer.helpers:
         program = Path(helper).name
-        lacking = libraries.missing(program, TREE)
+        lacking = needs.missing_library(program, TREE)
         if lacking is not None:
             pytest.skip(f"{lacking.reason}: {lacking.remedy}")
         assert (BIN / program).is_file(), f"{program} is not there: make servers"
@@ -94,7 +95,7 @@ def folder(tmp_path: Path) -> Path:
     root = tmp_path / "docroot"
     root.mkdir()
     for name, size in (("small.html", SMALL), ("big.bin", BIG)):
-        docroot.write(root / name, name, size)
+        load.write_file(root / name, name, size)
     (tmp_path / "scratch").mkdir()
     return tmp_path
 
@@ -103,8 +104,8 @@ def serve(
     peer: Peer, folder: Path, values: Params, cpus: frozenset[int] = frozenset()
 ) -> Iterator[tuple[Process, int]]:
     whole: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN), **values}
-    probe = peering.Probe("small.html", SMALL)
-    with peering.serving(peer, whole, folder / "scratch", probe, cpus) as (process, port):
+    probe = peers.Probe("small.html", SMALL)
+    with peers.serving(peer, whole, folder / "scratch", probe, cpus) as (process, port):
         yield process, port
 
 
@@ -116,11 +117,11 @@ def get(connection: http.client.HTTPConnection, name: str, **headers: str) -> tu
 
 def expect_the_files(port: int) -> None:
     """All over one connection: it is kept."""
-    big = docroot.content("big.bin", BIG)
-    connection = http.client.HTTPConnection(peering.ADDRESS, port, timeout=20)
+    big = load.file_content("big.bin", BIG)
+    connection = http.client.HTTPConnection(peers.ADDRESS, port, timeout=20)
     connection.connect()
     socket = connection.sock
-    assert get(connection, "small.html") == (200, docroot.content("small.html", SMALL))
+    assert get(connection, "small.html") == (200, load.file_content("small.html", SMALL))
     assert get(connection, "big.bin") == (200, big)
     assert get(connection, "big.bin", Range="bytes=70001-70999") == (206, big[70001:71000])
     assert connection.sock is socket
@@ -143,7 +144,7 @@ def keep_busy(port: int, session: int, seconds: float) -> float:
     """Asks until the peer has worked for so long; what it has used by then."""
     deadline = time.monotonic() + 30
     while (used := cpu_of(session)) < seconds and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection(peering.ADDRESS, port, timeout=20)
+        connection = http.client.HTTPConnection(peers.ADDRESS, port, timeout=20)
         for _ in range(50):
             get(connection, "big.bin")
         connection.close()
@@ -153,12 +154,12 @@ def keep_busy(port: int, session: int, seconds: float) -> float:
 def expect_nothing_left(session: int, port: int) -> None:
     assert session_members(session) == []
     with pytest.raises(ConnectionRefusedError):
-        http.client.HTTPConnection(peering.ADDRESS, port, timeout=5).connect()
+        http.client.HTTPConnection(peers.ADDRESS, port, timeout=5).connect()
 
 
 @every_case
 def test_it_serves_and_leaves_nothing(folder: Path, name: str, values: Params) -> None:
-    peer = load(name)
+    peer = installed(name)
     for process, port in serve(peer, folder, values):
         expect_the_files(port)
         processes.stop(process, peer.stop)
@@ -182,7 +183,7 @@ MANY_PROCESSES: list[tuple[str, Params]] = [
 
 @pytest.mark.parametrize(("name", "values"), MANY_PROCESSES, ids=names_of(MANY_PROCESSES))
 def test_the_work_of_all_its_processes_counts(folder: Path, name: str, values: Params) -> None:
-    peer = load(name)
+    peer = installed(name)
     used, usage = 0.0, Usage(0, 0, 0, 0, 0, 0)
     for process, port in serve(peer, folder, values):
         used = keep_busy(port, process.pid, 0.2)
@@ -201,7 +202,7 @@ def affinities(session: int) -> Iterator[set[int]]:
 
 @every_case
 def test_all_its_threads_are_pinned(folder: Path, name: str, values: Params) -> None:
-    peer = load(name)
+    peer = installed(name)
     cpu = max(os.sched_getaffinity(0))
     for process, port in serve(peer, folder, values, frozenset({cpu})):
         expect_the_files(port)
@@ -223,13 +224,13 @@ def open_files(session: int) -> list[int]:
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
 def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> None:
-    peer = load(name)
+    peer = installed(name)
     if not shutil.which("ss"):
         pytest.skip("ss is not installed: apt-get install iproute2")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = int(Path("/proc/sys/net/core/somaxconn").read_text(encoding="ascii"))
     queue = min(1024, most)
-    wanted = peering.DESCRIPTORS if hard < 0 else min(hard, peering.DESCRIPTORS)
+    wanted = peers.DESCRIPTORS if hard < 0 else min(hard, peers.DESCRIPTORS)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))  # as bench does
         for process, port in serve(peer, folder, {}):
@@ -249,7 +250,7 @@ def test_it_has_a_long_queue_and_many_descriptors(folder: Path, name: str) -> No
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
 def test_a_user_can_run_it_too(name: str) -> None:
     """In the whole of a user's view: nothing in it belongs to root's rights."""
-    load(name)
+    installed(name)
     place = Path(f"/tmp/peer-{os.getpid()}-{name}")
     place.mkdir()
     try:
@@ -279,7 +280,8 @@ def _only_what_is_needed(folder: str, names: list[str]) -> list[str]:
 
 ALONE = """
 import os, pathlib, sys
-from harness import guard, peering, peers, processes
+from harness.run import peers
+from harness.system import guard, processes
 processes.become_subreaper()
 guard.start()
 for folder in ("docroot", "scratch"):
@@ -287,8 +289,8 @@ for folder in ("docroot", "scratch"):
 pathlib.Path("docroot/a.html").write_text("x" * 100)
 peer = peers.load(sys.argv[1])
 values = {"docroot": os.path.abspath("docroot"), "bin": sys.argv[2]}
-probe = peering.Probe("a.html", 100)
-with peering.serving(peer, values, pathlib.Path("scratch"), probe) as (process, port):
+probe = peers.Probe("a.html", 100)
+with peers.serving(peer, values, pathlib.Path("scratch"), probe) as (process, port):
     print("served as", os.stat(f"/proc/{process.pid}").st_uid, flush=True)
     if sys.argv[3:]:
         print(process.pid, port, flush=True)
@@ -299,7 +301,7 @@ with peering.serving(peer, values, pathlib.Path("scratch"), probe) as (process, 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
 def test_a_killed_harness_leaves_no_peer(folder: Path, name: str) -> None:
-    load(name)
+    installed(name)
     (folder / "benchmarks").symlink_to(BENCHMARKS)
     harness = subprocess.Popen(
         [sys.executable, "-c", ALONE, name, str(BIN), "stay"],
@@ -361,11 +363,11 @@ def made_up(folder: Path, code: str = "", more: str = "") -> Peer:
     return peers.load("made-up", folder)
 
 
-def failure(peer: Peer, folder: Path, probe: peering.Probe) -> str:
+def failure(peer: Peer, folder: Path, probe: peers.Probe) -> str:
     values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
     with (
         pytest.raises(RepetitionError) as caught,
-        peering.serving(peer, values, folder / "scratch", probe),
+        peers.serving(peer, values, folder / "scratch", probe),
     ):
         pass
     return str(caught.value)
@@ -373,26 +375,26 @@ def failure(peer: Peer, folder: Path, probe: peering.Probe) -> str:
 
 def test_a_peer_must_give_the_file_before_it_is_measured(folder: Path) -> None:
     peer = made_up(folder)
-    said = failure(peer, folder, peering.Probe("small.html", 999))
+    said = failure(peer, folder, peers.Probe("small.html", 999))
     assert said == "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"
-    said = failure(peer, folder, peering.Probe("missing.html", 0))
+    said = failure(peer, folder, peers.Probe("missing.html", 0))
     assert said.startswith("made-up: GET /missing.html gave status 404 ")
-    said = failure(peer, folder, peering.Probe("missing.html"))
+    said = failure(peer, folder, peers.Probe("missing.html"))
     assert said == "made-up: HEAD /missing.html gave status 404"
 
 
-@pytest.mark.parametrize("probe", [peering.Probe(), peering.Probe("big.bin")])
-def test_on_a_disk_that_is_cold_nothing_is_read(folder: Path, probe: peering.Probe) -> None:
+@pytest.mark.parametrize("probe", [peers.Probe(), peers.Probe("big.bin")])
+def test_on_a_disk_that_is_cold_nothing_is_read(folder: Path, probe: peers.Probe) -> None:
     """Reading would warm it: python's server answers HEAD without."""
     peer = made_up(folder, "http.server.SimpleHTTPRequestHandler.do_GET = None")
     values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
-    with peering.serving(peer, values, folder / "scratch", probe) as (process, _):
+    with peers.serving(peer, values, folder / "scratch", probe) as (process, _):
         assert session_members(process.pid)
 
 
 def test_a_peer_that_ends_at_once_says_why(folder: Path) -> None:
     peer = made_up(folder, "sys.exit('no such directive')")
-    said = failure(peer, folder, peering.Probe("small.html", SMALL))
+    said = failure(peer, folder, peers.Probe("small.html", SMALL))
     assert said == "made-up ended with status 1: no such directive"
 
 
@@ -465,7 +467,7 @@ def test_a_template_may_have_the_product_of_two_values(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
 def test_its_version_is_recorded(name: str) -> None:
-    said = environment.version(load(name).program)
+    said = environment.version(installed(name).program)
     assert re.search(r"\d\.\d", said), said
     assert "usage" not in said.lower()
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from made_up import definition, parsed
 
-from harness import plan
-from harness.model import Experiment
-from harness.plan import Step
+from harness.spec import plan
+from harness.spec.model import Experiment
+from harness.spec.plan import Step
 
 NAMES = ("a", "b")
 

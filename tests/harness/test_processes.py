@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import processes
 from harness.errors import RepetitionError
+from harness.system import processes
 
 
 def children() -> str:

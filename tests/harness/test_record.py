@@ -21,9 +21,9 @@ from made_up import (
     write_lines,
 )
 
-from harness import record
 from harness.errors import InputError
-from harness.record import ResultSet, Writer, first_and_last, read, schema_problems, step_key
+from harness.run import records
+from harness.run.records import ResultSet, Writer, first_and_last, read, schema_problems, step_key
 
 DEFINITION = parsed()
 
@@ -88,8 +88,8 @@ def test_what_was_changed_is_named(path: Path, change: Change, number: int) -> N
     path.write_bytes(b"".join(change(plain)))
     refused(path, len(change(plain)), "it has no check sum")
     path.write_bytes(b"".join(plain))
-    assert record.seal(path)
-    assert not record.seal(path)
+    assert records.seal(path)
+    assert not records.seal(path)
     sealed = path.read_bytes().splitlines(keepends=True)
     assert sealed[:-1] == plain[:-1]
     assert len(read(path).repetitions) == 3
@@ -111,7 +111,7 @@ def refused(path: Path, number: int, why: str) -> None:
 def test_only_a_finished_set_is_sealed(path: Path) -> None:
     path.write_bytes(b"".join(map(without_sum, path.read_bytes().splitlines()[:-1])))
     with pytest.raises(InputError, match="not finished; only a finished set can be sealed"):
-        record.seal(path)
+        records.seal(path)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_older_results_are_moved_never_overwritten(path: Path) -> None:
     names = []
     for _ in range(3):
         path.write_text(text)
-        names.append(record.set_aside(path).name)
+        names.append(records.set_aside(path).name)
     assert names == ["sample-1.jsonl", "sample-2.jsonl", "sample-3.jsonl"]
     assert not path.exists()
 

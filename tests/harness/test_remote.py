@@ -17,9 +17,9 @@ import pytest
 from made_up import Tree, parsed
 from test_load import EXPERIMENT, SERVER
 
-from harness import remote
 from harness.errors import InputError
-from harness.model import Experiment
+from harness.run import remote
+from harness.spec.model import Experiment
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
 # when it is killed, that is for both sides as if the connection were lost.
@@ -278,7 +278,7 @@ def test_no_ssh_here(hosts: Hosts) -> None:
     hosts.make()
     (hosts.here / "ssh").unlink()
     hosts.monkeypatch.setenv("PATH", str(hosts.path))
-    hosts.monkeypatch.setattr("harness.needs.EXTRA_FOLDERS", ())
+    hosts.monkeypatch.setattr("harness.system.places.EXTRA_FOLDERS", ())
     with (
         pytest.raises(InputError, match="CLIENT needs ssh: apt-get install openssh-client"),
         remote.connected("far-host", Path("hammer"), frozenset()),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import rules, shapes
-from harness.judgement import (
+from harness.report import rules
+from harness.report.rules import (
     CHANGED,
     HOLDS,
     NO_DIFFERENCE,
@@ -140,23 +140,23 @@ SHORT = curve(lambda _: 100, count=5)
 @pytest.mark.parametrize(
     ("rule", "curve", "verdict"),
     [
-        (shapes.flat, CONSTANT, HOLDS),
-        (shapes.flat, LINE, CHANGED),
-        (shapes.flat, FALLING, CHANGED),
-        (shapes.flat, KNEE, CHANGED),
-        (shapes.flat, SHORT, NOT_MEASURED),
-        (shapes.grows, LINE, HOLDS),
-        (shapes.grows, KNEE, HOLDS),
-        (shapes.grows, CONSTANT, CHANGED),
-        (shapes.grows, FALLING, REVERSED),
-        (shapes.grows, SHORT, NOT_MEASURED),
-        (shapes.linear, LINE, HOLDS),
-        (shapes.linear, CONSTANT, CHANGED),
-        (shapes.linear, KNEE, CHANGED),
-        (shapes.linear, FALLING, REVERSED),
-        (shapes.knee, KNEE, HOLDS),
-        (shapes.knee, LINE, CHANGED),
-        (shapes.knee, SHORT, NOT_MEASURED),
+        (rules.flat, CONSTANT, HOLDS),
+        (rules.flat, LINE, CHANGED),
+        (rules.flat, FALLING, CHANGED),
+        (rules.flat, KNEE, CHANGED),
+        (rules.flat, SHORT, NOT_MEASURED),
+        (rules.grows, LINE, HOLDS),
+        (rules.grows, KNEE, HOLDS),
+        (rules.grows, CONSTANT, CHANGED),
+        (rules.grows, FALLING, REVERSED),
+        (rules.grows, SHORT, NOT_MEASURED),
+        (rules.linear, LINE, HOLDS),
+        (rules.linear, CONSTANT, CHANGED),
+        (rules.linear, KNEE, CHANGED),
+        (rules.linear, FALLING, REVERSED),
+        (rules.knee, KNEE, HOLDS),
+        (rules.knee, LINE, CHANGED),
+        (rules.knee, SHORT, NOT_MEASURED),
     ],
 )
 def test_growth(rule: Callable[[Measured], Judgement], curve: Measured, verdict: str) -> None:
@@ -164,7 +164,7 @@ def test_growth(rule: Callable[[Measured], Judgement], curve: Measured, verdict:
 
 
 def test_growth_without_points_says_so() -> None:
-    assert shapes.flat(FAST) == Judgement(NOT_MEASURED, "no points over x")
+    assert rules.flat(FAST) == Judgement(NOT_MEASURED, "no points over x")
 
 
 @pytest.mark.parametrize(
@@ -223,5 +223,5 @@ def test_every_rule_has_operands_and_a_verdict_of_the_list() -> None:
 
 
 def test_without_scipy_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.statistics.AVAILABLE", False)
+    monkeypatch.setattr("harness.statistics.estimates.AVAILABLE", False)
     assert rules.faster(FAST, SLOW) == Judgement(NOT_MEASURED, "SciPy is not installed")

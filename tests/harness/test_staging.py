@@ -9,28 +9,17 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from made_up import BENCHMARKS, parsed
 
-from harness import (
-    cgroup_v1,
-    cgroup_v2,
-    cgroups,
-    cputime,
-    diskstats,
-    needs,
-    plan,
-    processes,
-    programs,
-    stage,
-    staging,
-)
 from harness.errors import InputError, RepetitionError, Unsupported
-from harness.grouplimits import Limits
-from harness.model import Experiment
+from harness.run import load, programs
+from harness.spec import plan
+from harness.spec.model import Experiment
+from harness.system import cgroups, counters, disks, needs, places, processes
+from harness.system.cgroups import Limits, Version1, Version2
 
 LIMITS = Limits(48 << 20, 240, 30_000_000, "7:0")
 
@@ -83,26 +72,27 @@ def test_a_stage_needs_a_server_and_files() -> None:
 def test_the_values_of_a_repetition_are_put_in() -> None:
     found = staged({"memory_mib": "{mib}", "read_iops": 240, "mount": "{atime},commit=1"}).stage
     assert found
-    limits = stage.limits(found, lambda text: text.replace("{mib}", "12"), "7:3")
+    limits = load.stage_limits(found, lambda text: text.replace("{mib}", "12"), "7:3")
     assert limits == Limits(12 << 20, 240, 0, "7:3")
     with pytest.raises(InputError, match=r'\[stage\]: "much" \({mib}\) is no number'):
-        stage.limits(found, lambda text: text.replace("{mib}", "much"), "7:3")
+        load.stage_limits(found, lambda text: text.replace("{mib}", "much"), "7:3")
 
 
 def test_what_a_stage_needs_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert stage.needs(None) == ()
-    assert stage.needs(staged({"mount": "noatime"}).stage) == ("loop-device",)
-    both = staged({"memory_mib": 9, "read_bytes_per_s": 9})
-    assert stage.needs(both.stage) == ("loop-device", "memory-cgroup", "io-throttle")
+    plain, both = staged({"mount": "noatime"}), staged({"memory_mib": 9, "read_bytes_per_s": 9})
+    assert plain.stage
+    assert plain.stage.needs == ("loop-device",)
+    assert both.stage
+    assert both.stage.needs == ("loop-device", "memory-cgroup", "io-throttle")
     asked = []
 
-    def probe(name: str) -> needs.Answer:
+    def probe(name: str) -> places.Answer:
         asked.append(name)
-        return needs.Answer(name != "io-throttle", "no such thing", "buy one")
+        return places.Answer(name != "io-throttle", "no such thing", "buy one")
 
     monkeypatch.setattr(needs, "probe", probe)
     answer = programs.missing(both, both.variants[0])
-    assert answer == needs.Answer(False, "no such thing", "buy one")
+    assert answer == places.Answer(False, "no such thing", "buy one")
     assert asked == ["loop-device", "memory-cgroup", "io-throttle"]
 
 
@@ -178,16 +168,16 @@ def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path
 @pytest.mark.parametrize(
     ("version", "limits", "files"),
     [
-        (cgroup_v1, Limits(memory_bytes=9), ["memory.limit_in_bytes"]),
-        (cgroup_v2, Limits(memory_bytes=9), ["memory.max"]),
-        (cgroup_v1, Limits(read_iops=9, device="7:0"), ["blkio.throttle.read_iops_device"]),
-        (cgroup_v2, Limits(read_bytes_per_s=9, device="7:0"), ["io.max"]),
-        (cgroup_v1, Limits(), []),
-        (cgroup_v2, Limits(), []),
+        (Version1(), Limits(memory_bytes=9), ["memory.limit_in_bytes"]),
+        (Version2(), Limits(memory_bytes=9), ["memory.max"]),
+        (Version1(), Limits(read_iops=9, device="7:0"), ["blkio.throttle.read_iops_device"]),
+        (Version2(), Limits(read_bytes_per_s=9, device="7:0"), ["io.max"]),
+        (Version1(), Limits(), []),
+        (Version2(), Limits(), []),
     ],
 )
 def test_only_what_is_asked_for_is_set(
-    version: ModuleType, limits: Limits, files: list[str]
+    version: cgroups.Version, limits: Limits, files: list[str]
 ) -> None:
     assert [setting.file for setting in version.settings(limits)] == files
 
@@ -203,7 +193,7 @@ def test_without_controllers_it_cannot_run(first: str) -> None:
     assert "limit the reads of a disk and limit memory" in caught.value.reason
     assert "as root" in caught.value.remedy
     half = first.replace(",blkio", ",cpu")
-    assert cgroups.choose(["memory"], half)[0] is cgroup_v1
+    assert cgroups.choose(["memory"], half)[0] is cgroups.VERSIONS[0]
     with pytest.raises(Unsupported):
         cgroups.choose(["memory", "io"], half)
 
@@ -233,11 +223,11 @@ def test_what_a_device_did(tmp_path: Path) -> None:
     (tmp_path / "7:0").mkdir()
     file = tmp_path / "7:0/stat"
     file.write_text("   10 1 2000 50 4 0 80 7 0 60 70 0 0 0 0 0 0\n")
-    before = diskstats.counters("7:0", tmp_path)
+    before = counters.disk_counters("7:0", tmp_path)
     file.write_text("  490 1 98000 530 8 0 160 9 0 1060 2070 0 0 0 0 0 0\n")
-    done = diskstats.counters("7:0", tmp_path).since(before)
+    done = counters.disk_counters("7:0", tmp_path).since(before)
     assert (done.reads, done.read_sectors, done.writes) == (480, 96000, 4)
-    found = diskstats.scalars(done, 2.0, ceiling=240)
+    found = counters.disk_scalars(done, 2.0, ceiling=240)
     assert found == {
         "device_reads": 480,
         "device_reads_per_s": 240,
@@ -250,16 +240,16 @@ def test_what_a_device_did(tmp_path: Path) -> None:
         "device_read_ms": 1,
         "device_ceiling_share": 1,
     }
-    assert "device_ceiling_share" not in diskstats.scalars(done, 2.0)
-    assert "device_read_ms" not in diskstats.scalars(diskstats.Counters(), 2.0)
+    assert "device_ceiling_share" not in counters.disk_scalars(done, 2.0)
+    assert "device_read_ms" not in counters.disk_scalars(counters.Counters(), 2.0)
 
 
 def test_idleness_of_two_kinds(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text("cpu  100 0 100 1000 500 0 0 0 0 0\ncpu0 1 2 3\n")
-    before = cputime.machine_times(stat)
+    before = counters.machine_times(stat)
     stat.write_text("cpu  110 0 110 1060 520 0 0 0 0 0\ncpu0 1 2 3\n")
-    found = cputime.shares(before, cputime.machine_times(stat))
+    found = counters.shares(before, counters.machine_times(stat))
     assert found == pytest.approx(
         {
             "machine_idle_share": 0.6,
@@ -268,20 +258,20 @@ def test_idleness_of_two_kinds(tmp_path: Path) -> None:
             "machine_waiting_share": 0.25,
         }
     )
-    assert cputime.shares(before, before) == {}
-    assert cputime.machine_times(tmp_path / "none") == {}
+    assert counters.shares(before, before) == {}
+    assert counters.machine_times(tmp_path / "none") == {}
 
 
 def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
     file = tmp_path / "io"
     text = "some avg10=0.00 avg60=1.00 avg300=2.00 total={}\nfull avg10=0.00 total={}\n"
     file.write_text(text.format(1_000_000, 500_000))
-    before = cputime.pressure(file)
+    before = counters.pressure(file)
     file.write_text(text.format(2_500_000, 600_000))
-    found = cputime.pressure_shares(before, cputime.pressure(file), 2.0)
+    found = counters.pressure_shares(before, counters.pressure(file), 2.0)
     assert found == {"machine_io_some_share": 0.75, "machine_io_full_share": 0.05}
-    assert cputime.pressure(tmp_path / "none") == {}
-    assert cputime.pressure_shares({}, {}, 2.0) == {}
+    assert counters.pressure(tmp_path / "none") == {}
+    assert counters.pressure_shares({}, {}, 2.0) == {}
 
 
 # ---- for real, where it is allowed ---------------------------------------------------------------
@@ -294,8 +284,8 @@ real = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 INSIDE = """
 import os, sys, time
 from pathlib import Path
-from harness import cgroups, staging
-from harness.grouplimits import Limits
+from harness.system import cgroups, disks
+from harness.system.cgroups import Limits
 files, options, iops = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 def read(disk, group):
     child = os.fork()
@@ -357,7 +347,7 @@ def gone(folder: Path) -> bool:
 def test_a_disk_is_cold_each_time_and_leaves_nothing(files: Path) -> None:
     script = """
 for again in range(2):
-    with staging.disk(files, options) as disk:
+    with disks.staged_disk(files, options) as disk:
         first = disk.counters()
         read(disk, [])
         second = disk.counters()
@@ -382,7 +372,7 @@ for again in range(2):
 )
 def test_access_times_as_the_mount_has_them(files: Path, options: str, writes: bool) -> None:
     script = """
-with staging.disk(files, options) as disk:
+with disks.staged_disk(files, options) as disk:
     before = {path: path.stat().st_atime_ns for path in disk.root.glob("[0-9]*")}
     read(disk, [])
     print(sum(path.stat().st_atime_ns != was for path, was in before.items()))
@@ -394,7 +384,7 @@ with staging.disk(files, options) as disk:
 def test_a_group_slows_the_reads_of_those_in_it(files: Path) -> None:
     script = """
 for group_iops in (0, iops):
-    with staging.disk(files, options) as disk:
+    with disks.staged_disk(files, options) as disk:
         with cgroups.group(Limits(64 << 20, group_iops, 0, disk.device)) as group:
             start = time.monotonic()
             read(disk, group)
@@ -442,7 +432,7 @@ def await_end(pid: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_what_a_killed_one_leaves_the_next_removes(files: Path, number: int) -> None:
     script = """
-with staging.disk(files, options) as disk, cgroups.group(Limits(64 << 20)) as group:
+with disks.staged_disk(files, options) as disk, cgroups.group(Limits(64 << 20)) as group:
     child = os.fork()
     if child == 0:
         group[0].write_text("0")
@@ -468,7 +458,7 @@ with staging.disk(files, options) as disk, cgroups.group(Limits(64 << 20)) as gr
     assert gone(files.parent)
     scratch = files.parent / "build/scratch"
     assert sorted(path.name.split("-")[1] for path in scratch.iterdir()) == ["disk", "image"]
-    assert said("from harness import context; context.sweep_scratch()", files) == []
+    assert said("from harness.system import places; places.sweep_scratch()", files) == []
     assert list(scratch.iterdir()) == []
     assert await_end(int(child))
 
@@ -476,7 +466,7 @@ with staging.disk(files, options) as disk, cgroups.group(Limits(64 << 20)) as gr
 @real
 def test_what_mke2fs_says_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(RepetitionError) as caught:
-        staging._tool("mke2fs", "-q", str(tmp_path / "none" / "image"), "4096k")
+        disks._tool("mke2fs", "-q", str(tmp_path / "none" / "image"), "4096k")
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("mke2fs: ")
 
@@ -497,7 +487,7 @@ def test_in_a_plain_chroot_mounts_of_our_own_are_refused(
     tried = subprocess.getstatusoutput("unshare --mount true")
     if os.geteuid() != 0 or tried[0] != 0:
         pytest.skip(f"needs root, and mounts of its own: {tried[1]}")
-    probe = f"import sys; sys.path.append('{BENCHMARKS}'); from harness import needs"
+    probe = f"import sys; sys.path.append('{BENCHMARKS}'); from harness.system import needs"
     probe += "; print(*needs.probe('loop-device'), sep='; ', end='')"
     program = Path(pytestconfig.getoption("--build"), "bin/directory-size").absolute()
     wanted = "/ is no mount point, as in a plain chroot"

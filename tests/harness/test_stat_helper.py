@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from made_up import BENCHMARKS
 
-from harness import libraries, needs, peering, peers, processes
-from harness.model import Params
+from harness.run import peers
+from harness.spec.model import Params
+from harness.system import needs, places, processes
 
 TREE = BENCHMARKS.parent
 BUILDS = ("bin", "asan")
@@ -28,7 +29,7 @@ RESPONDER = struct.pack(">HB5x", 1, 0)
 
 
 def helper_program(build: str = "bin") -> Path:
-    lacking = libraries.missing("stat-helper", TREE)
+    lacking = needs.missing_library("stat-helper", TREE)
     if lacking is not None:
         pytest.skip(f"{lacking.reason}: {lacking.remedy}")
     program = TREE / "build" / build / "stat-helper"
@@ -266,14 +267,14 @@ TARGETS = [
 def test_no_client_gets_what_is_outside(docroot: Path, transport: str) -> None:
     helper_program()
     if not shutil.which("lighttpd", path=f"{os.environ['PATH']}:/usr/sbin"):
-        pytest.skip(f"lighttpd is not installed: {needs.program('lighttpd').remedy}")
+        pytest.skip(f"lighttpd is not installed: {places.program('lighttpd').remedy}")
     scratch = docroot.parent / "scratch"
     scratch.mkdir()
     peer = peers.load("lighttpd-stat-helper", BENCHMARKS / "peers")
     processes.become_subreaper()
     bin_folder = str(TREE / "build" / "bin")
     values: Params = {"docroot": str(docroot), "bin": bin_folder, "transport": transport}
-    with peering.serving(peer, values, scratch, peering.Probe("a.html", 1)) as (process, port):
+    with peers.serving(peer, values, scratch, peers.Probe("a.html", 1)) as (process, port):
         for target in TARGETS:
             reply = raw(port, target.format(secret=f"{docroot.parent}/secret.txt"))
             assert SECRET not in reply, target
@@ -283,7 +284,7 @@ def test_no_client_gets_what_is_outside(docroot: Path, transport: str) -> None:
 
 
 def raw(port: int, target: str) -> bytes:
-    with socket.create_connection((peering.ADDRESS, port), timeout=20) as client:
+    with socket.create_connection((peers.ADDRESS, port), timeout=20) as client:
         client.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         reply = b""
         while piece := client.recv(65536):

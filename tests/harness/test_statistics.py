@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from harness import statistics
-from harness.statistics import growth, median_interval, paired_ratio, tukey
+from harness.statistics import estimates
+from harness.statistics.estimates import growth, median_interval, paired_ratio, tukey
 
 pytest.importorskip("scipy")
 
@@ -22,9 +22,9 @@ def noisy(value: float, count: int = 12, spread: float = 0.02, seed: int = 1) ->
 
 
 def test_quantiles_lie_between_neighbours_as_numpy_has_them() -> None:
-    assert statistics.median([3, 1, 2]) == 2
-    assert statistics.median([4, 1, 3, 2]) == 2.5
-    assert statistics.quantile([10, 20, 30, 40, 50], 0.9) == pytest.approx(46)
+    assert estimates.median([3, 1, 2]) == 2
+    assert estimates.median([4, 1, 3, 2]) == 2.5
+    assert estimates.quantile([10, 20, 30, 40, 50], 0.9) == pytest.approx(46)
 
 
 @pytest.mark.parametrize(
@@ -72,23 +72,23 @@ def test_only_rounds_both_have_are_paired() -> None:
 
 def test_the_same_data_give_the_same_interval_each_time() -> None:
     a, b = noisy(100), noisy(90, seed=2)
-    statistics._bootstrap_ratio.cache_clear()
+    estimates._bootstrap_ratio.cache_clear()
     first = paired_ratio(a, b)
-    statistics._bootstrap_ratio.cache_clear()
+    estimates._bootstrap_ratio.cache_clear()
     assert paired_ratio(a, b) == first
 
 
 def test_the_rank_test_knows_textbook_values() -> None:
     low, high = [1.0, 2, 3, 4, 5, 6], [7.0, 8, 9, 10, 11, 12]
-    assert statistics.mann_whitney(low, high) == pytest.approx(2 / 924)  # exact: 2 of C(12, 6)
-    assert statistics.mann_whitney(low, list(low)) == pytest.approx(1)
+    assert estimates.mann_whitney(low, high) == pytest.approx(2 / 924)  # exact: 2 of C(12, 6)
+    assert estimates.mann_whitney(low, list(low)) == pytest.approx(1)
 
 
 def test_the_floor_is_what_two_runs_of_the_same_thing_differ_by() -> None:
-    assert statistics.noise_floor(rounds([100.0] * 8), rounds([108.0] * 8)) == pytest.approx(
+    assert estimates.noise_floor(rounds([100.0] * 8), rounds([108.0] * 8)) == pytest.approx(
         1 - 100 / 108
     )
-    assert statistics.noise_floor({0: 1.0}, {1: 1.0}) is None
+    assert estimates.noise_floor({0: 1.0}, {1: 1.0}) is None
 
 
 def test_outliers_are_marked_and_kept() -> None:
@@ -149,7 +149,7 @@ def test_three_points_tell_nothing_about_growth() -> None:
 
 
 def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "AVAILABLE", False)
+    monkeypatch.setattr(estimates, "AVAILABLE", False)
     assert median_interval([1.0] * 10) is None
     assert paired_ratio(noisy(2), noisy(1)).interval is None
     assert growth(over_x(lambda x: x + 1)) is None

@@ -9,21 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import (
-    cpus,
-    cputime,
-    docroot,
-    environment,
-    experiment,
-    libraries,
-    limits,
-    needs,
-    programs,
-    segments,
-)
-from harness.model import Docroot
-from harness.plan import Step
-from harness.progress import Estimate, Progress, duration
+from harness.run import load, programs
+from harness.run.jobs import Estimate, Progress, duration
+from harness.spec import experiment_file
+from harness.spec.model import Docroot
+from harness.spec.plan import Step
+from harness.system import counters, cpus, environment, limits, needs, places
 
 # ---- limits -------------------------------------------------------------------------------------
 
@@ -126,8 +117,8 @@ def test_mappings_are_those_of_one_process(tmp_path: Path) -> None:
 
 
 def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
-    assert tuple(limits.RESOURCES) == experiment.RESOURCES
-    assert all(limits.smallest([name]).most >= 1 for name in experiment.RESOURCES)
+    assert tuple(limits.RESOURCES) == experiment_file.RESOURCES
+    assert all(limits.smallest([name]).most >= 1 for name in experiment_file.RESOURCES)
 
 
 def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,34 +137,34 @@ def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_switches_and_interrupts_a_second(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
-    assert cputime.events(stat) == {}
+    assert counters.events(stat) == {}
     stat.write_text("cpu  1 2 3\nintr 1000 7 0 5\nctxt 500\nbtime 99\n")
-    before = cputime.events(stat)
+    before = counters.events(stat)
     assert before == {"machine_interrupts": 1000, "machine_switches": 500}
     stat.write_text("intr 1600 9 0 5\nctxt 520\n")
-    rates = cputime.rates(before, cputime.events(stat), 2.0)
+    rates = counters.rates(before, counters.events(stat), 2.0)
     assert rates == {"machine_interrupts_per_s": 300, "machine_switches_per_s": 10}
-    assert cputime.rates(before, before, 0.0) == {}
+    assert counters.rates(before, before, 0.0) == {}
 
 
 def test_segments_of_a_request_and_of_a_reply(tmp_path: Path) -> None:
-    assert segments.counters(tmp_path) == {}
+    assert counters.tcp_counters(tmp_path) == {}
     (tmp_path / "snmp").write_text(
         "Udp: In Out\nUdp: 1 2\nTcp: Max OutSegs PassiveOpens\nTcp: -1 100 3\n"
     )
     (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 50 7\n")
-    before = segments.counters(tmp_path)
+    before = counters.tcp_counters(tmp_path)
     assert before["Tcp.Max"] == -1
     assert before["TcpExt.TCPOrigDataSent"] == 50
     (tmp_path / "snmp").write_text("Tcp: Max OutSegs PassiveOpens\nTcp: -1 150 5\n")
     (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 84 7\n")
-    after = segments.counters(tmp_path)
-    assert segments.scalars(before, after, 10) == {
+    after = counters.tcp_counters(tmp_path)
+    assert counters.tcp_scalars(before, after, 10) == {
         "segments_per_request": 5,
         "segments_of_reply": 2,
     }
-    assert segments.scalars(before, after, 0) == {}
-    assert segments.scalars({}, after, 10) == {}
+    assert counters.tcp_scalars(before, after, 0) == {}
+    assert counters.tcp_scalars({}, after, 10) == {}
 
 
 # ---- processors ---------------------------------------------------------------------------------
@@ -339,19 +330,19 @@ def test_a_script_is_hashed_as_it_is(tmp_path: Path) -> None:
 
 def test_names_of_files_are_expanded() -> None:
     files = {"a/{08..10}/{0..1}.html": 5, "x.html": 1}
-    assert docroot.names(Docroot(files)) == [
+    assert load.file_names(Docroot(files)) == [
         "a/08/0.html", "a/08/1.html", "a/09/0.html", "a/09/1.html", "a/10/0.html",
         "a/10/1.html", "x.html",
     ]  # fmt: skip
-    assert len(docroot.content("a", 12345)) == 12345
-    assert docroot.content("a", 100) != docroot.content("b", 100)
+    assert len(load.file_content("a", 12345)) == 12345
+    assert load.file_content("a", 100) != load.file_content("b", 100)
 
 
 def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
-    assert needs.program("sh").ok
-    answer = needs.program("no-such-program")
+    assert places.program("sh").ok
+    answer = places.program("no-such-program")
     assert answer == (False, "no-such-program is not installed", "apt-get install no-such-program")
-    assert needs.PACKAGES["h2load"] == "nghttp2-client"
+    assert places.PACKAGES["h2load"] == "nghttp2-client"
 
 
 def test_every_probe_answers_with_a_reason() -> None:
@@ -439,14 +430,14 @@ def test_a_program_without_its_library_says_which_package_brings_it(tmp_path: Pa
     (tmp_path / "code").mkdir()
     rules = "x_NEEDS := stdio.h no-such-header.h # why\ny_NEEDS := stdio.h\n"
     (tmp_path / "code" / "module.mk").write_text(rules)
-    table = tmp_path / libraries.TABLE
+    table = tmp_path / needs.TABLE
     table.parent.mkdir(parents=True)
     table.write_text("# head\nlibno-dev\tbuild\theader:no-such-header.h\tno\tx\n")
-    lacking = libraries.missing("x", tmp_path)
+    lacking = needs.missing_library("x", tmp_path)
     assert lacking is not None
     assert lacking.reason == "libno-dev is not installed"
     assert lacking.remedy == "apt-get install libno-dev"
-    assert libraries.missing("y", tmp_path) is None
-    assert libraries.missing("z", tmp_path) is None
+    assert needs.missing_library("y", tmp_path) is None
+    assert needs.missing_library("z", tmp_path) is None
     table.write_text("libno-dev\tbuild\theader:no-such-header.h|header:sys/stat.h\tno\tx\n")
-    assert libraries.missing("x", tmp_path) is None, "another system has it in another folder"
+    assert needs.missing_library("x", tmp_path) is None, "another system has it in another folder"

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import strace, timeline, trace
-from harness.strace import Call, End, Signal
-from harness.timeline import Visit
+from harness.run import timeline, trace
+from harness.run.timeline import Call, End, Signal, Visit
 
 TO_A = "4<TCP:[127.0.0.1:80->127.0.0.1:1001]>"
 TO_B = "5<TCP:[127.0.0.1:80->127.0.0.1:1002]>"
@@ -20,8 +19,8 @@ LISTENING = "3<TCP:[127.0.0.1:80]>"
 # ---- strace.py -------------------------------------------------------------------------------
 
 
-def parse_one(line: str) -> strace.Event:
-    [event] = strace.parse([line])
+def parse_one(line: str) -> timeline.Event:
+    [event] = timeline.parse([line])
     return event
 
 
@@ -39,7 +38,7 @@ def test_a_result_with_words_and_a_string_that_looks_like_a_result() -> None:
 
 
 def test_calls_split_by_other_tasks() -> None:
-    events = strace.parse(
+    events = timeline.parse(
         [
             f"1 10.0 accept4({LISTENING},  <unfinished ...>",
             "2 11.0 close(3 <unfinished ...>",
@@ -61,7 +60,7 @@ def test_an_interrupted_call_has_no_value() -> None:
 
 
 def test_signals_and_ends() -> None:
-    events = strace.parse(
+    events = timeline.parse(
         [
             "1 1.0 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2} ---",
             "1 2.0 exit_group(0) = ?",
@@ -87,14 +86,14 @@ def test_signals_and_ends() -> None:
     ],
 )
 def test_a_call_that_never_returns(lines: list[str]) -> None:
-    call = strace.parse(lines)[0]
+    call = timeline.parse(lines)[0]
     assert isinstance(call, Call)
     assert call.name in ("read", "???")
     assert (call.end, call.value()) == (None, None)
 
 
 def test_a_task_killed_in_a_resumed_call() -> None:
-    call = strace.parse(
+    call = timeline.parse(
         [
             "1 1.0 read(4,  <unfinished ...>",
             "2 1.5 close(1) = 0 <0.1>",
@@ -111,8 +110,8 @@ def test_a_task_killed_in_a_resumed_call() -> None:
     ["nonsense", "12 abc close(3) = 0", "12 1.0 ???", "12 1.0 <... read resumed>) = 0 <0.1>"],
 )
 def test_what_is_not_understood_is_refused_with_its_line(line: str) -> None:
-    with pytest.raises(strace.SyntaxErrorInTrace, match="trace line 2: "):
-        strace.parse(["1 1.0 close(3) = 0 <0.1>", line])
+    with pytest.raises(timeline.SyntaxErrorInTrace, match="trace line 2: "):
+        timeline.parse(["1 1.0 close(3) = 0 <0.1>", line])
 
 
 # ---- timeline.py -----------------------------------------------------------------------------
@@ -146,7 +145,7 @@ FORKING = f"""\
 
 
 def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
-    found = timeline.rows(strace.parse(text.splitlines()), visits())
+    found = timeline.rows(timeline.parse(text.splitlines()), visits())
     return [
         (r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4))
         for r in found
@@ -355,7 +354,7 @@ def test_no_trace_has_a_reason_of_one_line(program: str, arguments: list[str], s
 
 
 def test_a_server_this_system_cannot_run_is_no_failure() -> None:
-    with pytest.raises(trace.Unsupported, match="needs epoll"):
+    with pytest.raises(trace.Untraceable, match="needs epoll"):
         record(program="import sys; print('needs epoll', file=sys.stderr); sys.exit(77)")
 
 

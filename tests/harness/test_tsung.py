@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import needs
+from harness.system import places
 
 FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "tsung" / "quest.xml"
 DTD = Path("/usr/share/tsung/tsung-1.0.dtd")
@@ -42,7 +42,7 @@ def test_it_loads_this_host_alone_until_somebody_changes_it() -> None:
 
 
 def test_it_is_what_tsung_expects(tmp_path: Path) -> None:
-    if not DTD.is_file() or not needs.which("erl"):
+    if not DTD.is_file() or not places.which("erl"):
         pytest.skip("Tsung is not installed (apt-get install tsung)")
     done = validate(FILE)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from made_up import BENCHMARKS, Tree
 
-from harness import needs
+from harness.system import needs, places
 
 # Of the block for documentation, RFC 5737: nobody's.
 HERE, FAR = "192.0.2.1", "192.0.2.2"
@@ -206,7 +206,7 @@ def serve(hosts: Hosts) -> subprocess.Popen[bytes]:
     folder = hosts.folder
     (folder / "sshd").write_text(SSHD.format(port=PORT, far=FAR, folder=folder), encoding="utf-8")
     script = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$0" "$@"'
-    daemon = [needs.which("sshd") or "sshd", "-D", "-e", "-f", str(folder / "sshd")]
+    daemon = [places.which("sshd") or "sshd", "-D", "-e", "-f", str(folder / "sshd")]
     words = [*WITH_US, "unshare", "--mount", "sh", "-c", script, *daemon]
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
@@ -252,7 +252,7 @@ def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[H
     (folder / "tmp").mkdir(parents=True)
     (folder / "bin").mkdir()
     wrapper = folder / "bin" / "ssh"
-    wrapper.write_text(f'#!/bin/sh\nexec {needs.which("ssh")} -F {folder}/config "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nexec {places.which("ssh")} -F {folder}/config "$@"\n')
     wrapper.chmod(0o755)
     here, far = hold(), hold()
     found = Hosts(tree, folder, str(here.pid), str(far.pid))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness import units
+from harness.statistics import units
 
 
 @pytest.mark.parametrize(

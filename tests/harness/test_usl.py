@@ -19,15 +19,15 @@ from made_up import (
 )
 from test_bench import bench
 
-from harness import export, statistics, tsv, usl
-from harness.analysis import Analysis, numbers
-from harness.libraries import missing
-from harness.model import Experiment
-from harness.needs import program
-from harness.record import ResultSet
-from harness.sources import Source
-from harness.statistics import Rounds
-from harness.usl import Fit, fit, law, peak
+from harness.report import export, tsv
+from harness.run.records import ResultSet, Source
+from harness.spec.model import Experiment
+from harness.statistics import estimates, usl
+from harness.statistics.analysis import Analysis, numbers
+from harness.statistics.estimates import Rounds
+from harness.statistics.usl import Fit, fit, law, peak
+from harness.system.needs import missing_library
+from harness.system.places import program
 
 pytest.importorskip("scipy")
 
@@ -155,7 +155,7 @@ def test_no_fit(points: Mapping[float, Rounds]) -> None:
 
 
 def test_without_scipy_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "AVAILABLE", False)
+    monkeypatch.setattr(estimates, "AVAILABLE", False)
     assert fit(rates(0.05, 0.002)) is None
 
 
@@ -256,7 +256,7 @@ def test_the_table_of_the_figure_has_no_infinity() -> None:
 def test_scaling_runs_with_one_worker_and_with_two(tree: Tree) -> None:
     """On any machine: without the probe that asks for ten cores and the cap that may leave one."""
     slashdot = ROOT / "build" / "bin" / "15-slashdot"
-    if not slashdot.exists() and missing("15-slashdot", ROOT):
+    if not slashdot.exists() and missing_library("15-slashdot", ROOT):
         pytest.skip("15-slashdot cannot be built here")
     (tree.root / "build" / "bin").mkdir(parents=True)
     (tree.root / "build" / "bin" / "15-slashdot").symlink_to(slashdot)

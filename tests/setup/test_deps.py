@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from setup.made_up_machine import FAKES, HARNESS, TREE, Machine, Result
 
-from harness import needs
+from harness.system import places
 
 LONG_AGO = 3 * 86400  #: seconds
 ASK_FOR = "ask for:\n  apt-get install --no-install-recommends wrk\n"
@@ -240,8 +240,8 @@ def test_harness_and_table_name_the_same_packages() -> None:
         for line in reversed(TABLE)
         for alternative in line[2].split("|")
     }
-    for program in needs.PACKAGES.keys() & items.keys():
-        assert items[program] in needs.PACKAGES[program].split(), program
+    for program in places.PACKAGES.keys() & items.keys():
+        assert items[program] in places.PACKAGES[program].split(), program
 
 
 # ---- reveal.js and Zig, which are not in Debian

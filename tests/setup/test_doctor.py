@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import checkup, doctor, experiment, needs, programs
-from harness.doctor import Row
-from harness.needs import Answer
+from harness.report import doctor
+from harness.report.doctor import Row
+from harness.run import programs
+from harness.spec import experiment_file
+from harness.system import needs, places
+from harness.system.places import Answer
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -52,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With a made-up experiment, and another that is broken."""
     (tmp_path / "made-up.toml").write_text(EXPERIMENT, encoding="utf-8")
     (tmp_path / "broken.toml").write_text("id = \n", encoding="utf-8")
-    monkeypatch.setattr(experiment, "FOLDER", tmp_path)
+    monkeypatch.setattr(experiment_file, "FOLDER", tmp_path)
     monkeypatch.chdir(TREE)
     return tmp_path
 
@@ -84,17 +87,17 @@ def script(path: Path, text: str) -> None:
 )
 def test_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, answer: Answer) -> None:
     if text == DEAF:
-        monkeypatch.setattr(checkup, "PATIENCE", 2.0)
+        monkeypatch.setattr(doctor, "PATIENCE", 2.0)
     script(tmp_path / "09-made-up", text)
-    assert checkup.server("09-made-up", tmp_path) == answer
+    assert doctor.server("09-made-up", tmp_path) == answer
 
 
 def test_server_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "probe", lambda _: Answer(True))
-    row = doctor.row("x", checkup.server("x", tmp_path))
+    row = doctor.row("x", doctor.server("x", tmp_path))
     assert doctor.line(row).startswith("runs (not built yet")
     monkeypatch.setattr(needs, "probe", lambda _: Answer(False, "no cc", "apt-get install gcc"))
-    assert not checkup.server("x", tmp_path).ok
+    assert not doctor.server("x", tmp_path).ok
 
 
 UNRUNNABLE = 'printf "#!/bin/sh\\necho ==7==unexpected memory mapping >&2\\nexit 66\\n"'
@@ -114,7 +117,7 @@ def test_variant(
     """`cc` is a script here; the program it makes is another."""
     script(tmp_path / "cc", f"while [ $1 != -o ]; do shift; done\n{compiler}")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    answer = checkup.variant(name)
+    answer = doctor.variant(name)
     assert (answer.ok, answer.reason) == (not reason, reason)
     assert answer.ok or answer.remedy
 
@@ -122,13 +125,13 @@ def test_variant(
 def test_names_are_those_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TREE)
     text = (TREE / "Makefile").read_text(encoding="utf-8")
-    assert re.findall(r"^VARIANTS := (.*)$", text, re.M) == [" ".join(checkup.VARIANTS)]
+    assert re.findall(r"^VARIANTS := (.*)$", text, re.M) == [" ".join(doctor.VARIANTS)]
     found = doctor.slugs()
     assert {"00-client", "01-iterative", "02-fork", "02-inetd"} <= set(found)
     assert found == sorted(found)
     here = doctor.status(["base", "slides"])  # by deps.sh
     assert {"gcc", "pandoc", "reveal.js@5.2.1"} <= set(here)
-    assert here["make"] == (needs.which("make") is not None)
+    assert here["make"] == (places.which("make") is not None)
 
 
 # ---- what is concluded
@@ -157,7 +160,7 @@ def test_experiment(
     expected: list[str],
 ) -> None:
     """A broken one is a line, too; no machine can have 400 million processes."""
-    made_up = experiment.load(folder / "made-up.toml")
+    made_up = experiment_file.load(folder / "made-up.toml")
     assert re.match(r"children at most \d+ instead of 400000000 \(.+\)", doctor.reduced(made_up))
     monkeypatch.setattr(programs, "missing", lambda _, v: {"plain": plain, "diet": diet}[v.name])
     monkeypatch.setattr(doctor, "reduced", lambda _: "")
@@ -168,12 +171,12 @@ def test_experiment(
 
 
 def test_chapter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "server", lambda _: Answer(True))
+    monkeypatch.setattr(doctor, "server", lambda _: Answer(True))
     skipped = Row("b", False, "no strace", "apt-get install strace")
     assert lines(doctor.chapter_row("02-fork", [Row("a", True), skipped])) == [
         "runs (1 of 2 experiments)", "b: skipped: no strace; apt-get install strace",
     ]  # fmt: skip
-    monkeypatch.setattr(checkup, "server", lambda _: Answer(False, "no io_uring here", "Linux 5.6"))
+    monkeypatch.setattr(doctor, "server", lambda _: Answer(False, "no io_uring here", "Linux 5.6"))
     assert lines(doctor.chapter_row("02-fork", [])) == ["skipped: no io_uring here; Linux 5.6"]
 
 
@@ -239,7 +242,7 @@ def test_on_this_machine_without_any_library() -> None:
     hidden = "scipy", "numpy", "jsonschema", "pytest"
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({hidden!r}));"
-        "from harness import doctor; sys.exit(doctor.main(['--json']))"
+        "from harness.report import doctor; sys.exit(doctor.main(['--json']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=TREE, capture_output=True, text=True, check=False,
@@ -247,6 +250,6 @@ def test_on_this_machine_without_any_library() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
-    assert [row["name"] for row in data["variants"]] == list(checkup.VARIANTS)
+    assert [row["name"] for row in data["variants"]] == list(doctor.VARIANTS)
     for section in ("limits", "chapters", "experiments", "variants", "tools"):
         assert all(row["ok"] or row["reason"] for row in data[section]), data[section]

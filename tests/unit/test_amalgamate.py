@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.matrix import PROGRAMS
-from harness import libraries
+from harness.system import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]
@@ -23,7 +23,7 @@ LIBRARIES = {
 def test_one_file_compiles_alone(server: str, tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     assert compiler
-    if (lacking := libraries.missing(server, ROOT)) is not None:
+    if (lacking := needs.missing_library(server, ROOT)) is not None:
         pytest.skip(f"{lacking.reason}: {lacking.remedy}")
     command = ["make", "-s", "amalgamate", f"CH={server}", f"BUILD={tmp_path}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

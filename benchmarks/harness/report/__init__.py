@@ -1,0 +1,1 @@
+"""From results to tables, figures' data, verdicts and the doctor's answers."""

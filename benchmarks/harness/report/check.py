@@ -1,0 +1,134 @@
+"""`check`: are experiments, result files, the claim ledger and the keys used in the prose in
+order?
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.report import claims
+from harness.run import peers, programs
+from harness.run.records import complete_lines, read, schema_problems
+from harness.spec import experiment_file
+from harness.spec.coherence import operand_problem
+from harness.spec.model import Experiment, Variant
+from harness.system.needs import python_module
+
+PROSE = ("chapters", "slides")
+NUMBER = re.compile(r"\[([^\[\]\s]+)\]\{[^}]*\.num\b")
+VERDICT = re.compile(r"\[(\d+)\]\{[^}]*\.verdict\b")
+WHEN = re.compile(r"\{[^}]*\.when\b[^}]*claim=\"?(\d+)")
+ENVIRONMENT = (
+    "cpu", "kernel", "cores", "compiler", "cflags", "glibc", "musl", "diet", "hz", "distribution",
+    "date", "profile",
+)  # fmt: skip
+THEN = re.compile(r"\{\.then\b[^}]*table=\"?([^\s\"}]*)")
+X = re.compile(r"-?[\w.]+(-x)?")
+
+
+def check(results: Path, reference: Path) -> int:
+    """0, or 1 with a line on stderr for each thing that is wrong."""
+    try:
+        experiments = experiment_file.load_all()
+        ledger = claims.load(experiments)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    problems = [
+        *_programs(experiments),
+        *_results(experiments, (results, reference)),
+        *_prose({e.id: e for e in experiments}, {claim.id for claim in ledger}),
+    ]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f"in order: experiments {len(experiments)}, claims {len(ledger)}")
+    return 1 if problems else 0
+
+
+def _programs(experiments: Iterable[Experiment]) -> Iterator[str]:
+    for definition in experiments:
+        for variant in definition.variants:
+            try:
+                programs.words_of(definition, variant)
+                yield from _peer_values(definition, variant)
+            except InputError as error:
+                yield str(error)
+
+
+def _peer_values(definition: Experiment, variant: Variant) -> Iterator[str]:
+    """What the files of its peer ask for and no profile has."""
+    if not variant.peer:
+        return
+    peer = peers.load(variant.peer)
+    shared = {*variant.values, *variant.sweep, *definition.sweep}
+    for profile in definition.profiles.values():
+        for name in peers.unknown_values(peer, shared | {*profile.values, *profile.sweep}):
+            yield (
+                f'{definition.id}.toml: variant "{variant.name}": no value for @{name}@ of'
+                f' {peers.FOLDER}/{peer.name}.toml in profile "{profile.name}"'
+            )
+
+
+def _results(experiments: list[Experiment], folders: Iterable[Path]) -> Iterator[str]:
+    known = {e.id for e in experiments}
+    with_schema = python_module("jsonschema", "")().ok
+    for folder in folders:
+        for path in sorted(folder.glob("*.jsonl")):
+            if path.stem not in known:
+                yield f"{path}: no experiment of that name"
+            try:
+                if complete_lines(path.read_bytes())[1]:
+                    read(path)
+                    yield from schema_problems(path) if with_schema else ()
+            except InputError as error:
+                yield str(error)
+
+
+# ---- keys in the prose --------------------------------------------------------------------------
+
+
+def _prose(experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
+    for folder in PROSE:
+        for path in sorted(Path(folder).glob("*.md")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for problem in line_problems(line, experiments, ledger):
+                    yield f"{path}:{number}: {problem}"
+
+
+def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
+    for key in NUMBER.findall(line):
+        problem = key_problem(key, experiments)
+        if problem:
+            yield f"number [{key}]: {problem}"
+    for key in THEN.findall(line):
+        tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
+        if key not in tables:
+            yield f'"{key}" is no [[then]] of an experiment'
+    for claim in (*VERDICT.findall(line), *WHEN.findall(line)):
+        if int(claim) not in ledger:
+            yield f"claim {claim} is not in {experiment_file.LEDGER}"
+
+
+def key_problem(key: str, experiments: dict[str, Experiment]) -> str:
+    """Why no export can ever have this key; "" if one can."""
+    first, _, rest = key.partition(".")
+    if first == "env":
+        return "" if rest in ENVIRONMENT else f"unknown: env has {', '.join(ENVIRONMENT)}"
+    if first not in experiments:
+        return f'unknown experiment "{first}"'
+    definition = experiments[first]
+    if "." not in rest:
+        keys = {derived.key for derived in definition.derived}
+        return "" if rest in keys else f'"{rest}" is no [[number]] of {first}'
+    if rest.startswith("floor."):
+        metrics = {metric.name for metric in definition.metrics}
+        return "" if rest.removeprefix("floor.") in metrics else f"unknown metric in {rest}"
+    _, at, x = rest.partition("@")
+    if at and (definition.axis is None or not X.fullmatch(x)):
+        return f'"@{x}" names no x' if definition.axis else f"{first} has no x"
+    if definition.kind == "trace" and not definition.metrics:
+        return ""
+    return operand_problem(definition, rest)

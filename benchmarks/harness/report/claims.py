@@ -1,0 +1,321 @@
+"""The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.report import rules
+from harness.report.rules import NOT_MEASURED, VERDICTS, Judgement, Measured, combine, not_measured
+from harness.run import records
+from harness.run.records import Sources
+from harness.spec import experiment_file
+from harness.spec.coherence import operand_problem, split_operand
+from harness.spec.experiment_file import LEDGER, SOURCES
+from harness.spec.model import Experiment, x_text
+from harness.spec.toml import Table, read_toml
+from harness.statistics.analysis import Analysis
+
+KINDS = ("testable", "partly", "historical", "other-system")
+# How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
+WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
+NO_RULE = "no rule"
+STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
+WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
+
+
+@dataclass(frozen=True)
+class RuleUse:
+    """A rule with its operands (`experiment:variant.metric@x`) and numbers."""
+
+    name: str
+    operands: Mapping[str, str]
+    numbers: Mapping[str, float]
+
+    def text(self) -> str:
+        parts = [f"{key}={value}" for key, value in self.operands.items()]
+        parts += [f"{key}={value:g}" for key, value in self.numbers.items()]
+        return f"{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Claim:
+    id: int
+    source: str
+    kind: str
+    text: str
+    then: str
+    experiment: str
+    rules: tuple[RuleUse, ...]
+    planned: str
+    why: str
+    near: str
+    chapter: str
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
+    """The ledger; InputError for anything in it that cannot be right."""
+    known = {e.id: e for e in experiments}
+    top = Table(str(path), read_toml(path, str(path)))
+    claims = [_claim(str(path), data, n, known) for n, data in enumerate(top.tables("claim"), 1)]
+    top.done()
+    seen: set[int] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise InputError(f"{path}: claim {claim.id} is there twice")
+        seen.add(claim.id)
+    return sorted(claims, key=lambda claim: claim.id)
+
+
+def _claim(
+    shown: str, data: Mapping[str, Any], number: int, known: Mapping[str, Experiment]
+) -> Claim:
+    table = Table(f"{shown}: claim {data.get('id', f'number {number} of the file')}", data)
+    claim = Claim(
+        id=table.integer("id", least=1),
+        source=table.choice("source", tuple(SOURCES)),
+        kind=table.choice("kind", KINDS),
+        text=table.text("text"),
+        then=table.text("then", ""),
+        experiment=table.text("experiment", ""),
+        rules=tuple(_rules(table, known)),
+        planned=table.text("planned", ""),
+        why=table.text("why", ""),
+        near=table.text("near", ""),
+        chapter=table.text("chapter", ""),
+    )
+    table.done()
+    _check(table, claim, known)
+    return claim
+
+
+def _check(table: Table, claim: Claim, known: Mapping[str, Experiment]) -> None:
+    if claim.rules and not claim.experiment:
+        raise table.error('a rule needs an "experiment"')
+    if claim.experiment and claim.experiment not in known:
+        raise table.error(f'unknown experiment "{claim.experiment}"')
+    if claim.experiment and not claim.rules:
+        raise table.error('an "experiment" needs a rule')
+    if claim.kind in ("testable", "partly") and not (claim.rules or claim.planned or claim.why):
+        raise table.error('a rule, "planned" (an experiment to come) or "why" (not) is needed')
+    # So that nobody forgets to judge a claim once its experiment is there.
+    if claim.planned in known:
+        raise table.error(f'the experiment "{claim.planned}" is there: give the claim a rule')
+
+
+def _rules(table: Table, known: Mapping[str, Experiment]) -> Iterable[RuleUse]:
+    value = table.raw("rule")
+    if value is None:
+        return
+    home = known.get(table.text("experiment", ""))
+    for data in value if isinstance(value, list) else [value]:
+        if not isinstance(data, dict):
+            raise table.error('"rule" must be a table, or a list of tables')
+        inner = Table(f"{table.where}: rule", data)
+        name = inner.choice("is", tuple(rules.RULES))
+        operands, needed, optional = rules.parameters(name)
+        for key in needed:
+            inner.required(key)
+        use = RuleUse(
+            name,
+            {key: inner.text(key) for key in operands},
+            {key: inner.number(key, 0.0) for key in [*needed, *optional] if key in inner},
+        )
+        inner.done()
+        for operand in use.operands.values():
+            problem = _operand_problem(operand, home, known)
+            if problem:
+                raise inner.error(problem)
+        yield use
+
+
+def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, Experiment]) -> str:
+    other, colon, rest = operand.rpartition(":")
+    if colon:
+        if other not in known:
+            return f'unknown experiment "{other}" in "{operand}"'
+        return _operand_problem(rest, known[other], known)
+    if home is None:
+        return ""  # said elsewhere: unknown experiment
+    if "." not in operand:
+        keys = {derived.key for derived in home.derived}
+        return "" if operand in keys else f'unknown number "{operand}"'
+    return operand_problem(home, operand)
+
+
+# ---- judging ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Data:
+    """The analyses of all experiments, made when first asked for."""
+
+    experiments: Mapping[str, Experiment]
+    results: Path
+    reference: Path
+    problems: list[str] | None
+    _sources: dict[str, Sources] = field(default_factory=dict)
+    _analyses: dict[tuple[str, str], Analysis] = field(default_factory=dict)
+
+    def sources(self, name: str) -> Sources:
+        if name not in self._sources:
+            found = records.load_sources(
+                self.experiments[name], self.results, self.reference, self.problems
+            )
+            self._sources[name] = found
+        return self._sources[name]
+
+    def analysis(self, name: str, origin: str) -> Analysis | None:
+        found = self.sources(name)
+        source = found.here if origin == records.HERE else found.reference
+        if source is None:
+            return None
+        key = name, origin
+        if key not in self._analyses:
+            self._analyses[key] = Analysis(self.experiments[name], source.results)
+        return self._analyses[key]
+
+
+def judge_all(
+    results: Path, reference: Path, problems: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Every claim with its verdict, as claims.json has them; `problems` as in sources.load()."""
+    experiments = experiment_file.load_all()
+    data = _Data({e.id: e for e in experiments}, results, reference, problems)
+    return [_entry(claim, data) for claim in load(experiments)]
+
+
+def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
+    judgement, origin = _judge(claim, data)
+    chapters, run = _where(claim, data, origin)
+    return {
+        "id": claim.id,
+        "source": claim.source,
+        "source_title": SOURCES[claim.source],
+        "kind": claim.kind,
+        "text": claim.text,
+        "then": claim.then,
+        "experiment": claim.experiment or claim.planned,
+        "rule": "; ".join(rule.text() for rule in claim.rules),
+        "verdict": judgement.verdict,
+        "why": judgement.why,
+        "numbers": judgement.numbers,
+        "near": judgement.near or bool(claim.near),
+        "near_why": claim.near,
+        "standing": _standing(claim, judgement),
+        "chapters": chapters,
+        "source_run": origin,
+        "run": run,
+    }
+
+
+def _standing(claim: Claim, judgement: Judgement) -> str:
+    return judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE)
+
+
+def _where(claim: Claim, data: _Data, origin: str) -> tuple[list[str], str]:
+    """The chapters that tell of it, its own first, and the footer of the run that decides."""
+    own = [claim.chapter] if claim.chapter else []
+    if not claim.experiment:
+        return own, ""
+    others = data.experiments[claim.experiment].chapters
+    found = data.sources(claim.experiment)
+    source = found.here if origin == records.HERE else found.reference
+    return list(dict.fromkeys([*own, *others])), source.footer if source else ""
+
+
+def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
+    """On the reader's own data; where those do not suffice, on the reference."""
+    if not claim.rules:
+        return not_measured(_why_not(claim)), records.HERE
+    own = _judge_on(claim, data, records.HERE)
+    if own.verdict != NOT_MEASURED:
+        return own, records.HERE
+    other = _judge_on(claim, data, records.REFERENCE)
+    if other.verdict != NOT_MEASURED:
+        return other, records.REFERENCE
+    # Where nobody looks at the reader's own data, the reason is the reference's.
+    return (other, records.REFERENCE) if records.wants_reference() else (own, records.HERE)
+
+
+def _why_not(claim: Claim) -> str:
+    if claim.why:
+        return claim.why
+    if claim.kind == "historical":
+        return "historical: it can only be cited"
+    if claim.kind == "other-system":
+        return "it needs another operating system"
+    return f"its experiment, {claim.planned}, is still to come"
+
+
+def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
+    judgements = []
+    for rule in claim.rules:
+        operands = {}
+        # Where two experiments are compared, the same variant is named twice.
+        named = any(":" in operand for operand in rule.operands.values())
+        for key, operand in rule.operands.items():
+            measured = _measured(operand, claim.experiment, data, origin)
+            if measured is None:
+                name = operand.rpartition(":")[0] or claim.experiment
+                return not_measured(_why_missing(operand, data.sources(name)))
+            if named:
+                name = operand.rpartition(":")[0] or claim.experiment
+                measured = replace(measured, name=f"{measured.name} ({name})")
+            operands[key] = measured
+        judgements.append(rules.judge(rule.name, operands, rule.numbers))
+    return combine(judgements)
+
+
+def _why_missing(operand: str, found: Sources) -> str:
+    variant = operand.rpartition(":")[2].partition(".")[0].partition(",")[0]
+    for name, reason in found.skips:
+        if name == variant:
+            return reason
+    return "it was not run" if found.here is None else f"no data for {operand}"
+
+
+def _measured(operand: str, home: str, data: _Data, origin: str) -> Measured | None:
+    other, _, rest = operand.rpartition(":")
+    name = other or home
+    analysis = data.analysis(name, origin)
+    if analysis is None:
+        return None
+    if "." not in rest:
+        return _derived(rest, name, analysis)
+    label, metric_name, x = split_operand(rest)
+    point = analysis.point(rest)
+    if point is None:
+        return None
+    series = analysis.series(label, metric_name)
+    points = {
+        float(p.x): p.values for p in series.points if p.x is not None and not isinstance(p.x, str)
+    }
+    return Measured(
+        name=analysis.title(label) + (f" at {x_text(point.x)}" if x else ""),
+        values=point.values,
+        unit=series.metric.unit,
+        better=series.metric.better,
+        points=points,
+        floor=analysis.floor(metric_name, point.x if x else None),
+        set=f"{name}/{origin}",
+    )
+
+
+def _derived(key: str, name: str, analysis: Analysis) -> Measured | None:
+    wanted = next(d for d in analysis.experiment.derived if d.key == key)
+    number = analysis.derived(wanted)
+    if number is None:
+        return None
+    return Measured(
+        name=key,
+        # Only how many there are matters: the value and its interval are computed already.
+        values=dict.fromkeys(range(number.count), number.value),
+        unit=number.unit,
+        set=name,
+        number=(number.value, number.low, number.high),
+    )

@@ -1,0 +1,108 @@
+"""`compare A B`: two result folders, old against new, in the manner of benchstat."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.run.records import read
+from harness.spec import experiment_file
+from harness.spec.model import Experiment, x_text
+from harness.statistics import analysis, estimates, units
+from harness.statistics.analysis import Analysis, Point
+from harness.statistics.estimates import DIFFERENT, LEAST
+
+HEADER = ("", "old", "new", "new/old", "p", "n")
+WHAT_IS_OLD = (
+    "A difference is shown where the rank test sees one and it is beyond the A/A floor; else ~."
+)
+
+
+def compare(old: Path, new: Path, only: Sequence[str]) -> int:
+    """Prints the tables. 0, also where nothing differs: a difference is no error."""
+    experiments = {e.id: e for e in experiment_file.load_all()}
+    names = _common(old, new, only, experiments)
+    tables = [_table(experiments[name], old, new) for name in names]
+    print("\n\n".join(tables))
+    print(f"\n{WHAT_IS_OLD}")
+    return 0
+
+
+def _common(
+    old: Path, new: Path, only: Sequence[str], experiments: dict[str, Experiment]
+) -> list[str]:
+    for folder in (old, new):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder")
+    found = {path.stem for path in old.glob("*.jsonl")} & {
+        path.stem for path in new.glob("*.jsonl")
+    }
+    names = sorted(name for name in found & experiments.keys() if not only or name in only)
+    if not names:
+        raise InputError(f"no experiment has results in both {old} and {new}")
+    return names
+
+
+def _table(definition: Experiment, old: Path, new: Path) -> str:
+    file = f"{definition.id}.jsonl"
+    before, after = (Analysis(definition, read(folder / file)) for folder in (old, new))
+    rows: list[tuple[str, ...]] = []
+    for metric in definition.metrics:
+        rows.append((metric.name, *HEADER[1:]))
+        for label in (name for name in before.plain_labels if name in after.labels):
+            a, b = (x.series(label, metric.name) for x in (before, after))
+            floors = [f for x in (before, after) if (f := x.floor(metric.name)) is not None]
+            for name, first, second in _pairs(label, a, b):
+                rows.append(row(name, first, second, metric.unit, max(floors, default=0.0)))
+    return f"{definition.id}\n{layout(rows)}"
+
+
+def _pairs(
+    label: str, a: analysis.Series, b: analysis.Series
+) -> Iterable[tuple[str, Point, Point]]:
+    """The points both have; all x together where x is a column of many bins."""
+    many = len(a.points) > 12
+    if many or all(point.x is None for point in a.points):
+        if a.overall.values and b.overall.values:
+            yield label, a.overall, b.overall
+        return
+    for point in a.points:
+        other = b.at(point.x) if point.x is not None else None
+        if other:
+            yield f"{label} @{x_text(point.x)}", point, other
+
+
+def row(name: str, old: Point, new: Point, unit: str, floor: float) -> tuple[str, ...]:
+    a, b = list(old.values.values()), list(new.values.values())
+    ratio = estimates.unpaired_ratio(b, a)
+    n = str(len(a)) if len(a) == len(b) else f"{len(a)}+{len(b)}"
+    p = "" if ratio.p is None else f"p={ratio.p:.3f}"
+    return name, _cell(a, unit), _cell(b, unit), verdict(ratio, floor), p, f"n={n}"
+
+
+def _cell(values: list[float], unit: str) -> str:
+    low, high = estimates.median_interval(values) or (None, None)
+    value = estimates.median(values)
+    text = units.text(value, unit, low, high)
+    if low is None or high is None or not value:
+        return text
+    return f"{text} ±{units.percent(max(high - value, value - low) / abs(value))}"
+
+
+def verdict(ratio: estimates.Ratio, floor: float) -> str:
+    """The ratio with its interval, or `~` where no difference is seen."""
+    if ratio.interval is None or ratio.p is None:
+        return f"~ (fewer than {LEAST} repetitions)"
+    low, high = ratio.interval
+    if ratio.p >= DIFFERENT or low <= 1 <= high or abs(ratio.value - 1) <= floor:
+        return "~"
+    return f"{ratio.value:.3f} ({low:.3f}–{high:.3f})"
+
+
+def layout(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
+    lines = []
+    for cells in rows:
+        first = cells[0].ljust(widths[0])
+        rest = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
+        lines.append("  ".join([first, *rest]).rstrip())
+    return "\n".join(lines)

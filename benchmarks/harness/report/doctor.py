@@ -1,0 +1,474 @@
+"""`make doctor`: what runs on this machine and what is skipped, with the reason and the remedy.
+
+Needs the standard library only, because it has to say what is missing. Always ends with 0: to lack
+something is no error. `python3 -m harness.doctor --json` gives the same to programs.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import re
+import resource
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.run import programs
+from harness.run.context import EXIT_UNSUPPORTED
+from harness.spec import experiment_file, plan
+from harness.spec.model import Experiment
+from harness.system import cpus, environment, limits, needs, places
+from harness.system.places import Answer, build_folder
+
+# ---- The probes only `make doctor` uses ----------------------------------------------------------
+#
+# Servers tried out, compilers tried out, facts of the machine.
+#
+# What an experiment needs is asked of needs.py, as the harness itself does, so they cannot
+# disagree.
+
+PATIENCE = 10.0  # seconds for a server to listen or to end
+NO_PORT = ("00-client", "02-inetd")  # nothing to listen to: they are only asked for their usage
+
+# How the Makefile compiles each variant (tests/setup compares the names), and the remedy.
+VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "glibc": (("cc",), "apt-get install gcc libc6-dev"),
+    "static": (("cc", "-static"), "apt-get install libc6-dev"),
+    "static-pie": (("cc", "-fPIE", "-static-pie"), "gcc 8 and glibc 2.26 or later"),
+    "diet": (("diet", "cc"), "apt-get install dietlibc-dev"),
+    "musl": (("musl-gcc", "-static"), "apt-get install musl-tools"),
+    "asan": (("cc", "-fsanitize=address,undefined"), "the sanitizers of gcc (Debian: with gcc)"),
+    "tsan": (("cc", "-fsanitize=thread"), "sysctl vm.mmap_rnd_bits=28, if that is what it says"),
+}
+
+
+def _ends_well(command: list[str]) -> Answer:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            check=False, timeout=60,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return Answer(False, str(error))
+    if done.returncode == 0:
+        return Answer(True)
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
+    reason = said[0] if said else f"status {done.returncode}"
+    return Answer(False, re.sub(r"^==\d+==", "", environment.anonymous(reason)))
+
+
+def variant(name: str) -> Answer:
+    """Compiles a program of one line in this variant, and runs it."""
+    command, remedy = VARIANTS[name]
+    tool = places.program(command[0])
+    if not tool.ok:
+        return tool
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "probe.c"), Path(folder, "probe")
+        source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+        answer = _ends_well([*command, "-o", str(program), str(source)])
+        if answer.ok:
+            answer = _ends_well([str(program)])
+    return answer if answer.ok else Answer(False, answer.reason, remedy)
+
+
+# ---- servers -------------------------------------------------------------------------------------
+
+
+def server(slug: str, folder: Path | None = None) -> Answer:
+    """Starts it on a free loopback port in an empty folder, and stops it once it listens."""
+    program = (folder or build_folder("glibc")) / slug
+    if not program.is_file():
+        compiler = needs.probe("cc")
+        if not compiler.ok:
+            return compiler
+        return needs.missing_library(slug) or Answer(True, "not built yet", "make servers")
+    if slug in NO_PORT:
+        return _ends_well([str(program), "-h"])
+    with tempfile.TemporaryDirectory() as docroot:
+        command = [str(program.resolve()), "-a", "127.0.0.1", "-p", "0", docroot]
+        child = subprocess.Popen(
+            command, cwd=docroot, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            listening = _listens(child)
+            child.terminate()
+            _, said = child.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            return Answer(False, "it does not end at SIGTERM", "make test tells more")
+        finally:
+            child.kill()
+            child.wait()
+    if listening:
+        return Answer(True)
+    lines = environment.anonymous(said.decode(errors="replace")).splitlines()
+    reason = lines[0] if lines else f"status {child.returncode}"
+    remedy = "" if child.returncode == EXIT_UNSUPPORTED else "make test tells more"
+    return Answer(False, reason, remedy)
+
+
+def _listens(child: "subprocess.Popen[bytes]") -> bool:
+    """Whether the line "... listening on ..." comes before the end of its stdout."""
+    assert child.stdout
+    deadline = time.monotonic() + PATIENCE
+    said = b""
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([child.stdout], [], [], left)[0]:
+            break
+        piece = os.read(child.stdout.fileno(), 4096)
+        said += piece
+        if b" listening on " in said or not piece:
+            break
+    return b" listening on " in said
+
+
+# ---- the machine ---------------------------------------------------------------------------------
+
+
+def facts() -> dict[str, str]:
+    allowed = cpus.allowed()
+    return {
+        "system": f"{_distribution()}, {platform.system()} {platform.release()}",
+        "processor": f"{_processor()}, {platform.machine()}, {_cores(allowed)} allowed",
+        "compiler": environment.anonymous(environment.first_line(["cc", "--version"])) or "none",
+        "user": "root" if os.geteuid() == 0 else "not root",
+    }
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _processor() -> str:
+    found = re.search(r"^model name\s*:\s*(.+)$", environment.text_of("/proc/cpuinfo"), re.M)
+    return environment.short_cpu(found.group(1)) if found else "processor unknown"
+
+
+def _cores(allowed: list[int]) -> str:
+    number = len(cpus.cores(allowed))
+    return "1 core" if number == 1 else f"{number} cores"
+
+
+def descriptors() -> Answer:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    found = f"{_limit(hard)} (now {_limit(soft)}; the harness raises it)"
+    if hard == resource.RLIM_INFINITY or hard >= 4096:
+        return Answer(True, found)
+    return Answer(False, found, "ulimit -Hn 20000 (as root), or limits.conf(5)")
+
+
+def _limit(value: int) -> str:
+    return "unlimited" if value == resource.RLIM_INFINITY else str(value)
+
+
+def process_limit() -> Answer:
+    cap = limits.smallest(["processes"])
+    found = f"an experiment may have {cap.most} at once (a quarter of {cap.why})"
+    return Answer(cap.most >= 1000, found, "" if cap.most >= 1000 else "ulimit -u, or pids.max")
+
+
+def congestion_control() -> Answer:
+    """In a namespace of its own the harness sets reno; else the machine's own stays."""
+    current = environment.text_of("/proc/sys/net/ipv4/tcp_congestion_control") or "unknown"
+    if needs.probe("namespace").ok:
+        return Answer(True, f"reno for measurements (this machine's own: {current})")
+    reason = f"{current}, this machine's own: results over TCP are marked"
+    return Answer(current == "reno", reason, "what the line above says, or sysctl")
+
+
+def seccomp() -> Answer:
+    found = re.search(r"^Seccomp:\s+(\d)", environment.text_of("/proc/self/status"), re.M)
+    if not found or found.group(1) == "0":
+        return Answer(True, "none")
+    reason = "a filter is active (a container?): some system calls may be refused"
+    return Answer(False, reason, "docker run --security-opt seccomp=unconfined")
+
+
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+# struct perf_event_attr: PERF_TYPE_HARDWARE, its size, PERF_COUNT_HW_CPU_CYCLES; then zeros, but
+# for the flags disabled, exclude_kernel and exclude_hv.
+PERF_ATTRIBUTES = struct.pack("<IIQQQQQ", 0, 112, 0, 0, 0, 0, 0b1100001).ljust(112, b"\0")
+
+
+def perf_counters() -> Answer:
+    number = PERF_EVENT_OPEN.get(platform.machine())
+    if platform.system() != "Linux" or number is None:
+        return Answer(False, "not known how to ask on this system")
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(number, PERF_ATTRIBUTES, 0, -1, -1, 0)
+    if descriptor >= 0:
+        os.close(descriptor)
+        return Answer(True, "cycles can be counted")
+    reason = f"cycles cannot be counted: {os.strerror(ctypes.get_errno())}"
+    return Answer(False, reason, "no experiment needs them; a virtual machine often has none")
+
+
+LIMITS = {
+    "descriptors": descriptors,
+    "processes": process_limit,
+    "two physical cores": lambda: needs.probe("two-cores"),
+    "network namespace": lambda: needs.probe("namespace"),
+    "congestion control": congestion_control,
+    "control group, memory": lambda: needs.probe("memory-cgroup"),
+    "control group, reads": lambda: needs.probe("io-throttle"),
+    "loop device": lambda: needs.probe("loop-device"),
+    "tracing (strace)": lambda: needs.probe("strace"),
+    "seccomp": seccomp,
+    "hardware counters": perf_counters,
+}
+
+
+TABLE = Path("benchmarks/harness/packages.tsv")
+DEPS = "benchmarks/harness/deps.sh"
+CODE = Path("code")
+CHAPTERS = Path("chapters")
+SLUG = "[0-9][0-9]*"
+NOT_BUILT = "make variants"  # the remedy programs.missing() gives for what only has to be compiled
+
+# Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,
+# whose packages are wanted only while reveal.js or Zig is missing.
+CLASSES = {
+    "base": "make deps",
+    "build": "make deps",
+    "measure": "make deps",
+    "book": "make deps",
+    "slides": "make deps",
+    "test": "make deps",
+    "browser": "",
+    "lint": "",
+    "cross": "make cross",
+    "peers": "make peers",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A thing that runs or is skipped. `note` says more about what runs."""
+
+    name: str
+    ok: bool
+    reason: str = ""
+    remedy: str = ""
+    note: str = ""
+    parts: tuple["Row", ...] = field(default=())
+
+
+def row(name: str, answer: Answer) -> Row:
+    if answer.ok:
+        return Row(name, True, note=", ".join(filter(None, (answer.reason, answer.remedy))))
+    return Row(name, False, answer.reason, answer.remedy)
+
+
+# ---- experiments ---------------------------------------------------------------------------------
+
+
+def experiment_row(found: Experiment) -> Row:
+    """Runs if one of its variants does; those that do not are its parts."""
+    answers = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
+    skipped = {name: answer for name, answer in answers.items() if answer.remedy != NOT_BUILT}
+    once_built = "once built: make variants" if len(skipped) < len(answers) else ""
+    parts = tuple(row(name, answer) for name, answer in skipped.items())
+    if len(skipped) < len(found.variants):
+        note = "; ".join(filter(None, (once_built, reduced(found))))
+        return Row(found.id, True, note=note, parts=parts)
+    if len(set(skipped.values())) == 1:
+        return row(found.id, next(iter(skipped.values())))
+    return Row(found.id, False, "no variant runs", parts=parts)
+
+
+def reduced(found: Experiment) -> str:
+    """The parameters that this machine's limits make smaller than the quick profile asks."""
+    texts = []
+    for key, cap in limits.caps_for(found.caps).items():
+        values = [
+            value
+            for variant in found.variants
+            for params in plan.points(found, variant, found.profiles["quick"])
+            if isinstance(value := params.get(key), int | float)
+        ]
+        if max(values, default=0) > cap.most:
+            texts.append(f"{key} at most {cap.most} instead of {max(values)} ({cap.why})")
+    return "; ".join(texts)
+
+
+def experiments() -> tuple[list[Row], dict[str, list[str]]]:
+    """A row an experiment file, and chapter -> the experiments that belong to it."""
+    rows: list[Row] = []
+    of_chapter: dict[str, list[str]] = {}
+    for path in sorted(experiment_file.FOLDER.glob("*.toml")):
+        try:
+            found = experiment_file.load(path)
+            rows.append(experiment_row(found))
+        except InputError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            rows.append(Row(path.stem, False, reason, f"mend {path}"))
+            continue
+        for slug in found.chapters:
+            of_chapter.setdefault(slug, []).append(found.id)
+    return rows, of_chapter
+
+
+# ---- chapters ------------------------------------------------------------------------------------
+
+
+def slugs() -> list[str]:
+    servers = {path.name for path in CODE.glob(SLUG) if path.is_dir()}
+    return sorted(servers | {path.stem for path in CHAPTERS.glob(f"{SLUG}.md")})
+
+
+def chapter_row(slug: str, measured: list[Row]) -> Row:
+    """Its server, tried out; and how many of its experiments run."""
+    here = row(slug, server(slug)) if (CODE / slug).is_dir() else Row(slug, True)
+    skipped = [each for each in measured if not each.ok]
+    count = f"{len(measured) - len(skipped)} of {len(measured)} experiments" if measured else ""
+    parts = tuple(Row(each.name, False, each.reason, each.remedy) for each in skipped)
+    if not here.ok:
+        return Row(slug, False, here.reason, here.remedy, parts=parts)
+    return Row(slug, True, note=", ".join(filter(None, (here.note, count))), parts=parts)
+
+
+def chapters(rows: list[Row], of_chapter: dict[str, list[str]]) -> list[Row]:
+    by_name = {each.name: each for each in rows}
+    return [chapter_row(s, [by_name[name] for name in of_chapter.get(s, [])]) for s in slugs()]
+
+
+# ---- tools ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Package:
+    """A row of packages.tsv."""
+
+    name: str
+    classes: tuple[str, ...]
+    generic: str
+    needed_by: str
+
+
+def packages(text: str) -> Iterator[Package]:
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, classes, _, generic, needed_by = line.split("\t")
+            yield Package(name, tuple(classes.split(",")), generic, needed_by)
+
+
+def status(classes: Iterable[str]) -> dict[str, bool]:
+    """What deps.sh says is here. It is asked, not imitated: there is one way to find out."""
+    command = ["sh", DEPS, "--status", *classes]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    lines = (line.split("\t") for line in done.stdout.splitlines())
+    return {words[0]: words[1] == "ok" for words in lines if len(words) == 2}
+
+
+def tools() -> list[Row]:
+    if not TABLE.is_file():
+        raise InputError(f"{TABLE}: no such file; run from the root of the tree")
+    here = status(CLASSES)
+    return [
+        tool_row(package, here.get(package.name, False))
+        for package in packages(TABLE.read_text(encoding="utf-8"))
+        if package.classes[0] in CLASSES
+    ]
+
+
+def tool_row(package: Package, here: bool) -> Row:
+    if here:
+        return Row(package.name, True, note=package.generic)
+    remedy = CLASSES[package.classes[0]] or f"apt-get install {package.name}"
+    return Row(package.name, False, f"not installed: {package.needed_by}", remedy)
+
+
+# ---- printing ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    machine: dict[str, str]
+    limits: list[Row]
+    chapters: list[Row]
+    experiments: list[Row]
+    variants: list[Row]
+    tools: list[Row]
+
+
+def examine() -> Report:
+    rows, of_chapter = experiments()
+    return Report(
+        machine=facts(),
+        limits=[row(name, probe()) for name, probe in LIMITS.items()],
+        chapters=chapters(rows, of_chapter),
+        experiments=rows,
+        variants=[row(name, variant(name)) for name in VARIANTS],
+        tools=tools(),
+    )
+
+
+def line(each: Row, runs: str = "runs", skipped: str = "skipped") -> str:
+    if each.ok:
+        return f"{runs} ({each.note})" if each.note else runs
+    return f"{skipped}: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
+
+
+def show(rows: list[Row], runs: str = "runs", skipped: str = "skipped") -> None:
+    width = max((len(each.name) for each in rows), default=0)
+    for each in rows:
+        print(f"  {each.name:{width}}  {line(each, runs, skipped)}")
+        for part in each.parts:
+            print(f"  {'':{width}}    {part.name} {line(part)}")
+
+
+def show_limits(rows: list[Row]) -> None:
+    width = max(len(each.name) for each in rows)
+    for each in rows:
+        found = each.note or "yes" if each.ok else f"no: {each.reason}"
+        print(f"  {each.name:{width}}  {found}" + (f"; {each.remedy}" if each.remedy else ""))
+
+
+def show_tools(rows: list[Row]) -> None:
+    print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
+    show([each for each in rows if not each.ok])
+
+
+def show_all(report: Report) -> None:
+    sections: list[tuple[str, Callable[[], None]]] = [
+        ("limits", lambda: show_limits(report.limits)),
+        ("chapters", lambda: show(report.chapters)),
+        ("experiments", lambda: show(report.experiments)),
+        ("libc variants", lambda: show(report.variants)),
+        ("tools", lambda: show_tools(report.tools)),
+    ]
+    print("this machine")
+    for name, fact in report.machine.items():
+        print(f"  {name:9}  {fact}")
+    for title, print_section in sections:
+        print(f"\n{title}")
+        print_section()
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="doctor", description="What runs on this machine.")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    options = parser.parse_args(words)
+    report = examine()
+    if options.json:
+        print(json.dumps(asdict(report), indent=1, ensure_ascii=False))
+    else:
+        show_all(report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

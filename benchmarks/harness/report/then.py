@@ -1,0 +1,281 @@
+"""The tables of the sources beside what is measured here: absolutes, and ratios to one of the rows.
+
+Machines differ by a factor of what they are made of; which of two ways is faster, and by how much,
+is what can be compared. Both numbers of a ratio come from one run.
+"""
+
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.report.tsv import table
+from harness.run import records
+from harness.run.records import HERE, REFERENCE, Sources
+from harness.spec import experiment_file
+from harness.spec.experiment_file import SOURCES
+from harness.spec.model import AA, Derived, Experiment, Metric, Then, ThenRow
+from harness.statistics import units
+from harness.statistics.analysis import Analysis, Number, summary
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of such a table; without `here`, `why` says why."""
+
+    row: ThenRow
+    title: str
+    then_ratio: float
+    here: Number | None = None
+    ratio: Number | None = None
+    origin: str = NONE
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table of a source with what stands beside it. `runs`: origin -> the footer of its run."""
+
+    then: Then
+    metric: Metric
+    base_title: str
+    lines: tuple[Line, ...]
+    runs: Mapping[str, str]
+
+
+def of(definition: Experiment, found: Sources) -> list[Beside]:
+    """All tables of an experiment, with the reader's own values, else the reference's."""
+    given = (found.here, found.reference)
+    analyses = {s.origin: Analysis(definition, s.results) for s in given if s}
+    runs = {source.origin: source.footer for source in given if source}
+    return [_beside(definition, then, analyses, runs, found) for then in definition.thens]
+
+
+def _beside(
+    definition: Experiment,
+    then: Then,
+    analyses: Mapping[str, Analysis],
+    runs: Mapping[str, str],
+    found: Sources,
+) -> Beside:
+    lines = tuple(_line(definition, then, row, analyses, found) for row in then.rows)
+    used = {line.origin for line in lines}
+    return Beside(
+        then,
+        definition.metric(then.metric),
+        title_of(definition, then.base_row),
+        lines,
+        {origin: footer for origin, footer in runs.items() if origin in used},
+    )
+
+
+def _line(
+    definition: Experiment,
+    then: Then,
+    row: ThenRow,
+    analyses: Mapping[str, Analysis],
+    found: Sources,
+) -> Line:
+    title = title_of(definition, row)
+    then_ratio = row.value / then.base_row.value
+    if not row.variant:
+        return Line(row, title, then_ratio, why=row.why)
+    operand = row.operand(then.metric)
+    wanted = Derived("ratio", "ratio", (operand, then.base_row.operand(then.metric)))
+    for origin in (HERE, REFERENCE):
+        analysis = analyses.get(origin)
+        point = analysis.point(operand) if analysis else None
+        if analysis and point:
+            number = summary(point, definition.metric(then.metric).unit)
+            ratio = analysis.derived(wanted)
+            return Line(row, title, then_ratio, number, ratio, origin)
+    return Line(row, title, then_ratio, why=_why_not(definition, row, found))
+
+
+def title_of(definition: Experiment, row: ThenRow) -> str:
+    """Its own; else as the experiment calls the variant, with x."""
+    if row.title:
+        return row.title
+    name, _, params = row.variant.partition(",")
+    again = ", again" if name.endswith(AA) else ""
+    parts = [definition.variant(name).title + again, *(params.split(",") if params else ())]
+    if row.x and definition.axis:
+        parts.append(f"{definition.axis.title} {row.x}")
+    return ", ".join(parts)
+
+
+def _why_not(definition: Experiment, row: ThenRow, found: Sources) -> str:
+    skips = dict(found.skips)
+    reason = skips.get(row.variant.partition(",")[0])
+    return reason or f"not measured: make bench ONLY={definition.id}"
+
+
+# ---- as text -------------------------------------------------------------------------------------
+
+
+def ratio_text(value: float) -> str:
+    """Two decimals, more where those would say nothing."""
+    return f"{value:.3g}" if 0 < value < 0.1 or value >= 100 else f"{value:.2f}"
+
+
+def ratio_interval(ratio: Number) -> str:
+    if ratio.low is None or ratio.high is None:
+        return ""
+    ends = ratio_text(ratio.low), ratio_text(ratio.high)
+    return ends[0] if ends[0] == ends[1] else "–".join(ends)
+
+
+def then_text(row: ThenRow) -> str:
+    """As the source has it: no digit more, none less."""
+    if row.low is None or row.high is None:
+        return f"{row.value:g}"
+    return f"{row.value:g} ({row.low:g}–{row.high:g})"
+
+
+def here_texts(line: Line) -> tuple[str, str]:
+    """Value and ratio, each with its interval; or why there is none, and nothing."""
+    if line.here is None:
+        return line.why, ""
+    number = line.here
+    value = units.text(number.value, number.unit, number.low, number.high)
+    interval = units.interval(number.value, number.unit, number.low, number.high)
+    shown = value + (f" ({interval})" if interval and interval != value else "")
+    if line.ratio is None:
+        return shown, ""
+    text, ends = ratio_text(line.ratio.value), ratio_interval(line.ratio)
+    return shown, text + (f" ({ends})" if ends and ends != text else "")
+
+
+def text(beside: Beside, name: str, width: int = 100) -> str:
+    """A table for the terminal."""
+    unit = f" {beside.then.unit}" if beside.then.unit else ""
+    rows = [["", f"then{unit}", "ratio", "here", "ratio", ""]]
+    for line in beside.lines:
+        here, ratio = here_texts(line)
+        marks = [REFERENCE] if line.origin == REFERENCE and not records.wants_reference() else []
+        marks += line.here.marks if line.here else ()
+        shown = then_text(line.row), ratio_text(line.then_ratio)
+        rows.append([line.title, *shown, here if line.here else "-", ratio, ", ".join(marks)])
+        if not line.here:
+            rows[-1] = [*rows[-1][:3], "-", "", line.why]
+    head = f"{name}.{beside.then.key}: {beside.then.title}"
+    under = [f"then: {SOURCES[beside.then.source]}"]
+    under += [f"{origin}: {footer}" for origin, footer in beside.runs.items()]
+    under.append(f"{beside.metric.title}; ratios to {beside.base_title}")
+    return "\n".join(
+        [
+            *textwrap.wrap(head, width),
+            *(f"  {line}" for part in under for line in textwrap.wrap(part, width - 2)),
+            *aligned(rows),
+            *(f"  {line}" for note in notes(beside) for line in textwrap.wrap(note, width - 2)),
+        ]
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The then-columns to the right, the others to the left."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    found = []
+    for row in rows:
+        cells = [
+            cell.rjust(size) if place in (1, 2) else cell.ljust(size)
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        found.append(("  " + "  ".join(cells)).rstrip())
+    return found
+
+
+def notes(beside: Beside) -> list[str]:
+    of_rows = [f"{line.title}: {line.row.note}" for line in beside.lines if line.row.note]
+    return [*beside.then.notes, *of_rows]
+
+
+# ---- for figures, book and deck ------------------------------------------------------------------
+
+HEADER = (
+    "key", "row", "variant", "title", "then", "then_low", "then_high", "then_ratio",
+    "here", "here_low", "here_high", "ratio", "ratio_low", "ratio_high", "source",
+    "then_text", "here_text",
+)  # fmt: skip
+
+
+def tsv(tables: Sequence[Beside]) -> str:
+    """then.tsv: the values of the sources in the units of our metrics, and what stands at a bar."""
+    rows: list[Sequence[Any]] = [HEADER]
+    for beside in tables:
+        scale = beside.then.scale or 1.0
+        for number, line in enumerate(beside.lines, 1):
+            row = line.row
+            then = [None if v is None else v * scale for v in (row.value, row.low, row.high)]
+            rows.append(
+                [beside.then.key, number, row.name or None, line.title, *then, line.then_ratio,
+                 *_ends(line.here), *_ends(line.ratio), line.origin, *_words(beside, line)]
+            )  # fmt: skip
+    return table(rows)
+
+
+def _ends(number: Number | None) -> list[float | None]:
+    return [number.value, number.low, number.high] if number else [None] * 3
+
+
+def _words(beside: Beside, line: Line) -> tuple[str, str]:
+    here = here_texts(line)[0]
+    if line.origin == REFERENCE and HERE in beside.runs:
+        here += ", reference machine"
+    return f"{then_text(line.row)} {beside.then.unit}".rstrip(), here
+
+
+def bound(tables: Sequence[Beside], name: str) -> dict[str, Any]:
+    """For then.json: what book and deck print, by `experiment.key`."""
+    return {f"{name}.{beside.then.key}": _bound(beside) for beside in tables}
+
+
+def _bound(beside: Beside) -> dict[str, Any]:
+    rows = []
+    for line in beside.lines:
+        here, ratio = here_texts(line)
+        rows.append(
+            {
+                "title": line.title,
+                "then": then_text(line.row),
+                "then_ratio": ratio_text(line.then_ratio),
+                "here": here,
+                "ratio": ratio,
+                "source": line.origin,
+                "marks": list(line.here.marks) if line.here else [],
+            }
+        )
+    return {
+        "title": beside.then.title,
+        "source": SOURCES[beside.then.source],
+        "unit": beside.then.unit,
+        "metric": beside.metric.title,
+        "base": beside.base_title,
+        "rows": rows,
+        "notes": notes(beside),
+        "runs": dict(beside.runs),
+    }
+
+
+# ---- `tables` ------------------------------------------------------------------------------------
+
+
+def print_all(definitions: Sequence[Experiment], results: Path, reference: Path) -> None:
+    width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    for definition in definitions:
+        for beside in of(definition, records.load_sources(definition, results, reference)):
+            print(text(beside, definition.id, width) + "\n")
+
+
+def show(only: Sequence[str], results: Path, reference: Path) -> int:
+    """The command: all tables, or those of the experiments named."""
+    chosen = experiment_file.select(experiment_file.load_all(), only, headline=False)
+    with_tables = [definition for definition in chosen if definition.thens]
+    if not with_tables:
+        print("no table of a source stands beside these experiments")
+    print_all(with_tables, results, reference)
+    return 0

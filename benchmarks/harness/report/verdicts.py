@@ -1,0 +1,125 @@
+"""The claim ledger on the screen."""
+
+import hashlib
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from harness.run import records
+from harness.run.records import failure_texts, first_and_last, read
+from harness.spec import experiment_file
+
+VERDICTS = ("holds", "changed", "reversed", "no difference seen", "not measured here")
+WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
+
+
+def entries(results: Path, reference: Path, data: Path) -> list[dict[str, Any]]:
+    """From claims.json if that is up to date; else judged now."""
+    path = data / "claims.json"
+    if path.is_file() and fresh(results, reference, data):
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    from harness.report import claims
+
+    return claims.judge_all(results, reference)
+
+
+def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
+    """Prints the ledger; with `verdicts` only what was judged, as `make` ends."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    judged = [entry for entry in entries if entry["rule"]]
+    for entry in judged if verdicts else entries:
+        print(line(entry, width, long=not verdicts))
+    print(counts(entries))
+    if not verdicts:
+        return 0
+    return _end_of_make(results)
+
+
+def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
+    """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
+    shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
+    shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
+    head = f"{entry['id']:>4}  {shown:<30}  "
+    text = textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
+    if not long:
+        return head + text
+    seen = "; ".join(part for part in (entry["numbers"], entry["why"]) if part)
+    indent = " " * 6
+    return "\n".join([head + text, *textwrap.wrap(seen, width - 6, initial_indent=indent,
+                                                  subsequent_indent=indent)])  # fmt: skip
+
+
+def counts(entries: list[dict[str, Any]]) -> str:
+    judged = [entry for entry in entries if entry["rule"]]
+    parts = [
+        f"{number} {verdict}"
+        for verdict in VERDICTS
+        if (number := sum(entry["verdict"] == verdict for entry in judged))
+    ]
+    others = []
+    for kind, words in (("historical", "historical"), ("other-system", "for other systems")):
+        number = sum(entry["kind"] == kind for entry in entries)
+        others += [f"{number} {words}"] if number else []
+    later = (
+        len(entries)
+        - len(judged)
+        - sum(entry["kind"] in ("historical", "other-system") for entry in entries)
+    )
+    others += [f"{later} not judged yet"] if later else []
+    near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
+    text = f"{len(entries)} claims: {', '.join(parts + others)}{near}"
+    return text if find_spec("scipy") else text + "\nno verdicts: SciPy is not installed"
+
+
+def _end_of_make(results: Path) -> int:
+    """Where book and deck are, and what failed: then 1."""
+    for name, path in WRITTEN.items():
+        if Path(path).is_file():
+            print(f"{name}: {path}")
+    failures = [] if records.wants_reference() else _failures(results)
+    for text in failures:
+        print(f"failed: {text}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _failures(results: Path) -> list[str]:
+    found = []
+    for path in sorted(results.glob("*.jsonl")):
+        ends = first_and_last(path)
+        if ends and ends[1].get("failures"):
+            found += failure_texts(read(path))
+    return found
+
+
+# ---- is build/data still what it was made from? --------------------------------------------------
+
+STAMP = "stamp"
+
+
+def stamp_of(results: Path, reference: Path) -> str:
+    """Of the dates and sizes of all that decides about the export."""
+    digest = hashlib.sha256(f"{records.wants_reference()} {bool(find_spec('scipy'))}".encode())
+    places = [
+        *sorted(experiment_file.FOLDER.glob("*.toml")),
+        *sorted(Path(__file__).parents[1].rglob("*.py")),
+        experiment_file.LEDGER,
+        *sorted(results.glob("*.jsonl")),
+        *sorted(reference.glob("*.jsonl")),
+    ]
+    for path in places:
+        if path.exists():
+            status = path.stat()
+            digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+def fresh(results: Path, reference: Path, data: Path) -> bool:
+    stamp = data / STAMP
+    return stamp.is_file() and stamp.read_text("ascii") == stamp_of(results, reference)

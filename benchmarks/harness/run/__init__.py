@@ -1,0 +1,1 @@
+"""Measuring: micro-benchmarks, servers under load, traces; and the records of it all."""

@@ -1,0 +1,267 @@
+"""`bench`: measures what is not measured yet, so that it can be stopped and started at any moment.
+
+A set that is finished, and whose programs and settings are still the same, is left alone; one that
+was stopped goes on; one that no longer fits is moved to old/ beside it and measured anew.
+"""
+
+import contextlib
+import fcntl
+import os
+import resource
+import signal
+import sys
+import textwrap
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.errors import InputError, Stopped, Unreachable
+from harness.run import programs, remote
+from harness.run.jobs import Job, Progress, duration, left_out, prepare, skip_text
+from harness.run.measure import measure
+from harness.run.records import ResultSet, failure_texts
+from harness.spec import experiment_file
+from harness.spec.model import PROFILES, Experiment
+from harness.system import cgroups, cpus, guard, processes
+from harness.system.places import sweep_scratch
+
+# ---- `list`: the experiments, what each asks, and how long it takes ------------------------------
+
+
+def show_list() -> int:
+    experiments = experiment_file.load_all()
+    for definition in experiments:
+        print(describe(definition))
+    print(totals(experiments))
+    return 0
+
+
+def describe(definition: Experiment) -> str:
+    times = ", ".join(
+        f"{name} {duration(definition.profiles[name].seconds)}"
+        for name in PROFILES
+        if name in definition.profiles
+    )
+    mark = " (headline)" if definition.headline else ""
+    question = textwrap.fill(definition.question, 96, initial_indent="    ",
+                             subsequent_indent="    ")  # fmt: skip
+    return f"{definition.id}{mark}\n{question}\n    {definition.kind}; {times}"
+
+
+def totals(experiments: list[Experiment]) -> str:
+    parts = []
+    for name in ("smoke", "quick", "full"):
+        total = sum(e.profiles[name].seconds for e in experiments)
+        parts.append(f"{name} {duration(total)}")
+    headline = sum(
+        e.profiles[e.headline_profile("quick")].seconds for e in experiments if e.headline
+    )
+    return f"all: {', '.join(parts)}; what `make` measures: {duration(headline)}"
+
+
+DESCRIPTORS = 65536
+LOCK_PATIENCE = 5.0  # one that was killed a moment ago may still be ending what it has started
+LOCK = Path("build/measuring.lock")
+
+
+@dataclass
+class Report:
+    """What is said at the end."""
+
+    measured: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def bench(
+    experiments: list[Experiment],
+    profile: str,
+    only: Iterable[str],
+    headline: bool,
+    results: Path,
+    reference: Path,
+) -> int:
+    """0: all is measured or skipped; 1: something failed."""
+    report = Report()
+    wanted = list(only)
+    chosen = experiment_file.select(experiments, wanted, headline)
+    if not headline and not wanted:
+        chosen = _without_those_by_name(chosen, profile, report)
+    with contextlib.ExitStack() as stack:
+        # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
+        if not headline and (client := remote.wanted()):
+            chosen, results = _of_client(chosen, report), results / remote.FOLDER
+            if chosen:
+                load = cpus.place("apart", cpus.cores(cpus.allowed())).load
+                stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
+        _bench(chosen, profile, headline, results, reference, report)
+    return 1 if report.failures or report.errors else 0
+
+
+def _without_those_by_name(
+    chosen: list[Experiment], profile: str, report: Report
+) -> list[Experiment]:
+    left = left_out(chosen, profile)
+    if left:
+        minutes = sum(e.profiles[profile].seconds for e in left) / 60
+        names = ", ".join(e.id for e in left)
+        report.skips.append(
+            f"{names}: measured only by name, {minutes:.0f} min for all (make bench ONLY=id,id)"
+        )
+    return [e for e in chosen if e not in left]
+
+
+def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
+    """Those whose load can come from another host, at least that of one variant."""
+    left: dict[str, list[str]] = {}
+    found = []
+    for experiment in chosen:
+        if reason := remote.none_from_afar(experiment):
+            left.setdefault(reason, []).append(experiment.id)
+        else:
+            found.append(experiment)
+    report.skips += [f"{', '.join(ids)}: {reason}" for reason, ids in left.items()]
+    return found
+
+
+def _bench(
+    chosen: list[Experiment],
+    profile: str,
+    headline: bool,
+    results: Path,
+    reference: Path,
+    report: Report,
+) -> None:
+    jobs = []
+    for experiment in chosen:
+        wanted = experiment.headline_profile(profile) if headline else profile
+        try:
+            job, skips = prepare(experiment, wanted, results)
+        except InputError as error:
+            report.errors.append(str(error))
+            continue
+        report.skips += skips
+        if job:
+            jobs.append(job)
+    if jobs:
+        _measure_all(jobs, report)
+        if not headline:  # `make` ends with the verdicts, on one screen
+            _print_tables(jobs, results, reference)
+    _print_report(report, nothing=bool(chosen) and not jobs)
+
+
+def _measure_all(jobs: list[Job], report: Report) -> None:
+    with _exclusive() as waited:
+        if waited:  # what another has measured meanwhile is neither measured again nor gone on with
+            jobs[:] = [again for job in jobs if (again := _again(job))]
+        _raise_descriptor_limit()
+        processes.become_subreaper()
+        guard.start()
+        cgroups.sweep()
+        sweep_scratch()
+        progress = Progress()
+        previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
+        if "MAKELEVEL" in os.environ:
+            processes.end_with_parent()
+        try:
+            for number, job in enumerate(jobs, 1):
+                later = sum(j.profile.seconds for j in jobs[number:])
+                progress.experiment(number, len(jobs), job.experiment.id, job.profile.seconds)
+                try:
+                    _add(report, job, measure(job, progress, later))
+                except Unreachable as error:
+                    report.errors.append(f"{error}; the same command goes on from here")
+                    break
+                except InputError as error:
+                    report.errors.append(str(error))
+        finally:
+            progress.finish()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+
+def _again(job: Job) -> Job | None:
+    return prepare(job.experiment, job.profile.name, job.path.parent)[0]
+
+
+def _print_tables(jobs: list[Job], results: Path, reference: Path) -> None:
+    """What the sources say, beside what was just measured."""
+    beside = [job.experiment for job in jobs if job.experiment.thens]
+    if beside:
+        from harness.report.then import print_all
+
+        print_all(beside, results, reference)
+
+
+def _add(report: Report, job: Job, result: ResultSet) -> None:
+    report.measured += 1
+    # Those that were missing from the start have been reported already.
+    report.skips += [
+        skip_text(job.experiment.id, skip["variant"], skip["reason"], skip["remedy"])
+        for skip in result.skips
+        if skip["variant"] not in job.missing
+    ]
+    report.failures += failure_texts(result)
+
+
+def _stop(number: int, _frame: object) -> None:
+    # From now on nothing may disturb the ending of what runs.
+    for again in processes.STOPPING:
+        signal.signal(again, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+class _exclusive:
+    """Two measurements at once would measure each other."""
+
+    def __enter__(self) -> bool:
+        """Whether another one had to be waited for."""
+        waited = False
+        LOCK.parent.mkdir(parents=True, exist_ok=True)
+        self._file = LOCK.open("a+", encoding="ascii")
+        deadline = time.monotonic() + LOCK_PATIENCE
+        while not self._locked():
+            waited = True
+            if time.monotonic() > deadline:
+                self._file.seek(0)
+                owner = self._file.read().strip()
+                raise InputError(f"another measurement runs here (process {owner})")
+            time.sleep(0.1)
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+        return waited
+
+    def _locked(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _print_report(report: Report, nothing: bool) -> None:
+    for skip in report.skips:
+        print(f"skipped: {skip}")
+    for failure in report.failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    for error in report.errors:
+        print(error, file=sys.stderr)
+    if nothing and not report.errors:
+        what = "all else" if report.skips else "everything"
+        print(f"{what} is measured; `make distclean` forgets the results")
+    elif report.measured:
+        noun = "experiment" if report.measured == 1 else "experiments"
+        print(f"{report.measured} {noun} measured")

@@ -1,0 +1,460 @@
+"""kind = "load": a fresh server on one core, a load generator on another.
+
+What the server used is known when it has ended: wait4 then tells the processor time of the server
+and of all children it has reaped. Work is therefore divided by all requests it ever got, those of
+the warm-up too.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
+
+from harness.errors import InputError, RepetitionError, Unsupported
+from harness.run import load_tools, museum, peers, programs, remote
+from harness.run.context import EXIT_UNSUPPORTED, Context, Repetition, expand, expand_all, folders
+from harness.run.micro import mark_noise, usage_scalars
+from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Phase, Stage, Variant
+from harness.system import cgroups, counters, disks, environment, limits, places, processes
+from harness.system.cgroups import Limits
+from harness.system.counters import (
+    account_of,
+    cpu_time,
+    events,
+    kernel_memory,
+    machine_times,
+    memory_of,
+    pressure,
+    pressure_shares,
+    rates,
+    shares,
+)
+from harness.system.cpus import WORKERS, narrowed
+from harness.system.places import scratch
+from harness.system.processes import Process, Usage, running
+
+LITTLE_TOLERANCE = 0.1
+
+
+@dataclass
+class Scene:
+    """Everything one repetition needs while it runs."""
+
+    experiment: Experiment
+    variant: Variant
+    context: Context
+    values: Params
+    scratch: Path
+    stop_signal: signal.Signals = signal.SIGTERM
+    servers: list[Process] = field(default_factory=list)
+    ports: list[int] = field(default_factory=list)
+    staged: disks.StagedDisk | None = None
+    limits: Limits = field(default_factory=Limits)
+    groups: list[Path] = field(default_factory=list)  # by which a server joins its control group
+    kernel: dict[str, float] = field(default_factory=dict)  # before the server started
+    disk: museum.Mounted | None = None
+    requests: float = 0.0
+    load_cpu_s: float = 0.0
+    load_s: float = 0.0
+    repetition: Repetition = field(default_factory=Repetition)
+
+
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    if experiment.pin == WORKERS:
+        context = replace(context, placement=narrowed(context.placement, int(params["workers"])))
+    with scratch() as folder:
+        client = remote.current()
+        address = client.address if client else remote.LOOPBACK
+        values: Params = {**params, **folders(variant), "scratch": folder, "address": address}
+        values["load_cpus"] = _load_cpus(context)
+        scene = Scene(experiment, variant, context, values, Path(folder))
+        cpus = context.placement.measured | context.placement.load
+        before, own = cpu_time(cpus), _own_cpu_s()
+        usage, wall_s = _measure(scene)
+        elapsed, ours = cpu_time(cpus).since(before), _own_cpu_s() - own
+    _summarize(scene, usage)
+    ours += usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
+    ours += 0.0 if client else scene.load_cpu_s
+    mark_noise(scene.repetition, elapsed, ours, wall_s * max(1, len(cpus)))
+    scene.repetition.mark(*context.placement.marks)
+    if not environment.in_namespace():
+        scene.repetition.mark("no-namespace")
+    return scene.repetition
+
+
+def _load_cpus(context: Context) -> int:
+    """Processors the load may use; what another host gives it is not known."""
+    return 1 if remote.current() else max(1, len(context.placement.load))
+
+
+def _own_cpu_s() -> float:
+    times = os.times()
+    return times.user + times.system
+
+
+def _measure(scene: Scene) -> tuple[Usage, float]:
+    with contextlib.ExitStack() as stack:
+        if scene.experiment.disk:
+            cpus = scene.context.placement.load
+            mount = museum.mounted_museum(scene.experiment.disk, scene.variant, scene.values, cpus)
+            scene.disk = stack.enter_context(mount)
+        for helper in scene.experiment.helpers:
+            if not helper.after_server:
+                stack.enter_context(_helper(scene, helper))
+        _docroot(scene)
+        if scene.experiment.stage:
+            _stage(scene, scene.experiment.stage, stack)
+        scene.kernel = kernel_memory()
+        for _ in range(_instances(scene)):
+            scene.servers.append(stack.enter_context(_server(scene)))
+        _publish(scene)
+        with contextlib.ExitStack() as beside:
+            for helper in scene.experiment.helpers:
+                if helper.after_server and not helper.phases:
+                    beside.enter_context(_helper(scene, helper))
+            _load(scene)
+            _note_memory(scene, "")
+        usages = [processes.stop(server, scene.stop_signal) for server in scene.servers]
+        # Our servers end with 0; a peer may let the signal end it.
+        fine = (0, -scene.stop_signal) if scene.variant.peer else (0,)
+        for server in scene.servers:
+            if server.status not in fine:
+                raise RepetitionError(server.describe_end())
+    together = Usage(*(sum(column) for column in zip(*map(astuple, usages), strict=True)))
+    return together, scene.servers[0].wall_s
+
+
+def _instances(scene: Scene) -> int:
+    """One server, or as many as the connections need that one process may not have."""
+    wanted = int(expand_all((scene.variant.holds or "1",), scene.values)[0])
+    return -(-wanted // limits.smallest(["descriptors"]).most)
+
+
+def _note_memory(scene: Scene, prefix: str) -> None:
+    scalars = scene.repetition.scalars
+    for server in scene.servers:
+        for name, value in memory_of(server.pid).items():
+            key = f"{prefix}server_{name}"
+            scalars[key] = scalars.get(key, 0.0) + value
+    for name, value in account_of(scene.servers[0].pid).items():
+        scalars[f"{prefix}server_{name}"] = value
+    for name, value in kernel_memory().items():
+        scalars[f"{prefix}kernel_{name}"] = value - scene.kernel[name]
+
+
+def _docroot(scene: Scene) -> None:
+    wanted = scene.experiment.docroot
+    if scene.disk:
+        return
+    if wanted.path:
+        root = Path(expand_all((wanted.path,), scene.values)[0])
+    else:
+        root = prepare_docroot(wanted)
+    scene.values["docroot"] = str(root.absolute())
+
+
+def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:
+    """The files move to a disk of their own, and the servers to come into a control group."""
+    options = expand_all((wanted.mount,), scene.values)[0]
+    disk = stack.enter_context(disks.staged_disk(Path(str(scene.values["docroot"])), options))
+    scene.staged, scene.values["docroot"] = disk, str(disk.root)
+    scene.limits = stage_limits(wanted, lambda text: expand(text, scene.values), disk.device)
+    scene.groups = stack.enter_context(cgroups.group(scene.limits))
+
+
+def stage_limits(stage: Stage, fill: Callable[[str], str], device: str) -> Limits:
+    """Those of a repetition, whose values `fill` puts in; 0 is no limit."""
+
+    def amount(text: str) -> int:
+        filled = fill(text)
+        try:
+            return int(float(filled or 0))
+        except ValueError:
+            raise InputError(f'[stage]: "{filled}" ({text}) is no number') from None
+
+    return Limits(
+        memory_bytes=amount(stage.memory_mib) << 20,
+        read_iops=amount(stage.read_iops),
+        read_bytes_per_s=amount(stage.read_bytes_per_s),
+        device=device,
+    )
+
+
+# ---- programs beside the load -------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
+    """Ready when it has printed a line. Ended by our signal, with the status by which a shell tells
+    of it, or with 0; else it has failed. A million connections are not closed in an instant.
+    """
+    words = expand_all(helper.command, scene.values)
+    with running(helper.name, words, scene.context.placement.load, pipe=True) as process:
+        processes.read_line(process, scene.context.timeout)
+        yield process
+        processes.stop(process, patience=scene.context.timeout)
+        if process.status not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
+            raise RepetitionError(process.describe_end())
+        said = load_tools.read_helper(processes.rest_of_output(process))
+        scene.repetition.scalars.update({f"{helper.name}.{key}": v for key, v in said.items()})
+
+
+@contextlib.contextmanager
+def _server(scene: Scene) -> Iterator[Process]:
+    variant, values = scene.variant, scene.values
+    if variant.peer:
+        with _peer(scene) as process:
+            yield process
+        return
+    program = places.build_folder(variant.build) / variant.server
+    command = [str(program), "-a", str(values["address"]), "-p", "0"]
+    command += [*expand_all(variant.args, values), str(values["docroot"])]
+    words = [*expand_all(variant.prefix, values), *command]
+    cpus = scene.context.placement.measured
+    with running(variant.server, words, cpus, pipe=True, groups=scene.groups) as process:
+        scene.ports.append(_listening_port(process))
+        yield process
+
+
+@contextlib.contextmanager
+def _peer(scene: Scene) -> Iterator[Process]:
+    peer = peers.load(scene.variant.peer)
+    scene.stop_signal = peer.stop
+    with peers.serving(
+        peer, scene.values, scene.scratch, _probe(scene), scene.context.placement.measured,
+        scene.variant.prefix, scene.groups,
+    ) as (process, port):  # fmt: skip
+        scene.ports.append(port)
+        scene.requests += 1  # the probe
+        yield process
+
+
+def _probe(scene: Scene) -> peers.Probe:
+    if scene.disk:
+        return peers.Probe(scene.disk.names[0])  # not read: what is read once is in memory
+    smallest = smallest_file(scene.experiment.docroot)
+    return peers.Probe(*smallest) if smallest else peers.Probe()
+
+
+def _listening_port(process: Process) -> int:
+    try:
+        line = processes.read_line(process)
+    except RepetitionError:
+        if process.status == EXIT_UNSUPPORTED:
+            raise Unsupported(process.last_words() or "the system cannot run it") from None
+        raise
+    address = processes.listening_address(line)
+    if not address:
+        raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
+    return address[1]
+
+
+def _publish(scene: Scene) -> None:
+    """{port}, {url} and {urls}, now that the ports are known."""
+    urls = [f"http://{scene.values['address']}:{port}" for port in scene.ports]
+    scene.values["port"] = scene.ports[0]
+    scene.values["url"] = urls[0]
+    path = scene.scratch / "urls"
+    names = scene.disk.names if scene.disk else file_names(scene.experiment.docroot)
+    text = "".join(f"{url}/{name}\n" for name in names for url in urls)
+    path.write_text(text, encoding="utf-8")
+    scene.values["urls"] = str(path)
+    if client := remote.current():
+        client.put("urls", text.encode())
+
+
+# ---- the load -----------------------------------------------------------------------------------
+
+
+def _load(scene: Scene) -> None:
+    if scene.variant.load == NO_LOAD:
+        return
+    tool = scene.experiment.tools[scene.variant.load]
+    before = cpu_time(scene.context.placement.measured)
+    if tool.warmup:
+        _run_tool(scene, (*tool.warmup, *scene.variant.load_args), "", keep=False)
+    if not scene.experiment.phases:
+        _run_tool(scene, (*tool.args, *scene.variant.load_args), "", keep=True)
+    for phase in scene.experiment.phases:
+        with contextlib.ExitStack() as stack:
+            for helper in _helpers_of(scene, phase):
+                stack.enter_context(_helper(scene, helper))
+            args = (*tool.args, *phase.args, *scene.variant.load_args)
+            _run_tool(scene, args, f"{phase.name}.", keep=True, may_fail=phase.may_fail)
+            _note_memory(scene, f"{phase.name}.")
+    elapsed = cpu_time(scene.context.placement.measured).since(before)
+    scene.repetition.scalars["softirq_s"] = elapsed.softirq
+    scene.repetition.scalars["server_core_busy_s"] = elapsed.busy
+
+
+def _helpers_of(scene: Scene, phase: Phase) -> list[Helper]:
+    return [helper for helper in scene.experiment.helpers if phase.name in helper.phases]
+
+
+def _run_tool(
+    scene: Scene, args: tuple[str, ...], prefix: str, keep: bool, may_fail: bool = False
+) -> None:
+    if keep and scene.disk:
+        scene.disk.begin()
+    before, times, stalled = events(), machine_times(), pressure()
+    staged, sent = scene.staged.counters() if scene.staged else None, counters.tcp_counters()
+    words, ran = _ran(scene, args, may_fail)
+    counted = rates(before, events(), ran.here_s) | shares(times, machine_times())
+    counted |= pressure_shares(stalled, pressure(), ran.here_s)
+    available_s = ran.wall_s * _load_cpus(scene.context)
+    outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
+    outcome.scalars.update(counted)
+    if scene.staged and staged:
+        _note_disk(scene, outcome, scene.staged.counters().since(staged), ran.here_s)
+    if not remote.current():  # the other host's end of a connection counts its own
+        outcome.scalars.update(
+            counters.tcp_scalars(sent, counters.tcp_counters(), outcome.requests)
+        )
+    scene.requests += outcome.requests
+    scene.load_cpu_s += ran.usage.cpu_s
+    scene.load_s += ran.here_s
+    if keep:
+        _keep(scene.repetition, outcome, prefix)
+    if keep and scene.disk:
+        scene.repetition.scalars.update(scene.disk.scalars(prefix))
+        scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
+
+
+def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], remote.Ran]:
+    """The words of the load, and what has come of it."""
+    name, context = scene.variant.load, scene.context
+    if client := remote.current():
+        words = expand_all(args, remote.load_values(scene.values))
+        words = remote.load_words(client, name, words)
+        return words, client.run(name, words, context.timeout, context.tick)
+    words = [programs.tool_path(name), *expand_all(args, scene.values)]
+    process, output = processes.run(
+        name, words, context.placement.load, context.timeout, context.tick, may_fail
+    )
+    assert process.usage is not None
+    return words, remote.Ran(output, process.usage, process.wall_s, process.wall_s)
+
+
+def _note_disk(
+    scene: Scene, outcome: load_tools.Outcome, done: counters.Counters, wall_s: float
+) -> None:
+    outcome.scalars.update(counters.disk_scalars(done, wall_s, scene.limits.read_iops))
+    if sent := outcome.scalars.get("bytes_per_s"):
+        # Rates, because the tool does not count the bytes of its warm-up.
+        read = done.read_sectors * counters.SECTOR / wall_s
+        outcome.scalars["from_memory_share"] = max(0.0, 1 - read / sent)
+
+
+def _keep(repetition: Repetition, outcome: load_tools.Outcome, prefix: str) -> None:
+    scalars = outcome.scalars
+    repetition.scalars.update({prefix + key: value for key, value in scalars.items()})
+    repetition.histograms.update({prefix + key: value for key, value in outcome.histograms.items()})
+    if scalars.get("client_bound"):
+        repetition.mark("client-bound")
+    if scalars.get("failed"):
+        repetition.mark("errors")
+    if abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE:
+        repetition.mark("little")
+
+
+def _summarize(scene: Scene, usage: Usage) -> None:
+    """The harness's own scalars, from what the server has used in its whole life."""
+    scalars = scene.repetition.scalars
+    scalars.update(usage_scalars(usage, "server_"))
+    scalars["requests_served"] = scene.requests
+    if scene.load_s > 0:
+        scalars["server_cpu_share"] = usage.cpu_s / scene.load_s
+    if scene.requests > 0:
+        scalars["server_voluntary_per_request"] = usage.voluntary / scene.requests
+        scalars["server_involuntary_per_request"] = usage.involuntary / scene.requests
+    if usage.cpu_s > 0 and scene.requests > 0:
+        scalars["requests_per_cpu_s"] = scene.requests / usage.cpu_s
+        scalars["cpu_us_per_request"] = usage.cpu_s / scene.requests * 1e6
+        scalars["user_us_per_request"] = usage.user_s / scene.requests * 1e6
+        scalars["system_us_per_request"] = usage.system_s / scene.requests * 1e6
+        if scalars.get("bytes.total") and scalars.get("requests"):
+            each = scalars["bytes.total"] / scalars["requests"]
+            scalars["bytes_per_cpu_s"] = each * scene.requests / usage.cpu_s
+            gigabytes = each * scene.requests / 1e9
+            scalars["cpu_s_per_gb"] = usage.cpu_s / gigabytes
+            scalars["user_s_per_gb"] = usage.user_s / gigabytes
+            scalars["system_s_per_gb"] = usage.system_s / gigabytes
+            scalars["client_s_per_gb"] = scene.load_cpu_s / gigabytes
+            scalars["both_s_per_gb"] = (usage.cpu_s + scene.load_cpu_s) / gigabytes
+
+
+# ---- The files a load experiment asks for. Made once under build/docroot -------------------------
+#
+# The files a load experiment asks for. Made once under build/docroot, by size, with fixed
+# contents.
+
+RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+LINE = b"The quick brown fox jumps over the lazy dog, again and again.\n"
+WRITTEN = 64 << 20  #: bytes of a file; beyond, it is a hole: some experiments ask for gigabytes
+
+
+def expand_name(pattern: str) -> Iterator[str]:
+    """`pool/{00..99}.bin` -> the hundred names; the width of the first number is kept."""
+    match = RANGE.search(pattern)
+    if not match:
+        yield pattern
+        return
+    width = len(match.group(1))
+    for number in range(int(match.group(1)), int(match.group(2)) + 1):
+        name = f"{pattern[: match.start()]}{number:0{width}}{pattern[match.end() :]}"
+        yield from expand_name(name)
+
+
+def file_names(docroot: Docroot) -> list[str]:
+    return [name for pattern in docroot.files for name in expand_name(pattern)]
+
+
+def smallest_file(docroot: Docroot) -> tuple[str, int] | None:
+    """A file and its size, for a look whether the server is there."""
+    if not docroot.files:
+        return None
+    pattern, size = min(docroot.files.items(), key=lambda item: item[1])
+    return next(expand_name(pattern)), size
+
+
+def file_content(name: str, size: int) -> bytes:
+    """Differs from file to file, is the same on every machine."""
+    head = name.encode() + b"\n"
+    body = head + LINE * (max(0, size - len(head)) // len(LINE) + 1)
+    return body[:size]
+
+
+def write_file(path: Path, name: str, size: int) -> None:
+    with path.open("wb") as file:
+        file.write(file_content(name, min(size, WRITTEN)))
+        file.truncate(size)
+
+
+def prepare_docroot(docroot: Docroot) -> Path:
+    """The folder with these files; made if it is not there yet."""
+    text = json.dumps(sorted(docroot.files.items()))
+    folder = places.BUILD / "docroot" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed into place when complete: a run that was killed leaves no half docroot that looks
+    # whole.
+    unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix="new-"))
+    try:
+        for pattern, size in docroot.files.items():
+            for name in expand_name(pattern):
+                path = unfinished / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_file(path, name, size)
+        unfinished.chmod(0o755)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder

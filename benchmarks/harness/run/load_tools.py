@@ -1,0 +1,197 @@
+"""Load generators, and how to read what they print: hammer, and wrk and h2load to check it against.
+
+All give the same scalars: requests_per_s, requests, seconds, failed, total.{median,p90,p99,mean} in
+nanoseconds, little.ratio, client_bound. hammer gives many more (benchmarks/load/README.md).
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import RepetitionError
+from harness.system.processes import Usage
+
+NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
+THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+BYTES = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
+CLIENT_BOUND = 0.9
+# Not measurements: what was asked for, and what is kept elsewhere.
+NOT_SCALARS = ("parameters", "schema", "histogram", "codes")
+
+
+@dataclass
+class Outcome:
+    """What a load generator found. `requests` counts all that the server had to answer."""
+
+    scalars: dict[str, float]
+    requests: float
+    histograms: dict[str, list[list[float]]] = field(default_factory=dict)
+
+
+def read(tool: str, output: str, words: list[str], usage: Usage, available_s: float) -> Outcome:
+    """The outcome of a run of `tool` with these command words. `available_s`: how long it ran,
+    times the processors it had. (hammer has one thread, and tells itself.)
+    """
+    reader: Callable[[str, list[str]], Outcome]
+    reader = {"hammer": read_hammer, "wrk": read_wrk, "h2load": read_h2load}[tool]
+    outcome = reader(output, words)
+    share = usage.cpu_s / available_s if available_s > 0 else 0.0
+    outcome.scalars.setdefault("cpu_share", share)
+    outcome.scalars.setdefault("client_bound", float(share > CLIENT_BOUND))
+    outcome.scalars["client_cpu_s"] = usage.cpu_s
+    return outcome
+
+
+def read_helper(output: str) -> dict[str, float]:
+    """The numbers of a helper whose last words are a JSON object, as hammer's are with --json."""
+    last = output.strip().rpartition("\n")[2]
+    if not last.startswith("{"):
+        return {}
+    try:
+        return flatten(json.loads(last))
+    except ValueError:
+        return {}
+
+
+def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
+    """Nested numbers under dotted names: {"total": {"p99": 5}} -> {"total.p99": 5.0}."""
+    flat: dict[str, float] = {}
+    for key, value in data.items():
+        if key in NOT_SCALARS:
+            continue
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        elif isinstance(value, bool | int | float):
+            flat[prefix + key] = float(value)
+    return flat
+
+
+def read_hammer(output: str, _words: list[str]) -> Outcome:
+    try:
+        data = json.loads(output)
+        scalars = flatten(data)
+        warm_up = (data.get("warm_up") or {}).get("requests", 0)
+        requests = float(data["requests"]) + float(warm_up)
+        scalars["failed"] = float(data.get("failed", sum(data["errors"].values())))
+        histograms = {
+            key: coarse(data[key]["histogram"])
+            for key in ("total", "total_from_intended")
+            if data.get(key) and data[key].get("histogram")
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RepetitionError(f"hammer: not the JSON that was expected: {error}") from error
+    return Outcome(scalars, requests, histograms)
+
+
+def coarse(buckets: list[list[float]]) -> list[list[float]]:
+    """[lower edge, count] pairs with 32 buckets an octave: within 3 %, and a tenth of the size."""
+    counts: dict[int, float] = {}
+    for lower, count in buckets:
+        edge, _ = bucket(lower)
+        counts[edge] = counts.get(edge, 0) + count
+    return [[edge, count] for edge, count in sorted(counts.items())]
+
+
+def bucket(value: float) -> tuple[int, int]:
+    """The lower and the upper edge of the bucket a value is in."""
+    shift = max(0, int(value).bit_length() - 6)
+    lower = int(value) >> shift << shift
+    return lower, lower + (1 << shift)
+
+
+# ---- wrk ----------------------------------------------------------------------------------------
+
+
+def _find(pattern: str, text: str, tool: str) -> re.Match[str]:
+    match = re.search(pattern, text, re.M)
+    if not match:
+        raise RepetitionError(f"{tool}: no line like /{pattern}/ in its output")
+    return match
+
+
+def nanoseconds(text: str) -> float:
+    match = re.fullmatch(r"([\d.]+)(ns|us|ms|s|m|h)", text)
+    if not match:
+        raise RepetitionError(f"not a time: {text}")
+    return float(match.group(1)) * NANOSECONDS[match.group(2)]
+
+
+def scaled(number: str, suffix: str, units: Mapping[str, float]) -> float:
+    return float(number) * units[suffix]
+
+
+def read_wrk(output: str, _words: list[str]) -> Outcome:
+    connections = float(_find(r"threads and (\d+) connections", output, "wrk").group(1))
+    done = _find(r"^\s*(\d+) requests in ([\d.]+[a-z]+), ([\d.]+)([KMGT]?)B read", output, "wrk")
+    rate = float(_find(r"^Requests/sec:\s+([\d.]+)", output, "wrk").group(1))
+    mean = nanoseconds(_find(r"^\s*Latency\s+([\d.]+[a-z]+)", output, "wrk").group(1))
+    scalars = {
+        "requests": float(done.group(1)),
+        "seconds": nanoseconds(done.group(2)) / 1e9,
+        "bytes.total": scaled(done.group(3), done.group(4), BYTES),
+        "requests_per_s": rate,
+        "total.mean": mean,
+        "failed": _wrk_failures(output),
+        "little.ratio": rate * mean / 1e9 / connections,
+    }
+    for name, percent in (("median", 50), ("p90", 90), ("p99", 99)):
+        match = re.search(rf"^\s*{percent}(?:\.0+)?%\s+([\d.]+[a-z]+)", output, re.M)
+        if match:
+            scalars[f"total.{name}"] = nanoseconds(match.group(1))
+    return Outcome(scalars, scalars["requests"])
+
+
+def _wrk_failures(output: str) -> float:
+    failures = 0.0
+    match = re.search(
+        r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", output
+    )
+    if match:
+        failures += sum(float(group) for group in match.groups())
+    match = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
+    return failures + (float(match.group(1)) if match else 0.0)
+
+
+# ---- h2load -------------------------------------------------------------------------------------
+
+
+def option_value(words: list[str], *names: str) -> float | None:
+    """`-c 16`, `-c16`, `--clients=16`, `--clients 16` among command words."""
+    for place, word in enumerate(words):
+        for name in names:
+            value = ""
+            if word == name and place + 1 < len(words):
+                value = words[place + 1]
+            elif word.startswith(name + "=") or (len(name) == 2 and word.startswith(name)):
+                value = word[len(name) :].lstrip("=")
+            if re.fullmatch(r"[\d.]+", value):
+                return float(value)
+    return None
+
+
+def read_h2load(output: str, words: list[str]) -> Outcome:
+    connections = option_value(words, "-c", "--clients") or 1.0
+    done = _find(r"^finished in ([\d.]+[a-z]+), ([\d.]+) req/s", output, "h2load")
+    counts = _find(
+        r"^requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, "
+        r"(\d+) failed, (\d+) errored, (\d+) timeout",
+        output,
+        "h2load",
+    )
+    times = _find(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", output, "h2load")
+    rate, mean = float(done.group(2)), nanoseconds(times.group(3))
+    scalars = {
+        "requests": float(counts.group(2)),
+        "seconds": nanoseconds(done.group(1)) / 1e9,
+        "requests_per_s": rate,
+        "failed": float(counts.group(4)) + float(counts.group(6)),
+        "total.min": nanoseconds(times.group(1)),
+        "total.max": nanoseconds(times.group(2)),
+        "total.mean": mean,
+        "little.ratio": rate * mean / 1e9 / connections,
+    }
+    if scalars["requests"] == 0:
+        raise RepetitionError("h2load: no request was answered (--h1 is needed for HTTP/1)")
+    return Outcome(scalars, scalars["requests"])

@@ -1,0 +1,124 @@
+"""kind = "micro": a fresh process that prints raw samples as TSV.
+
+The header line names the columns. A column `error` holds "-" or the name of an errno: such a line
+stays in the data and is counted, but no metric ever takes it for a fast sample (reduction.py).
+"""
+
+import contextlib
+from typing import Any
+
+from harness.errors import RepetitionError, Unsupported
+from harness.run import museum
+from harness.run.context import EXIT_UNSUPPORTED, Context, Repetition, expand_all, folders
+from harness.spec.model import NO_ERROR, Experiment, Params, Variant
+from harness.system.counters import CpuTime, cpu_time
+from harness.system.places import scratch
+from harness.system.processes import Process, Usage, running
+
+NOISY_SHARE = 0.10
+NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
+STEAL_SHARE = 0.01
+
+
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(scratch())
+        values: Params = {**params, **folders(variant), "scratch": folder}
+        cpus = context.placement.measured
+        mounted = None
+        if experiment.disk:
+            mount = museum.mounted_museum(experiment.disk, variant, values, context.placement.load)
+            mounted = stack.enter_context(mount)
+            mounted.begin()
+        words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
+        before = cpu_time(cpus)
+        with running(variant.name, words, cpus) as process:
+            output = _output(process, context)
+            after = cpu_time(cpus)
+            repetition = Repetition(samples=parse_samples(output, variant.rename))
+            assert process.usage is not None
+            repetition.scalars = usage_scalars(process.usage)
+            elapsed, wall = after.since(before), process.wall_s
+        if mounted:
+            repetition.scalars.update(mounted.scalars())
+    errors = count_errors(repetition.samples)
+    if errors:
+        repetition.scalars["errors"] = float(errors)
+        repetition.mark("errors")
+    repetition.mark(*context.placement.marks)
+    mark_noise(repetition, elapsed, repetition.scalars["cpu_s"], wall * max(1, len(cpus)))
+    return repetition
+
+
+def _output(process: Process, context: Context) -> str:
+    if not process.reap(context.timeout, context.tick):
+        raise RepetitionError(f"{process.name} did not end within {context.timeout:g} s")
+    if process.status == EXIT_UNSUPPORTED:
+        raise Unsupported(process.last_words() or f"{process.name} cannot run on this system")
+    if process.status != 0:
+        raise RepetitionError(process.describe_end())
+    return process.output()
+
+
+def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:
+    return {
+        f"{prefix}cpu_s": usage.cpu_s,
+        f"{prefix}user_s": usage.user_s,
+        f"{prefix}system_s": usage.system_s,
+        f"{prefix}voluntary_switches": float(usage.voluntary),
+        f"{prefix}involuntary_switches": float(usage.involuntary),
+        f"{prefix}minor_faults": float(usage.minor_faults),
+        f"{prefix}max_rss_kib": float(usage.max_rss_kib),
+        f"{prefix}integral_sizes": float(usage.integral_sizes),
+    }
+
+
+def mark_noise(repetition: Repetition, elapsed: CpuTime, ours: float, available: float) -> None:
+    """Marks a repetition during which others used the same processors."""
+    if available <= 0:
+        return
+    foreign = max(0.0, elapsed.busy - elapsed.softirq - ours)
+    repetition.scalars["foreign_share"] = foreign / available
+    repetition.scalars["steal_share"] = elapsed.steal / available
+    noisy = foreign > NOISY_SECONDS and foreign / available > NOISY_SHARE
+    # One tick of the clock is not yet a share.
+    stolen = elapsed.steal > 0.015 and elapsed.steal / available > STEAL_SHARE
+    if noisy or stolen:
+        repetition.mark("noisy")
+
+
+def parse_samples(text: str, rename: Any = None) -> dict[str, list[Any]]:
+    """TSV with a header line -> columns. RepetitionError if a line does not fit the header."""
+    lines = text.splitlines()
+    if not lines or not lines[0].strip():
+        raise RepetitionError("no header line on stdout")
+    names = [(rename or {}).get(name, name) for name in lines[0].split("\t")]
+    columns: list[list[Any]] = [[] for _ in names]
+    for number, line in enumerate(lines[1:], 2):
+        fields = line.split("\t")
+        if len(fields) != len(names):
+            raise RepetitionError(
+                f"line {number} of stdout has {len(fields)} columns, the header {len(names)}"
+            )
+        for column, text_value in zip(columns, fields, strict=True):
+            column.append(_value(text_value))
+    if len(lines) == 1:
+        raise RepetitionError("no samples on stdout")
+    return dict(zip(names, columns, strict=True))
+
+
+def _value(text: str) -> int | float | str:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    # JSON has no infinity; as a text it is no sample of any metric.
+    return value if abs(value) != float("inf") and value == value else text
+
+
+def count_errors(samples: dict[str, list[Any]]) -> int:
+    return sum(1 for value in samples.get("error", ()) if str(value) not in NO_ERROR)

@@ -1,0 +1,253 @@
+"""Other people's servers: benchmarks/peers/<name>.toml says how one is configured, started and
+ended.
+
+A peer runs from a private folder, on a port we have chosen, without touching any file of the
+system. Its configuration files are templates with @port@, @docroot@, @scratch@ and the
+experiment's own values, and the product of two, @threads*workers@; braces mean something to most
+servers.
+"""
+
+import contextlib
+import http.client
+import math
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import InputError, RepetitionError, Unsupported
+from harness.run.context import expand_all
+from harness.spec.model import Params, Value
+from harness.spec.toml import Table, read_toml
+from harness.system.places import which
+from harness.system.processes import Process, running
+
+FOLDER = Path("benchmarks/peers")
+MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
+STOP_SIGNALS = ("TERM", "QUIT", "INT", "WINCH")
+# Given by the harness, beside the folders a peer's own file looks for.
+GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """`folders`: for each marker, where its folder may be; `as_root` precedes the command there."""
+
+    name: str
+    title: str
+    program: str
+    command: tuple[str, ...]
+    files: Mapping[str, str]
+    stop: signal.Signals
+    as_root: tuple[str, ...]
+    helpers: tuple[str, ...]
+    needs: tuple[str, ...]
+    defaults: Mapping[str, Value]
+    folders: Mapping[str, tuple[str, ...]]
+
+
+def load(name: str, folder: Path = FOLDER) -> Peer:
+    path = folder / f"{name}.toml"
+    table = Table(str(path), read_toml(path, str(path)))
+    files, folders = table.table("files"), table.table("folders")
+    peer = Peer(
+        name=name,
+        title=table.text("title", name),
+        program=table.text("program", name),
+        command=table.texts("command"),
+        files={file: files.text(file) for file in files.names()},
+        stop=signal.Signals[f"SIG{table.choice('stop', STOP_SIGNALS, 'TERM')}"],
+        as_root=table.texts("as_root"),
+        helpers=table.texts("helpers"),
+        needs=table.texts("needs"),
+        defaults=_defaults(table.table("defaults")),
+        folders={key: folders.texts(key) for key in folders.names()},
+    )
+    table.required("command")
+    table.done()
+    return peer
+
+
+def _defaults(table: Table) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for key in table.names():
+        value = table.raw(key)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise table.error(f'"{key}" must be a number or text')
+        values[key] = value
+    return values
+
+
+# ---- templates ----------------------------------------------------------------------------------
+
+
+def fill(text: str, values: Mapping[str, Value], where: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        names = [name for name in match.groups() if name]
+        for name in names:
+            if name not in values:
+                raise InputError(f"{where}: unknown value @{name}@")
+        found = [values[name] for name in names]
+        if len(found) == 1:
+            return str(found[0])
+        if not all(isinstance(each, int) for each in found):
+            raise InputError(f"{where}: {match.group()} is not of two whole numbers")
+        return str(math.prod(map(int, found)))
+
+    return MARKER.sub(value, text)
+
+
+def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
+    """Markers of its files that nothing will fill in."""
+    found = [names for text in peer.files.values() for names in MARKER.findall(text)]
+    wanted = {name for names in found for name in names if name}
+    return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(peer.folders) - set(known))
+
+
+def write_files(peer: Peer, folder: Path, values: Mapping[str, Value]) -> None:
+    """A file that begins with #! can be run."""
+    for name, text in peer.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fill(text, values, f"{FOLDER}/{peer.name}.toml"), encoding="utf-8")
+        if text.startswith("#!"):
+            path.chmod(0o755)
+
+
+# ---- A peer while it runs ------------------------------------------------------------------------
+#
+# It gets a port and a private folder, has answered before anybody measures, and is ended by
+# whoever leaves the `with` block.
+
+ADDRESS = "127.0.0.1"
+DESCRIPTORS = 20000
+START_PATIENCE = 15.0
+REPLY_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The file a peer must give before it counts as started; without a size it need not be sent,
+    and without a path any reply will do but an error of the server's own.
+    """
+
+    path: str = ""
+    size: int | None = None
+
+
+def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
+    """What the harness gives, for the files of a peer: no path of these is relative."""
+    address = str(values.get("address", ADDRESS))
+    port, helper_port = free_ports(2, address)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
+    return {
+        **peer.defaults,
+        **{key: _first_folder(peer, key) for key in peer.folders},
+        **values,
+        "port": port,
+        "helper_port": helper_port,
+        "address": address,
+        "scratch": str(scratch.absolute()),
+        "bin": str(Path(str(values["bin"])).absolute()),
+        "descriptors": known,
+        "only_root": "" if os.geteuid() == 0 else "#",
+    }
+
+
+def _first_folder(peer: Peer, key: str) -> str:
+    for folder in peer.folders[key]:
+        if Path(folder).is_dir():
+            return folder
+    raise Unsupported(f"{peer.title}: no folder of its {key} found")
+
+
+def free_ports(count: int, address: str = ADDRESS) -> list[int]:
+    """All are held until the last is known, so no two are the same."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server((address, 0))) for _ in range(count)]
+        return [int(sock.getsockname()[1]) for sock in sockets]
+
+
+# ---- running ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(
+    peer: Peer,
+    values: Params,
+    scratch: Path,
+    probe: Probe,
+    cpus: frozenset[int] = frozenset(),
+    prefix: tuple[str, ...] = (),
+    groups: Iterable[Path] = (),
+) -> Iterator[tuple[Process, int]]:
+    """A peer that has answered, and its port. `values` has docroot and bin; `groups` as in
+    processes.running().
+    """
+    as_root = peer.as_root if os.geteuid() == 0 else ()
+    _probe_as_root(peer, as_root)
+    values = _surroundings(peer, values, scratch)
+    write_files(peer, scratch, values)
+    words = expand_all((*prefix, *as_root, *peer.command), values)
+    words = [which(word) or word if word == peer.program else word for word in words]
+    address, port = str(values["address"]), int(values["port"])
+    with running(peer.name, words, cpus, groups=groups) as process:
+        await_reply(process, address, port, probe)
+        yield process, port
+
+
+def _probe_as_root(peer: Peer, as_root: tuple[str, ...]) -> None:
+    """Not every root may become somebody else: some containers have no other user."""
+    if not as_root:
+        return
+    try:
+        done = subprocess.run([*as_root, "true"], capture_output=True, check=False, timeout=10)
+    except OSError as error:
+        raise Unsupported(f"{peer.title}: {as_root[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise Unsupported(f"{peer.title} does not serve as root: {said}")
+
+
+def await_reply(process: Process, address: str, port: int, probe: Probe) -> None:
+    """Until it answers as it will under load: a peer prints no listening line."""
+    deadline = time.monotonic() + START_PATIENCE
+    while time.monotonic() < deadline:
+        if process.reap(0.0):
+            raise RepetitionError(process.describe_end())
+        try:
+            problem = _ask(address, port, probe)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.02)
+        else:
+            if problem:
+                raise RepetitionError(f"{process.name}: {problem}")
+            return
+    raise RepetitionError(f"{process.name} did not answer within {START_PATIENCE:g} s")
+
+
+def _ask(address: str, port: int, probe: Probe) -> str:
+    """What is wrong with the reply; OSError while there is none, as from a helper not ready."""
+    connection = http.client.HTTPConnection(address, port, timeout=REPLY_PATIENCE)
+    try:
+        target = urllib.parse.quote(f"/{probe.path}")
+        method = "GET" if probe.size is not None else "HEAD"
+        connection.request(method, target, headers={"Connection": "close"})
+        reply = connection.getresponse()
+        body = reply.read()
+    finally:
+        connection.close()
+    if reply.status >= http.client.INTERNAL_SERVER_ERROR:
+        raise ConnectionError(reply.status)
+    if not probe.path or (reply.status == http.client.OK and len(body) == (probe.size or 0)):
+        return ""
+    wanted = "" if probe.size is None else f" and {len(body)} bytes, not {probe.size}"
+    return f"{method} {target} gave status {reply.status}{wanted}"

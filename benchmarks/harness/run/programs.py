@@ -1,0 +1,144 @@
+"""Where the programs of an experiment are, and a hash that tells when one has changed."""
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.run import peers, remote
+from harness.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Variant
+from harness.system import needs, places
+from harness.system.places import BUILD, Answer, build_folder
+
+
+def find(word: str) -> Path | None:
+    """The file a command word stands for: a path, or a program in PATH."""
+    if "/" in word:
+        path = Path(word)
+        return path if path.is_file() else None
+    found = places.which(word)
+    return Path(found) if found else None
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of what a program is made of when it runs.
+
+    Debugging information is left out: moving a line in a source file must not throw results away.
+    """
+    data = path.read_bytes()
+    digest = hashlib.sha256()
+    sections = _loaded_sections(data)
+    if sections is None:
+        digest.update(data)
+    else:
+        for name, content in sections:
+            digest.update(name + b"\0" + content)
+    return digest.hexdigest()
+
+
+def _loaded_sections(data: bytes) -> list[tuple[bytes, bytes]] | None:
+    """Name and content of the sections a 64-bit little-endian ELF file has in memory."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return None
+    try:
+        (table,) = struct.unpack_from("<Q", data, 0x28)
+        size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+        headers = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
+        text = headers[names][4]
+        sections = []
+        for name_at, kind, flags, _, offset, length in headers:
+            name = data[text + name_at : data.index(b"\0", text + name_at)]
+            # 2 = SHF_ALLOC, 8 = SHT_NOBITS; the build id is a hash over the debugging information
+            # too.
+            if flags & 2 and name != b".note.gnu.build-id":
+                content = b"%d" % length if kind == 8 else data[offset : offset + length]
+                sections.append((name, content))
+    except (struct.error, ValueError, IndexError):
+        return None
+    return sections or None
+
+
+def tool_path(tool: str) -> str:
+    """hammer is built here; wrk and h2load come from the system."""
+    return str(build_folder("glibc") / tool) if tool == "hammer" else tool
+
+
+def hammer_to_copy() -> Path:
+    """Linked statically, where that could be built: the other host may have another C library."""
+    static = build_folder("static") / "hammer"
+    return static if static.is_file() else build_folder("glibc") / "hammer"
+
+
+def _load_words(tool: str) -> list[str]:
+    """The program on this host that the load takes; with CLIENT only hammer is one."""
+    if not remote.current():
+        return [tool_path(tool)]
+    return [str(hammer_to_copy())] if tool == "hammer" else []
+
+
+def words_of(experiment: Experiment, variant: Variant) -> list[str]:
+    """The first words of all commands a variant needs: its programs."""
+    values = {"bin": str(build_folder(variant.build)), "build": str(BUILD)}
+    commands = [variant.command, variant.prefix, *(h.command for h in experiment.helpers)]
+    words = [command[0] for command in commands if command]
+    if variant.server:
+        words.append(str(build_folder(variant.build) / variant.server))
+    if experiment.disk:
+        words.append(str(build_folder("glibc") / "museum"))
+    if variant.peer:
+        peer = peers.load(variant.peer)
+        words += [peer.program, *peer.helpers]
+    if experiment.kind == "load" and variant.load != NO_LOAD:
+        words += _load_words(variant.load)
+    return [word.format_map(_Known(values)) for word in words]
+
+
+class _Known(dict[str, str]):
+    """For str.format_map: what is not known stays as it is."""
+
+    def __missing__(self, key: str) -> str:
+        return "{" + key + "}"
+
+
+def missing(experiment: Experiment, variant: Variant) -> Answer | None:
+    """Why this variant cannot run here, or None."""
+    client = remote.current()
+    if client and (lacking := client.lacks(experiment, variant)):
+        return lacking
+    own = ("fuse",) if experiment.disk else experiment.stage.needs if experiment.stage else ()
+    of_peer = peers.load(variant.peer).needs if variant.peer else ()
+    for need in (*experiment.needs, *variant.needs, *own, *of_peer):
+        if client and need in LOAD_TOOLS:
+            continue  # there, not here
+        answer = needs.probe(need)
+        if not answer.ok:
+            return answer
+    for word in words_of(experiment, variant):
+        if find(word):
+            continue
+        if "/" not in word:
+            return places.program(word)
+        build_need = needs.BUILD_NEEDS.get(variant.build)
+        answer = needs.probe(build_need) if build_need else Answer(True)
+        if not answer.ok:
+            return answer
+        library = needs.missing_library(Path(word).name)
+        return library or Answer(False, f"{word} is not built", "make variants")
+    return None
+
+
+def fingerprints(experiment: Experiment, variants: Iterable[Variant]) -> dict[str, str]:
+    """Program -> hash, for all programs of these variants, and for the settings of peers. No key
+    names a folder above build/. The host that the load comes from is one of them.
+    """
+    client = remote.current()
+    found = {"client": client.fingerprint()} if client else {}
+    for variant in variants:
+        for word in words_of(experiment, variant):
+            path = find(word)
+            if path:
+                found[word.removeprefix(f"{BUILD}/")] = fingerprint(path)
+        if variant.peer:
+            settings = repr(peers.load(variant.peer))
+            found[f"peers/{variant.peer}"] = hashlib.sha256(settings.encode()).hexdigest()
+    return found

@@ -1,0 +1,369 @@
+"""Check sums of result files: what a line holds is what was written, and no line before it is
+gone, new, doubled or at another place.
+
+A sum is the last member of its line: SHA-256, shortened, of all bytes of the file before it. It
+finds accidents and edits by hand. It is no signature: who computes it anew is believed.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.spec.model import Experiment
+from harness.system import environment
+
+MARK = b',"sum":"'
+END = b'"}'
+DIGITS = 16
+
+
+class Sums:
+    """The digest of a file up to some line."""
+
+    def __init__(self, before: bytes = b"") -> None:
+        self._digest = hashlib.sha256(before)
+
+    def added(self, line: bytes) -> bytes:
+        """The next line, an object that ends in `}`, with its sum and a newline."""
+        body = line[:-1] + MARK
+        self._digest.update(body)
+        end = self._digest.hexdigest()[:DIGITS].encode() + END + b"\n"
+        self._digest.update(end)
+        return body + end
+
+    def right(self, line: bytes) -> bool | None:
+        """Whether the next line has the right sum; None if it has none."""
+        body, mark, end = line.rpartition(MARK)
+        if mark and len(end) == DIGITS + len(END):
+            return self.added(body + b"}") == line + b"\n"
+        self._digest.update(line + b"\n")
+        return None
+
+
+def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
+    """The first line whose sum is wrong or missing, and which it is; 0 and "" if all is right.
+
+    Above the first sum there need be none: then that one is of all these lines.
+    """
+    sums, right, number = Sums(), None, 0
+    for number, line in enumerate(lines, 1):
+        before, right = right, sums.right(line)
+        if right is False:
+            return number, "its check sum is wrong: this line, or one above it, was changed"
+        if before and right is None:
+            break
+    return (number, "it has no check sum") if number and not right else (0, "")
+
+
+# ---- Result files: JSON Lines, one object a line, appended and synced one by one -----------------
+#
+# A run that was killed leaves at most one unfinished last line. It is dropped, and its repetition
+# is measured again. Each line has a check sum (sums.py), of all lines before it too: what has
+# another one is damage, reported with file and line. The harness cannot know what is missing
+# there, so it neither guesses nor goes on.
+
+Record = dict[str, Any]
+SCHEMA_FILE = Path(__file__).with_name("schema.json")
+# The validator sees only the first elements of an array, else a large result file takes it minutes.
+SHORT = 4
+TYPES = ("run", "repetition", "failure", "skip", "resume", "end")
+
+
+@dataclass
+class ResultSet:
+    """A result file in memory."""
+
+    path: Path
+    run: Record
+    repetitions: list[Record] = field(default_factory=list)
+    failures: list[Record] = field(default_factory=list)
+    skips: list[Record] = field(default_factory=list)
+    end: Record | None = None
+
+    def add(self, record: Record) -> None:
+        kind = record["type"]
+        if kind == "repetition":
+            self.repetitions.append(record)
+            # A repetition that failed before and now went well is no failure any more.
+            self.failures = [f for f in self.failures if step_key(f) != step_key(record)]
+        elif kind == "failure":
+            self.failures = [f for f in self.failures if step_key(f) != step_key(record)]
+            self.failures.append(record)
+        elif kind == "skip":
+            self.skips.append(record)
+        elif kind == "end":
+            self.end = record
+
+
+def step_key(record: Record) -> tuple[str, str, int]:
+    """What identifies a repetition in its set."""
+    return record["variant"], json.dumps(record["params"], sort_keys=True), record["round"]
+
+
+def failure_texts(result: ResultSet) -> list[str]:
+    """One line a variant: how often it failed, and the last error."""
+    found: dict[str, list[str]] = {}
+    for failure in result.failures:
+        found.setdefault(failure["variant"], []).append(failure["error"])
+    return [
+        f"{result.run['experiment']} {variant}: {errors[-1]}"
+        + (f" ({len(errors)} repetitions)" if len(errors) > 1 else "")
+        for variant, errors in found.items()
+    ]
+
+
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def complete_lines(data: bytes) -> tuple[list[bytes], int]:
+    """The lines that end in a newline, and the length of all of them together."""
+    end = data.rfind(b"\n") + 1
+    return data[:end].split(b"\n")[:-1] if end else [], end
+
+
+def read(path: Path) -> ResultSet:
+    """Reads a whole set; an unfinished last line is not part of it."""
+    lines, _ = complete_lines(_bytes(path))
+    number, why = wrong_sum(lines)
+    if number:
+        raise _damaged(path, number, why)
+    return _assemble(path, lines)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def _assemble(path: Path, lines: Iterable[bytes]) -> ResultSet:
+    result: ResultSet | None = None
+    for number, line in enumerate(lines, 1):
+        record = _parse(path, number, line)
+        if result is None:
+            if record["type"] != "run":
+                raise _damaged(path, number, 'the first line is not of type "run"')
+            if record.get("schema") != 1:
+                raise _damaged(path, number, "not of schema 1, which this harness reads")
+            result = ResultSet(path, record)
+        elif record["type"] == "run":
+            raise _damaged(path, number, 'a second line of type "run"')
+        else:
+            result.add(record)
+    if result is None:
+        raise InputError(f"{path}: empty; delete it to measure again")
+    return result
+
+
+def _damaged(path: Path, number: int, why: str) -> InputError:
+    return InputError(f"{path}:{number}: damaged: {why}; move the file away to measure again")
+
+
+def _parse(path: Path, number: int, line: bytes) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise _damaged(path, number, "not JSON") from error
+    if not isinstance(record, dict) or record.get("type") not in TYPES:
+        raise _damaged(path, number, "no known type")
+    return record
+
+
+def first_and_last(path: Path) -> tuple[Record, Record] | None:
+    """The first and the last line, where the sums of all are right; None if `read` has to look.
+
+    For `bench`, which must see at once that there is nothing to do.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    lines, end = complete_lines(data)
+    if not lines or end < len(data) or wrong_sum(lines)[0]:
+        return None
+    return _parse(path, 1, lines[0]), _parse(path, len(lines), lines[-1])
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Appends records to a set; each is on the disk before `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        data = path.read_bytes()
+        _, end = complete_lines(data)
+        self._sums = Sums(data[:end])
+        os.ftruncate(self._fd, end)
+        os.lseek(self._fd, end, os.SEEK_SET)
+
+    def append(self, record: Record) -> None:
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        data = memoryview(self._sums.added(line.encode()))
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+            os.fsync(self._fd)
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def set_aside(path: Path) -> Path:
+    """Moves a set into `old/` beside it, under a name that is still free."""
+    folder = path.parent / "old"
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (target := folder / f"{path.stem}-{number}.jsonl").exists():
+        number += 1
+    path.rename(target)
+    return target
+
+
+def seal(path: Path) -> bool:
+    """Gives a finished set of before there were sums one sum, in its last line.
+
+    False if it has sums, and they are right. It believes what it finds: for migration alone.
+    """
+    lines, _ = complete_lines(_bytes(path))
+    if any(MARK in line for line in lines):
+        read(path)
+        return False
+    if not _assemble(path, lines).end:
+        raise InputError(f"{path}: not finished; only a finished set can be sealed")
+    above = b"".join(line + b"\n" for line in lines[:-1])
+    unfinished = path.with_suffix(".new")
+    unfinished.write_bytes(above + Sums(above).added(lines[-1]))
+    os.replace(unfinished, path)
+    return True
+
+
+# ---- the schema ---------------------------------------------------------------------------------
+
+
+def schema_problems(path: Path) -> Iterator[str]:
+    """What the JSON schema finds wrong in a file, one line each, beside what `read` refuses."""
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    validators = {
+        kind: Draft202012Validator(
+            {"$ref": f"#/definitions/{kind}", "definitions": schema["definitions"]}
+        )
+        for kind in TYPES
+    }
+    lines, _ = complete_lines(_bytes(path))
+    for number, line in enumerate(lines, 1):
+        record = _parse(path, number, line)
+        for error in validators[record["type"]].iter_errors(_shortened(record)):
+            place = "/".join(str(part) for part in error.absolute_path) or record["type"]
+            yield f"{path}:{number}: {place}: {error.message}"
+
+
+def _shortened(record: Record) -> Record:
+    short = dict(record)
+    for key in ("samples", "histograms"):
+        if isinstance(record.get(key), dict):
+            short[key] = {
+                name: values[:SHORT] if isinstance(values, list) else values
+                for name, values in record[key].items()
+            }
+    return short
+
+
+# ---- Which result set is shown for an experiment -------------------------------------------------
+#
+# The reader's own if it is finished, else the reference.
+
+HERE = "here"
+REFERENCE = "reference"
+
+
+@dataclass
+class Source:
+    """A finished set with data in it."""
+
+    origin: str
+    results: ResultSet
+
+    @property
+    def footer(self) -> str:
+        return environment.footer(self.results.run)
+
+
+@dataclass
+class Sources:
+    """What there is for one experiment. `skips` are always this machine's."""
+
+    here: Source | None
+    reference: Source | None
+    skips: list[tuple[str, str]]
+
+    @property
+    def shown(self) -> Source | None:
+        return self.here or self.reference
+
+
+def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
+    wanted = environ.get("RESULTS", HERE) or HERE
+    if wanted not in (HERE, REFERENCE):
+        raise InputError(f"RESULTS={wanted}: must be {HERE} or {REFERENCE}")
+    return wanted == REFERENCE
+
+
+def load_sources(
+    experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None
+) -> Sources:
+    """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
+    skips: list[tuple[str, str]] = []
+    here = None
+    if not wants_reference():
+        own = _usable(experiment, results, problems)
+        if own:
+            skips = [(s.get("variant", ""), s["reason"]) for s in own.skips]
+            if own.repetitions:
+                here = Source(HERE, own)
+    other = _usable(experiment, reference, problems)
+    return Sources(here, Source(REFERENCE, other) if other and other.repetitions else None, skips)
+
+
+def _usable(experiment: Experiment, folder: Path, problems: list[str] | None) -> ResultSet | None:
+    try:
+        return _finished(experiment, folder)
+    except InputError as error:
+        if problems is None:
+            raise
+        problems.append(str(error))
+        return None
+
+
+def _finished(experiment: Experiment, folder: Path) -> ResultSet | None:
+    path = folder / f"{experiment.id}.jsonl"
+    if not path.exists() or not path.read_bytes().count(b"\n"):
+        return None
+    found = read(path)
+    if found.run["experiment"] != experiment.id:
+        raise InputError(f"{path}:1: holds the experiment {found.run['experiment']}")
+    return found if found.end else None

@@ -1,0 +1,324 @@
+"""Reads what `strace -f -ttt -T -yy` wrote: a pure function from lines to calls, signals and ends.
+
+Nothing here knows about servers or figures; see trace.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+TRACE_LINE = re.compile(r"(?P<pid>\d+)\s+(?P<time>\d+\.\d+) (?P<rest>.*)")
+WHOLE = re.compile(r"(?P<name>\w+)\((?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?")
+# "???" is a call in which the task was ended before strace could read which it was.
+UNFINISHED = re.compile(r"(?P<name>\w+|\?{3})\((?P<args>.*?)\s*<unfinished \.\.\.>")
+RESUMED = re.compile(
+    r"<\.\.\. (?P<name>\w+|\?{3}) resumed>"
+    r"(?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?"
+)
+SIGNAL = re.compile(r"--- (?P<name>\w+)\b.* ---")
+ENDED = re.compile(r"\+\+\+ (?P<how>.*) \+\+\+")
+
+
+class SyntaxErrorInTrace(ValueError):
+    """A line no rule here understands: better no picture than a wrong one."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call of one task. end is None if the trace stops, or the task ends, inside it."""
+
+    pid: int
+    name: str
+    args: str
+    result: str
+    start: float
+    end: float | None
+
+    def value(self) -> int | None:
+        """The number returned; None for "?" and for a call that did not return."""
+        number = re.match(r"-?\d+", self.result)
+        return int(number.group()) if number else None
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal as it is delivered."""
+
+    pid: int
+    name: str
+    time: float
+
+
+@dataclass(frozen=True)
+class End:
+    """A task is gone: "exited with 0", "killed by SIGTERM"."""
+
+    pid: int
+    how: str
+    time: float
+
+
+Event = Call | Signal | End
+
+
+def parse(lines: Iterable[str]) -> list[Event]:
+    """All events, in the order in which they began; a call split by other tasks' lines is one."""
+    events: list[Event] = []
+    open_calls: dict[int, Call] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        found = TRACE_LINE.fullmatch(line.rstrip("\n"))
+        if found is None:
+            raise SyntaxErrorInTrace(f"trace line {number}: no process id and time: {line[:60]!r}")
+        event = parse_rest(int(found["pid"]), float(found["time"]), found["rest"], open_calls)
+        if event is None:
+            raise SyntaxErrorInTrace(f"trace line {number}: not understood: {found['rest'][:60]!r}")
+        events.extend(event)
+    events.extend(open_calls.values())
+    return sorted(events, key=began)
+
+
+def began(event: Event) -> float:
+    return event.start if isinstance(event, Call) else event.time
+
+
+def parse_rest(pid: int, time: float, rest: str, open_calls: dict[int, Call]) -> list[Event] | None:
+    """The events a line completes: often one, none for the first half of a call."""
+    if found := ENDED.fullmatch(rest):
+        inside = [open_calls.pop(pid)] if pid in open_calls else []
+        return [*inside, End(pid, found["how"], time)]
+    if found := SIGNAL.fullmatch(rest):
+        return [Signal(pid, found["name"], time)]
+    if found := RESUMED.fullmatch(rest):
+        first = open_calls.pop(pid, None)
+        if first is None or first.name != found["name"]:
+            return None
+        back = first.start + float(found["took"]) if found["took"] else time
+        args = first.args + found["args"]
+        return [Call(pid, first.name, args, found["result"], first.start, back)]
+    if found := WHOLE.fullmatch(rest):
+        end = time + float(found["took"]) if found["took"] else None
+        return [Call(pid, found["name"], found["args"], found["result"], time, end)]
+    if found := UNFINISHED.match(rest):
+        open_calls[pid] = Call(pid, found["name"], found["args"], "", time, None)
+        return []
+    return None
+
+
+# ---- From a trace, and from what the clients saw, to intervals -----------------------------------
+#
+# Who runs, who waits in which call.
+#
+# Pure functions; trace.py makes the events, figures/timeline.gp draws the rows.
+
+# What a task can sleep in. Such a call is waiting if it takes at least MIN_WAIT_S; all else is
+# running. (Under the tracer a call that returns at once takes some 0.05 ms.)
+# fmt: off
+WAITING_CALLS = [
+    "accept", "accept4", "connect",
+    "read", "readv", "pread64", "recvfrom", "recvmsg",
+    "write", "writev", "sendto", "sendmsg", "sendfile", "splice",
+    "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2",
+    "rt_sigtimedwait", "rt_sigsuspend", "pause", "wait4", "waitid",
+    "futex", "flock", "semop", "semtimedop", "nanosleep", "clock_nanosleep",
+    "io_uring_enter", "io_getevents", "io_pgetevents",
+]
+# fmt: on
+MAKING_CALLS = ["clone", "clone3", "fork", "vfork"]
+OTHER_CALLS = ["close", "execve", "exit", "exit_group"]
+# What strace prints behind the first of several descriptors: it leaves out the rest of a poll().
+MORE = {"poll": "}, ...", "ppoll": "}, ...", "select": "> ", "pselect6": "> "}
+MIN_WAIT_S = 0.0005
+
+# The name in our sources where the kernel has another one.
+C_NAMES = {
+    "accept4": "accept",
+    "clock_nanosleep": "nanosleep",
+    "epoll_pwait": "epoll_wait",
+    "epoll_pwait2": "epoll_wait",
+    "ppoll": "poll",
+    "pread64": "pread",
+    "pselect6": "select",
+    "recvfrom": "recv",
+    "rt_sigsuspend": "sigsuspend",
+    "rt_sigtimedwait": "sigtimedwait",
+    "sendto": "send",
+    "wait4": "waitpid",
+}
+
+MARGIN_BEFORE_S = 0.015
+MARGIN_AFTER_S = 0.030
+PEER = re.compile(r"TCP(?:v6)?:\[[^\]]*->[^\]]*:(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a client saw; times in seconds of CLOCK_REALTIME, the clock strace -ttt prints."""
+
+    name: str
+    port: int
+    connecting: float
+    connected: float
+    half_sent: float  # equal to sent if it did not pause
+    sent: float
+    first_byte: float
+    done: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the samples.
+
+    kind: client (state connecting|pausing|waiting|receiving), task (running|waiting|ended), spawn
+    (name is the new task, state its parent), accept. client: whom it is about, "" if nobody.
+    """
+
+    kind: str
+    name: str
+    state: str
+    call: str
+    client: str
+    start: float
+    end: float
+
+
+@dataclass
+class Task:
+    """A process or thread of the server. client: whom it serves when it starts."""
+
+    name: str
+    start: float
+    client: str = ""
+    parent: str = ""
+    calls: list[Call] = field(default_factory=list)
+    end: float | None = None
+    reaped: float | None = None
+
+
+def peer(text: str, visits: Mapping[int, Visit]) -> str:
+    """The client at the other end of the first connection that strace -yy names in a text."""
+    found = PEER.search(text)
+    visit = visits.get(int(found[1])) if found else None
+    return visit.name if visit else ""
+
+
+def served_by(call: Call, visits: Mapping[int, Visit]) -> str:
+    """The client a call is for; a wait for several descriptors is for nobody in particular."""
+    several = call.name in MORE and MORE[call.name] in call.args
+    return "" if several else peer(call.args, visits)
+
+
+def return_time(call: Call, visits: Mapping[int, Visit], end: float) -> float:
+    """When a call was over; end if it never returned.
+
+    strace takes the time it prints first and starts to count how long the call takes a little
+    later: a millisecond where the machine is busy. No connection is accepted before it is made.
+    """
+    found = PEER.search(call.result)
+    made = visits[int(found[1])].connecting if found and int(found[1]) in visits else 0.0
+    return min(end, end if call.end is None else max(call.end, made))
+
+
+def collect_tasks(events: Sequence[Event]) -> dict[int, Task]:
+    """The server's tasks by id, in the order in which they were made; the first is main."""
+    tasks: dict[int, Task] = {}
+    for event in events:
+        task = tasks.get(event.pid)
+        if task is None:
+            name = f"process {len(tasks) + 1}" if tasks else "main"
+            task = tasks[event.pid] = Task(name, began(event))
+        task.start = min(task.start, began(event))  # a child may run before fork() has returned
+        if isinstance(event, End):
+            task.end = event.time
+        elif isinstance(event, Call):
+            task.calls.append(event)
+            note_relatives(event, tasks)
+    return tasks
+
+
+def note_relatives(call: Call, tasks: dict[int, Task]) -> None:
+    """Enters the task a call has made, marks the one it has collected."""
+    other = call.value() or 0
+    if call.name in MAKING_CALLS and other > 0 and other not in tasks:
+        kind = "thread" if "CLONE_THREAD" in call.args else "child"
+        number = 1 + sum(task.name.startswith(kind) for task in tasks.values())
+        parent = tasks[call.pid].name
+        tasks[other] = Task(f"{kind} {number}", call.end or call.start, parent=parent)
+    elif call.name == "wait4" and other in tasks:
+        tasks[other].reaped = call.end
+
+
+def task_rows(
+    task: Task, tasks: Mapping[int, Task], visits: Mapping[int, Visit], until: float
+) -> Iterator[Row]:
+    """A task's life without gaps: running between the calls it waits in, then ended.
+
+    Running is split where it turns from one client to another. Tells the tasks it makes whom they
+    start with, so parents have to come before children.
+    """
+    now, client, end = task.start, task.client, task.end or until
+
+    def running(stop: float) -> Iterator[Row]:
+        if stop > now:
+            yield Row("task", task.name, "running", "", client, now, stop)
+
+    for call in task.calls:
+        stop = return_time(call, visits, end)
+        serves = served_by(call, visits)
+        accepted = peer(call.result, visits)
+        if call.name in WAITING_CALLS and stop - call.start >= MIN_WAIT_S:
+            yield from running(call.start)
+            name = C_NAMES.get(call.name, call.name)
+            yield Row("task", task.name, "waiting", name, serves, call.start, stop)
+            now, client = stop, accepted or serves
+        elif (accepted or serves) not in ("", client):
+            yield from running(call.start)
+            now, client = call.start, accepted or serves
+        if accepted:
+            yield Row("accept", task.name, "", "accept", accepted, stop, stop)
+        if call.name in MAKING_CALLS and call.value() in tasks:
+            tasks[call.value() or 0].client = client
+        if call.name == "close" and serves == client != task.client:
+            yield from running(stop)
+            now, client = stop, task.client
+    yield from running(end)
+    if task.end is not None:
+        yield Row("task", task.name, "ended", "", "", task.end, task.reaped or task.end)
+
+
+def spawn_row(task: Task) -> Row:
+    call = "pthread_create" if task.name.startswith("thread") else "fork"
+    return Row("spawn", task.name, task.parent, call, task.client, task.start, task.start)
+
+
+def client_rows(visit: Visit) -> Iterator[Row]:
+    stages = [
+        ("connecting", visit.connecting, visit.connected),
+        ("pausing", visit.half_sent, visit.sent),
+        ("waiting", visit.sent, visit.first_byte),
+        ("receiving", visit.first_byte, visit.done),
+    ]
+    for state, start, end in stages:
+        if end > start:
+            yield Row("client", visit.name, state, "", visit.name, start, end)
+
+
+def rows(events: Sequence[Event], visits: Sequence[Visit]) -> list[Row]:
+    """All there is to draw, in seconds after the first connect, cut to the time of the visits."""
+    by_port = {visit.port: visit for visit in visits}
+    zero = min(visit.connecting for visit in visits)
+    first, last = zero - MARGIN_BEFORE_S, max(visit.done for visit in visits) + MARGIN_AFTER_S
+    found = [row for visit in visits for row in client_rows(visit)]
+    tasks = collect_tasks(events)
+    for task in tasks.values():
+        found.extend(task_rows(task, tasks, by_port, last))
+        if task.parent:
+            found.append(spawn_row(task))
+    return [
+        replace(row, start=max(row.start, first) - zero, end=min(row.end, last) - zero)
+        for row in found
+        if row.start <= last and row.end >= first
+    ]

@@ -1,0 +1,300 @@
+"""Timelines: traces a server with strace while it serves four clients, one of them slow.
+
+The clients are scripted: A, C and D ask for a page at once, B sends half of its request, pauses,
+and sends the rest. Out comes one repetition of the results (see timeline.Row for its columns), and
+from it the tables figures/timeline.gp draws. Nothing is drawn by hand. Nothing is measured
+either: each traced call costs some tens of microseconds more, too little to see among 300 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.errors import RepetitionError, Unsupported
+from harness.run import load, timeline
+from harness.run.context import Context, Repetition, expand_all, folders
+from harness.run.timeline import Row, Visit
+from harness.spec.model import Experiment, Params, Variant
+from harness.system import places
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+LEAD_S = 0.05  # until the first client connects: the server must have reached its accept
+LINGER_S = 0.1  # after the last reply: children end and are collected
+STOP_S = 10.0
+EXIT_UNSUPPORTED = 77
+CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
+COLUMNS = ["kind", "name", "state", "call", "client", "start_ms", "end_ms"]
+Samples = Mapping[str, Sequence[str | float]]
+
+
+class TraceError(Exception):
+    """One line that says why there is no trace."""
+
+
+class Untraceable(TraceError):
+    """The server says that this system cannot run it: a skip, not a failure."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What a client does: when it connects, and how long it pauses in mid-request."""
+
+    name: str
+    at_s: float
+    pause_s: float = 0.0
+
+
+SCRIPTS = [Script("A", 0.0), Script("B", 0.020, 0.250), Script("C", 0.040), Script("D", 0.060)]
+
+
+@dataclass(frozen=True)
+class Recording:
+    samples: dict[str, list[str | float]]
+    scalars: dict[str, float]
+
+
+def strace_command(output: Path) -> list[str]:
+    """-f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end, -s 1 one
+    letter of a text, and one descriptor of those that poll() is given.
+
+    The question marks let a call pass that this architecture does not have; with --seccomp-bpf the
+    calls that are not traced run at full speed.
+    """
+    wanted = ",".join(f"?{call}" for call in CALLS)
+    options = ["-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf"]
+    return ["strace", *options, "-e", f"trace={wanted}", "-o", str(output)]
+
+
+def unavailable() -> tuple[str, str] | None:
+    """Why nothing can be traced here, and the remedy; None if it can."""
+    if shutil.which("strace") is None:
+        return "strace is not installed", "apt-get install strace"
+    probe = subprocess.run(
+        [*strace_command(Path(os.devnull)), "true"], capture_output=True, text=True, check=False
+    )
+    if probe.returncode == 0:
+        return None
+    lines = probe.stderr.strip().splitlines() or [f"strace ended with status {probe.returncode}"]
+    return f"tracing is not allowed: {lines[-1]}", "allow ptrace (in a container: SYS_PTRACE)"
+
+
+def record(command: Sequence[str], timeout_s: float = 30.0, cwd: Path | None = None) -> Recording:
+    """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "trace"
+        with open(Path(folder) / "stderr", "w+", encoding="utf-8") as messages:
+            process = subprocess.Popen(
+                [*strace_command(output), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=messages,
+                cwd=cwd,
+                start_new_session=True,  # a group of its own, which can be ended as a whole
+            )
+            try:
+                port = listening_port(process, messages.name, timeout_s)
+                visits = visit_all(port, timeout_s)
+                time.sleep(LINGER_S)
+                stop(process, output)
+            finally:
+                end_group(process)
+        try:
+            events = timeline.parse(output.read_text(errors="replace").splitlines())
+        except timeline.SyntaxErrorInTrace as error:
+            raise TraceError(str(error)) from None
+    return recording(timeline.rows(events, visits), visits)
+
+
+def listening_port(process: subprocess.Popen[bytes], messages: str, timeout_s: float) -> int:
+    """The port in the line "NAME: listening on http://ADDR:PORT/"."""
+    assert process.stdout is not None
+    if not select.select([process.stdout], [], [], timeout_s)[0]:
+        raise TraceError(f"no listening line within {timeout_s:g} s")
+    line = process.stdout.readline().decode(errors="replace")
+    if not line:
+        status = process.wait(timeout_s)
+        said = Path(messages).read_text(errors="replace").strip().splitlines()
+        reason = said[-1] if said else f"the server ended with status {status}"
+        raise (Untraceable if status == EXIT_UNSUPPORTED else TraceError)(reason)
+    try:
+        port = urlsplit(line.split()[-1]).port
+    except (IndexError, ValueError):
+        port = None
+    if port is None:
+        raise TraceError(f"no address in the server's line {line.strip()!r}")
+    return port
+
+
+def visit_all(port: int, timeout_s: float) -> list[Visit]:
+    """All four clients at once, each in its own thread."""
+    zero = time.time() + LEAD_S
+    visits: dict[str, Visit] = {}
+    errors: list[str] = []
+
+    def run(script: Script) -> None:
+        try:
+            time.sleep(max(0.0, zero + script.at_s - time.time()))
+            visits[script.name] = visit(script, port, timeout_s)
+        except (OSError, TraceError) as error:
+            errors.append(f"client {script.name}: {error}")
+
+    threads = [threading.Thread(target=run, args=[script]) for script in SCRIPTS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise TraceError("; ".join(sorted(errors)))
+    return [visits[script.name] for script in SCRIPTS]
+
+
+def visit(script: Script, port: int, timeout_s: float) -> Visit:
+    connecting = time.time()
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+        connected = time.time()
+        half = len(REQUEST) // 2 if script.pause_s else 0
+        connection.sendall(REQUEST[:half])
+        half_sent = time.time()
+        time.sleep(script.pause_s)
+        connection.sendall(REQUEST[half:])
+        sent = time.time() if script.pause_s else half_sent
+        reply = connection.recv(65536)
+        first_byte = time.time()
+        while part := connection.recv(65536):
+            reply += part
+        done = time.time()
+        own_port = connection.getsockname()[1]
+    if not reply.startswith(b"HTTP/1.1 200 "):
+        raise TraceError(f"expected a page, got {reply[:40]!r}")
+    return Visit(script.name, own_port, connecting, connected, half_sent, sent, first_byte, done)
+
+
+def stop(process: subprocess.Popen[bytes], output: Path) -> None:
+    """SIGTERM for the server, whose id begins the trace; strace itself ends with it."""
+    first = output.read_text(errors="replace").split(maxsplit=1)
+    if not first or not first[0].isdigit():
+        raise TraceError("the trace is empty")
+    os.kill(int(first[0]), signal.SIGTERM)
+    try:
+        status = process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        raise TraceError(f"the server did not end within {STOP_S:g} s of SIGTERM") from None
+    if status != 0:
+        raise TraceError(f"the server ended with status {status} on SIGTERM")
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends strace and the server whatever state they are in; no harm if they are gone."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Recording:
+    lines: list[list[str | float]] = [
+        [r.kind, r.name, r.state, r.call, r.client, milliseconds(r.start), milliseconds(r.end)]
+        for r in rows
+    ]
+    samples: dict[str, list[str | float]] = {
+        column: [line[index] for line in lines] for index, column in enumerate(COLUMNS)
+    }
+    scalars: dict[str, float] = {
+        f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
+        for visit in visits
+    }
+    scalars["tasks"] = len({row.name for row in rows if row.kind == "task"})
+    return Recording(samples, scalars)
+
+
+def milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+# ---- the tables of the figure ----------------------------------------------------------------
+
+
+def export(samples: Samples, directory: Path) -> None:
+    """Writes rows.tsv, bars.tsv and arrows.tsv; a file whose text is unchanged keeps its date."""
+    lines = [tuple(map(str, line)) for line in zip(*map(samples.__getitem__, COLUMNS), strict=True)]
+    heights = row_heights(lines)
+    write(
+        directory / "rows.tsv",
+        ["y", "kind", "name"],
+        [[height, kind, name] for (kind, name), height in heights.items()],
+    )
+    write(
+        directory / "bars.tsv",
+        ["y", "start_ms", "end_ms", "kind", "state", "call", "letter", "client"],
+        [
+            [heights[kind, name], start, end, kind, state, call or "-", *letter(client)]
+            for kind, name, state, call, client, start, end in lines
+            if kind in ("client", "task")
+        ],
+    )
+    write(
+        directory / "arrows.tsv",
+        ["ms", "from_y", "to_y", "kind", "client"],
+        [
+            [start, heights["task", state or name], heights["task", name], kind, letter(client)[1]]
+            for kind, name, state, call, client, start, end in lines
+            if kind in ("spawn", "accept")
+        ],
+    )
+
+
+def row_heights(lines: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
+    """Where each bar goes, from the top: the clients, a gap, then the tasks in order of birth."""
+    names = list(dict.fromkeys((line[0], line[1]) for line in lines))
+    clients = sorted(key for key in names if key[0] == "client")
+    tasks = [key for key in names if key[0] == "task"]
+    heights = {key: len(clients) + len(tasks) + 1.0 - i for i, key in enumerate(clients)}
+    return heights | {key: float(len(tasks) - i) for i, key in enumerate(tasks)}
+
+
+def letter(client: str) -> tuple[str, int]:
+    """("A", 1), the number for its colour; ("-", 0) for nobody."""
+    return (client, ord(client) - ord("A") + 1) if client else ("-", 0)
+
+
+def write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
+    table = "".join("\t".join(map(str, line)) + "\n" for line in [header, *lines])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != table:
+        path.write_text(table, encoding="utf-8")
+
+
+# ---- kind = "trace" ------------------------------------------------------------------------------
+#
+# Who runs and who waits while a server serves four clients (trace.py does it).
+
+
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    missing = unavailable()
+    if missing:
+        raise Unsupported(*missing)
+    root = load.prepare_docroot(experiment.docroot)
+    values: Params = {**params, **folders(variant), "docroot": str(root)}
+    server = places.build_folder(variant.build) / variant.server
+    command = [str(server), "-p", "0", *expand_all(variant.args, values), str(root)]
+    try:
+        recording = record(command, timeout_s=min(context.timeout, 30.0))
+    except Untraceable as error:
+        raise Unsupported(str(error)) from error
+    except TraceError as error:
+        raise RepetitionError(str(error)) from error
+    samples = {name: list(column) for name, column in recording.samples.items()}
+    return Repetition(samples=samples, scalars=dict(recording.scalars))

@@ -1,0 +1,1 @@
+"""What an experiment is, how it is read from its file, and the plan that follows from it."""

@@ -1,0 +1,1 @@
+"""From repetitions to numbers with intervals, as pure functions."""

@@ -1,0 +1,1 @@
+"""What the machine is, has, allows and counts."""

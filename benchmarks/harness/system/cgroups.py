@@ -1,0 +1,232 @@
+"""A control group of its own for the server that is measured: less memory, a slow disk.
+
+Groups are called quest-<process id of the harness>-<number>: what a killed harness has left is
+found by its name and removed by the next (`sweep`).
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from harness.errors import RepetitionError, Unsupported
+
+
+@dataclass(frozen=True)
+class Limits:
+    """0: no limit. `device` is that of the read limits, as major:minor."""
+
+    memory_bytes: int = 0
+    read_iops: int = 0
+    read_bytes_per_s: int = 0
+    device: str = ""
+
+    @property
+    def controllers(self) -> frozenset[str]:
+        wanted = {"memory": self.memory_bytes, "io": self.read_iops or self.read_bytes_per_s}
+        return frozenset(name for name, value in wanted.items() if value)
+
+
+class Setting(NamedTuple):
+    controller: str
+    file: str
+    value: str
+
+
+def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
+    """Place, kind and options of each line of /proc/mounts."""
+    for line in mounts.splitlines():
+        words = line.split()
+        if len(words) >= 4:
+            yield Path(words[1].replace("\\040", " ")), words[2], words[3].split(",")
+
+
+# ---- the two versions ----------------------------------------------------------------------------
+
+
+class Version(Protocol):
+    def folders(self, mounts: str) -> dict[str, Path]:
+        """Controller -> the root of its hierarchy, for those that there are."""
+
+    def enable(self, root: Path, controllers: Iterable[str]) -> None:
+        """Groups below the root get these controllers."""
+
+    def settings(self, limits: Limits) -> Iterator[Setting]: ...
+
+
+class Version1:
+    """A hierarchy for each controller."""
+
+    NAMES = MappingProxyType({"memory": "memory", "io": "blkio"})  # ours -> the kernel's
+
+    def folders(self, mounts: str) -> dict[str, Path]:
+        return {
+            name: path
+            for path, kind, options in mounted(mounts)
+            for name, theirs in self.NAMES.items()
+            if kind == "cgroup" and theirs in options
+        }
+
+    def enable(self, _root: Path, _controllers: Iterable[str]) -> None:
+        """Nothing to do: a hierarchy has its controller in all groups."""
+
+    def settings(self, limits: Limits) -> Iterator[Setting]:
+        if limits.memory_bytes:
+            yield Setting("memory", "memory.limit_in_bytes", str(limits.memory_bytes))
+        rates = {"read_iops": limits.read_iops, "read_bps": limits.read_bytes_per_s}
+        for name, rate in rates.items():
+            if rate:
+                yield Setting("io", f"blkio.throttle.{name}_device", f"{limits.device} {rate}")
+
+
+class Version2:
+    """One hierarchy for all controllers."""
+
+    def folders(self, mounts: str) -> dict[str, Path]:
+        """On a hybrid system the controllers are in version 1, and this one has none."""
+        for path, kind, _ in mounted(mounts):
+            if kind == "cgroup2":
+                offered = (path / "cgroup.controllers").read_text(encoding="ascii").split()
+                return {name: path for name in ("memory", "io") if name in offered}
+        return {}
+
+    def enable(self, root: Path, controllers: Iterable[str]) -> None:
+        """They stay enabled: whether somebody else relies on them by now cannot be known."""
+        control = root / "cgroup.subtree_control"
+        there = control.read_text(encoding="ascii").split()
+        wanted = [f"+{name}" for name in sorted(controllers) if name not in there]
+        if wanted:
+            control.write_text(" ".join(wanted), encoding="ascii")
+
+    def settings(self, limits: Limits) -> Iterator[Setting]:
+        if limits.memory_bytes:
+            yield Setting("memory", "memory.max", str(limits.memory_bytes))
+        rates = {"riops": limits.read_iops, "rbps": limits.read_bytes_per_s}
+        given = [f"{name}={value}" for name, value in rates.items() if value]
+        if given:
+            yield Setting("io", "io.max", " ".join([limits.device, *given]))
+
+
+# ---- groups --------------------------------------------------------------------------------------
+
+VERSIONS: tuple[Version, ...] = (Version1(), Version2())
+MOUNTS = Path("/proc/mounts")
+PREFIX = "quest-"
+PROCESSES = "cgroup.procs"
+PATIENCE = 5.0
+REMEDY = "run it as root, on a machine or in a container that may make control groups"
+WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
+
+_numbers = itertools.count(1)
+
+
+def _mounts() -> str:
+    try:
+        return MOUNTS.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # not Linux
+
+
+def choose(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
+    """The version that has all of these, and where; Unsupported if there is none."""
+    wanted = sorted(controllers)
+    for version in VERSIONS:
+        folders: dict[str, Path] = version.folders(mounts)
+        if all(name in folders for name in wanted):
+            return version, {name: folders[name] for name in wanted}
+    what = " and ".join(WORDS[name] for name in wanted)
+    raise Unsupported(f"no control groups here that {what}", REMEDY)
+
+
+@contextlib.contextmanager
+def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
+    """Makes a group with these limits. A process joins it by writing 0 into each of the files."""
+    if not limits.controllers:
+        yield []
+        return
+    version, folders = choose(limits.controllers, _mounts() if mounts is None else mounts)
+    name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
+    places = {controller: root / name for controller, root in folders.items()}
+    what = "no control group"
+    try:
+        try:
+            for root in dict.fromkeys(folders.values()):
+                version.enable(root, folders)
+                (root / name).mkdir()
+            for setting in version.settings(limits):
+                what = f"{setting.file} = {setting.value}"
+                file = places[setting.controller] / setting.file
+                file.write_text(setting.value, encoding="ascii")
+        except OSError as error:
+            raise Unsupported(f"{what}: {error.strerror}", REMEDY) from error
+        yield [place / PROCESSES for place in dict.fromkeys(places.values())]
+    finally:
+        for place in dict.fromkeys(places.values()):
+            if not _remove(place):
+                raise RepetitionError(f"the control group {name} cannot be removed")
+
+
+def _remove(place: Path) -> bool:
+    """Waits for the last processes in it to be gone."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            place.rmdir()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
+
+
+def why_not(controller: str) -> str:
+    """Why this controller cannot be used here; "" if it can. Tried."""
+    if controller == "memory":
+        limits = Limits(memory_bytes=64 << 20)
+    else:
+        limits = Limits(read_iops=100000, device=_some_disk())
+        if not limits.device:
+            return "no block device is known here"
+    try:
+        with group(limits):
+            return ""
+    except Unsupported as error:
+        return error.reason
+    except RepetitionError as error:
+        return str(error)
+
+
+def _some_disk() -> str:
+    for file in sorted(Path("/sys/block").glob("*/dev")):
+        with contextlib.suppress(OSError):
+            return file.read_text(encoding="ascii").strip()
+    return ""
+
+
+def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
+    """Ends and removes what a killed harness has left; the names of those groups."""
+    text = _mounts() if mounts is None else mounts
+    roots = {root for version in VERSIONS for root in version.folders(text).values()}
+    found = [
+        place
+        for root in roots
+        for place in root.glob(f"{PREFIX}*-*")
+        if not (proc / place.name.removeprefix(PREFIX).partition("-")[0]).exists()
+    ]
+    for place in found:
+        with contextlib.suppress(OSError):
+            for pid in (place / PROCESSES).read_text(encoding="ascii").split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        _remove(place)
+    return sorted({place.name for place in found})

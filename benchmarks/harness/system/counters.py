@@ -1,0 +1,305 @@
+"""What processors have spent their time on, and what was counted, from /proc/stat."""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from harness.system.guard import session_members
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Seconds a set of processors has spent since boot."""
+
+    busy: float
+    softirq: float
+    steal: float
+
+    def since(self, before: "CpuTime") -> "CpuTime":
+        return CpuTime(
+            self.busy - before.busy, self.softirq - before.softirq, self.steal - before.steal
+        )
+
+
+def cpu_time(cpus: Iterable[int]) -> CpuTime:
+    """Of these processors; of all if none is named."""
+    wanted = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
+    busy = softirq = steal = 0
+    try:
+        text = Path("/proc/stat").read_text(encoding="ascii")
+    except OSError:
+        return CpuTime(0.0, 0.0, 0.0)
+    for line in text.splitlines():
+        name, *fields = line.split()
+        if name in wanted:
+            user, nice, system, _, _, irq, soft, stolen = map(int, fields[:8])
+            busy += user + nice + system + irq + soft
+            softirq += soft
+            steal += stolen
+    return CpuTime(busy / TICKS, softirq / TICKS, steal / TICKS)
+
+
+# Lines of /proc/stat whose first number counts something since boot -> our names.
+EVENTS = {"ctxt": "machine_switches", "intr": "machine_interrupts"}
+
+
+def events(stat: Path = Path("/proc/stat")) -> dict[str, int]:
+    """What the whole machine has counted since boot; nothing where it does not say so."""
+    try:
+        lines = stat.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    found = (words for line in lines if (words := line.split(maxsplit=2))[:1])
+    return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
+
+
+def machine_times(stat: Path = Path("/proc/stat")) -> dict[str, int]:
+    """Ticks of the whole machine since boot, by what it did; nothing where it does not say so."""
+    try:
+        words = stat.read_text(encoding="ascii").partition("\n")[0].split()
+    except OSError:
+        return {}
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return dict(zip(names, map(int, words[1:]), strict=False))
+
+
+def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
+    """Of the time of all processors: idle, idle while a process waited for a disk, and busy; and
+    `waiting`, the second as a share of the first two: what others do meanwhile changes it least.
+
+    Which of the two kinds of idleness it is depends on where the one who waits has run last: with
+    two processors one process that waits makes at most half of it iowait (proc(5) warns of it).
+    """
+    total = sum(after[name] - before[name] for name in after)
+    if total <= 0:
+        return {}
+    found = {name: (after[name] - before[name]) / total for name in ("idle", "iowait")}
+    found["busy"] = 1 - found["idle"] - found["iowait"]
+    if nothing_to_run := found["idle"] + found["iowait"]:
+        found["waiting"] = found["iowait"] / nothing_to_run
+    return {f"machine_{name}_share": share for name, share in found.items()}
+
+
+def pressure(file: Path = Path("/proc/pressure/io")) -> dict[str, int]:
+    """Microseconds since boot in which some task waited for a disk, and in which all that had
+    something to do did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+    """
+    try:
+        lines = file.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return {}
+    found = (words for line in lines if (words := line.split()))
+    return {words[0]: int(words[-1].removeprefix("total=")) for words in found}
+
+
+def pressure_shares(
+    before: Mapping[str, int], after: Mapping[str, int], wall_s: float
+) -> dict[str, float]:
+    """Of the time. A processor counts by how long it, or one that waits there, had something to do:
+    told where iowait is 0 because others keep the processors busy, and lower for that.
+    """
+    if wall_s <= 0:
+        return {}
+    return {
+        f"machine_io_{name}_share": (after[name] - before[name]) / 1e6 / wall_s for name in after
+    }
+
+
+def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
+    """Events a second between two readings."""
+    if wall_s <= 0:
+        return {}
+    return {f"{name}_per_s": (after[name] - before[name]) / wall_s for name in after}
+
+
+# ---- What memory a server takes ------------------------------------------------------------------
+#
+# By the books of its processes, and by those of the kernel.
+#
+# All from /proc, in KiB. No book counts everything. What a process has mapped says nothing of the
+# sockets the kernel keeps for it; what the kernel holds is known for the whole machine only, so
+# it is told by difference, and whatever else happens meanwhile is in it.
+
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") / 1024
+# Names in smaps_rollup and status (proc(5)) -> ours.
+ROLLUP = {"Rss": "rss_kib", "Pss": "pss_kib", "Private_Dirty": "private_dirty_kib"}
+STATUS = {"VmPTE": "page_tables_kib"}
+STATM = ("size", "resident", "shared", "text", "lib", "data", "dirty")
+KERNEL = {
+    "Slab": "slab_kib",
+    "KernelStack": "stacks_kib",
+    "PageTables": "page_tables_kib",
+}
+
+
+def kib_of(path: Path, names: dict[str, str]) -> dict[str, float]:
+    """The numbers of lines `Name:   123 kB`; 0 for a line that is not there."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = {name: re.search(rf"^{name}:\s+(\d+)", text, re.M) for name in names}
+    return {ours: float(m.group(1)) if (m := found[name]) else 0.0 for name, ours in names.items()}
+
+
+def memory_of(session: int, proc: Path = Path("/proc")) -> dict[str, float]:
+    """Memory, descriptors and sockets of a session now; in PSS what they share is counted once,
+    and so is a socket that several have: each connection that somebody has accepted is one.
+    """
+    totals = dict.fromkeys((*ROLLUP.values(), *STATUS.values()), 0.0)
+    members = session_members(session)
+    descriptors = 0
+    sockets: set[str] = set()
+    for pid in members:
+        for name, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
+            with contextlib.suppress(OSError):
+                for key, value in kib_of(proc / str(pid) / name, wanted).items():
+                    totals[key] += value
+        files = list(_open_files(proc / str(pid) / "fd"))
+        descriptors += len(files)
+        sockets.update(file for file in files if file.startswith("socket:"))
+    counts = {"processes": len(members), "descriptors": descriptors, "sockets": len(sockets)}
+    return {**{name: float(count) for name, count in counts.items()}, **totals}
+
+
+def _open_files(folder: Path) -> Iterator[str]:
+    """What its descriptors are, as `socket:[4711]`; "" for one that was closed just now."""
+    names: list[str] = []
+    with contextlib.suppress(OSError):
+        names = os.listdir(folder)
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:
+            yield ""
+
+
+def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
+    """The same process in two books: statm and smaps_rollup."""
+    account: dict[str, float] = {}
+    with contextlib.suppress(OSError):
+        pages = (proc / str(pid) / "statm").read_text(encoding="ascii").split()
+        for name, count in zip(STATM, pages, strict=False):
+            account[f"statm_{name}_kib"] = float(count) * PAGE_KIB
+    with contextlib.suppress(OSError):
+        one = kib_of(proc / str(pid) / "smaps_rollup", ROLLUP)
+        account.update({f"one_{name}": value for name, value in one.items()})
+    return account
+
+
+def kernel_memory(proc: Path = Path("/proc")) -> dict[str, float]:
+    """What the kernel holds for itself, and for the buffers of all TCP sockets, in whatever network
+    namespace; nothing where it does not say so.
+    """
+    found: dict[str, float] = {}
+    with contextlib.suppress(OSError):
+        found |= kib_of(proc / "meminfo", KERNEL)
+    with contextlib.suppress(OSError):
+        text = (proc / "net" / "sockstat").read_text(encoding="ascii")
+        pages = re.search(r"^TCP: .*\bmem (\d+)", text, re.M)
+        found |= {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
+    return found
+
+
+# ---- What TCP has sent ---------------------------------------------------------------------------
+#
+# What TCP has sent, as the kernel counts it for a network namespace (/proc/net/snmp and netstat).
+#
+# Of a namespace of our own these are the segments of the load alone; else `no-namespace` marks
+# them.
+
+NET = Path("/proc/net")
+SENT = "Tcp.OutSegs"
+DATA = "TcpExt.TCPOrigDataSent"  # each once, however often it was sent again; a FIN is one too
+OPENED = "Tcp.PassiveOpens"
+
+
+def tcp_counters(net: Path = NET) -> dict[str, int]:
+    """By protocol and name, as `Tcp.OutSegs`; nothing where the kernel does not count."""
+    found: dict[str, int] = {}
+    for name in ("snmp", "netstat"):
+        try:
+            lines = (net / name).read_text(encoding="ascii").splitlines()
+        except OSError:
+            continue
+        for names, values in zip(lines[::2], lines[1::2], strict=False):
+            protocol, *keys = names.split()
+            pairs = zip(keys, values.split()[1:], strict=False)
+            found.update({f"{protocol}{key}".replace(":", "."): int(n) for key, n in pairs})
+    return found
+
+
+def tcp_scalars(
+    before: Mapping[str, int], after: Mapping[str, int], requests: float
+) -> dict[str, float]:
+    """Segments for a request, those of both ends; and in how many with data a reply came, as every
+    request is one, and every connection ends with two.
+    """
+    if requests <= 0 or not {SENT, DATA, OPENED} <= before.keys() & after.keys():
+        return {}
+    sent, data, opened = (after[key] - before[key] for key in (SENT, DATA, OPENED))
+    return {
+        "segments_per_request": sent / requests,
+        "segments_of_reply": (data - 2 * opened) / requests - 1,
+    }
+
+
+# ---- What a block device has done ----------------------------------------------------------------
+#
+# What a block device has done, from its file stat in /sys (Documentation/block/stat.rst).
+
+SECTOR = 512
+DEVICES = Path("/sys/dev/block")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Since the device is there; in the order of the file, the first eleven."""
+
+    reads: int = 0
+    read_merges: int = 0
+    read_sectors: int = 0
+    read_ms: int = 0
+    writes: int = 0
+    write_merges: int = 0
+    write_sectors: int = 0
+    write_ms: int = 0
+    in_flight: int = 0
+    busy_ms: int = 0
+    queue_ms: int = 0
+
+    def since(self, before: "Counters") -> "Counters":
+        names = [field.name for field in fields(self)]
+        return Counters(*(getattr(self, name) - getattr(before, name) for name in names))
+
+
+def disk_counters(device: str, devices: Path = DEVICES) -> Counters:
+    words = (devices / device / "stat").read_text(encoding="ascii").split()
+    return Counters(*map(int, words[: len(fields(Counters))]))
+
+
+def disk_scalars(done: Counters, wall_s: float, ceiling: int = 0) -> dict[str, float]:
+    """`ceiling`: the reads a second that a control group allows.
+
+    What it holds back has not reached the device yet: neither the device's queue nor its
+    utilisation can see it, only that the reads come at that rate.
+    """
+    if wall_s <= 0:
+        return {}
+    found = {
+        "device_reads": float(done.reads),
+        "device_reads_per_s": done.reads / wall_s,
+        "device_read_kib_per_s": done.read_sectors * SECTOR / 1024 / wall_s,
+        "device_writes_per_s": done.writes / wall_s,
+        "device_written_kib_per_s": done.write_sectors * SECTOR / 1024 / wall_s,
+        "device_utilisation": done.busy_ms / 1000 / wall_s,
+        "device_queue": done.queue_ms / 1000 / wall_s,
+    }
+    if done.reads:
+        found["device_kib_per_read"] = done.read_sectors * SECTOR / 1024 / done.reads
+        found["device_read_ms"] = done.read_ms / done.reads
+    if ceiling:
+        found["device_ceiling_share"] = done.reads / wall_s / ceiling
+    return found

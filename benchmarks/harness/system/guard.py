@@ -1,0 +1,120 @@
+"""What ends our programs when the harness itself is killed.
+
+The kernel then ends the first process of each program (PR_SET_PDEATHSIG), but not what that one
+has started: the workers of other people's servers go on for ever. So a process beside us keeps a
+list of the sessions that run, and when the pipe between us ends, as it does however we end, it
+kills what is left of them.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+# ---- Sessions: how what a program has started is found again, and ended --------------------------
+
+
+def session_members(session: int) -> list[int]:
+    """The processes of a session, from /proc; the zombies too."""
+    members = []
+    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        # pid (comm) state ppid pgrp session ...; comm may hold anything, blanks and ) too.
+        if int(fields.rpartition(")")[2].split()[3]) == session:
+            members.append(int(entry.name))
+    return members
+
+
+def end_session(session: int, patience: float = 5.0) -> int:
+    """Kills what is left of a session and reaps what is ours; how many there were."""
+    found: set[int] = set()
+    deadline = time.monotonic() + patience
+    while members := session_members(session):
+        found.update(members)
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in members:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.005)
+    return len(found)
+
+
+_pipe: IO[bytes] | None = None
+
+
+def start() -> None:
+    """Starts it once, and waits until it has: its own work must not fall into a measurement."""
+    global _pipe
+    if _pipe is not None:
+        return
+    folder = str(Path(__file__).resolve().parents[2])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness.system.guard"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": folder},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.returncode = 0  # it outlives us: nobody is to wait for it
+    _pipe = process.stdin
+
+
+def watch(session: int) -> None:
+    _tell(f"+{session}\n")
+
+
+def release(session: int) -> None:
+    """The session has been ended; its number may be given to another process."""
+    _tell(f"-{session}\n")
+
+
+def _tell(line: str) -> None:
+    if _pipe is not None:
+        with contextlib.suppress(OSError):  # somebody has ended it: we go on without
+            _pipe.write(line.encode("ascii"))
+            _pipe.flush()
+
+
+def left(lines: Iterable[str]) -> list[int]:
+    """The sessions that were begun and not ended."""
+    sessions: dict[int, None] = {}
+    for line in lines:
+        number = int(line[1:])
+        if line[0] == "+":
+            sessions[number] = None
+        else:
+            sessions.pop(number, None)
+    return list(sessions)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(os, "sched_setaffinity"):  # not where is measured, if there are two
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    print(flush=True)
+    for session in left(sys.stdin):
+        end_session(session)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""How much an experiment may take of processes, descriptors, connections, memory (in MiB),
+mappings, cores and processors: well below what the user may have.
+
+On a shared host nobody else must notice, so a quarter of what is free now is the most. What belongs
+to one process alone, its descriptors and its mappings, it may use nearly all.
+"""
+
+import resource
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.system import cpus
+
+SHARE = 4
+RESERVE_DESCRIPTORS = 64
+RESERVE_FILES = 20000  # of the whole machine: what else is open
+RESERVE_MAPPINGS = 1000  # of the program itself; the sanitizers have hundreds
+KIB_PER_CONNECTION = 12  # of the kernel, for both ends of an idle one: here it takes 9
+KIB_PER_MIB = 1 << 10
+BYTES_PER_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Cap:
+    """How many at most, and which limit says so."""
+
+    most: int
+    why: str
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None  # absent, or "max"
+
+
+def _field(path: Path, name: str) -> int | None:
+    """The number behind a name at the start of a line: `MemAvailable: 123 kB`, `cache 123`."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = (words for line in lines if (words := line.split())[:1] == [name])
+    return next((int(words[1]) for words in found), None)
+
+
+def cgroup_folders(controller: str, proc: Path, cgroups: Path) -> list[Path]:
+    """Our folders in a controller, version 2 and 1, from the innermost outwards."""
+    try:
+        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    folders = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        top = cgroups / controller if controllers else cgroups
+        folder = top / path.lstrip("/")
+        while folder != top.parent:
+            folders.append(folder)
+            folder = folder.parent
+    return folders
+
+
+def process_caps(
+    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
+) -> Iterable[Cap]:
+    running = sum(1 for entry in proc.iterdir() if entry.name.isdigit())
+    if soft is None:
+        soft = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if soft != resource.RLIM_INFINITY:
+        yield Cap((soft - running) // SHARE, f"ulimit -u {soft}")
+    for name in ("pid_max", "threads-max"):
+        value = _number(proc / "sys" / "kernel" / name)
+        if value is not None:
+            yield Cap((value - running) // SHARE, f"kernel.{name} {value}")
+    for folder in cgroup_folders("pids", proc, cgroups):
+        most = _number(folder / "pids.max")
+        if most is not None:
+            current = _number(folder / "pids.current") or 0
+            yield Cap((most - current) // SHARE, f"pids.max {most} of our cgroup")
+
+
+def descriptor_caps(soft: int | None = None, proc: Path = Path("/proc")) -> Iterable[Cap]:
+    if soft is None:
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft != resource.RLIM_INFINITY:
+        # One process holds them: nearly all of its own limit may be used.
+        yield Cap(soft - RESERVE_DESCRIPTORS, f"ulimit -n {soft}")
+    most = _number(proc / "sys" / "fs" / "file-max")
+    if most is not None:
+        yield Cap(most // SHARE, f"fs.file-max {most}")
+
+
+def memory_caps(
+    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
+) -> Iterable[Cap]:
+    available = _field(proc / "meminfo", "MemAvailable:")
+    if available is not None:
+        yield Cap(available // KIB_PER_MIB // SHARE, f"{available // KIB_PER_MIB} MiB available")
+    if soft is None:
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if soft != resource.RLIM_INFINITY:
+        yield Cap(soft // BYTES_PER_MIB // SHARE, f"ulimit -v {soft // 1024}")
+    for folder in cgroup_folders("memory", proc, cgroups):
+        for limit, usage in (
+            ("memory.max", "memory.current"),
+            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ):
+            most = _number(folder / limit)
+            if most is not None:
+                # Files that nobody has mapped count as used, but make room for who needs it.
+                idle = _field(folder / "memory.stat", "inactive_file") or 0
+                free = most - (_number(folder / usage) or 0) + idle
+                why = f"{limit} {most // BYTES_PER_MIB} MiB of our cgroup"
+                yield Cap(free // BYTES_PER_MIB // SHARE, why)
+
+
+def connection_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
+    """Idle connections with both ends here, in any number of processes."""
+    for cap in memory_caps(proc):
+        yield Cap(cap.most * KIB_PER_MIB // KIB_PER_CONNECTION, cap.why)
+    most = _number(proc / "sys" / "fs" / "file-max")
+    if most is not None:
+        yield Cap(most // SHARE // 2, f"fs.file-max {most}")
+
+
+def shortage(
+    connections: int, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")
+) -> str:
+    """Which limit of the machine, if any, so many idle connections with both ends here exceed."""
+    wanted_mib = connections * KIB_PER_CONNECTION // KIB_PER_MIB
+    for cap in memory_caps(proc, cgroups):
+        if cap.most * SHARE < wanted_mib:
+            return f"they take up to {wanted_mib} MiB, and there are {cap.most * SHARE}: {cap.why}"
+    files = 2 * connections + RESERVE_FILES
+    most = _number(proc / "sys" / "fs" / "file-max")
+    if most is not None and most < files:
+        return f"they take {files} open files, and fs.file-max is {most}"
+    watches = _number(proc / "sys" / "fs" / "epoll" / "max_user_watches")
+    if watches is not None and watches < connections:
+        return f"they take {connections} entries of epoll, and max_user_watches is {watches}"
+    return ""
+
+
+def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
+    most = _number(proc / "sys" / "vm" / "max_map_count")
+    if most is not None:
+        yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
+
+
+def core_caps() -> Iterable[Cap]:
+    """Cores for workers, one each, with pin = "workers"."""
+    found = len(cpus.cores(cpus.allowed()))
+    most = cpus.for_workers(found)
+    yield Cap(most, f"{found} physical cores, and the load has {found - most} of them")
+
+
+def processor_caps() -> Iterable[Cap]:
+    """Workers that share them with the load, with pin = "shared": what nginx calls `auto`."""
+    found = len(cpus.allowed())
+    yield Cap(found, f"{found} processors that we may use")
+
+
+RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
+    "processes": lambda: process_caps(),
+    "descriptors": lambda: descriptor_caps(),
+    "connections": lambda: connection_caps(),
+    "memory": lambda: memory_caps(),
+    "mappings": lambda: mapping_caps(),
+    "cores": lambda: core_caps(),
+    "processors": lambda: processor_caps(),
+}
+
+
+def smallest(resources: Iterable[str]) -> Cap:
+    caps = [cap for name in resources for cap in RESOURCES[name]()]
+    least = min(caps, key=lambda cap: cap.most, default=Cap(1 << 30, "no limit"))
+    return Cap(max(least.most, 1), least.why)
+
+
+def caps_for(declared: Mapping[str, tuple[str, ...]]) -> dict[str, Cap]:
+    """The [caps] of an experiment -> the most each of those parameters may be."""
+    return {parameter: smallest(resources) for parameter, resources in declared.items()}

@@ -1,0 +1,283 @@
+"""What an experiment can need, as probes: name -> (ok, reason, remedy).
+
+`make doctor` and the harness use the same probes, so they cannot disagree. A name without a probe
+of its own is taken for a program that must be in PATH.
+"""
+
+import itertools
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from harness.system.places import Answer, program
+
+
+def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
+    """Whether the compiler can link a program with these arguments."""
+    compiler = program("cc")
+    if not compiler.ok:
+        return compiler
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "empty.c"
+        source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+        command = ["cc", *arguments, "-o", str(Path(folder) / "empty"), str(source)]
+        done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    return Answer(True) if done.returncode == 0 else Answer(False, reason, remedy)
+
+
+def static() -> Answer:
+    return _links(["-static"], "the static C library is not installed", "apt-get install libc6-dev")
+
+
+def static_pie() -> Answer:
+    reason = "the compiler cannot make static-pie programs"
+    return _links(["-fPIE", "-static-pie"], reason, "gcc 8 and glibc 2.26 or later")
+
+
+def python_module(name: str, package: str) -> Callable[[], Answer]:
+    def probe() -> Answer:
+        from importlib.util import find_spec
+
+        if find_spec(name):
+            return Answer(True)
+        return Answer(False, f"Python has no module {name}", f"apt-get install {package}")
+
+    return probe
+
+
+def namespace() -> Answer:
+    from harness.system.environment import why_no_namespace
+
+    reason = why_no_namespace()
+    if not reason:
+        return Answer(True)
+    return Answer(False, reason, "run as root, or sysctl kernel.unprivileged_userns_clone=1")
+
+
+def two_cores() -> Answer:
+    from harness.system.cpus import allowed, cores
+
+    found = len(cores(allowed()))
+    if found >= 2:
+        return Answer(True)
+    reason = "only one physical core is allowed here: server and load share it"
+    return Answer(False, reason, "a machine with two cores, or a wider taskset or cpuset")
+
+
+def worker_cores() -> Answer:
+    """With fewer the law of usl.py cannot be fitted."""
+    from harness.spec.model import LEAST_WORKERS
+    from harness.system.cpus import allowed, cores, for_workers
+
+    found = len(cores(allowed()))
+    if for_workers(found) >= LEAST_WORKERS:
+        return Answer(True)
+    wanted = next(n for n in itertools.count() if for_workers(n) >= LEAST_WORKERS)
+    load = wanted - LEAST_WORKERS
+    reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {found}"
+    remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
+    return Answer(False, reason, remedy)
+
+
+def tracing() -> Answer:
+    """strace is there and may trace a child of its own."""
+    tool = program("strace")
+    if not tool.ok:
+        return tool
+    done = subprocess.run(
+        ["strace", "-qq", "-o", os.devnull, "true"],
+        capture_output=True, check=False, timeout=30, start_new_session=True,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return Answer(True)
+    remedy = "a container needs --cap-add=SYS_PTRACE"
+    return Answer(False, "ptrace is not allowed here", remedy)
+
+
+def io_aio() -> Answer:
+    """Perlbal without it does all its disk work in its only thread."""
+    done = subprocess.run(["perl", "-MIO::AIO", "-e", "1"], capture_output=True, check=False)
+    if done.returncode == 0:
+        return Answer(True)
+    return Answer(False, "libio-aio-perl is not installed", "make peers")
+
+
+def root() -> Answer:
+    if os.geteuid() == 0:
+        return Answer(True)
+    return Answer(False, "needs root", "run it as root")
+
+
+def is_mounted(folder: Path) -> bool:
+    """The kernel's list is asked: looking at a mount whose program has died is an error."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    return any(line.split()[4] == str(folder) for line in lines)
+
+
+def own_mounts() -> Answer:
+    """Mounts that nobody else sees.
+
+    The mount that / is on may be shared with everybody, and what is mounted below it then, too.
+    Only its own top can be asked to make it private, and a plain chroot has none.
+    """
+    tool = program("unshare")
+    if not tool.ok or is_mounted(Path("/")):
+        return tool
+    reason = "/ is no mount point, as in a plain chroot"
+    return Answer(False, reason, "mount --bind DIR DIR before chroot DIR")
+
+
+def fuse() -> Answer:
+    """A file system in user space may be had; what else can be missing, mounting it tells."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        return Answer(False, "/dev/fuse is not for us", "run it as root, or chmod 666 /dev/fuse")
+    except OSError as error:
+        remedy = "modprobe fuse; a container needs --device /dev/fuse"
+        return Answer(False, f"/dev/fuse: {error.strerror}", remedy)
+    return Answer(True) if os.geteuid() == 0 else program("fusermount3")
+
+
+def processes() -> Answer:
+    """A thousand are no more than the quarter that an experiment may take."""
+    from harness.system.limits import smallest
+
+    cap = smallest(["processes"])
+    if cap.most >= 1000:
+        return Answer(True)
+    reason = f"an experiment may have only {cap.most} processes, a quarter of {cap.why}"
+    return Answer(False, reason, "ulimit -u, or pids.max")
+
+
+def many() -> Answer:
+    """Consent to more processes or connections than others on the machine would fail to notice."""
+    if os.environ.get("MANY") == "1":
+        return Answer(True)
+    reason = "so many processes or connections are taken only by consent"
+    return Answer(False, reason, "MANY=1 make bench")
+
+
+def million() -> Answer:
+    """A million connections with both ends here."""
+    from harness.system.limits import shortage
+
+    reason = shortage(1_000_000)
+    if not reason:
+        return Answer(True)
+    return Answer(False, f"a million connections: {reason}", "a larger machine, or a higher limit")
+
+
+def memory_cgroup() -> Answer:
+    return _group("memory")
+
+
+def io_throttle() -> Answer:
+    return _group("io")
+
+
+def _group(controller: str) -> Answer:
+    from harness.system.cgroups import REMEDY, why_not
+
+    reason = why_not(controller)
+    return Answer(False, reason, REMEDY) if reason else Answer(True)
+
+
+def loop_device() -> Answer:
+    from harness.system.disks import REMEDY, why_no_disk
+
+    if not (mounts := own_mounts()).ok:
+        return mounts
+    reason = why_no_disk()
+    return Answer(False, reason, REMEDY) if reason else Answer(True)
+
+
+PROBES: dict[str, Callable[[], Answer]] = {
+    "cc": lambda: program("cc"),
+    "diet": lambda: program("diet"),
+    "musl": lambda: program("musl-gcc"),
+    "static": static,
+    "static-pie": static_pie,
+    "scipy": python_module("scipy", "python3-scipy"),
+    "jsonschema": python_module("jsonschema", "python3-jsonschema"),
+    "strace": tracing,
+    "namespace": namespace,
+    "two-cores": two_cores,
+    "worker-cores": worker_cores,
+    "io-aio": io_aio,
+    "root": root,
+    "own-mounts": own_mounts,
+    "fuse": fuse,
+    "processes": processes,
+    "many": many,
+    "million": million,
+    "memory-cgroup": memory_cgroup,
+    "io-throttle": io_throttle,
+    "loop-device": loop_device,
+}
+# A build variant needs this to exist.
+BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl"}
+
+
+@cache
+def probe(name: str) -> Answer:
+    """Asks once a process; an answer with ok = False always has a reason."""
+    try:
+        return PROBES[name]() if name in PROBES else program(name)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Answer(False, f"{name}: {error}", "")
+
+
+# ---- Libraries that some programs are built with, and whether their headers are here -------------
+#
+# Which program needs which header stands in the module.mk that builds it (`x_NEEDS :=
+# liburing.h`), which package brings it, and into which folder on which system, in packages.tsv.
+
+NEEDS = re.compile(r"^(\S+)_NEEDS *:= *(.+?) *(?:#.*)?$", re.M)
+TABLE = Path("benchmarks/harness/packages.tsv")
+
+
+@cache
+def needed_libraries(tree: Path) -> dict[str, tuple[str, ...]]:
+    """Program -> the headers it needs."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in (*tree.glob("*/module.mk"), *tree.glob("*/*/module.mk")):
+        for server, headers in NEEDS.findall(path.read_text(encoding="utf-8")):
+            found[server] = tuple(headers.split())
+    return found
+
+
+@cache
+def header_is_here(header: str) -> bool:
+    command = ["cc", "-E", "-x", "c", "-include", header, "/dev/null"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def brought_by(header: str, table: str) -> tuple[str, list[str]]:
+    """By the text of packages.tsv: the package that brings a header, and where one system or
+    another has it. Of a header that is not in the table: its own name for both.
+    """
+    for line in table.splitlines():
+        words = line.split("\t")
+        if len(words) == 5 and f"header:{header}" in (places := words[2].split("|")):
+            return words[0], [place.removeprefix("header:") for place in places]
+    return header, [header]
+
+
+def missing_library(program: str, tree: Path = Path()) -> Answer | None:
+    """Why this program cannot be built here, or None."""
+    for header in needed_libraries(tree).get(program, ()):
+        package, places = brought_by(header, (tree / TABLE).read_text(encoding="utf-8"))
+        if not any(map(header_is_here, places)):
+            return Answer(False, f"{package} is not installed", f"apt-get install {package}")
+    return None

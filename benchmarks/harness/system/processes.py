@@ -1,0 +1,390 @@
+"""Starting, pinning, waiting for and ending programs, and what they have used.
+
+Each program gets a session of its own, so that Ctrl-C reaches the harness alone and whatever the
+program has started can be found again. All of it is ended by process id when the block that
+started it is left, in whatever way; if the harness itself is killed, the kernel ends the programs
+(PR_SET_PDEATHSIG), and the guard whatever they have started.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from harness.errors import RepetitionError
+from harness.system import guard
+from harness.system.environment import anonymous
+from harness.system.guard import end_session, session_members
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LISTENING = re.compile(r": listening on http://(\S+):(\d+)/\s*$")
+START_PATIENCE = 15.0
+STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
+REST_PATIENCE = 1.0  # for what it has started and not waited for
+SLICE = 2.0  # how often a waiting harness wakes to report progress
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a measurement
+
+Tick = Callable[[], None]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def become_subreaper() -> None:
+    """Orphans of the programs we start become our children: they can be found, ended and reaped."""
+    libc = _libc()
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
+    libc = _libc()
+    if hasattr(libc, "prctl"):
+        libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program and its reaped children have used."""
+
+    user_s: float
+    system_s: float
+    voluntary: int
+    involuntary: int
+    minor_faults: int
+    max_rss_kib: int
+    integral_sizes: int = 0  # ru_ixrss, ru_idrss, ru_isrss: Linux leaves them at 0
+
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.system_s
+
+    @staticmethod
+    def of(ru: "resource.struct_rusage") -> "Usage":
+        return Usage(
+            user_s=ru.ru_utime,
+            system_s=ru.ru_stime,
+            voluntary=ru.ru_nvcsw,
+            involuntary=ru.ru_nivcsw,
+            minor_faults=ru.ru_minflt,
+            max_rss_kib=ru.ru_maxrss,
+            integral_sizes=ru.ru_ixrss + ru.ru_idrss + ru.ru_isrss,
+        )
+
+    def plus(self, other: "Usage") -> "Usage":
+        together = Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return replace(together, max_rss_kib=max(self.max_rss_kib, other.max_rss_kib))
+
+
+@dataclass
+class Process:
+    """A program that runs, or has run once `usage` is there."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+    started: float
+    usage: Usage | None = None
+    wall_s: float = 0.0
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def status(self) -> int | None:
+        return self.popen.returncode
+
+    def output(self) -> str:
+        self.stdout.seek(0)
+        return self.stdout.read().decode("utf-8", "replace")
+
+    def last_words(self) -> str:
+        """The last line on stderr, for a failure record."""
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode("utf-8", "replace").strip().splitlines()
+        return anonymous(lines[-1].strip())[:300] if lines else ""
+
+    def describe_end(self) -> str:
+        status = self.popen.returncode
+        if status is not None and status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with status {status}"
+        words = self.last_words()
+        return f"{self.name} {how}" + (f": {words}" if words else "")
+
+    def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
+        """Waits for the end; False if it has not come in time."""
+        if self.usage is not None:
+            return True
+        if not _await_exit(self.pid, timeout, tick):
+            return False
+        _, status, ru = os.wait4(self.pid, 0)
+        self.wall_s = time.monotonic() - self.started
+        self.popen.returncode = os.waitstatus_to_exitcode(status)
+        self.usage = Usage.of(ru)
+        return True
+
+    def kill(self) -> None:
+        """Ends it and all it has started, at once."""
+        if self.usage is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self.reap(None)
+        end_session(self.pid)
+        guard.release(self.pid)
+
+    def close(self) -> None:
+        self.kill()
+        self.stdout.close()
+        self.stderr.close()
+
+
+def _await_exit(pid: int, timeout: float | None, tick: Tick) -> bool:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    try:
+        fd = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return _poll_exit(pid, deadline, tick)
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        while True:
+            left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
+            if poll.poll(max(0.0, left) * 1000):
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            tick()
+    finally:
+        os.close(fd)
+
+
+def _poll_exit(pid: int, deadline: float | None, tick: Tick) -> bool:
+    """For systems without pidfd."""
+    while True:
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return True
+        if deadline is not None and time.monotonic() >= deadline:
+            return False
+        time.sleep(0.01)
+        tick()
+
+
+def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]:
+    libc = _libc()
+    prctl = getattr(libc, "prctl", None)
+    parent = os.getpid()
+
+    def in_child() -> None:
+        if cpus and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, cpus)
+        if prctl is not None:
+            prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != parent:
+                os._exit(1)  # the harness died before prctl took effect
+        for file in groups:
+            file.write_text("0", encoding="ascii")  # this process
+
+    return in_child
+
+
+class Held:
+    """Ctrl-C while a program is started would leave one that nobody ends: it is put off.
+
+    By a handler, for a blocked signal goes to another thread if there is one. What is ignored, or
+    has no handler, stays so, as the program shall find it.
+    """
+
+    def __init__(self) -> None:
+        self._noted: list[int] = []
+        self._handlers = {}
+        for number in STOPPING:
+            if callable(handler := signal.getsignal(number)):
+                self._handlers[number] = handler
+                signal.signal(number, self._note)
+
+    def _note(self, number: int, _frame: object) -> None:
+        self._noted.append(number)
+
+    def release(self) -> None:
+        """What has come meanwhile comes now."""
+        while self._handlers:
+            signal.signal(*self._handlers.popitem())
+        while self._noted:
+            os.kill(os.getpid(), self._noted.pop())
+
+
+@contextlib.contextmanager
+def running(
+    name: str,
+    command: Iterable[str],
+    cpus: frozenset[int] = frozenset(),
+    pipe: bool = False,
+    folder: Path | None = None,
+    groups: Iterable[Path] = (),
+    feed: bool = False,
+) -> Iterator[Process]:
+    """Runs a program inside a `with` block, and ends it where the block ends.
+
+    Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line. With
+    `feed` stdin is a pipe too. `groups`: files by which it joins control groups.
+    """
+    words = list(command)
+    prepare = _prepare(cpus, groups)
+    with contextlib.ExitStack() as files:
+        stderr = files.enter_context(tempfile.TemporaryFile())
+        stdout = files.enter_context(tempfile.TemporaryFile())
+        process, held = None, Held()
+        try:
+            popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare, feed)
+            process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
+            held.release()
+            yield process
+        finally:
+            if process:
+                process.close()
+            held.release()
+
+
+def _start(
+    name: str,
+    words: list[str],
+    stderr: IO[bytes],
+    stdout: IO[bytes] | None,
+    folder: Path | None,
+    prepare: Callable[[], None],
+    feed: bool,
+) -> subprocess.Popen[bytes]:
+    """stdout: None for a pipe."""
+    try:
+        popen = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            stdout=stdout or subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,
+            cwd=folder,
+            preexec_fn=prepare,
+        )
+    except OSError as error:
+        raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+    except subprocess.SubprocessError as error:  # what comes before exec, in the child
+        raise RepetitionError(f"{name}: cannot be started in its control group") from error
+    guard.watch(popen.pid)
+    return popen
+
+
+def run(
+    name: str,
+    command: Iterable[str],
+    cpus: frozenset[int],
+    timeout: float,
+    tick: Tick = _nothing,
+    may_fail: bool = False,
+) -> tuple[Process, str]:
+    """Runs a program to its end; its output. RepetitionError if it takes too long or fails; with
+    `may_fail` only if it then has printed nothing.
+    """
+    with running(name, command, cpus) as process:
+        if not process.reap(timeout, tick):
+            raise RepetitionError(f"{name} did not end within {timeout:g} s")
+        output = process.output()
+        if process.status != 0 and not (may_fail and output):
+            raise RepetitionError(process.describe_end())
+        return process, output
+
+
+def read_line(process: Process, patience: float = START_PATIENCE) -> str:
+    """The first line a program prints. RepetitionError if it ends or stays silent."""
+    fd = process.stdout.fileno()
+    deadline = time.monotonic() + patience
+    data = b""
+    while b"\n" not in data:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            raise RepetitionError(f"{process.name} did not report within {patience:g} s")
+        chunk = os.read(fd, 4096)
+        if not chunk:
+            process.reap(1.0)
+            raise RepetitionError(process.describe_end())
+        data += chunk
+    return data.partition(b"\n")[0].decode("utf-8", "replace")
+
+
+def rest_of_output(process: Process) -> str:
+    """What a program that has ended has printed into its pipe and nobody has read."""
+    fd = process.stdout.fileno()
+    os.set_blocking(fd, False)  # somebody it has started may still have the other end
+    data = b""
+    with contextlib.suppress(BlockingIOError):
+        while chunk := os.read(fd, 65536):
+            data += chunk
+    return data.decode("utf-8", "replace")
+
+
+def listening_address(line: str) -> tuple[str, int] | None:
+    """Address and port of a server's first line."""
+    match = LISTENING.search(line)
+    return (match.group(1), int(match.group(2))) if match else None
+
+
+def stop(
+    process: Process,
+    stop_signal: signal.Signals = signal.SIGTERM,
+    patience: float = 0.0,
+) -> Usage:
+    """Asks a program to end, in its own time; what it has used. RepetitionError if it does not
+    within `patience` seconds (0: as long as a server may take).
+    """
+    patience = patience or STOP_PATIENCE
+    if process.usage is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, stop_signal)
+    if not process.reap(patience):
+        process.kill()
+        raise RepetitionError(
+            f"{process.name} did not end within {patience:g} s of {stop_signal.name}"
+        )
+    _add_the_rest(process)
+    assert process.usage is not None
+    return process.usage
+
+
+def _add_the_rest(process: Process) -> None:
+    """What a program has started and not waited for is ours now (become_subreaper): a parent of
+    workers, or one with a helper, may end before them. Their work counts too; they get a second
+    to end, and then are killed.
+    """
+    deadline = time.monotonic() + REST_PATIENCE
+    while members := session_members(process.pid):
+        for pid in members:
+            with contextlib.suppress(ChildProcessError):
+                ended, _, ru = os.wait4(pid, os.WNOHANG)
+                if ended and process.usage is not None:
+                    process.usage = process.usage.plus(Usage.of(ru))
+            if time.monotonic() > deadline:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline + REST_PATIENCE:
+            return  # not ours to wait for
+        time.sleep(0.005)
