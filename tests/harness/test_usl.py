@@ -1,175 +1,27 @@
-"""The Universal Scalability Law: found in numbers made from it, and not in those that have none."""
+"""The law of usl.py as numbers of an experiment, and the experiment that measures it."""
 
 from __future__ import annotations
 
 import json
-import math
-import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import (
-    Tree,
-    end_record,
-    parsed,
-    repetition,
-    run_record,
-)
+from made_up import Tree, end_record, parsed, repetition, run_record
 from test_bench import bench
+from test_statistics import WORKERS, rates
 
 from harness.report import export, tsv
 from harness.run.records import ResultSet, Source
 from harness.spec.model import Experiment
-from harness.statistics import estimates, usl
 from harness.statistics.analysis import Analysis, numbers
 from harness.statistics.estimates import Rounds
-from harness.statistics.usl import Fit, fit, law, peak
 from harness.system.needs import missing_library
 from harness.system.places import program
 
 pytest.importorskip("scipy")
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKERS = (1, 2, 3, 4, 6, 8, 12, 16)
-
-
-def rates(
-    sigma: float, kappa: float, noise: float = 0.01, count: int = 8, seed: int = 1,
-    workers: tuple[int, ...] = WORKERS,
-) -> dict[float, Rounds]:  # fmt: skip
-    generator = random.Random(seed)
-    return {
-        float(n): {
-            r: law(n, 5e4, sigma, kappa) * (1 + generator.gauss(0, noise)) for r in range(count)
-        }
-        for n in workers
-    }
-
-
-def found(points: Mapping[float, Rounds]) -> Fit:
-    fitted = fit(points)
-    assert fitted is not None
-    return fitted
-
-
-# ---- the law ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sigma", "kappa"),
-    [(0.05, 0.002), (0.02, 0.01), (0.3, 0.05), (0.05, 0), (0, 0.001), (0, 0), (1, 0)],
-)
-@pytest.mark.parametrize("workers", [WORKERS, (1, 2, 3, 4)])
-def test_what_was_put_in_is_found(sigma: float, kappa: float, workers: tuple[int, ...]) -> None:
-    fitted = found(rates(sigma, kappa, noise=0, workers=workers))
-    assert fitted.rate.value == pytest.approx(5e4)
-    assert fitted.sigma.value == pytest.approx(sigma, abs=1e-9)
-    assert fitted.kappa.value == pytest.approx(kappa, abs=1e-9)
-    assert fitted.told == (kappa > 0)
-    assert fitted.peak.value == (pytest.approx(peak(sigma, kappa)) if kappa else math.inf)
-
-
-def test_the_rate_is_highest_at_the_peak() -> None:
-    top = peak(0.05, 0.002)
-    assert top == pytest.approx(21.794, abs=1e-3)
-    assert law(top, 1, 0.05, 0.002) > max(law(top + d, 1, 0.05, 0.002) for d in (-0.1, 0.1))
-    assert peak(0.05, 0) == math.inf
-    assert peak(1, 2) == peak(0.9, 5) == 1, "with none there is no rate at all"
-
-
-def test_the_intervals_hold_what_was_put_in() -> None:
-    """Each is to hold it in 95 of 100 runs."""
-    held = [0, 0, 0, 0]
-    for seed in range(30):
-        fitted = found(rates(0.05, 0.002, noise=0.02, count=15, seed=seed))
-        truth = (5e4, 0.05, 0.002, peak(0.05, 0.002))
-        parts = (fitted.rate, fitted.sigma, fitted.kappa, fitted.peak)
-        for place, (part, value) in enumerate(zip(parts, truth, strict=True)):
-            assert part.low is not None
-            assert part.high is not None
-            held[place] += part.low <= value <= part.high
-    assert min(held) >= 26
-
-
-def test_a_kappa_that_is_not_there_is_seldom_told_and_one_that_is_often() -> None:
-    seeds = range(30)
-    assert sum(found(rates(0.05, 0, 0.02, 15, seed)).told for seed in seeds) <= 3
-    assert sum(found(rates(0.05, 0.002, 0.02, 15, seed)).told for seed in seeds) >= 29
-
-
-def test_without_a_peak_there_is_the_least_it_can_be() -> None:
-    fitted = found(rates(0.05, 0, noise=0.03))
-    assert not fitted.told
-    assert fitted.kappa.low == 0
-    assert fitted.kappa.high
-    assert (fitted.peak.value, fitted.peak.high) == (math.inf, None)
-    assert fitted.peak.low == pytest.approx(peak(0.05, fitted.kappa.high), rel=0.05)
-
-
-def test_four_points_with_noise_cannot_tell_a_small_kappa_from_none() -> None:
-    assert not found(rates(0.05, 0.002, noise=0.02, workers=(1, 2, 3, 4))).told
-
-
-def test_the_same_data_give_the_same_intervals() -> None:
-    assert fit(rates(0.05, 0.002)) == fit(rates(0.05, 0.002))
-
-
-def test_what_disturbs_a_whole_round_widens_lambda_alone() -> None:
-    """Its points were all measured beside the same neighbour."""
-    factors = (1.0, 1.3, 0.8, 1.1, 0.9, 1.2, 0.7, 1.05)
-    points = {
-        float(n): {r: f * law(n, 5e4, 0.05, 0.002) for r, f in enumerate(factors)} for n in WORKERS
-    }
-    fitted = found(points)
-    assert fitted.rate.low is not None
-    assert fitted.rate.high is not None
-    assert fitted.rate.high > 1.1 * fitted.rate.low
-    assert fitted.sigma.low == pytest.approx(0.05)
-    assert fitted.kappa.high == pytest.approx(0.002)
-
-
-def test_few_rounds_give_values_alone_and_tell_nothing() -> None:
-    fitted = found(rates(0.05, 0.002, noise=0, count=5))
-    assert fitted.kappa.value == pytest.approx(0.002)
-    assert fitted.kappa.low is None
-    assert not fitted.told
-    assert fitted.peak == usl.Estimate(math.inf)
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        {},
-        rates(0.05, 0.002, workers=(1, 2, 4)),
-        rates(0.05, 0.002, workers=(1, 2, 3)),
-        {0.25 * n: values for n, values in rates(0.05, 0, workers=(4, 8, 12, 16)).items()}
-        | {0.5: {0: 1.0}},
-        rates(0.05, 0, workers=(1, 2, 3, 4)) | {5.0: {0: 0.0}},
-    ],
-    ids=["none", "three", "three workers", "half a worker", "a rate of nothing"],
-)
-def test_no_fit(points: Mapping[float, Rounds]) -> None:
-    assert fit(points) is None
-
-
-def test_without_scipy_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "AVAILABLE", False)
-    assert fit(rates(0.05, 0.002)) is None
-
-
-@pytest.mark.parametrize(
-    "rate", [lambda n: n**1.2, lambda n: 1 / n, lambda n: 100.0 if n == 2 else 1.0]
-)
-def test_numbers_that_follow_no_such_law_come_to_an_end(rate: Any) -> None:
-    fitted = found({float(n): {r: rate(n) for r in range(6)} for n in WORKERS})
-    assert 0 <= fitted.sigma.value <= 1
-    assert fitted.kappa.value >= 0
-    assert math.isfinite(fitted.rate.value)
-
-
-# ---- as numbers of an experiment ----------------------------------------------------------------
 
 
 def experiment() -> Experiment:

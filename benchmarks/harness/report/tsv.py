@@ -50,7 +50,7 @@ def _cells(point: Point | None) -> list[float | None]:
         return [None] * 5
     number = summary(point, "")
     enough = len(point.raw) >= LEAST_FOR_P99
-    p99 = estimates.quantile(point.raw, 0.99) if enough else None
+    p99 = estimates.percentile(point.raw, 99) if enough else None
     return [number.value, number.low, number.high, min(point.raw), p99]
 
 

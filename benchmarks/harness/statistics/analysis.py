@@ -14,7 +14,7 @@ from harness.run.records import Record, ResultSet
 from harness.spec.coherence import split_operand
 from harness.spec.model import AA, LAWS, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
 from harness.statistics import estimates, usl
-from harness.statistics.estimates import median, quantile
+from harness.statistics.estimates import median, percentile
 
 
 def jain(values: Sequence[float]) -> float:
@@ -28,12 +28,10 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "median": median,
     "min": min,
     "max": max,
-    "p90": lambda values: quantile(values, 0.90),
-    "p99": lambda values: quantile(values, 0.99),
-    "p999": lambda values: quantile(values, 0.999),
+    "p90": lambda values: percentile(values, 90),
+    "p99": lambda values: percentile(values, 99),
     "sum": math.fsum,
     "jain": jain,
-    "count": len,
 }
 
 
@@ -97,9 +95,8 @@ def series(
 ) -> Series:
     points: dict[str, Point] = {}
     overall: Point = Point(None)
-    bins = _Bins(experiment.axis, repetitions := list(repetitions))
     for repetition in repetitions:
-        for x, samples in _by_x(experiment.axis, metric, repetition, bins):
+        for x, samples in _by_x(experiment.axis, metric, repetition):
             if samples:
                 _add(points.setdefault(x_text(x), Point(x)), metric, repetition, samples)
         everything = _values(metric, repetition)
@@ -147,32 +144,14 @@ def _good(repetition: Record) -> list[bool]:
     return [str(value) in NO_ERROR for value in samples["error"]]
 
 
-@dataclass
-class _Bins:
-    """Bins of a sample column, from 0 on and of one width, so that their centres stay the same."""
-
-    width: float = 0.0
-
-    def __init__(self, axis: Axis | None, repetitions: list[Record]) -> None:
-        self.width = axis.bin_width if axis else 0.0
-        if axis and axis.bins:
-            highest = max(
-                (
-                    v
-                    for r in repetitions
-                    for v in r["samples"].get(axis.column, ())
-                    if _is_number(v)
-                ),
-                default=0,
-            )
-            self.width = (highest + 1) / axis.bins
-
-    def centre(self, x: float) -> float:
-        return (math.floor(x / self.width) + 0.5) * self.width if self.width else x
+def _centre(axis: Axis, x: float) -> float:
+    """Of the bin it is in: from 0 on and of one width, so that centres stay the same."""
+    width = axis.bin_width
+    return (math.floor(x / width) + 0.5) * width if width else x
 
 
 def _by_x(
-    axis: Axis | None, metric: Metric, repetition: Record, bins: _Bins
+    axis: Axis | None, metric: Metric, repetition: Record
 ) -> Iterable[tuple[Value | None, list[float]]]:
     if axis is None:
         yield None, _values(metric, repetition)
@@ -181,18 +160,16 @@ def _by_x(
     elif metric.scalar:
         return  # a scalar belongs to the whole repetition, not to one bin
     else:
-        yield from _binned(axis, metric, repetition, bins).items()
+        yield from _binned(axis, metric, repetition).items()
 
 
-def _binned(
-    axis: Axis, metric: Metric, repetition: Record, bins: _Bins
-) -> dict[Value | None, list[float]]:
+def _binned(axis: Axis, metric: Metric, repetition: Record) -> dict[Value | None, list[float]]:
     samples = repetition["samples"]
     xs, ys = samples.get(axis.column, []), samples.get(metric.column, [])
     found: dict[Value | None, list[float]] = {}
     for x, y, ok in zip(xs, ys, _good(repetition), strict=False):
         if ok and _is_number(x) and _is_number(y):
-            found.setdefault(bins.centre(x), []).append(y * metric.scale)
+            found.setdefault(_centre(axis, x), []).append(y * metric.scale)
     return found
 
 
@@ -383,14 +360,11 @@ def _of_two(wanted: Derived, a: Point, b: Point, marks: tuple[str, ...]) -> Numb
     ratio = estimates.paired_ratio(a.values, b.values)
     if not math.isfinite(ratio.value):
         return None
-    shift, scale = (1.0, 100.0) if wanted.operation == "percent" else (0.0, 1.0)
-    ends = [
-        None if end is None else (end - shift) * scale * wanted.scale
-        for end in (ratio.value, ratio.low, ratio.high)
-    ]
-    unit = wanted.unit or ("%" if wanted.operation == "percent" else "")
-    assert ends[0] is not None
-    return Number(ends[0], ends[1], ends[2], unit, ratio.rounds, marks)
+    value, low, high = (
+        None if end is None else end * wanted.scale for end in (ratio.value, ratio.low, ratio.high)
+    )
+    assert value is not None
+    return Number(value, low, high, wanted.unit, ratio.rounds, marks)
 
 
 def numbers(analysis: Analysis) -> Mapping[str, Number]:

@@ -5,6 +5,7 @@ medians, but neither intervals nor tests: these functions then return None.
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,17 +30,16 @@ Interval = tuple[float, float]
 Rounds = Mapping[int, float]
 
 
-def quantile(values: Sequence[float], q: float) -> float:
-    """Linear between neighbours, as numpy's default."""
-    ordered = sorted(values)
-    place = q * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+def percentile(values: Sequence[float], part: int) -> float:
+    """Linear between neighbours."""
+    if AVAILABLE:
+        return float(numpy.percentile(values, part))
+    cuts = statistics.quantiles(values, n=100, method="inclusive") if len(values) > 1 else None
+    return cuts[part - 1] if cuts else values[0]
 
 
 def median(values: Sequence[float]) -> float:
-    return quantile(values, 0.5)
+    return float(statistics.median(values))
 
 
 @lru_cache(maxsize=256)
@@ -59,9 +59,9 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 
 def tukey(values: Sequence[float]) -> list[str]:
     """For each value "mild" or "far" outside of Tukey's fences, else "". Nothing is dropped."""
-    if len(values) < 4:
+    if not AVAILABLE or len(values) < 4:
         return [""] * len(values)
-    first, third = quantile(values, 0.25), quantile(values, 0.75)
+    first, third = percentile(values, 25), percentile(values, 75)
     spread = third - first
 
     def outside(value: float, fence: float) -> bool:
@@ -162,11 +162,7 @@ class Growth:
     rise: float
     rise_low: float | None
     rise_high: float | None
-    slope: float | None  # of log y over log x
-    slope_low: float | None
-    slope_high: float | None
     knee: float | None
-    points: int
 
 
 def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | None:
@@ -184,9 +180,8 @@ def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | 
     line, line_error = _fit(xs, medians, xs)
     rise = _rise(line, xs)
     low, high = _rise_interval(points, xs)
-    slope = _log_slope(xs, medians)
     kind, knee = _kind(xs, medians, rise, line_error, tolerance)
-    return Growth(kind, rise, low, high, *slope, knee, len(xs))
+    return Growth(kind, rise, low, high, knee)
 
 
 def _fit(xs: Any, ys: Any, regressor: Any) -> tuple[Any, float]:
@@ -220,19 +215,11 @@ def _rise_interval(
     return _percentiles(finite) if finite else (None, None)
 
 
-def _log_slope(xs: Any, ys: Any) -> tuple[float | None, float | None, float | None]:
-    positive = xs > 0
-    if positive.sum() < LEAST_X:
-        return None, None, None
-    slope, _, low, high = stats.theilslopes(numpy.log(ys[positive]), numpy.log(xs[positive]))
-    return float(slope), float(low), float(high)
-
-
 def _kind(
     xs: Any, ys: Any, rise: float, line_error: float, tolerance: float
 ) -> tuple[str, float | None]:
     count = len(xs)
-    _, knee_error, knee = _best_knee(xs, ys)
+    knee_error, knee = _best_knee(xs, ys)
     improves = _bic(count, line_error, 2) - _bic(count, knee_error, 3) > 10
     largest = float(ys.max() / numpy.median(ys[: max(2, count // 4)]))
     if knee is not None and improves and largest > 1 + tolerance:
@@ -251,13 +238,12 @@ def _bic(count: int, error: float, parameters: int) -> float:
     return count * math.log(max(error, 1e-12)) + parameters * math.log(count)
 
 
-def _best_knee(xs: Any, ys: Any) -> tuple[Any, float, float | None]:
-    best: tuple[Any, float, float | None] = (None, math.inf, None)
-    if len(xs) < 6:
-        return best
-    for knee in xs[2:-2]:
+def _best_knee(xs: Any, ys: Any) -> tuple[float, float | None]:
+    """The mean square error of the best line that is flat up to some x, and that x."""
+    best: tuple[float, float | None] = (math.inf, None)
+    for knee in xs[2:-2] if len(xs) >= 6 else ():
         for regressor in (numpy.maximum(0.0, xs - knee), (xs > knee).astype(float)):
             line, error = _fit(xs, ys, regressor)
-            if error < best[1] and line[1] > 0:
-                best = line, error, float(knee)
+            if error < best[0] and line[1] > 0:
+                best = error, float(knee)
     return best
