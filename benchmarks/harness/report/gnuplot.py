@@ -10,8 +10,7 @@ from harness.report import tsv
 from harness.report.claims import STANDINGS
 from harness.report.rules import NOT_MEASURED
 from harness.report.then import Beside
-from harness.run.records import HERE, REFERENCE, Source, Sources
-from harness.spec.experiment_file import SOURCES
+from harness.run.records import HERE, REFERENCE, Sources
 from harness.spec.model import Experiment
 from harness.statistics.analysis import Analysis
 
@@ -24,7 +23,6 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
     labels = analysis.plain_labels if analysis else []
     titles = [analysis.title(label) for label in labels] if analysis else []
     shown = found.shown
-    axis = definition.axis
     variables = {
         "footer": shown.footer if shown else "not measured",
         "source": shown.origin if shown else "none",
@@ -33,7 +31,6 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
         "missing": "; ".join(_missing(definition, found)),
         "marks": _marks(analysis) if analysis else "",
         "title": definition.title,
-        "x_title": (f"{axis.title}, {axis.unit}" if axis.unit else axis.title) if axis else "",
     }
     for metric in definition.metrics:
         name = metric.name.replace("-", "_")
@@ -42,58 +39,30 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
     for label, title in zip(labels, titles, strict=True):
         name = "".join(c if c.isalnum() else "_" for c in label)
         lines.append(f"title_{name} = {string(title)}")
-    floors = _floors(definition, analysis)
-    return "\n".join([*lines, *floors]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def thens(tables: Iterable[Beside]) -> str:
-    """What a figure says of a table of a source; the numbers themselves are in then.tsv."""
-    lines = []
-    for beside in tables:
-        name = beside.then.key.replace("-", "_")
-        texts = {
-            "title": beside.then.title,
-            "source": SOURCES[beside.then.source],
-            "base": beside.base_title,
-            "metric": beside.metric.title,
-        }
-        lines += [f"then_{key}_{name} = {string(said)}" for key, said in texts.items()]
-        lines.append(f"then_rows_{name} = {len(beside.lines)}")
-    return "".join(line + "\n" for line in lines)
-
-
-def _floors(definition: Experiment, analysis: Analysis | None) -> list[str]:
-    lines = []
-    for metric in definition.metrics:
-        floor = analysis.floor(metric.name) if analysis else None
-        name = metric.name.replace("-", "_")
-        lines.append(f"floor_{name} = {'NaN' if floor is None else f'{floor:.4g}'}")
-    return lines
+    """How many rows a table of a source has; the numbers themselves are in then.tsv."""
+    names = ((beside.then.key.replace("-", "_"), len(beside.lines)) for beside in tables)
+    return "".join(f"then_rows_{name} = {count}\n" for name, count in names)
 
 
 def _missing(definition: Experiment, found: Sources) -> list[str]:
     if found.shown is None and not found.skips:
         return [f"not measured yet: make bench ONLY={definition.id}"]
-    if found.here is None and not found.skips:
-        skips = [(s.get("variant", ""), s["reason"]) for s in _skips(found.reference)]
-    else:
-        skips = found.skips
+    skips = found.skips
+    if found.here is None and not skips and found.reference:
+        skips = [(s.get("variant", ""), s["reason"]) for s in found.reference.results.skips]
     titles = {variant.name: variant.title for variant in definition.variants}
     return [f"{titles.get(name, name)}: {reason}" for name, reason in skips]
 
 
-def _skips(source: Source | None) -> list[dict[str, Any]]:
-    return source.results.skips if source else []
-
-
 def _marks(analysis: Analysis) -> str:
     """`noisy 3 of 60, client-bound 12 of 60`."""
-    counts: dict[str, int] = {}
-    for repetition in analysis.results.repetitions:
-        for mark in repetition["marks"]:
-            counts[mark] = counts.get(mark, 0) + 1
-    total = len(analysis.results.repetitions)
-    return ", ".join(f"{mark} {count} of {total}" for mark, count in sorted(counts.items()))
+    repetitions = analysis.results.repetitions
+    counts = Counter(mark for repetition in repetitions for mark in repetition["marks"])
+    return ", ".join(f"{m} {n} of {len(repetitions)}" for m, n in sorted(counts.items()))
 
 
 # ---- How many claims of each source stand how, for the figure of the verdicts --------------------
