@@ -529,7 +529,7 @@ def test_a_peer_holds_no_shares(tree: Tree) -> None:
     make(tree, variant='peer = "peer"\nholds = "{connections}"')
     done = bench(tree)
     assert done.returncode == 2
-    assert done.stderr.endswith('variant "server": "holds" goes with "server" and kind = "load"\n')
+    assert done.stderr.endswith('variant "server": "holds" goes with "server"\n')
 
 
 def test_other_load_tools_fill_the_same_scalars(

@@ -452,7 +452,7 @@ def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
     assert peers.unknown_values(peer, ["speed"]) == []
     with pytest.raises(InputError, match="unknown value @speed@"):
         peers.write_files(peer, folder, {"folder": "x"})
-    with pytest.raises(InputError, match='"x" must be a number or text'):
+    with pytest.raises(InputError, match='"x" must be a number or a text'):
         made_up(folder, "", "x = true")
 
 

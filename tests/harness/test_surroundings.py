@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from made_up import BENCHMARKS
 
 from harness.run import load, programs
 from harness.run.jobs import Estimate, Progress, duration
-from harness.spec import experiment_file
 from harness.spec.model import Docroot
 from harness.spec.plan import Step
 from harness.system import counters, cpus, environment, limits, needs, places
@@ -117,8 +118,9 @@ def test_mappings_are_those_of_one_process(tmp_path: Path) -> None:
 
 
 def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
-    assert tuple(limits.RESOURCES) == experiment_file.RESOURCES
-    assert all(limits.smallest([name]).most >= 1 for name in experiment_file.RESOURCES)
+    schema = json.loads((BENCHMARKS / "harness/spec/experiment.schema.json").read_text("utf-8"))
+    assert list(limits.RESOURCES) == schema["$defs"]["resource"]["enum"]
+    assert all(limits.smallest([name]).most >= 1 for name in limits.RESOURCES)
 
 
 def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:

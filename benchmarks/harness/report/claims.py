@@ -14,15 +14,13 @@ from harness.spec import experiment_file
 from harness.spec.coherence import operand_problem, split_operand
 from harness.spec.experiment_file import LEDGER, SOURCES
 from harness.spec.model import Experiment, x_text
-from harness.spec.toml import Table, read_toml
+from harness.spec.schema import read_toml, validate
 from harness.statistics.analysis import Analysis
 
-KINDS = ("testable", "partly", "historical", "other-system")
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
 NO_RULE = "no rule"
 STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
-WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,13 @@ class Claim:
     source: str
     kind: str
     text: str
-    then: str
-    experiment: str
-    rules: tuple[RuleUse, ...]
-    planned: str
-    why: str
-    near: str
-    chapter: str
+    then: str = ""
+    experiment: str = ""
+    rules: tuple[RuleUse, ...] = ()
+    planned: str = ""
+    why: str = ""
+    near: str = ""
+    chapter: str = ""
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -60,77 +58,64 @@ class Claim:
 def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
     """The ledger; InputError for anything in it that cannot be right."""
     known = {e.id: e for e in experiments}
-    top = Table(str(path), read_toml(path, str(path)))
-    claims = [_claim(str(path), data, n, known) for n, data in enumerate(top.tables("claim"), 1)]
-    top.done()
-    seen: set[int] = set()
-    for claim in claims:
-        if claim.id in seen:
-            raise InputError(f"{path}: claim {claim.id} is there twice")
-        seen.add(claim.id)
-    return sorted(claims, key=lambda claim: claim.id)
+    data = read_toml(path)
+    validate(data, "claims", str(path))
+    claims: dict[int, Claim] = {}
+    for table in data["claim"]:
+        problem = f"claim {table['id']} is there twice" if table["id"] in claims else ""
+        try:
+            claims[table["id"]] = _claim(table, known)
+        except ValueError as error:
+            problem = problem or f"claim {table['id']}: {error}"
+        if problem:
+            raise InputError(f"{path}: {problem}")
+    return [claims[number] for number in sorted(claims)]
 
 
-def _claim(
-    shown: str, data: Mapping[str, Any], number: int, known: Mapping[str, Experiment]
-) -> Claim:
-    table = Table(f"{shown}: claim {data.get('id', f'number {number} of the file')}", data)
-    claim = Claim(
-        id=table.integer("id", least=1),
-        source=table.choice("source", tuple(SOURCES)),
-        kind=table.choice("kind", KINDS),
-        text=table.text("text"),
-        then=table.text("then", ""),
-        experiment=table.text("experiment", ""),
-        rules=tuple(_rules(table, known)),
-        planned=table.text("planned", ""),
-        why=table.text("why", ""),
-        near=table.text("near", ""),
-        chapter=table.text("chapter", ""),
-    )
-    table.done()
-    _check(table, claim, known)
+def _claim(data: Mapping[str, Any], known: Mapping[str, Experiment]) -> Claim:
+    """ValueError for what cannot be right."""
+    rest = {key: value for key, value in data.items() if key != "rule"}
+    given = data.get("rule", [])
+    home = known.get(data.get("experiment", ""))
+    uses = tuple(_rule(use, home, known) for use in (given if isinstance(given, list) else [given]))
+    claim = Claim(**rest, rules=uses)
+    if claim.rules and not claim.experiment:
+        raise ValueError('a rule needs an "experiment"')
+    if claim.experiment and claim.experiment not in known:
+        raise ValueError(f'unknown experiment "{claim.experiment}"')
+    if claim.experiment and not claim.rules:
+        raise ValueError('an "experiment" needs a rule')
+    if claim.kind in ("testable", "partly") and not (claim.rules or claim.planned or claim.why):
+        raise ValueError('a rule, "planned" (an experiment to come) or "why" (not) is needed')
+    # So that nobody forgets to judge a claim once its experiment is there.
+    if claim.planned in known:
+        raise ValueError(f'the experiment "{claim.planned}" is there: give the claim a rule')
     return claim
 
 
-def _check(table: Table, claim: Claim, known: Mapping[str, Experiment]) -> None:
-    if claim.rules and not claim.experiment:
-        raise table.error('a rule needs an "experiment"')
-    if claim.experiment and claim.experiment not in known:
-        raise table.error(f'unknown experiment "{claim.experiment}"')
-    if claim.experiment and not claim.rules:
-        raise table.error('an "experiment" needs a rule')
-    if claim.kind in ("testable", "partly") and not (claim.rules or claim.planned or claim.why):
-        raise table.error('a rule, "planned" (an experiment to come) or "why" (not) is needed')
-    # So that nobody forgets to judge a claim once its experiment is there.
-    if claim.planned in known:
-        raise table.error(f'the experiment "{claim.planned}" is there: give the claim a rule')
-
-
-def _rules(table: Table, known: Mapping[str, Experiment]) -> Iterable[RuleUse]:
-    value = table.raw("rule")
-    if value is None:
-        return
-    home = known.get(table.text("experiment", ""))
-    for data in value if isinstance(value, list) else [value]:
-        if not isinstance(data, dict):
-            raise table.error('"rule" must be a table, or a list of tables')
-        inner = Table(f"{table.where}: rule", data)
-        name = inner.choice("is", tuple(rules.RULES))
-        operands, needed, optional = rules.parameters(name)
-        for key in needed:
-            inner.required(key)
-        use = RuleUse(
-            name,
-            {key: inner.text(key) for key in operands},
-            {key: inner.number(key, 0.0) for key in [*needed, *optional] if key in inner},
-        )
-        inner.done()
-        for operand in use.operands.values():
-            problem = _operand_problem(operand, home, known)
-            if problem:
-                raise inner.error(problem)
-        yield use
+def _rule(
+    data: Mapping[str, Any], home: Experiment | None, known: Mapping[str, Experiment]
+) -> RuleUse:
+    name = data["is"]
+    if name not in rules.RULES:
+        raise ValueError(f'rule: "is" must be one of {", ".join(rules.RULES)}, not "{name}"')
+    operands, needed, optional = rules.parameters(name)
+    numbers = [*needed, *optional]
+    for key in [*operands, *needed]:
+        if key not in data:
+            raise ValueError(f'rule: "{key}" is missing')
+    for key, value in data.items():
+        if key not in ("is", *operands, *numbers):
+            raise ValueError(f'rule: unknown key "{key}"')
+        if key in numbers and isinstance(value, str):
+            raise ValueError(f'rule: "{key}" must be a number')
+        if key in operands and (problem := _operand_problem(str(value), home, known)):
+            raise ValueError(f"rule: {problem}")
+    return RuleUse(
+        name,
+        {key: str(data[key]) for key in operands},
+        {key: float(data[key]) for key in numbers if key in data},
+    )
 
 
 def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, Experiment]) -> str:

@@ -19,19 +19,18 @@ import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run.context import expand_all
 from harness.spec.model import Params, Value
-from harness.spec.toml import Table, read_toml
+from harness.spec.schema import made, read_toml, validate
 from harness.system.places import which
 from harness.system.processes import Process, running
 
 FOLDER = Path("benchmarks/peers")
 MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
-STOP_SIGNALS = ("TERM", "QUIT", "INT", "WINCH")
 # Given by the harness, beside the folders a peer's own file looks for.
 GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
 
@@ -44,45 +43,22 @@ class Peer:
     title: str
     program: str
     command: tuple[str, ...]
-    files: Mapping[str, str]
     stop: signal.Signals
-    as_root: tuple[str, ...]
-    helpers: tuple[str, ...]
-    needs: tuple[str, ...]
-    defaults: Mapping[str, Value]
-    folders: Mapping[str, tuple[str, ...]]
+    files: Mapping[str, str] = field(default_factory=dict)
+    as_root: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def load(name: str, folder: Path = FOLDER) -> Peer:
     path = folder / f"{name}.toml"
-    table = Table(str(path), read_toml(path, str(path)))
-    files, folders = table.table("files"), table.table("folders")
-    peer = Peer(
-        name=name,
-        title=table.text("title", name),
-        program=table.text("program", name),
-        command=table.texts("command"),
-        files={file: files.text(file) for file in files.names()},
-        stop=signal.Signals[f"SIG{table.choice('stop', STOP_SIGNALS, 'TERM')}"],
-        as_root=table.texts("as_root"),
-        helpers=table.texts("helpers"),
-        needs=table.texts("needs"),
-        defaults=_defaults(table.table("defaults")),
-        folders={key: folders.texts(key) for key in folders.names()},
-    )
-    table.required("command")
-    table.done()
-    return peer
-
-
-def _defaults(table: Table) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for key in table.names():
-        value = table.raw(key)
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise table.error(f'"{key}" must be a number or text')
-        values[key] = value
-    return values
+    data = read_toml(path)
+    validate(data, "peer", str(path))
+    stop = signal.Signals[f"SIG{data.get('stop', 'TERM')}"]
+    found: Peer = made(Peer, {"title": name, "program": name, **data}, name=name, stop=stop)
+    return found
 
 
 # ---- templates ----------------------------------------------------------------------------------

@@ -1,13 +1,26 @@
 """What only a whole experiment can tell: a placeholder without a value, an unknown operand."""
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from typing import Any
 
 from harness.errors import InputError
 from harness.spec import plan
-from harness.spec.model import AA, LAWS, NO_LOAD, Derived, Experiment, Profile, Variant
+from harness.spec.model import (
+    AA,
+    LAWS,
+    NO_LOAD,
+    Derived,
+    Experiment,
+    Profile,
+    Then,
+    ThenRow,
+    Variant,
+    x_text,
+)
 from harness.system.cpus import WORKERS
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
@@ -18,70 +31,85 @@ BUILTINS = {
 }
 DISK_BUILTINS = {"docroot", "files"}  # with a [disk]
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(\*\d+)?\}")
+ENDS = ("first", "last")
 
 
 def check(experiment: Experiment, shown: str) -> None:
-    """InputError for what does not fit together."""
-    _check_placeholders(experiment, shown)
-    _check_axis(experiment, shown)
-    _check_workers(experiment, shown)
-    _check_operands(experiment, shown)
-    if experiment.kind == "load":
-        for variant in experiment.variants:
-            if variant.load not in (*experiment.tools, NO_LOAD):
-                raise InputError(f'{shown}: variant "{variant.name}": no [{variant.load}] table')
+    """InputError for the first thing that does not fit together."""
+    problem = next(_problems(experiment), "")
+    if problem:
+        raise InputError(f"{shown}: {problem}")
+
+
+def _problems(experiment: Experiment) -> Iterator[str]:
+    yield from _twice("variant", (v.name for v in experiment.variants))
+    yield from _twice("metric", (m.name for m in experiment.metrics))
+    yield from _twice("number", (d.key for d in experiment.derived))
+    yield from _twice("phase", (p.name for p in experiment.phases))
+    yield from _twice("then", (t.key for t in experiment.thens))
+    pairs = itertools.product(experiment.variants, experiment.profiles.values())
+    for variant, profile in pairs:
+        for problem in _values(experiment, variant, profile):
+            yield f'variant "{variant.name}": {problem} in profile "{profile.name}"'
+    axis = experiment.axis
+    if axis and axis.parameter and not _is_parameter(experiment, axis.parameter):
+        yield f'"x": no value or sweep is called "{axis.parameter}"'
+    for derived in experiment.derived:
+        for operand in derived.operands:
+            if problem := operand_problem(experiment, operand) or _law(experiment, derived):
+                yield f'number "{derived.key}": {problem}'
+    for variant in experiment.variants:
+        if experiment.kind == "load" and variant.load not in (*experiment.tools, NO_LOAD):
+            yield f'variant "{variant.name}": no [{variant.load}] table'
+        if variant.holds and not variant.server:
+            yield f'variant "{variant.name}": "holds" goes with "server"'
+    if experiment.stage and not (experiment.kind == "load" and experiment.docroot.files):
+        yield '"stage": goes with kind = "load" and [docroot.files]'
     for key in experiment.caps:
         if not _is_parameter(experiment, key):
-            raise InputError(f'{shown}: "caps": no value or sweep is called "{key}"')
+            yield f'"caps": no value or sweep is called "{key}"'
     phases = {phase.name for phase in experiment.phases}
     for helper in experiment.helpers:
-        for phase in helper.phases:
-            if phase not in phases:
-                raise InputError(f'{shown}: helper "{helper.name}": unknown phase "{phase}"')
+        for phase in set(helper.phases) - phases:
+            yield f'helper "{helper.name}": unknown phase "{phase}"'
+    for then in experiment.thens:
+        for problem in _then(experiment, then):
+            yield f'then "{then.key}": {problem}'
+
+
+def _twice(what: str, names: Iterable[str]) -> Iterator[str]:
+    yield from (f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1)
 
 
 def _is_parameter(experiment: Experiment, key: str) -> bool:
     tables: list[Mapping[str, Any]] = [experiment.sweep]
-    for variant in experiment.variants:
-        tables += [variant.values, variant.sweep]
-    for profile in experiment.profiles.values():
-        tables += [profile.values, profile.sweep]
+    both: list[Variant | Profile] = [*experiment.variants, *experiment.profiles.values()]
+    for some in both:
+        tables += [some.values, some.sweep]
     return any(key in table for table in tables)
 
 
-def _check_placeholders(experiment: Experiment, shown: str) -> None:
-    shared: list[str] = []
-    for helper in experiment.helpers:
-        shared += helper.command
-    for phase in experiment.phases:
-        shared += phase.args
-    if experiment.stage:
-        shared += astuple(experiment.stage)
-    for variant in experiment.variants:
-        texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, *shared]
-        texts.append(variant.holds)
-        if experiment.disk:
-            texts += [*experiment.disk.pools, *experiment.disk.args, *variant.disk_args]
-        elif variant.disk_args:
-            raise InputError(f'{shown}: variant "{variant.name}": "disk_args" without a [disk]')
-        if tool := experiment.tools.get(variant.load):
-            texts += [*tool.args, *tool.warmup]
-        wanted = [match for text in texts for match in PLACEHOLDER.findall(text)]
-        for profile in experiment.profiles.values():
-            known = BUILTINS[experiment.kind] | profile.values.keys() | profile.sweep.keys()
-            known |= DISK_BUILTINS if experiment.disk else set()
-            known |= variant.values.keys() | variant.sweep.keys() | experiment.sweep.keys()
-            for name, times in wanted:
-                where = f'{shown}: variant "{variant.name}":'
-                if name not in known:
-                    raise InputError(
-                        f'{where} unknown placeholder {{{name}}} in profile "{profile.name}"'
-                    )
-                if times and not _is_number(experiment, variant, profile, name):
-                    raise InputError(
-                        f'{where} {{{name}{times}}}, but "{name}" is not always a whole number'
-                        f' in profile "{profile.name}"'
-                    )
+def _values(experiment: Experiment, variant: Variant, profile: Profile) -> Iterator[str]:
+    """A placeholder that nothing fills; a number that is none."""
+    texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, variant.holds]
+    texts += [word for helper in experiment.helpers for word in helper.command]
+    texts += [word for phase in experiment.phases for word in phase.args]
+    texts += astuple(experiment.stage) if experiment.stage else ()
+    known = BUILTINS[experiment.kind] | profile.values.keys() | profile.sweep.keys()
+    known |= variant.values.keys() | variant.sweep.keys() | experiment.sweep.keys()
+    if experiment.disk:
+        texts += [*experiment.disk.pools, *experiment.disk.args, *variant.disk_args]
+        known |= DISK_BUILTINS
+    if tool := experiment.tools.get(variant.load):
+        texts += [*tool.args, *tool.warmup]
+    for name, times in (match for text in texts for match in PLACEHOLDER.findall(text)):
+        if name not in known:
+            yield f"unknown placeholder {{{name}}}"
+        elif times and not _is_number(experiment, variant, profile, name):
+            yield f'{{{name}{times}}}, but "{name}" is not always a whole number'
+    # A core for each of {workers}.
+    if experiment.pin == WORKERS and not _is_number(experiment, variant, profile, WORKERS):
+        yield f'pin = "{WORKERS}", but no "{WORKERS}" that is a whole number above 0'
 
 
 def _is_number(experiment: Experiment, variant: Variant, profile: Profile, name: str) -> bool:
@@ -90,45 +118,17 @@ def _is_number(experiment: Experiment, variant: Variant, profile: Profile, name:
     return all(isinstance(value, int) and value > 0 for value in values)
 
 
-def _check_workers(experiment: Experiment, shown: str) -> None:
-    """pin = "workers" gives a core to each of {workers}."""
-    if experiment.pin != WORKERS:
-        return
-    if experiment.kind != "load":
-        raise InputError(f'{shown}: pin = "{WORKERS}" goes with kind = "load"')
-    for variant in experiment.variants:
-        for profile in experiment.profiles.values():
-            if not _is_number(experiment, variant, profile, WORKERS):
-                raise InputError(
-                    f'{shown}: variant "{variant.name}": pin = "{WORKERS}", but no "{WORKERS}"'
-                    f' that is a whole number above 0 in profile "{profile.name}"'
-                )
+# ---- operands ------------------------------------------------------------------------------------
 
 
-def _check_axis(experiment: Experiment, shown: str) -> None:
-    axis = experiment.axis
-    if axis and axis.parameter and not _is_parameter(experiment, axis.parameter):
-        raise InputError(f'{shown}: "x": no value or sweep is called "{axis.parameter}"')
-
-
-def _check_operands(experiment: Experiment, shown: str) -> None:
-    for derived in experiment.derived:
-        for operand in derived.operands:
-            problem = operand_problem(experiment, operand)
-            if derived.operation in LAWS:
-                problem = problem or _law_problem(experiment, derived)
-            if problem:
-                raise InputError(f'{shown}: number "{derived.key}": {problem}')
-
-
-def _law_problem(experiment: Experiment, derived: Derived) -> str:
+def _law(experiment: Experiment, derived: Derived) -> str:
+    if derived.operation not in LAWS:
+        return ""
     if experiment.axis is None or not experiment.axis.parameter:
         return f'"{derived.operation}" needs an x that is a parameter'
     if derived.at is not None or "@" in derived.operands[0]:
         return f'"{derived.operation}" is of all x, and takes none'
-    if derived.scale != 1:
-        return f'"{derived.operation}" takes no "scale"'
-    return ""
+    return f'"{derived.operation}" takes no "scale"' if derived.scale != 1 else ""
 
 
 def split_operand(operand: str) -> tuple[str, str, str]:
@@ -151,3 +151,47 @@ def operand_problem(experiment: Experiment, operand: str) -> str:
     if metric not in {m.name for m in experiment.metrics}:
         return f'unknown metric "{metric}" in "{operand}"'
     return ""
+
+
+# ---- tables of the sources -----------------------------------------------------------------------
+
+
+def _then(experiment: Experiment, then: Then) -> Iterator[str]:
+    metric = next((m for m in experiment.metrics if m.name == then.metric), None)
+    if metric is None:
+        yield f'unknown metric "{then.metric}"'
+        return
+    if metric.unit != then.unit and not then.scale:
+        units = f'is in "{metric.unit}", not "{then.unit}"'
+        yield f'"scale" is missing: metric "{metric.name}" {units}'
+    if metric.unit == then.unit and then.scale not in (0.0, 1.0):
+        yield f'"scale" is not 1, though metric "{metric.name}" is in "{then.unit}" too'
+    seen = set()
+    for number, row in enumerate(then.rows, 1):
+        name = row.name or row.title
+        problem = f'"{name}" is there twice' if name in seen else _row(experiment, then, row)
+        seen.add(name)
+        if problem:
+            yield f"row {number}: {problem}"
+    if not any(row.variant and row.name == then.base for row in then.rows):
+        yield f'"base" must be the variant of a row, not "{then.base}"'
+    elif not then.base_row.value:
+        yield f'no ratio to "{then.base}", whose value is 0'
+
+
+def _row(experiment: Experiment, then: Then, row: ThenRow) -> str:
+    if row.low is not None and row.high is not None and not row.low <= row.value <= row.high:
+        return '"value" must be between "low" and "high"'
+    if not row.variant:
+        return ""
+    if problem := operand_problem(experiment, row.operand(then.metric)):
+        return problem
+    axis = experiment.axis
+    if not row.x or (axis and (axis.column or row.x in ENDS)):
+        return ""
+    if axis is None:
+        return f'"@{row.x}" names no x: the experiment has none'
+    sweeps = [experiment.sweep, *(p.sweep for p in experiment.profiles.values())]
+    sweeps.append(experiment.variant(row.variant.partition(",")[0]).sweep)
+    values = {x_text(value) for sweep in sweeps for value in sweep.get(axis.parameter, ())}
+    return "" if row.x in values else f'"@{row.x}": no sweep has this value of {axis.parameter}'

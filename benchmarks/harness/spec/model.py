@@ -23,7 +23,7 @@ class Metric:
 
     name: str
     title: str
-    unit: str
+    unit: str = ""
     column: str = ""
     scalar: str = ""
     scale: float = 1.0
@@ -33,13 +33,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Axis:
-    """x: a column of the samples (in bins of `bin_width`, or `bins` equal ones), or a parameter."""
+    """x: a column of the samples (in bins of `bin_width`), or a parameter."""
 
     title: str
     unit: str = ""
     column: str = ""
     parameter: str = ""
-    bins: int = 0
     bin_width: float = 0.0
 
 
@@ -102,8 +101,8 @@ class ThenRow:
     `variant` and `x` are what stands beside it here. Where nothing can, `why` says why.
     """
 
-    title: str
     value: float
+    title: str = ""
     low: float | None = None
     high: float | None = None
     variant: str = ""
@@ -128,10 +127,10 @@ class Then:
     title: str
     source: str
     metric: str
-    unit: str
-    scale: float
     base: str  # the name of the row that the ratios are relative to
     rows: tuple[ThenRow, ...]
+    unit: str = ""
+    scale: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
@@ -157,13 +156,13 @@ class Phase:
     """
 
     name: str
-    args: tuple[str, ...]
+    args: tuple[str, ...] = ()
     may_fail: bool = False
 
 
 @dataclass(frozen=True)
 class LoadTool:
-    args: tuple[str, ...]
+    args: tuple[str, ...] = ()
     warmup: tuple[str, ...] = ()
 
 

@@ -1,0 +1,135 @@
+"""Files of ours against their JSON Schemas, so that a mistake is one line: file, place, fault.
+
+A schema may say of any of its parts how a mistake in it is to be told: "mistake".
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+
+HERE = Path(__file__).parent
+# Lists of tables, of which each has a name, and what one of them is called.
+NAMED = {"rows": "row"}
+TYPES = {
+    "string": "text", "integer": "a whole number", "number": "a number", "array": "a list",
+    "boolean": "true or false", "object": "a table",
+}  # fmt: skip
+
+
+def read_toml(path: Path, shown: str = "") -> dict[str, Any]:
+    shown = shown or str(path)
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InputError(f"{shown}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{shown}: not TOML: not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{shown}: not TOML: {error}") from error
+
+
+@lru_cache
+def _validator(name: str) -> Any:
+    """None without python3-jsonschema: then what is wrong is seen where it is used."""
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError:
+        return None
+    text = (HERE / f"{name}.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def validate(data: Mapping[str, Any], name: str, shown: str) -> None:
+    """InputError for the first thing that the schema of that name finds wrong."""
+    validator = _validator(name)
+    if validator is None:
+        return
+    # An unknown key is more to the point than what is missing for want of it.
+    errors = sorted(
+        validator.iter_errors(data),
+        key=lambda e: (e.validator != "additionalProperties", len(e.absolute_path)),
+    )
+    if errors:
+        raise InputError(f"{shown}: {_told(errors[0], data)}")
+    if not _finite(data):
+        raise InputError(f"{shown}: a number is infinite, or none")
+
+
+def _finite(data: Any) -> bool:
+    """What JSON cannot have, a schema does not speak of."""
+    if isinstance(data, Mapping):
+        return all(map(_finite, data.values()))
+    if isinstance(data, list):
+        return all(map(_finite, data))
+    return not isinstance(data, float) or math.isfinite(data)
+
+
+def _told(error: Any, data: Any) -> str:
+    """The place, as `variant "diet"`, and what is wrong there."""
+    place: list[str] = []
+    key = ""
+    for step in error.absolute_path:
+        data = data[step]
+        if isinstance(step, int) and isinstance(data, Mapping):
+            name = data.get("name", data.get("key", data.get("id")))
+            shown = f'"{name}"' if isinstance(name, str) else name or step + 1
+            place[-1] = f"{NAMED.get(key, key)} {shown}"
+        elif key == "profile":
+            place[-1] = f'profile "{step}"'
+        elif isinstance(step, str):
+            place.append(f'"{step}"')
+        key = str(step)
+    if "propertyNames" in error.absolute_schema_path:
+        place.append(f'"{error.instance}"')
+    fault = _fault(error)
+    # A value that is wrong is named with what it must be; a table before what is wrong in it.
+    if place and not isinstance(error.instance, Mapping):
+        return ": ".join([*place[:-1], f"{place[-1]} {fault}"])
+    return ": ".join([*place, fault])
+
+
+def _fault(error: Any) -> str:
+    value, limit = error.instance, error.validator_value
+    if "mistake" in error.schema:
+        return str(error.schema["mistake"])
+    if error.validator == "additionalProperties":
+        unknown = next(k for k in value if k not in error.schema.get("properties", ()))
+        return f'unknown key "{unknown}"'
+    if error.validator == "required":
+        return f'"{next(k for k in limit if k not in value)}" is missing'
+    if error.validator == "dependentRequired":
+        key, needed = next((k, v) for k, v in limit.items() if k in value and v[0] not in value)
+        return f'"{key}" goes with "{needed[0]}"'
+    if error.validator == "enum":
+        return f'must be one of {", ".join(limit)}, not "{value}"'
+    if error.validator == "type":
+        types = [limit] if isinstance(limit, str) else limit
+        return f"must be {' or '.join(TYPES[t] for t in types)}"
+    if error.validator == "minimum":
+        return f"must be at least {limit}, not {value}"
+    if error.validator == "exclusiveMinimum":
+        return f"must be above {limit}, not {value}"
+    return "must not be empty" if error.validator == "minItems" else str(error.message)
+
+
+def made(cls: type[Any], data: Mapping[str, Any], **given: Any) -> Any:
+    """A dataclass from its table: lists become tuples, what is absent has its default."""
+    numbers = {field.name for field in fields(cls) if field.type in (float, float | None)}
+    values = {key: frozen(value) for key, value in data.items()} | given
+    return cls(**{k: float(v) if k in numbers and v is not None else v for k, v in values.items()})
+
+
+def frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(frozen, value))
+    if isinstance(value, Mapping):
+        return {key: frozen(each) for key, each in value.items()}
+    return value
