@@ -19,11 +19,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "clock.h"
-#include "dial.h"
-#include "engine.h"
 #include "random.h"
 #include "record.h"
+#include "run.h"
 
 /* A fast download must give way to the others after this many full buffers. */
 enum { READ_BUDGET = 4 };
@@ -213,6 +213,27 @@ void client_begin(struct engine *e, struct client *c, uint64_t intended, uint64_
     send_request(e, c, now);
 }
 
+void client_add_free(struct engine *e, struct client *c)
+{
+    c->next_free = NULL;
+    if (e->free_last)
+        e->free_last->next_free = c;
+    else
+        e->free_first = c;
+    e->free_last = c;
+}
+
+struct client *client_take_free(struct engine *e)
+{
+    struct client *c = e->free_first;
+    if (!c)
+        return NULL;
+    e->free_first = c->next_free;
+    if (!e->free_first)
+        e->free_last = NULL;
+    return c;
+}
+
 void client_next(struct engine *e, struct client *c, uint64_t now)
 {
     uint64_t intended;
@@ -222,7 +243,7 @@ void client_next(struct engine *e, struct client *c, uint64_t now)
     if (schedule_take(&e->schedule, now, &intended))
         client_begin(e, c, intended, now);
     else
-        engine_add_free(e, c);
+        client_add_free(e, c);
 }
 
 /* Takes `n` received bytes, 0 being the end of the stream. Is there more of the reply to come? */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "deadline.h"
+#include "clock.h"
 #include "reply.h"
 #include "url.h"
 #include "watch.h"
@@ -45,6 +45,10 @@ struct client {
 };
 
 void client_init(struct client *client);
+
+/* The list of free clients: first in, first out, so that all connections are used alike. */
+void client_add_free(struct engine *engine, struct client *client);
+struct client *client_take_free(struct engine *engine);
 
 /* The client has no request: gives it the next one, or puts it among the free clients. */
 void client_next(struct engine *engine, struct client *client, uint64_t now);

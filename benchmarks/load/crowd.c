@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "clock.h"
-#include "dial.h"
-#include "engine.h"
 #include "random.h"
+#include "run.h"
 
 enum member_state {
     MEMBER_AWAY, /* no connection; another attempt after a pause */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "deadline.h"
+#include "clock.h"
 #include "options.h"
 
 struct engine;

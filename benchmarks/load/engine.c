@@ -12,33 +12,12 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "outcome.h"
+#include "record.h"
 
 /* One turn handles no more than this, so that time-outs and the schedule get their turn. */
 enum { MAX_EVENTS = 128, MAX_DISPATCH = 64 };
 
 enum { REST_MS = 1 };
-
-void engine_add_free(struct engine *e, struct client *c)
-{
-    c->next_free = NULL;
-    if (e->free_last)
-        e->free_last->next_free = c;
-    else
-        e->free_first = c;
-    e->free_last = c;
-}
-
-struct client *engine_take_free(struct engine *e)
-{
-    struct client *c = e->free_first;
-    if (!c)
-        return NULL;
-    e->free_first = c->next_free;
-    if (!e->free_first)
-        e->free_last = NULL;
-    return c;
-}
 
 /* SIGINT and SIGTERM arrive as events, so that no system call is ever interrupted by them. */
 static int open_signals(struct engine *e)
@@ -91,7 +70,7 @@ static int allocate(struct engine *e)
         return -1;
     for (size_t i = 0; i < n; i++) {
         client_init(&e->clients[i]);
-        engine_add_free(e, &e->clients[i]);
+        client_add_free(e, &e->clients[i]);
     }
     /* Without a load the crowd is in the processes of the herd. */
     return crowd_init(e, options_hold_only(e->options) ? nobody : e->options->wanted);
@@ -187,7 +166,7 @@ static void dispatch(struct engine *e, uint64_t now)
     for (int i = 0; i < MAX_DISPATCH; i++) {
         if (!e->free_first || !schedule_take(&e->schedule, now, &intended))
             return;
-        client_begin(e, engine_take_free(e), intended, now);
+        client_begin(e, client_take_free(e), intended, now);
         now = clock_now();
     }
 }

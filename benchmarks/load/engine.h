@@ -1,52 +1,11 @@
 /*
  * The engine: one epoll loop that drives the measured clients and the crowd through warm-up and
- * measurement. One thread; everything it owns is in struct engine.
+ * measurement. One thread; everything it owns is in struct engine (run.h).
  */
 #ifndef HAMMER_ENGINE_H
 #define HAMMER_ENGINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "client.h"
-#include "crowd.h"
-#include "deadline.h"
-#include "herd.h"
-#include "options.h"
-#include "outcome.h"
-#include "samples.h"
-#include "schedule.h"
-#include "tally.h"
-#include "url.h"
-
-enum { SCRATCH_SIZE = 65536 };
-
-struct engine {
-    const struct options *options;
-    struct url_list *urls;
-    struct source_list sources;
-    struct samples *samples;
-    int epoll_fd;
-    struct watch_signal {
-        enum watch_role role;
-        int fd;
-    } signal;
-    uint64_t random;
-    struct schedule schedule;
-    struct deadline_queue timeouts; /* of requests in flight and lingering connections */
-    struct deadline_queue rests;
-    struct client *clients; /* options->connections of them */
-    struct client *free_first;
-    struct client *free_last;
-    uint64_t in_flight;
-    struct crowd crowd;
-    struct herd herd;
-    struct tally *warm_up;
-    struct tally *measured;
-    struct outcome outcome;
-    char *scratch; /* SCRATCH_SIZE bytes, shared by all receives */
-};
+#include "run.h"
 
 /*
  * `options`, `urls`, `herd_urls` and `samples` must outlive the engine and stay the caller's.
@@ -62,9 +21,5 @@ int engine_init(struct engine *engine, const struct options *options, struct url
 int engine_run(struct engine *engine, const char **call);
 
 void engine_free(struct engine *engine);
-
-/* The list of free clients: first in, first out, so that all connections are used alike. */
-void engine_add_free(struct engine *engine, struct client *client);
-struct client *engine_take_free(struct engine *engine);
 
 #endif

@@ -21,7 +21,7 @@
 #include "engine.h"
 #include "options.h"
 #include "report.h"
-#include "samples.h"
+#include "tally.h"
 #include "url.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_SIGNAL = 128 };

@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "herder.h"
-#include "holder.h"
 
 enum {
     MOST_EACH = 10000,        /* connections of a process, if it may have so many descriptors */

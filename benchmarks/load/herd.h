@@ -20,20 +20,10 @@
 #include <sys/types.h>
 
 #include "crowd.h"
+#include "herder.h"
 #include "options.h"
 #include "url.h"
 #include "watch.h"
-
-/*
- * What a process tells: when its connections are there or will not be, and last. Those of the herd
- * fill in `report`, those of the crowd `crowd`.
- */
-struct herd_news {
-    struct crowd_report report;
-    struct crowd_report crowd[CROWD_KINDS];
-    int error; /* errno of the connection of the herd that has failed, or 0 */
-    bool last;
-};
 
 struct herd_process {
     enum watch_role role; /* first: see watch.h */

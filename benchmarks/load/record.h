@@ -1,10 +1,8 @@
-/* How the fate of a request enters the tallies and the samples. */
+/* How the fate of a request enters the tallies and the samples, and how a run went as a whole. */
 #ifndef HAMMER_RECORD_H
 #define HAMMER_RECORD_H
 
-#include "client.h"
-#include "engine.h"
-#include "tally.h"
+#include "run.h"
 
 /* The tally its current request belongs to: warm-up or measurement. */
 struct tally *record_tally(struct engine *engine, const struct client *client);
@@ -24,5 +22,11 @@ enum fetch_error record_reply_error(enum reply_result result);
 
 /* Open loop: the request starts now, which may be later than intended. */
 void record_lateness(struct engine *engine, const struct client *client, uint64_t now);
+
+/* The measuring begins: notes the CPU time used so far. */
+void outcome_begin(struct outcome *outcome);
+
+/* The run is over, its connections are still open: fills in everything but `signal`. */
+void outcome_end(struct engine *engine);
 
 #endif

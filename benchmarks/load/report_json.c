@@ -1,7 +1,6 @@
 /* The result as one JSON object; README.md describes its keys. */
 #include "json.h"
 #include "report.h"
-#include "summary.h"
 
 enum { SCHEMA_VERSION = 1 };
 

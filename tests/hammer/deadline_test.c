@@ -1,7 +1,6 @@
 /* Unit tests of the queue of equally distant deadlines. */
-#include "deadline.h"
-
 #include "clock.h"
+
 #include "tap.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Unit tests of the log-linear histogram: bucket edges, precision, quantiles. */
-#include "histogram.h"
+#include "tally.h"
 
 #include <stdlib.h>
 #include <string.h>

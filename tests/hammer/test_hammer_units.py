@@ -28,10 +28,10 @@ FLAGS = [
 @pytest.mark.parametrize(
     ("test", "units"),
     [
-        ("histogram_test", ["histogram"]),
-        ("reply_test", ["reply", "body", "response"]),
+        ("histogram_test", ["tally"]),
+        ("reply_test", ["reply"]),
         ("schedule_test", ["schedule"]),
-        ("deadline_test", ["deadline"]),
+        ("deadline_test", ["clock"]),
     ],
 )
 def test_unit(test: str, units: list[str], tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-/* Queues of equally distant deadlines; see deadline.h. */
-#include "deadline.h"
-
+/* Queues of deadlines; see clock.h. */
 #include "clock.h"
 
 void deadline_queue_init(struct deadline_queue *queue, uint64_t delay_ns)
