@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-
 enum {
     MOST_EACH = 10000,        /* connections of a process, if it may have so many descriptors */
     WINDOW = 128,             /* on their way at once, of all: fits into any listen backlog */
