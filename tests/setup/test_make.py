@@ -1,0 +1,134 @@
+"""What `make` makes: programs hardened against mistakes that nobody has found yet; whole, though
+another make works in the same build/; and by `make cross` for other systems.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+def make(*words: str) -> subprocess.Popen[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    return subprocess.Popen(
+        ["make", "--no-print-directory", *words], cwd=TREE, env=environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def made(process: subprocess.Popen[str]) -> str:
+    said, _ = process.communicate(timeout=500)
+    assert process.returncode == 0, said
+    return said
+
+
+# ---- hardened
+
+#: Their subject is what lazy binding costs a child: benchmarks/micro/module.mk.
+BOUND_LAZILY = {
+    "cow-pages", "fork-latency", "fork-mappings", "fork-memory", "fork-reap", "lazy-binding",
+    "malloc-dirty", "spawn",
+}  # fmt: skip
+EMPTY = {"nothing"}  #: has no array that could overflow, and calls nothing
+NOW = re.compile(r"\((?:BIND_NOW|FLAGS\).*\bBIND_NOW|FLAGS_1\).*\bNOW)\b")
+
+
+def test_all_programs_are_hardened(pytestconfig: pytest.Config) -> None:
+    if not sys.platform.startswith("linux") or shutil.which("readelf") is None:
+        pytest.skip("needs Linux and readelf (apt-get install binutils)")
+    folder = TREE / str(pytestconfig.getoption("--build")) / "bin"
+    programs = {p.name: p for p in folder.glob("*") if p.read_bytes()[:4] == b"\x7fELF"}
+    assert {"02-fork", *BOUND_LAZILY} <= programs.keys(), f"not built: {folder}"
+    for name, program in programs.items():
+        command = ["readelf", "--wide", "--segments", "--dynamic", "--dyn-syms", str(program)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert "GNU_RELRO" in said, f"{name}: its tables of addresses stay writable"
+        assert bool(NOW.search(said)) != (name in BOUND_LAZILY), f"{name}: when names are bound"
+        assert re.search(r"GNU_STACK .* RW +0x", said), f"{name}: its stack is executable"
+        if name not in EMPTY:
+            assert "__stack_chk_fail" in said, f"{name}: its stack is not protected"
+            assert re.search(r"\b__\w+_chk\b", said), f"{name}: its buffers are not checked"
+
+
+# ---- two at once
+
+# Once it has made what is asked for, it empties that until it may go on.
+SLOW_CC = """\
+#!/bin/sh
+cc "$@" || exit
+for word; do [ "$before" != -o ] || out=$word; before=$word; done
+case "$*" in
+*"{when}"*)
+    mv "$out" {folder}/whole && : > "$out" && touch {folder}/half
+    tries=600; while [ ! -e {folder}/go-on ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.1; done
+    cat {folder}/whole > "$out" && chmod +x "$out" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("when", [" -c ", "/bin/nothing"], ids=["object", "program"])
+def test_what_another_make_has_half_written_is_not_used(tmp_path: Path, when: str) -> None:
+    slow, program = tmp_path / "cc", tmp_path / "build/bin/nothing"
+    slow.write_text(SLOW_CC.format(when=when, folder=tmp_path), encoding="ascii")
+    slow.chmod(0o755)
+    words = f"BUILD={tmp_path}/build", str(program)
+    first = make(f"CC={slow}", *words)
+    try:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "half").exists():
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+        made(make(*words))
+        subprocess.run([program], check=True)
+    finally:
+        (tmp_path / "go-on").touch()
+        made(first)
+    subprocess.run([program], check=True)
+    assert not [*(tmp_path / "build").rglob("*.part")]
+    made(make("-q", *words))  # nothing is left to be made
+
+
+# ---- for other systems, where nothing here can run them
+
+ELF_X86_64 = rb"\x7fELF\x02\x01.{12}\x3e\x00"  # 64 bits, little-endian, elf(5)
+MACH_O_ARM64 = rb"\xcf\xfa\xed\xfe\x0c\x00\x00\x01.{4}\x02\x00\x00\x00"  # an executable
+
+
+def test_cross_is_offered_and_without_zig_it_says_so(tmp_path: Path) -> None:
+    assert re.search(r"^  cross +\S", made(make("help")), re.MULTILINE)
+    said = made(make("cross", f"BUILD={tmp_path}", "DEPS=skip"))
+    assert "SKIP cross: Zig 0.17.1 is not here" in said
+
+
+@pytest.mark.skipif(
+    not (TREE / "build/zig/0.17.1/zig").exists(),
+    reason="Zig is not here (make cross DEPS=yes fetches it)",
+)
+@pytest.mark.parametrize(
+    ("triple", "begin", "owner"),
+    [  # how a program begins, and who wrote its notes: by them a kernel knows its own
+        ("x86_64-freebsd", ELF_X86_64, b"\0FreeBSD\0"),
+        ("x86_64-netbsd", ELF_X86_64, b"\0NetBSD\0"),
+        ("x86_64-openbsd", ELF_X86_64, b"\0OpenBSD\0"),
+        ("aarch64-macos", MACH_O_ARM64, b""),
+    ],
+)
+def test_programs_are_of_their_system(triple: str, begin: bytes, owner: bytes) -> None:
+    said = made(make(f"cross-{triple}", "BUILD=build", "DEPS=skip"))
+    found = re.search(rf"^{triple}: (\d+) programs in (\S+): (.*)$", said, re.MULTILINE)
+    assert found is not None
+    names = found[3].split()
+    assert int(found[1]) == len(names)
+    assert {"00-client", "constant", "05b-nonblocking", "fork-latency"} <= set(names)
+    for name in names:
+        program = (TREE / found[2] / name).read_bytes()
+        assert re.match(begin, program, re.DOTALL) and owner in program, name
