@@ -1,5 +1,5 @@
-"""`make doctor`: its probes, on made-up servers and compilers; what it concludes from answers, here
-made up; and what it prints.
+"""`make doctor`: what it says of a made-up machine, on which each kind of answer occurs; and all of
+it on this one.
 """
 
 from __future__ import annotations
@@ -14,26 +14,45 @@ from pathlib import Path
 import pytest
 
 from harness.report import doctor
-from harness.report.doctor import Row
 from harness.run import programs
 from harness.spec import experiment_file
-from harness.system import needs, places
+from harness.system import limits, needs, places
 from harness.system.places import Answer
 
 TREE = Path(__file__).resolve().parents[2]
 
+LISTENING = 'echo "made-up: listening on http://127.0.0.1:1/"'
+SERVERS = {
+    "00-client": 'test "$*" = -h',  # it listens to nobody
+    "02-fork": f"{LISTENING}; exec sleep 60",
+    "03-odd": "exit 3",
+    # a loop, not one long sleep: the shell must not leave a child behind when it is killed
+    "04-deaf": f'trap "" TERM; {LISTENING}; while :; do sleep 0.2; done',
+    "09-epoll": 'echo "no epoll here: use Linux" >&2; exit 77',
+}
+COMPILERS = {
+    # what it makes is a script, too
+    "cc": r"""
+        program=:
+        case "$*" in
+            *address*) echo 'cannot find -lasan' >&2; exit 1 ;;
+            *thread*) program='echo ==7==unexpected memory mapping >&2; exit 66' ;;
+        esac
+        while [ "$1" != -o ]; do shift; done
+        printf '#!/bin/sh\n%s\n' "$program" >"$2" && chmod +x "$2"
+        """,
+    "diet": 'exec "$@"',
+    "musl-gcc": 'exec cc "$@"',
+}
 EXPERIMENT = """
-id = "made-up"
+id = "ID"
 title = "Made up"
 question = "?"
 kind = "micro"
 chapters = ["02-fork"]
-[profile]
-smoke = {rounds = 1, set = {children = 10}}
-quick = {rounds = 1, set = {children = 400000000}}
-full = {rounds = 1, set = {children = 400000000}}
-[caps]
-children = "processes"
+profile = {smoke = PROFILE, quick = PROFILE, full = PROFILE}
+caps = {children = "processes"}
+metric = [{name = "t", column = "t_ns"}]
 [[variant]]
 name = "plain"
 command = ["{bin}/made-up", "-n", "{children}"]
@@ -41,203 +60,112 @@ command = ["{bin}/made-up", "-n", "{children}"]
 name = "diet"
 build = "diet"
 command = ["{bin}/made-up", "-n", "{children}"]
-[[metric]]
-name = "t"
-column = "t_ns"
-"""
-NO_DIET = Answer(False, "diet is not installed", "apt-get install dietlibc-dev")
+""".replace("PROFILE", "{rounds = 1, set = {children = 4000}}")
+NO_DIET = Answer(False, "no diet", "install it")
+NO_FORK = Answer(False, "no fork", "another system")
 NOT_BUILT = Answer(False, "build/bin/made-up is not built", "make variants")
-DIET_SKIPPED = "skipped: diet is not installed; apt-get install dietlibc-dev"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With a made-up experiment, and another that is broken."""
-    (tmp_path / "made-up.toml").write_text(EXPERIMENT, encoding="utf-8")
-    (tmp_path / "broken.toml").write_text("id = \n", encoding="utf-8")
-    monkeypatch.setattr(experiment_file, "FOLDER", tmp_path)
-    monkeypatch.chdir(TREE)
-    return tmp_path
-
-
-def lines(row: Row) -> list[str]:
-    return [doctor.line(row), *(f"{part.name}: {doctor.line(part)}" for part in row.parts)]
-
-
-# ---- servers and compilers that are tried out
-
-LISTENING = 'echo "09-made-up: listening on http://127.0.0.1:1/"'
-# A loop, not one long sleep: the shell must not leave a child behind when it is killed.
-DEAF = f'trap "" TERM; {LISTENING}; while :; do sleep 0.2; done'
-
-
-def script(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
-    path.chmod(0o755)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        (f"{LISTENING}; exec sleep 60", Answer(True)),
-        ('echo "no epoll here: use Linux" >&2; exit 77', Answer(False, "no epoll here: use Linux")),
-        ("exit 3", Answer(False, "status 3", "make test tells more")),
-        (DEAF, Answer(False, "it does not end at SIGTERM", "make test tells more")),
-    ],
-)
-def test_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, answer: Answer) -> None:
-    if text == DEAF:
-        monkeypatch.setattr(doctor, "PATIENCE", 2.0)
-    script(tmp_path / "09-made-up", text)
-    assert doctor.server("09-made-up", tmp_path) == answer
-
-
-def test_server_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "probe", lambda _: Answer(True))
-    row = doctor.row("x", doctor.server("x", tmp_path))
-    assert doctor.line(row).startswith("runs (not built yet")
-    monkeypatch.setattr(needs, "probe", lambda _: Answer(False, "no cc", "apt-get install gcc"))
-    assert not doctor.server("x", tmp_path).ok
-
-
-UNRUNNABLE = 'printf "#!/bin/sh\\necho ==7==unexpected memory mapping >&2\\nexit 66\\n"'
-
-
-@pytest.mark.parametrize(
-    ("name", "compiler", "reason"),
-    [
-        ("glibc", 'echo "#!/bin/sh" >$2; chmod +x $2', ""),
-        ("asan", "echo 'cannot find -lasan' >&2; exit 1", "cannot find -lasan"),
-        ("tsan", f"{UNRUNNABLE} >$2; chmod +x $2", "unexpected memory mapping"),
-    ],
-)
-def test_variant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, compiler: str, reason: str
-) -> None:
-    """`cc` is a script here; the program it makes is another."""
-    script(tmp_path / "cc", f"while [ $1 != -o ]; do shift; done\n{compiler}")
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    answer = doctor.variant(name)
-    assert (answer.ok, answer.reason) == (not reason, reason)
-    assert answer.ok or answer.remedy
-
-
-def test_names_are_those_of_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(TREE)
-    text = (TREE / "Makefile").read_text(encoding="utf-8")
-    assert re.findall(r"^VARIANTS := (.*)$", text, re.M) == [" ".join(doctor.VARIANTS)]
-    found = doctor.slugs()
-    assert {"00-client", "01-iterative", "02-fork", "02-inetd"} <= set(found)
-    assert found == sorted(found)
-    here = doctor.status(["base", "slides"])  # by deps.sh
-    assert {"gcc", "pandoc", "reveal.js@5.2.1"} <= set(here)
-    assert here["make"] == (places.which("make") is not None)
-
-
-# ---- what is concluded
-
-
-@pytest.mark.parametrize(
-    ("plain", "diet", "expected"),
-    [
-        (None, None, ["runs"]),
-        (None, NO_DIET, ["runs", f"diet: {DIET_SKIPPED}"]),
-        (NO_DIET, NO_DIET, [DIET_SKIPPED]),
-        (
-            Answer(False, "no fork", "another system"),
-            NO_DIET,
-            ["skipped: no variant runs", "plain: skipped: no fork; another system",
-             f"diet: {DIET_SKIPPED}"],
-        ),
-        (NOT_BUILT, NO_DIET, ["runs (once built: make variants)", f"diet: {DIET_SKIPPED}"]),
-    ],
-)  # fmt: skip
-def test_experiment(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    plain: Answer | None,
-    diet: Answer | None,
-    expected: list[str],
-) -> None:
-    """A broken one is a line, too; no machine can have 400 million processes."""
-    made_up = experiment_file.load(folder / "made-up.toml")
-    assert re.match(r"children at most \d+ instead of 400000000 \(.+\)", doctor.reduced(made_up))
-    monkeypatch.setattr(programs, "missing", lambda _, v: {"plain": plain, "diet": diet}[v.name])
-    monkeypatch.setattr(doctor, "reduced", lambda _: "")
-    (broken, row), of_chapter = doctor.experiments()
-    assert lines(row) == expected
-    assert (broken.name, broken.ok) == ("broken", False) and "not TOML" in broken.reason
-    assert of_chapter == {"02-fork": ["made-up"]}
-
-
-def test_chapter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "server", lambda _: Answer(True))
-    skipped = Row("b", False, "no strace", "apt-get install strace")
-    assert lines(doctor.chapter_row("02-fork", [Row("a", True), skipped])) == [
-        "runs (1 of 2 experiments)", "b: skipped: no strace; apt-get install strace",
-    ]  # fmt: skip
-    monkeypatch.setattr(doctor, "server", lambda _: Answer(False, "no io_uring here", "Linux 5.6"))
-    assert lines(doctor.chapter_row("02-fork", [])) == ["skipped: no io_uring here; Linux 5.6"]
-
-
-@pytest.mark.parametrize(
-    ("klass", "remedy"),
-    [("peers", "make peers"), ("lint", "apt-get install wrk"), ("measure", "make deps")],
-)
-def test_tools(klass: str, remedy: str) -> None:
-    (package,) = doctor.packages(f"# comment\nwrk\t{klass}\tcommand:wrk\twrk\tcross-check\n")
-    assert doctor.line(doctor.tool_row(package, True)) == "runs (wrk)"
-    expected = f"skipped: not installed: cross-check; {remedy}"
-    assert doctor.line(doctor.tool_row(package, False)) == expected
-
-
-# ---- the whole
-
-REPORT = doctor.Report(
-    machine={"system": "made up"},
-    limits=[Row("namespace", False, "not allowed", "run as root")],
-    chapters=[Row("02-fork", True, note="1 of 1 experiments")],
-    experiments=[Row("fork-latency", True, parts=(doctor.row("diet", NO_DIET),))],
-    variants=[doctor.row("diet", NO_DIET)],
-    tools=[Row("gcc", True), Row("wrk", False, "not installed: x", "make deps")],
-)
-PRINTED = f"""\
+MISSING = {  # experiment: of its variants, plain and diet
+    "all-run": (None, None),
+    "one-runs": (None, NO_DIET),
+    "unbuilt": (NOT_BUILT, NO_DIET),
+    "no-diet": (NO_DIET, NO_DIET),
+    "none-runs": (NO_FORK, NO_DIET),
+}
+PACKAGES = {"gcc": "base", "nginx": "peers", "mypy": "lint", "wrk": "measure"}
+PRINTED = """\
 this machine
   system     made up
 
 limits
-  namespace  no: not allowed; run as root
+  namespace  no: no fork; another system
 
 chapters
-  02-fork  runs (1 of 1 experiments)
+  00-client  runs
+  02-fork    runs (3 of 5 experiments)
+               no-diet skipped: no diet; install it
+               none-runs skipped: no variant runs
+  02b-text   runs
+  03-odd     skipped: status 3; make test tells more
+  04-deaf    skipped: it does not end at SIGTERM; make test tells more
+  05-built   runs (not built yet, make servers)
+  09-epoll   skipped: no epoll here: use Linux
 
 experiments
-  fork-latency  runs
-                  diet {DIET_SKIPPED}
+  all-run    runs (children at most 1000 instead of 4000 (made up))
+  broken     skipped: WHY; mend benchmarks/experiments/broken.toml
+  no-diet    skipped: no diet; install it
+  none-runs  skipped: no variant runs
+               plain skipped: no fork; another system
+               diet skipped: no diet; install it
+  one-runs   runs (children at most 1000 instead of 4000 (made up))
+               diet skipped: no diet; install it
+  unbuilt    runs (once built: make variants; children at most 1000 instead of 4000 (made up))
+               diet skipped: no diet; install it
 
 libc variants
-  diet  {DIET_SKIPPED}
+  glibc       runs
+  static      runs
+  static-pie  runs
+  diet        runs
+  musl        runs
+  asan        skipped: cannot find -lasan; the sanitizers of gcc (Debian: with gcc)
+  tsan        skipped: unexpected memory mapping; REMEDY
 
 tools
   here: gcc
-  wrk  skipped: not installed: x; make deps
+  nginx  skipped: not installed: nginx's use; make peers
+  mypy   skipped: not installed: mypy's use; apt-get install mypy
+  wrk    skipped: not installed: wrk's use; make deps
 """
 
 
-def test_what_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda: REPORT)
+def put(path: Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="ascii")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*SERVERS, "05-built"):
+        put(tmp_path / "code" / name / "server.c")
+    for folder, scripts in (("build/bin", SERVERS), ("compilers", COMPILERS)):
+        for name, text in scripts.items():
+            put(tmp_path / folder / name, f"#!/bin/sh\n{text}\n")
+    put(tmp_path / "chapters/02b-text.md")
+    for name in MISSING:
+        put(tmp_path / experiment_file.FOLDER / f"{name}.toml", EXPERIMENT.replace("ID", name))
+    put(tmp_path / experiment_file.FOLDER / "broken.toml", "id = \n")
+    rows = [f"{name}\t{klass}\t?\t{name}\t{name}'s use\n" for name, klass in PACKAGES.items()]
+    put(tmp_path / doctor.TABLE, "# comment\n" + "".join(rows))
+    put(tmp_path / doctor.DEPS, r"printf 'gcc\tok\nmypy\tmissing\n'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/compilers{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(doctor, "PATIENCE", 3.0)
+    monkeypatch.setattr(doctor, "facts", lambda: {"system": "made up"})
+    monkeypatch.setattr(doctor, "LIMITS", {"namespace": lambda: NO_FORK})
+    monkeypatch.setattr(needs, "missing_library", lambda _: None)
+    monkeypatch.setattr(limits, "caps_for", lambda _: {"children": limits.Cap(1000, "made up")})
+    monkeypatch.setattr(programs, "missing", lambda e, v: MISSING[e.id][v.name == "diet"])
+
+
+def test_a_made_up_machine(made_up: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.main([]) == 0
-    assert capsys.readouterr().out == PRINTED
+    said = re.sub("skipped: not TOML: .*;", "skipped: WHY;", capsys.readouterr().out)
+    assert said == PRINTED.replace("REMEDY", doctor.VARIANTS["tsan"][1])
     assert doctor.main(["--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert set(data) == {"machine", "limits", "chapters", "experiments", "variants", "tools"}
-    assert data["experiments"][0]["parts"][0]["reason"] == "diet is not installed"
+    assert list(data) == ["machine", "limits", "chapters", "experiments", "variants", "tools"]
+    assert data["experiments"][-1]["parts"][0]["reason"] == "no diet"
+
+
+def test_what_cannot_even_be_built(made_up: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "probe", lambda _: NO_FORK)
+    assert doctor.server("05-built") == NO_FORK
 
 
 @pytest.mark.long
-def test_on_this_machine_without_any_library() -> None:
+def test_this_machine_without_any_library() -> None:
     """The real probes; scipy and all else beside the standard library is hidden."""
     hidden = "scipy", "numpy", "jsonschema", "pytest"
     code = (
@@ -250,6 +178,10 @@ def test_on_this_machine_without_any_library() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
-    assert [row["name"] for row in data["variants"]] == list(doctor.VARIANTS)
     for section in ("limits", "chapters", "experiments", "variants", "tools"):
         assert all(row["ok"] or row["reason"] for row in data[section]), data[section]
+    variants = " ".join(row["name"] for row in data["variants"])
+    assert f"\nVARIANTS := {variants}\n" in (TREE / "Makefile").read_text(encoding="utf-8")
+    here = {row["name"]: row["ok"] for row in data["tools"]}  # by deps.sh
+    assert here["make"] == (places.which("make") is not None)
+    assert {"pandoc", "reveal.js@5.2.1"} <= here.keys()
