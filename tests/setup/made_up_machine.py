@@ -1,7 +1,5 @@
-"""A made-up machine to run deps.sh on: a PATH of its own, with faked apt-get, sudo, python3, ...
-
-The real tools in that PATH are those of Debian's base system, so a command that deps.sh uses beside
-them is "not found" there.
+"""A made-up machine to run deps.sh on. Its PATH has the tools of Debian's base system, so that what
+deps.sh uses beside them is "not found"; all else there is made_up_commands.sh.
 """
 
 from __future__ import annotations
@@ -12,84 +10,22 @@ import pty
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
 HARNESS = Path("benchmarks/harness")
-SCRIPTS = ("deps.sh", "deps-apt.sh", "deps-reveal.sh", "deps-zig.sh", "packages.tsv")
+TABLE = [
+    line.split("\t")
+    for line in (TREE / HARNESS / "packages.tsv").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
 BASE_TOOLS = (
-    "cat", "chmod", "cut", "dash", "dirname", "env", "find", "grep", "ls", "mkdir", "mv", "rm",
-    "sed", "sh", "sha256sum", "sleep", "sort", "tail", "tee", "touch", "true", "xargs",
-)  # fmt: skip
-FAKES = {
-    "id": 'cat "$FAKE/uid"',
-    # Both words of its only use: which of these modules are there; and pip, and zipfile.
-    "python3": """
-        case "$1 $2" in
-            '-m pip') [ -e "$FAKE/network" ] || { echo 'ERROR: no route' >&2; exit 1; }
-                while [ "$1" != -d ]; do shift; done; touch "$2/r.whl" ;;
-            '-m zipfile') mkdir -p "$5/sphinx_revealjs/_static" "$5/ziglang" &&
-                touch "$5/ziglang/zig" &&
-                "$FAKE/make-reveal" "$5/sphinx_revealjs/_static/revealjs" ;;
-            *) shift 2; printf ' '
-                for m in "$@"; do grep -qx "$m" "$FAKE/modules" && printf '%s ' "$m"; done; echo ;;
-        esac
-        """,
-    "npm": """
-        [ -e "$FAKE/network" ] || { echo 'npm ERR! no route' >&2; exit 1; }
-        while [ "$1" != --prefix ]; do shift; done
-        mkdir -p "$2/node_modules" && "$FAKE/make-reveal" "$2/node_modules/reveal.js"
-        """,
-    "cc": """grep -qxF "$(sed 's/.*<//; s/>.*//')" "$FAKE/headers" 2>/dev/null""",
-    "perl": 'grep -qx "${1#-M}" "$FAKE/modules"',
-    "apt-cache": """
-        shift
-        for p in "$@"; do
-            printf '%s:\\n  Installed: (none)\\n' "$p"
-            grep -qx "$p" "$FAKE/unknown" && echo '  Candidate: (none)' || echo '  Candidate: 1.0'
-        done
-        """,
-    "dpkg": 'echo "dpkg $*" >>"$FAKE/calls"; rm -f "$FAKE/interrupted"',
-    "update-rc.d": 'echo "update-rc.d $*" >>"$FAKE/calls"',
-    "apt-get": """
-        echo "apt-get $* [$DEBIAN_FRONTEND]" >>"$FAKE/calls"
-        case " $* " in
-            *' update '*) mkdir -p "$DEPS_ROOT/var/lib/apt/lists"
-                touch "$DEPS_ROOT/var/lib/apt/lists/x_Packages"; : >"$FAKE/unknown"; exit 0 ;;
-            *' -s '*) simulate=yes ;;
-        esac
-        test -e "$FAKE/policy" && cat "$DEPS_ROOT/usr/sbin/policy-rc.d" >>"$FAKE/calls"
-        test -e "$FAKE/slow" && { touch "$FAKE/begun"; sleep 60; }
-        test -e "$FAKE/interrupted" && { echo 'E: dpkg was interrupted' >&2; exit 100; }
-        test -e "$FAKE/stale" && [ -z "${simulate-}" ] && {
-            rm "$FAKE/stale"; echo 'E: Failed to fetch x  404  Not Found' >&2; exit 100; }
-        while [ "$1" != install ]; do shift; done; shift
-        for p in "$@"; do
-            case $p in -*) continue ;; esac
-            if grep -qx "$p" "$FAKE/broken"; then
-                echo "E: $p has unmet dependencies" >&2; exit 100
-            fi
-        done
-        for p in "$@"; do
-            case $p in -*) continue ;; esac
-            if [ -n "${simulate-}" ]; then echo "Inst $p (1.0)"; continue; fi
-            echo "Get:1 x $p"; echo "Unpacking $p (1.0) ..."; echo "Setting up $p (1.0) ..."
-            "$FAKE/provide" "$p"
-        done
-        """,
-}
-SUDO = {
-    "free": 'echo "sudo $*" >>"$FAKE/calls"; [ "$1" = -n ] && shift; exec "$@"',
-    "password": """
-        echo "sudo $*" >>"$FAKE/calls"
-        [ "$1" = -n ] && { echo 'sudo: a password is required' >&2; exit 1; }
-        [ "$1" = -v ] && exit 0
-        exec "$@"
-        """,
-    "refusing": 'echo "sudo: student is not in the sudoers file." >&2; exit 1',
-}
+    "cat chmod cp cut dash dirname env find grep ln ls mkdir mv rm sed sh sha256sum sleep sort "
+    "tail tee touch true xargs"
+)
+MADE_UP = "provide make-reveal id apt-get apt-cache dpkg update-rc.d"
+REVEAL = Path("build/node/node_modules/reveal.js")
 
 
 @dataclass
@@ -99,97 +35,66 @@ class Result:
 
 
 class Machine:
-    """A made-up machine: nothing is installed on it until `have`."""
+    """Nothing is installed on it until `have`; root uses it until `user`."""
 
     def __init__(self, folder: Path) -> None:
-        self.fake = folder / "fake"
-        self.root = folder / "root"
-        self.bin = folder / "bin"
-        self.tree = folder / "tree"
-        for path in (self.fake, self.bin, self.tree / HARNESS, self.root / "var/lib/apt/lists"):
+        self.fake, self.root, self.bin, self.tree = (
+            folder / name for name in ("fake", "root", "bin", "tree")
+        )
+        lists = self.root / "var/lib/apt/lists"
+        for path in (self.fake, self.bin, self.tree / HARNESS, self.root / "usr/sbin", lists):
             path.mkdir(parents=True)
-        (self.root / "usr/sbin").mkdir(parents=True)
-        for name in SCRIPTS:
-            shutil.copy(TREE / HARNESS / name, self.tree / HARNESS)
-        for name in BASE_TOOLS:
+        (lists / "x_Packages").touch()
+        for source in (TREE / HARNESS).glob("deps*.sh"):
+            shutil.copy(source, self.tree / HARNESS)
+        shutil.copy(TREE / HARNESS / "packages.tsv", self.tree / HARNESS)
+        for name in BASE_TOOLS.split():
             found = shutil.which(name, path="/usr/bin:/bin")
             assert found, name
             (self.bin / name).symlink_to(found)
-        for name in ("modules", "unknown", "broken", "calls"):
-            (self.fake / name).touch()
-        (self.root / "var/lib/apt/lists/x_Packages").touch()
-        self.script(self.fake / "provide", self._provide())
-        self.script(self.fake / "make-reveal", MAKE_REVEAL)
-        for name in ("id", "apt-get", "apt-cache", "dpkg", "update-rc.d"):
-            self.script(self.bin / name, FAKES[name])
-        self.user("root")
+        self.has(*MADE_UP.split())
+        for name in ("modules", "headers", "unknown", "broken", "calls"):
+            self.put(name)
+        self.put("uid", "0")
 
-    @staticmethod
-    def script(path: Path, text: str) -> None:
+    def has(self, *commands: str) -> None:
+        for name in commands:
+            (self.bin / name).symlink_to(Path(__file__).with_name("made_up_commands.sh"))
+
+    def put(self, name: str, text: str = "") -> None:
+        """A file that the made-up commands go by."""
+        (self.fake / name).write_text(f"{text}\n" if text else "", encoding="ascii")
+
+    def user(self, sudo: str) -> None:
+        """Without rights: sudo is "free", asks for a "password", is "refusing", or not there."""
+        self.put("uid", "1000")
+        self.put("sudo", sudo)
+        if sudo:
+            self.has("sudo")
+
+    def script(self, path: Path, text: str) -> None:
+        path.unlink(missing_ok=True)
         path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
         path.chmod(0o755)
-
-    def rows(self) -> Iterator[list[str]]:
-        table = self.tree / HARNESS / "packages.tsv"
-        for line in table.read_text(encoding="utf-8").splitlines():
-            if line and not line.startswith("#"):
-                yield line.split("\t")
-
-    def _provide(self) -> str:
-        """A script that makes what a package provides appear."""
-        cases = []
-        for package, _, provides, _, _ in self.rows():
-            kind, _, item = provides.split("|")[0].partition(":")
-            action = {
-                "command": f'cp "$FAKE/{item}" "{self.bin}/" 2>/dev/null || '
-                f'ln -sf /bin/true "{self.bin}/{item}"',
-                "daemon": f'ln -sf /bin/true "$DEPS_ROOT/usr/sbin/{item}"',
-                "python": '[ -e "$DEPS_ROOT/usr/bin/python3" ] || '
-                f'cp "$FAKE/python3" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
-                "perl": f'cp "$FAKE/perl" "{self.bin}/"; echo {item} >>"$FAKE/modules"',
-                "header": f'echo {item} >>"$FAKE/headers"',
-                "file": f'mkdir -p "$DEPS_ROOT{Path(item).parent}" && touch "$DEPS_ROOT{item}"',
-                "font": 'mkdir -p "$DEPS_ROOT/usr/share/fonts/truetype/dejavu" && '
-                f'touch "$DEPS_ROOT/usr/share/fonts/truetype/dejavu/{item}"',
-                "reveal": ":",
-                "zig": ":",
-            }[kind]
-            cases.append(f"{package}) {action} ;;")
-        (self.bin / "cp").symlink_to("/bin/cp")
-        (self.bin / "ln").symlink_to("/bin/ln")
-        for name in ("python3", "cc", "npm", "perl"):
-            self.script(self.fake / name, FAKES[name])
-        return "case $1 in\n" + "\n".join(cases) + "\nesac"
-
-    def user(self, name: str, sudo: str = "") -> None:
-        (self.fake / "uid").write_text("0\n" if name == "root" else "1000\n", encoding="ascii")
-        if sudo:
-            self.script(self.bin / "sudo", SUDO[sudo])
-
-    def no_apt(self) -> None:
-        for name in ("apt-get", "apt-cache"):
-            (self.bin / name).unlink()
-
-    def have(self, *packages: str) -> None:
-        for package in packages:
-            command = ["sh", str(self.fake / "provide"), package]
-            subprocess.run(command, env=self.environment(), check=True)
 
     def have_all_but(self, *packages: str) -> None:
         """All of it is here, reveal.js too, but for these."""
         if "reveal.js@5.2.1" not in packages:
-            self.put_reveal()
-        self.have(*(row[0] for row in self.rows() if row[0] not in packages))
+            self._run("make-reveal", str(REVEAL))
+            (self.tree / "build/node/reveal-5.2.1").touch()
+        self.have(*(row[0] for row in TABLE if row[0] not in packages))
 
-    def put_reveal(self) -> None:
-        place = self.tree / "build/node/node_modules/reveal.js"
-        subprocess.run(["sh", str(self.fake / "make-reveal"), str(place)], check=True)
-        (self.tree / "build/node/reveal-5.2.1").touch()
+    def have(self, *packages: str) -> None:
+        self._run("provide", *packages)
+
+    def _run(self, *words: str) -> None:
+        command = [str(self.bin / words[0]), *words[1:]]
+        subprocess.run(command, cwd=self.tree, env=self.environment(), check=True)
 
     def expect_what_is_made_up(self) -> None:
         """There is a network; the checksums of what the fakes bring take the place of the real."""
-        (self.fake / "network").touch()
-        subprocess.run(["sh", str(self.fake / "make-reveal"), str(self.fake / "r")], check=True)
+        self.put("network")
+        self._run("make-reveal", str(self.fake / "r"))
         done = subprocess.run(
             "find dist plugin css LICENSE -type f | LC_ALL=C sort | xargs sha256sum | sha256sum",
             shell=True, cwd=self.fake / "r", capture_output=True, text=True, check=True,
@@ -205,10 +110,8 @@ class Machine:
         script.write_text(text, encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
-        return {
-            "PATH": str(self.bin), "FAKE": str(self.fake), "DEPS_ROOT": str(self.root),
-            "HOME": str(self.fake), **more,
-        }  # fmt: skip
+        words = {"PATH": self.bin, "FAKE": self.fake, "DEPS_ROOT": self.root, "HOME": self.fake}
+        return {name: str(path) for name, path in words.items()} | more
 
     def command(self, *words: str) -> list[str]:
         return [str(self.bin / "dash"), str(self.tree / HARNESS / "deps.sh"), *words]
@@ -234,17 +137,9 @@ class Machine:
 
     def installed(self) -> list[str]:
         """The packages of each call that installed."""
-        return [
-            " ".join(word for word in call.split(" install ")[1].split() if word[0] not in "-[")
-            for call in self.calls()
-            if call.startswith("apt-get") and " install " in call and " -s " not in call
-        ]
-
-
-MAKE_REVEAL = """
-mkdir -p "$1/dist" "$1/plugin" "$1/css"
-for f in dist/reveal.js plugin/a css/b LICENSE; do echo "made up: $f" >"$1/$f"; done
-"""
+        calls = (re.match(r"apt-get (?!.* -s ).* --no-install-recommends (.*) \[", call)
+                 for call in self.calls())  # fmt: skip
+        return [call[1] for call in calls if call]
 
 
 def _read(descriptor: int) -> bytes:

@@ -1,5 +1,5 @@
 """deps.sh on made-up machines: what it says, when it asks, when and how it installs, and what it
-fetches; and its table.
+fetches; its table; and what tests/fresh-machine would have it do on real ones.
 """
 
 from __future__ import annotations
@@ -9,22 +9,14 @@ import re
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from setup.made_up_machine import FAKES, HARNESS, TREE, Machine, Result
+from setup.made_up_machine import REVEAL, TABLE, TREE, Machine, Result
 
 from harness.system import places
 
-LONG_AGO = 3 * 86400  #: seconds
-ASK_FOR = "ask for:\n  apt-get install --no-install-recommends wrk\n"
 MAY_GO_ON = "going on; what needs them is skipped"
-TABLE = [
-    line.split("\t")
-    for line in (TREE / HARNESS / "packages.tsv").read_text(encoding="utf-8").splitlines()
-    if not line.startswith("#")
-]
 
 
 @pytest.fixture
@@ -32,75 +24,84 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-# ---- nothing to do, nothing to say
+# ---- what it says
 
 
 def test_all_here_is_silent(machine: Machine) -> None:
-    """Then it needs no means to fetch, either."""
-    machine.have_all_but("python3-pip", "ca-certificates")
-    assert machine.run() == machine.run(DEPS="yes") == Result(0, "")
-    assert machine.run(typed="") == Result(0, "")
+    """Then it needs no means to fetch, either. A header counts in whichever folder a release has
+    it: Debian 13 has moved libowfat's.
+    """
+    machine.have_all_but("python3-pip", "ca-certificates", "libowfat-dev")
+    machine.put("headers", (machine.fake / "headers").read_text() + "libowfat/iob.h")
+    assert machine.run() == machine.run(DEPS="yes") == machine.run(typed="") == Result(0, "")
     assert machine.calls() == []
 
 
 def test_only_the_classes_asked_for(machine: Machine) -> None:
-    machine.have("gcc", "libc6-dev", "make", "python3")
+    machine.have("gcc", "libc6-dev", "make", "python3", "strace")
     said = {name: machine.run(*name.split(), DEPS="skip").said for name in ("build", "lint", "")}
     assert "dietlibc-dev" in said["build"] and "pandoc" not in said["build"]
     assert "shellcheck" in said["lint"] and "shellcheck" not in said[""]
     assert "nginx" not in said[""]
+    lines = machine.run("--status", "measure").said.splitlines()
+    assert {"wrk\tmissing", "strace\tok"} <= set(lines)
+    assert "pandoc" not in "".join(lines)
 
 
-# ---- who is asked, and what is installed then
+@pytest.mark.parametrize(
+    ("word", "deps", "complaint"),
+    [
+        ("biuld", "ask", 'unknown class "biuld"'),
+        ("build", "maybe", 'DEPS is "maybe"; it can be ask, yes or skip'),
+    ],
+)
+def test_bad_usage(machine: Machine, word: str, deps: str, complaint: str) -> None:
+    result = machine.run(word, DEPS=deps)
+    assert (result.status, len(result.said.splitlines())) == (2, 1)
+    assert complaint in result.said
 
 
-@dataclass(frozen=True)
-class Case:
-    says: str
-    installed: str = ""
-    typed: str | None = None  #: on a terminal
-    deps: str = "ask"
-    sudo: str | None = None  #: of a user without rights; else root
-    asked: bool = False
+# ---- who is asked, and whether it installs then
+
+ASK_FOR = "ask for:\n  apt-get install --no-install-recommends wrk\n"
 
 
-CASES = {
-    "yes": Case("install these 1 packages with apt-get? [y/N]", "wrk", "y\n", asked=True),
-    "no": Case(MAY_GO_ON, typed="n\n", asked=True),
-    "enter": Case(MAY_GO_ON, typed="\n", asked=True),
-    "end of file": Case(MAY_GO_ON, typed="\x04", asked=True),
-    "neither": Case(MAY_GO_ON, typed="maybe\n", asked=True),
-    "sudo": Case("", "wrk", "y\n", sudo="password", asked=True),
-    "sudo, no": Case(MAY_GO_ON, "", "n\n", sudo="password", asked=True),
-    "sudo refuses": Case("sudo did not let us", "", "y\n", sudo="refusing", asked=True),
-    "no sudo": Case(ASK_FOR, "", "y\n", sudo=""),
-    "user, no terminal": Case(MAY_GO_ON, sudo="free"),
-    "root, no terminal": Case("root without a terminal", "wrk"),
-    "skip": Case(MAY_GO_ON, deps="skip"),
-    "skip, terminal": Case(MAY_GO_ON, typed="y\n", deps="skip"),
-    "skip, user": Case(MAY_GO_ON, deps="skip", sudo="password"),
-    "DEPS=yes": Case("", "wrk", deps="yes"),
-    "DEPS=yes, terminal": Case("", "wrk", typed="", deps="yes"),
-    "DEPS=yes, sudo": Case("", "wrk", deps="yes", sudo="free"),
-    "DEPS=yes, no sudo": Case(ASK_FOR, deps="yes", sudo=""),
-    "DEPS=yes, password": Case(ASK_FOR, deps="yes", sudo="password"),
-    "DEPS=yes, refused": Case(ASK_FOR, deps="yes", sudo="refusing"),
-}
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_who_is_asked(machine: Machine, case: Case) -> None:
+@pytest.mark.parametrize(
+    ("deps", "sudo", "typed", "asked", "installs", "says"),
+    [
+        # sudo: None for root. typed: None where there is no terminal.
+        ("ask", None, "y\n", True, True, "install these 1 packages with apt-get? [y/N]"),
+        ("ask", None, "maybe\n", True, False, MAY_GO_ON),
+        ("ask", None, "\n", True, False, MAY_GO_ON),
+        ("ask", None, "\x04", True, False, MAY_GO_ON),
+        ("ask", "password", "y\n", True, True, ""),
+        ("ask", "password", "n\n", True, False, MAY_GO_ON),
+        ("ask", "refusing", "y\n", True, False, "sudo did not let us"),
+        ("ask", "", "y\n", False, False, ASK_FOR),
+        ("ask", "free", None, False, False, MAY_GO_ON),
+        ("ask", None, None, False, True, "root without a terminal"),
+        ("skip", None, None, False, False, MAY_GO_ON),
+        ("skip", "password", "y\n", False, False, MAY_GO_ON),
+        ("yes", None, "", False, True, ""),
+        ("yes", "free", None, False, True, ""),
+        ("yes", "password", None, False, False, ASK_FOR),
+        ("yes", "", None, False, False, ASK_FOR),
+    ],
+)
+def test_who_is_asked(
+    machine: Machine, deps: str, sudo: str | None, typed: str | None, asked: bool, installs: bool,
+    says: str,
+) -> None:  # fmt: skip
     machine.have_all_but("wrk")
-    if case.sudo is not None:
-        machine.user("student", sudo=case.sudo)
-    result = machine.run(typed=case.typed, DEPS=case.deps)
-    assert (result.status, result.said.count("[y/N]")) == (0, case.asked)
-    assert result.said.index("cross-check of hammer") < result.said.rindex(case.says)
-    assert "still missing" not in result.said or not case.installed
-    assert machine.installed() == ([case.installed] if case.installed else [])
+    if sudo is not None:
+        machine.user(sudo)
+    result = machine.run(typed=typed, DEPS=deps)
+    assert (result.status, result.said.count("[y/N]")) == (0, asked)
+    assert result.said.index("cross-check of hammer") < result.said.rindex(says)
+    assert machine.installed() == ["wrk"] * installs
     # sudo reports who may not use it: it is not tried before a yes
-    if case.deps != "yes" and case.typed != "y\n" and case.sudo:
-        assert machine.calls() == []
+    if deps == "skip" or (deps == "ask" and typed != "y\n"):
+        assert not any(call.startswith("sudo") for call in machine.calls())
 
 
 # ---- how it installs, and what may go wrong
@@ -125,12 +126,13 @@ def test_how_it_installs(
     """One that cannot be installed takes no other with it; what can be mended is."""
     machine.have_all_but("wrk", "strace")
     lists = machine.root / "var/lib/apt/lists"
-    if state.get("lists") == "none":
-        (lists / "x_Packages").unlink()
-    elif state.get("lists") == "old":
-        os.utime(lists, (time.time() - LONG_AGO,) * 2)
-    for name in state.keys() - {"lists"}:
-        (machine.fake / name).write_text(f"{state[name]}\n", encoding="ascii")
+    match state.pop("lists", ""):
+        case "none":
+            (lists / "x_Packages").unlink()
+        case "old":
+            os.utime(lists, (time.time() - 3 * 86400,) * 2)
+    for name, text in state.items():
+        machine.put(name, text)
     result = machine.run(DEPS="yes")
     assert result.status == 0
     assert says in result.said
@@ -144,30 +146,18 @@ def test_how_it_installs(
         assert " install " not in call or "--no-install-recommends" in call
 
 
-# ---- what nothing runs without
-
-
-@pytest.mark.parametrize("package", ["gcc", "python3", "make", "libc6-dev"])
-def test_without_the_base_the_status_is_1(machine: Machine, package: str) -> None:
-    machine.have_all_but(package)
+def test_a_bare_machine_gets_everything(machine: Machine) -> None:
+    """Without the base nothing can run, and that alone is an error."""
+    refusal = "deps.sh: nothing can run without: "
     result = machine.run(DEPS="skip")
     assert result.status == 1
-    assert "deps.sh: nothing can run without: " in result.said.splitlines()[-1]
-    (machine.fake / "broken").write_text(f"{package}\n", encoding="ascii")
-    assert machine.run(DEPS="yes").status == 1
-    (machine.fake / "broken").write_text("", encoding="ascii")
-    assert machine.run(DEPS="yes").status == 0
-
-
-def test_a_header_counts_in_whichever_folder_a_release_has_it(machine: Machine) -> None:
-    machine.have_all_but("libowfat-dev")
-    with (machine.fake / "headers").open("a", encoding="ascii") as headers:
-        headers.write("libowfat/iob.h\n")  # as in Debian 13
-    assert machine.run() == Result(0, "")
-
-
-def test_a_bare_machine_gets_everything(machine: Machine) -> None:
+    base = "C compiler, C library headers, make, Python 3.11 or later"
+    assert result.said.splitlines()[-1] == refusal + base
+    machine.put("broken", "make")
     machine.expect_what_is_made_up()
+    result = machine.run(DEPS="yes")
+    assert (result.status, result.said.splitlines()[-1]) == (1, f"{refusal}make")
+    machine.put("broken")
     result = machine.run(DEPS="yes")
     assert result.status == 0, result.said
     assert "still missing" not in result.said
@@ -176,16 +166,17 @@ def test_a_bare_machine_gets_everything(machine: Machine) -> None:
 
 def test_modules_of_a_python_that_will_not_be_used_do_not_count(machine: Machine) -> None:
     machine.have_all_but("python3-scipy", "python3-jsonschema", "python3-xdist")
-    machine.script(machine.bin / "python3", "echo ' tomllib jsonschema xdist '")
     (machine.root / "usr/bin").mkdir()
-    machine.script(machine.root / "usr/bin/python3", FAKES["python3"])
+    (machine.bin / "python3").rename(machine.root / "usr/bin/python3")
+    machine.script(machine.bin / "python3", "echo ' tomllib jsonschema xdist '")
     said = machine.run(DEPS="yes").said
     assert "python3-scipy" in said and "python3-jsonschema" in said
     assert machine.run() == Result(0, "")
 
 
 def test_without_apt_it_lists_generic_names_and_goes_on(machine: Machine) -> None:
-    machine.no_apt()
+    for name in ("apt-get", "apt-cache"):
+        (machine.bin / name).unlink()
     result = machine.run("build")
     assert result.status == 1
     assert "C compiler" in result.said.splitlines()[-1]
@@ -196,162 +187,95 @@ def test_without_apt_it_lists_generic_names_and_goes_on(machine: Machine) -> Non
         assert "gnuplot-nox" not in result.said and "apt-get install" not in result.said
 
 
-def test_status(machine: Machine) -> None:
-    machine.have_all_but("wrk")
-    lines = machine.run("--status", "measure").said.splitlines()
-    assert {"wrk\tmissing", "strace\tok"} <= set(lines)
-    assert "pandoc" not in "".join(lines)
-    assert machine.calls() == []
+# ---- reveal.js and Zig, which are not in Debian
 
 
 @pytest.mark.parametrize(
-    ("words", "deps", "complaint"),
+    ("what", "package", "plan", "place"),
     [
-        (["biuld"], "ask", 'unknown class "biuld"'),
-        ([], "maybe", 'DEPS is "maybe"; it can be ask, yes or skip'),
+        ("slides", "reveal.js@5.2.1", "fetch reveal.js 5.2.1 (2.4 MB) into build/node", REVEAL),
+        ("cross", "ziglang@0.17.1", "fetch Zig 0.17.1 (101 MB; 411 MB unpacked) into build/zig",
+         Path("build/zig/0.17.1")),
     ],
-)
-def test_bad_usage(machine: Machine, words: list[str], deps: str, complaint: str) -> None:
-    result = machine.run(*words, DEPS=deps)
-    assert (result.status, len(result.said.splitlines())) == (2, 1)
-    assert complaint in result.said
-
-
-# ---- its table
-
-
-def test_the_table_is_in_order() -> None:
-    classes = re.compile(
-        r"((base|build|measure|book|slides|fetch|test|lint|browser|cross|peers)(,|$))+"
-    )
-    kind = re.compile(r"(command|header|python|font|file|daemon|reveal|zig|perl):[^|]+")
-    for line in TABLE:
-        _, found, provides, name, needed_by = line
-        assert classes.fullmatch(found), line
-        assert all(kind.fullmatch(alternative) for alternative in provides.split("|")), line
-        assert name and needed_by, line
-    assert len({line[0] for line in TABLE}) == len(TABLE)
-
-
-def test_harness_and_table_name_the_same_packages() -> None:
-    """needs.py tells a user what to install; so does deps.sh."""
-    items = {
-        alternative.partition(":")[2]: line[0]
-        for line in reversed(TABLE)
-        for alternative in line[2].split("|")
-    }
-    for program in places.PACKAGES.keys() & items.keys():
-        assert items[program] in places.PACKAGES[program].split(), program
-
-
-# ---- reveal.js and Zig, which are not in Debian
-
-REVEAL = "build/node/node_modules/reveal.js/dist/reveal.js"
-ZIG = "build/zig/0.17.1/zig"
-FETCHED = {"slides": ("reveal.js@5.2.1", REVEAL), "cross": ("ziglang@0.17.1", ZIG)}
-PLAN = {"slides": "fetch reveal.js 5.2.1 (2.4 MB) into build/node",
-        "cross": "fetch Zig 0.17.1 (101 MB; 411 MB unpacked) into build/zig"}  # fmt: skip
-BOTH = pytest.mark.parametrize("what", FETCHED)
-
-
-@BOTH
-def test_fetching_needs_no_right_but_a_yes(machine: Machine, what: str) -> None:
-    package, place = FETCHED[what]
+)  # fmt: skip
+def test_fetching(machine: Machine, what: str, package: str, plan: str, place: Path) -> None:
+    """It needs no right, but a yes, and what was expected."""
     machine.have_all_but(package)
-    assert (machine.run("build").said == "") and package in machine.run(what, DEPS="skip").said
-    machine.user("student")
+    machine.user("")
+    assert machine.run("build").said == "" and package in machine.run(what, DEPS="skip").said
+    assert "not fetched: ERROR: no route" in machine.run(what, DEPS="yes").said
+    machine.put("network")
+    result = machine.run(what, DEPS="yes")
+    assert result.status == 0
+    assert "wrong checksum" in result.said and MAY_GO_ON in result.said
     machine.expect_what_is_made_up()
-    left_by_a_run_that_was_killed = "/".join([*place.split("/")[:2], "new.99999"])
-    (machine.tree / left_by_a_run_that_was_killed).mkdir(parents=True)
-    assert f"{PLAN[what]}? [y/N]" in machine.run(what, typed="n\n").said
+    of_a_run_that_was_killed = machine.tree / "build" / place.parts[1] / "new.99999"
+    of_a_run_that_was_killed.mkdir()
+    assert f"{plan}? [y/N]" in machine.run(what, typed="n\n").said
     assert MAY_GO_ON in machine.run(what).said  # nobody can say yes
     assert not (machine.tree / place).exists()
     assert machine.run(what, typed="y\n").status == 0
     assert (machine.tree / place).exists()
-    assert not [*machine.tree.glob("/".join([*place.split("/")[:2], "new.*"]))]
+    assert not [*of_a_run_that_was_killed.parent.glob("new.*")]
     assert machine.run(what) == Result(0, "")
     assert machine.calls() == []
-
-
-@BOTH
-@pytest.mark.parametrize("network", [True, False])
-def test_what_is_not_what_was_expected_is_not_used(
-    machine: Machine, what: str, network: bool
-) -> None:
-    package, place = FETCHED[what]
-    machine.have_all_but(package)
-    if network:
-        (machine.fake / "network").touch()
-    result = machine.run(what, DEPS="yes")
-    assert result.status == 0
-    assert ("wrong checksum" if network else "not fetched: ERROR: no route") in result.said
-    assert "going on" in result.said
-    assert not (machine.tree / place).exists()
 
 
 def test_where_there_is_npm_and_no_pip(machine: Machine) -> None:
     """It brings reveal.js, not Zig. What was there by hand is taken if it is the right one."""
     machine.have_all_but("reveal.js@5.2.1", "ziglang@0.17.1", "python3-pip")
-    machine.script(machine.bin / "npm", FAKES["npm"])
+    machine.has("npm")
     machine.expect_what_is_made_up()
     result = machine.run("slides", "cross", DEPS="yes")
     assert result.status == 0
     assert "not fetched: pip is not here" in result.said
-    assert (machine.tree / REVEAL).exists() and not (machine.tree / ZIG).exists()
+    assert (machine.tree / REVEAL / "dist").exists()
     assert machine.installed() == []
     (machine.tree / "build/node/reveal-5.2.1").unlink()
-    package = (machine.tree / REVEAL).parents[1] / "package.json"
     for version, said in (("5.2.1", ""), ("6.0.2", "reveal.js@5.2.1")):
-        package.write_text(f'{{\n  "version": "{version}"\n}}\n', encoding="ascii")
+        package = f'{{\n  "version": "{version}"\n}}\n'
+        (machine.tree / REVEAL / "package.json").write_text(package, encoding="ascii")
         assert said in machine.run("slides", DEPS="skip").said
         assert said or machine.run("slides") == Result(0, "")
 
 
 # ---- peers
 
-PEERS = (
-    "nginx", "lighttpd", "apache2", "h2o", "perlbal", "ucspi-tcp", "ipsvd", "openssh-server",
-)  # fmt: skip
+PEERS = "nginx lighttpd apache2 h2o perlbal ucspi-tcp ipsvd openssh-server"
 POLICY = "usr/sbin/policy-rc.d"
 
 
-def services(machine: Machine, *names: str) -> None:
-    (machine.root / "etc/init.d").mkdir(parents=True)
+def services(machine: Machine, *names: str) -> list[Path]:
+    """What starts them at boot: a script of init, and a link of systemd."""
+    links = []
     for name in names:
-        (machine.root / "etc/init.d" / name).touch()
-
-
-def boot_link(machine: Machine, name: str) -> Path:
-    link = machine.root / "etc/systemd/system" / f"{name.split('.')[-1]}s.wants" / name
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(f"/usr/lib/systemd/system/{name}")
-    return link
+        script = machine.root / "etc/init.d" / name.partition(".")[0]
+        link = machine.root / "etc/systemd/system/x.wants" / name
+        for path in (script, link):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        script.touch()
+        link.symlink_to(f"/usr/lib/systemd/system/{name}")
+        links.append(link)
+    return links
 
 
 def test_no_peer_is_started_and_none_at_boot(machine: Machine) -> None:
-    machine.have_all_but(*PEERS)
-    (machine.fake / "policy").touch()  # the fake apt-get shows the policy it finds
-    services(machine, "nginx")
-    names = "nginx.service", "lighttpd-maint.timer", "ssh.service"  # the last not as its package
-    links = [boot_link(machine, name) for name in names]
-    other = boot_link(machine, "nginx2.service")
+    """Neither now nor at boot; what was there before keeps its service."""
+    machine.have_all_but(*PEERS.removeprefix("nginx ").split())
+    machine.put("policy")  # the fake apt-get shows the policy it finds
+    # the third is not called as its package; the others are not ours
+    *ours, there, other = services(
+        machine, "lighttpd.service", "lighttpd-maint.timer", "ssh.service",
+        "nginx.service", "h2o2.service",
+    )  # fmt: skip
     assert machine.run("peers", DEPS="yes").status == 0
-    assert not any(link.is_symlink() for link in links)
-    assert other.is_symlink()
-    assert machine.installed() == [" ".join(PEERS)]
+    assert not any(link.is_symlink() for link in ours)
+    assert there.is_symlink() and other.is_symlink()
+    assert machine.installed() == [PEERS.removeprefix("nginx ")]
     assert "exit 101" in machine.calls()
     assert not (machine.root / POLICY).exists()
-    assert "update-rc.d nginx disable" in machine.calls()
-
-
-def test_peer_that_was_there_keeps_its_service(machine: Machine) -> None:
-    machine.have_all_but("lighttpd")
-    services(machine, "nginx", "lighttpd")
-    link = boot_link(machine, "nginx.service")
-    machine.run("peers", DEPS="yes")
-    assert link.is_symlink()
-    disabled = [c for c in machine.calls() if c.startswith("update-rc.d")]
-    assert disabled == ["update-rc.d lighttpd disable"]
+    disabled = [call for call in machine.calls() if call.startswith("update-rc.d")]
+    assert disabled == ["update-rc.d lighttpd disable", "update-rc.d ssh disable"]
 
 
 @pytest.mark.parametrize(("status", "installs"), [(0, False), (101, True)])
@@ -362,13 +286,13 @@ def test_a_policy_of_the_users_own_is_kept(machine: Machine, status: int, instal
     before = policy.read_text()
     result = machine.run("peers", DEPS="yes")
     assert (result.status, policy.read_text()) == (0, before)
-    assert machine.installed() == (["nginx"] if installs else [])
+    assert machine.installed() == ["nginx"] * installs
     assert ("move it away" in result.said) != installs
 
 
 def test_a_policy_whose_maker_is_gone_prevents_nothing(machine: Machine) -> None:
     machine.have_all_but("nginx")
-    (machine.fake / "policy").touch()
+    machine.put("policy")
     machine.script(machine.root / POLICY, "# deps.sh of the web server book: left over\nexit 101")
     machine.run("peers", DEPS="yes")
     assert not (machine.root / POLICY).exists()
@@ -383,9 +307,8 @@ def test_a_policy_whose_maker_is_gone_prevents_nothing(machine: Machine) -> None
 
 def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
     machine.have_all_but("nginx")
-    (machine.fake / "slow").touch()
-    services(machine, "nginx")
-    link = boot_link(machine, "nginx.service")
+    machine.put("slow")
+    (link,) = services(machine, "nginx.service")
     child = subprocess.Popen(
         machine.command("peers"), env=machine.environment(DEPS="yes"), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -399,3 +322,39 @@ def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
     assert not (machine.root / POLICY).exists()
     assert "update-rc.d nginx disable" in machine.calls()
     assert not link.is_symlink()
+
+
+# ---- its table, and the proof on a real machine
+
+
+def test_the_table_is_in_order() -> None:
+    """And needs.py, which tells a user what to install, names the same packages."""
+    classes = r"((base|build|measure|book|slides|fetch|test|lint|browser|cross|peers)(,|$))+"
+    kind = r"(command|header|python|font|file|daemon|reveal|zig|perl):[^|]+"
+    packages: dict[str, str] = {}
+    for line in reversed(TABLE):
+        package, found, provides, name, needed_by = line
+        assert re.fullmatch(classes, found), line
+        assert re.fullmatch(rf"{kind}(\|{kind})*", provides), line
+        assert name and needed_by, line
+        packages |= {item.partition(":")[2]: package for item in provides.split("|")}
+    assert len({line[0] for line in TABLE}) == len(TABLE)
+    for program in places.PACKAGES.keys() & packages.keys():
+        assert packages[program] in places.PACKAGES[program].split(), program
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ("-n trixie", 0, "0 apt-get install -y make && make.*\n0 make test\n"),
+        *((f"-n -u {level}", 0, "\n1000 ") for level in ("all", "essential", "bare")),
+        ("sid", 2, '^fresh-machine: "sid": there are bookworm and trixie\n$'),
+        ("-u some", 2, '^fresh-machine: -u "some": there are all, essential and bare\n$'),
+    ],
+)
+def test_what_the_fresh_machine_would_run(words: str, status: int, says: str) -> None:
+    """The proof itself takes a quarter of an hour: tests/fresh-machine/run."""
+    command = ["sh", str(TREE / "tests/fresh-machine/run"), *words.split()]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert re.search(says, done.stdout + done.stderr, re.DOTALL)
