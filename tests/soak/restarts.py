@@ -13,319 +13,197 @@ Loopback only; nothing is left running.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 
-from soak import end_the_server_too, program, running
+from soak import end_the_server_too, program, running, write_files
 
-PATIENCE_S = 20.0  #: for a reply, and for the server to end after SIGTERM
+from conformance.wire import Connection, ContractBroken, request
+
+PATIENCE_S = 20.0  #: for what must come, and for the server to end after SIGTERM
 SETTLED_S = 1.0  #: between the last restart and the last downloads
 LAST = 16  #: downloads that SIGTERM finds
+PIECE = 65536
 FILES = {"s": (50, 1500), "m": (10, 100_000), "l": (2, 8_000_000)}  #: kind: number, bytes
 
 # ---- the clients
 
 
-class Broken(Exception):
-    """A reply that is not whole, in a word or two."""
+@dataclass(frozen=True)
+class Habit:
+    """How a kind of client uses its connection."""
+
+    name: str
+    rounds: int = 1
+    at_once: Sequence[int] = (1,)  #: requests of a round: one of these numbers
+    kinds: str = "sssm"  #: of files
+    closes: bool = False  #: says Connection: close
+    half_closes: bool = False
+    drips: bool = False
+    pause_s: float = 0.0  #: at most, after each piece
 
 
-@dataclass
-class Tally:
-    replies: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)  #: of connections, after their last reply
+KEEP, ONCE = Habit("kept", rounds=30), Habit("closed", closes=True)
+DOWNLOAD = Habit("downloads", kinds="l", closes=True, pause_s=0.025)
+ODD = (
+    Habit("pipelined", rounds=10, at_once=(8,)),
+    Habit("dripped", rounds=10, drips=True),
+    Habit("half-closed", at_once=(1, 1, 3), half_closes=True),
+)
+USUAL = (*[KEEP] * 5, *[ONCE] * 3, DOWNLOAD)  #: of ten clients; the tenth is one of the odd ones
+Seen = Counter[tuple[str, str]]  #: (replies | ends | faults, which)
 
 
-class Client:
-    """One connection."""
-
-    def __init__(self, port: int, files: dict[str, bytes]) -> None:
-        self.port = port
+class Client(Connection):
+    def __init__(self, port: int, files: Mapping[str, bytes]) -> None:
+        super().__init__(("127.0.0.1", port), PATIENCE_S, receive_buffer=PIECE)
         self.files = files
 
-    async def __aenter__(self) -> Client:
-        raw = socket.socket()
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        raw.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", self.port))
-        self.reader, self.writer = await asyncio.open_connection(sock=raw, limit=65536)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.writer.close()
-        with suppress(OSError):
-            await self.writer.wait_closed()
-
-    async def send(self, data: bytes) -> None:
+    def say(self, data: bytes) -> None:
         """Whether it arrives, the reply will tell."""
-        with suppress(OSError):
-            self.writer.write(data)
-            await self.writer.drain()
+        if not self.try_send(data):
+            self.ended = None  # what had come before can still be read
 
-    async def reply(self, name: str, pause: float = 0) -> bool:
-        """Reads one, with a pause after each 64 KiB, and judges it. Returns whether the connection
-        goes on.
-        """
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                return await self._reply(self.files[name], pause)
-        except TimeoutError:
-            raise Broken("nothing came for 20 s") from None
-        except ConnectionResetError:
-            raise Broken("reset") from None
+    def reads_whole(self, name: str, pause_s: float = 0.0) -> bool:
+        """Reads a reply, and judges it. Returns whether the connection goes on."""
+        content = self.files[name]
+        head = self.read_head()
+        if head.status != 200:
+            raise ContractBroken(f"status {head.status}")
+        if head.need("Content-Length") != str(len(content)):
+            raise ContractBroken("a wrong length")
+        for at in range(0, len(content), PIECE):
+            piece = content[at : at + PIECE]
+            if self.read_exactly(len(piece)) != piece:
+                raise ContractBroken("a wrong body")
+            time.sleep(pause_s)
+        return head.keeps_alive
 
-    async def _reply(self, content: bytes, pause: float) -> bool:
-        try:
-            head = await self.reader.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError as error:
-            raise Broken("a short head" if error.partial else "no reply") from None
-        if not head.startswith(b"HTTP/1.1 200 OK\r\n"):
-            raise Broken(head.split(b"\r\n")[0].decode("latin-1"))
-        length = re.search(rb"\r\nContent-Length: (\d+)\r\n", head)
-        if length is None or int(length[1]) != len(content):
-            raise Broken("a wrong length")
-        at = 0
-        while at < len(content):
-            piece = await self.reader.read(min(65536, len(content) - at))
-            if not piece:
-                raise Broken("a short body")
-            if piece != content[at : at + len(piece)]:
-                raise Broken("a wrong body")
-            at += len(piece)
-            if pause:
-                await asyncio.sleep(pause)
-        return b"\r\nConnection: close\r\n" not in head
-
-    async def end(self) -> str:
+    def end(self) -> str:
         """How the server ends it, once it has said so."""
+        if self.read_all():
+            raise ContractBroken("more than the reply")
+        return str(self.ended)
+
+
+def use(client: Client, habit: Habit, chance: random.Random, seen: Seen) -> None:
+    fields = ["Connection: close"] if habit.closes else []
+    for _ in range(habit.rounds):
+        kinds = chance.choices(habit.kinds, k=chance.choice(habit.at_once))
+        names = [f"{kind}{chance.randrange(FILES[kind][0])}.bin" for kind in kinds]
+        data = b"".join(request(f"/{name}", *fields) for name in names)
+        step = 2 if habit.drips else len(data)
+        for at in range(0, len(data), step):
+            client.say(data[at : at + step])
+            time.sleep(0.03 if habit.drips else 0)
+        if habit.half_closes:
+            client.finish_sending()
+        for name in names:
+            goes_on = client.reads_whole(name, chance.random() * habit.pause_s)
+            seen["replies", habit.name] += 1
+            if not goes_on:
+                break
+        if not goes_on or habit.closes or habit.half_closes:
+            seen["ends", client.end()] += 1
+            return
+        time.sleep(chance.random() * 0.1)
+
+
+def visit(habit: Habit, port: int, files: Mapping[str, bytes], number: int, until: float) -> Seen:
+    """One connection after the other; one at least."""
+    seen: Seen = Counter()
+    chance = random.Random(number)
+    while True:
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                more = await self.reader.read()
-        except ConnectionResetError:
-            return "reset"
-        except TimeoutError:
-            raise Broken("no end") from None
-        if more:
-            raise Broken("more than the reply")
-        return "end of file"
+            with Client(port, files) as client:
+                use(client, habit, chance, seen)
+        except (ContractBroken, OSError) as error:
+            what = re.sub(r"\d+", "N", str(error).splitlines()[0])
+            seen["faults", f"{habit.name}: {type(error).__name__}: {what}"] += 1
+        if time.monotonic() >= until:
+            return seen
+        time.sleep(chance.random() * 0.05)
 
 
-def request(name: str, *fields: str) -> bytes:
-    lines = [f"GET /{name} HTTP/1.1", "Host: soak", *fields]
-    return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
-
-
-Visit = Callable[[Client, Tally, random.Random], Coroutine[None, None, None]]
-
-
-def a_name(chance: random.Random, kinds: str = "sssm") -> str:
-    kind = chance.choice(kinds)
-    return f"{kind}{chance.randrange(FILES[kind][0])}.bin"
-
-
-async def keep(c: Client, tally: Tally, chance: random.Random) -> None:
-    for _ in range(30):
-        name = a_name(chance)
-        await c.send(request(name))
-        goes_on = await c.reply(name)
-        tally.replies["kept"] += 1
-        if not goes_on:
-            tally.ends[await c.end()] += 1
-            return
-        await asyncio.sleep(chance.random() * 0.1)
-
-
-async def ask_once(c: Client, tally: Tally, chance: random.Random) -> None:
-    name = a_name(chance)
-    await c.send(request(name, "Connection: close"))
-    await c.reply(name)
-    tally.replies["closed"] += 1
-    tally.ends[await c.end()] += 1
-    await asyncio.sleep(chance.random() * 0.05)
-
-
-async def download(c: Client, tally: Tally, chance: random.Random) -> None:
-    name = a_name(chance, "l")
-    await c.send(request(name, "Connection: close"))
-    await c.reply(name, pause=chance.uniform(0.002, 0.025))
-    tally.replies["downloads"] += 1
-    tally.ends[await c.end()] += 1
-
-
-async def several(c: Client, names: Sequence[str]) -> int:
-    """The replies to requests that have been sent: all, or as many as the server announced."""
-    for i, name in enumerate(names, 1):
-        if not await c.reply(name):
-            return i
-    return len(names)
-
-
-async def pipeline(c: Client, tally: Tally, chance: random.Random) -> None:
-    names = [a_name(chance) for _ in range(8)]
-    for _ in range(10):
-        await c.send(b"".join(map(request, names)))
-        answered = await several(c, names)
-        tally.replies["pipelined"] += answered
-        if answered < len(names):
-            tally.ends[await c.end()] += 1
-            return
-        await asyncio.sleep(chance.random() * 0.1)
-
-
-async def drip(c: Client, tally: Tally, chance: random.Random) -> None:
-    for _ in range(10):
-        name = a_name(chance)
-        data = request(name)
-        for at in range(0, len(data), 2):
-            await c.send(data[at : at + 2])
-            await asyncio.sleep(0.03)
-        goes_on = await c.reply(name)
-        tally.replies["dripped"] += 1
-        if not goes_on:
-            tally.ends[await c.end()] += 1
-            return
-
-
-async def half_close(c: Client, tally: Tally, chance: random.Random) -> None:
-    names = [a_name(chance) for _ in range(chance.choice([1, 1, 3]))]
-    await c.send(b"".join(map(request, names)))
-    with suppress(OSError):
-        c.writer.write_eof()
-    tally.replies["half-closed"] += await several(c, names)
-    tally.ends[await c.end()] += 1
-    await asyncio.sleep(chance.random() * 0.05)
-
-
-#: of ten clients; the tenth is one of the odd ones
-USUAL: Sequence[Visit] = (keep, keep, keep, keep, keep, ask_once, ask_once, ask_once, download)
-ODD: Sequence[Visit] = (pipeline, drip, half_close)
-
-
-async def visit(how: Visit, port: int, files: dict[str, bytes], tally: Tally, seed: int) -> None:
-    """One connection. A fault is one of its reply in hand, and of the kind of client."""
-    try:
-        async with Client(port, files) as c:
-            await how(c, tally, random.Random(seed))
-    except Broken as fault:
-        tally.faults[f"{how.__name__}: {fault}"] += 1
-    except OSError as error:
-        tally.faults[f"{how.__name__}: {error.strerror or error!r}"] += 1
-
-
-async def come_again(
-    how: Visit, port: int, files: dict[str, bytes], tally: Tally, number: int, until: float
-) -> None:
-    seed = number * 1_000_000
-    while monotonic() < until:
-        seed += 1
-        await visit(how, port, files, tally, seed)
-
-
-async def soak(
-    pid: int, port: int, files: dict[str, bytes], seconds: float, restarts: int, clients: int
-) -> Tally:
+def soak(
+    pid: int, port: int, files: Mapping[str, bytes], seconds: float, restarts: int, clients: int
+) -> Seen:
     """The clients come again and again, and the restarts; then downloads, and SIGTERM in their
     middle: these are to be finished.
     """
-    tally = Tally()
-    until = monotonic() + seconds
-    kinds = [ODD[i // 10 % 3] if i % 10 == 9 else USUAL[i % 10] for i in range(clients)]
-    tasks = [
-        asyncio.create_task(come_again(how, port, files, tally, i, until))
-        for i, how in enumerate(kinds)
-    ]
-    for _ in range(restarts):
-        os.kill(pid, signal.SIGHUP)
-        await asyncio.sleep(seconds / restarts)
-    await asyncio.gather(*tasks)
-    await asyncio.sleep(SETTLED_S)
-    last = [asyncio.create_task(visit(download, port, files, tally, i)) for i in range(LAST)]
-    await asyncio.sleep(0.3)
-    os.kill(pid, signal.SIGTERM)
-    await asyncio.gather(*last)
-    return tally
+    until = time.monotonic() + seconds
+    with ThreadPoolExecutor(max(clients, LAST)) as pool:
+        habits = [ODD[i // 10 % 3] if i % 10 == 9 else USUAL[i % 10] for i in range(clients)]
+        visits = [pool.submit(visit, h, port, files, i, until) for i, h in enumerate(habits)]
+        for _ in range(restarts):
+            os.kill(pid, signal.SIGHUP)
+            time.sleep(seconds / restarts)
+        seen = sum((each.result() for each in visits), Counter())
+        time.sleep(SETTLED_S)
+        visits = [pool.submit(visit, DOWNLOAD, port, files, i, 0.0) for i in range(LAST)]
+        time.sleep(0.3)
+        os.kill(pid, signal.SIGTERM)
+        return sum((each.result() for each in visits), seen)
 
 
 # ---- the processes
 
-TRACED = re.compile(r"(\d+) +(.*)")
-FORKED = re.compile(r"(?:clone3?|v?fork)\((.*)\) += (\d+)")
-WAITED = re.compile(r"wait4\(.*\) += (\d+)")
-ENDED = re.compile(r"\+\+\+ (exited with \d+|killed by \w+).* \+\+\+")
-UNFINISHED = "<unfinished ...>"
+FORKED = re.compile(r"^(?:clone3?|v?fork)\((.*)\) += (\d+)$", re.MULTILINE)
+WAITED = re.compile(r"^wait4\(.*\) += (\d+)$", re.MULTILINE)
+ENDED = re.compile(r"^\+\+\+ (exited with \d+|killed by \w+).* \+\+\+$", re.MULTILINE)
+STARTED = re.compile(r"^execve\(.* = 0$", re.MULTILINE)
 
 
 @dataclass
 class Lives:
-    """What a trace of `strace -f -e trace=process` tells."""
+    """What the traces of `strace -ff -e trace=process` tell, one of each process or thread."""
 
     forked: set[int] = field(default_factory=set)  #: beside the first process
-    threads: int = 0
     programs: int = 0  #: started, the first one included
     ends: dict[int, str] = field(default_factory=dict)
     waited_for: set[int] = field(default_factory=set)
 
+    def end(self, pid: int) -> str:
+        return self.ends.get(pid, "never ended")
+
     def faults(self) -> list[str]:
         found = []
         for pid in sorted(self.forked):
-            end = self.ends.get(pid, "never ended")
-            if end != "exited with 0":
-                found.append(f"process {pid}: {end}")
+            if self.end(pid) != "exited with 0":
+                found.append(f"process {pid}: {self.end(pid)}")
             elif pid not in self.waited_for:
                 found.append(f"process {pid}: nobody waited for it")
         return found
 
 
-def whole_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """(pid, call): where others ran meanwhile, strace writes a call in two lines."""
-    begun: dict[int, str] = {}
-    for line in lines:
-        match = TRACED.match(line)
-        if match is None:
-            continue
-        pid, text = int(match[1]), match[2]
-        if text.endswith(UNFINISHED):
-            begun[pid] = text.removesuffix(UNFINISHED)
-            continue
-        resumed = re.match(r"<\.\.\. \w+ resumed>(.*)", text)
-        yield pid, begun.pop(pid, "") + resumed[1] if resumed else text
-
-
-def lives(lines: Sequence[str]) -> Lives:
+def lives(traces: Mapping[int, str]) -> Lives:
     found = Lives()
-    for pid, text in whole_lines(lines):
-        if forked := FORKED.match(text):
-            if "CLONE_THREAD" in forked[1]:
-                found.threads += 1
-            else:
-                found.forked.add(int(forked[2]))
-        elif waited := WAITED.match(text):
-            found.waited_for.add(int(waited[1]))
-        elif ended := ENDED.match(text):
+    for pid, text in traces.items():
+        children = FORKED.findall(text)
+        found.forked |= {int(child) for flags, child in children if "CLONE_THREAD" not in flags}
+        found.waited_for |= {int(child) for child in WAITED.findall(text)}
+        found.programs += len(STARTED.findall(text))
+        if ended := ENDED.search(text):
             found.ends[pid] = ended[1]
-        elif text.startswith("execve(") and text.endswith(" = 0"):
-            found.programs += 1
     return found
 
 
 @contextmanager
 def traced(server: Path, options: Sequence[str], trace: Path) -> Iterator[tuple[int, int]]:
     """(process, port). strace watches from a session of its own (-DDD)."""
-    strace = ["strace", "-DDD", "-f", "-q", "--seccomp-bpf", "-e", "trace=process"]
+    strace = ["strace", "-DDD", "-ff", "-q", "--seccomp-bpf", "-e", "trace=process"]
     with running([*strace, "-o", str(trace), str(server), "-p", "0", *options]) as (process, port):
         yield process.pid, port
         try:
@@ -340,28 +218,20 @@ def traced(server: Path, options: Sequence[str], trace: Path) -> Iterator[tuple[
 # ---- all of it
 
 
-def write_files(folder: Path) -> dict[str, bytes]:
-    """In each a piece that is missing, doubled or another file's shows."""
-    files = {}
-    for kind, (count, size) in FILES.items():
-        for i in range(count):
-            name = f"{kind}{i}.bin"
-            files[name] = random.Random(name).randbytes(size)
-            (folder / name).write_bytes(files[name])
-    return files
+def listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
 
 
-def report(tally: Tally, found: Lives) -> list[str]:
+def report(seen: Seen, found: Lives) -> list[str]:
     """Prints what was seen; returns what was wrong."""
-    for title, counts in (("replies", tally.replies), ("ends", tally.ends)):
-        parts = ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
-        print(f"{title}: {sum(counts.values())} ({parts})")
-    ends = Counter(found.ends.get(pid, "never ended") for pid in found.forked)
-    parts = ", ".join(f"{number} {end}" for end, number in sorted(ends.items()))
+    for title in ("replies", "ends"):
+        counts = Counter({what: number for (key, what), number in seen.items() if key == title})
+        print(f"{title}: {counts.total()} ({listed(counts)})")
     waited_for = len(found.forked & found.waited_for)
+    ends = listed(Counter(map(found.end, found.forked)))
     print(f"programs: {found.programs}")
-    print(f"processes: {len(found.forked)} ({parts}; {waited_for} waited for)")
-    faults = [f"{number} x {fault}" for fault, number in sorted(tally.faults.items())]
+    print(f"processes: {len(found.forked)} ({ends}; {waited_for} waited for)")
+    faults = [f"{n} x {what}" for (key, what), n in sorted(seen.items()) if key == "faults"]
     return faults + found.faults()
 
 
@@ -374,23 +244,24 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=30)
     parser.add_argument("--clients", type=int, default=60)
     parser.add_argument("--build", type=Path, default=Path("build"))
-    parser.add_argument("--keep-trace", type=Path, help="copy the trace to this file")
+    parser.add_argument("--keep-trace", type=Path, help="copy the traces to this folder")
     o = parser.parse_args()
     server = program(o.build, o.server)
     if shutil.which("strace") is None:
         parser.error("strace is not there (Debian: strace)")
     with tempfile.TemporaryDirectory() as folder:
-        docroot, trace = Path(folder, "docroot"), Path(folder, "trace")
+        docroot, traces = Path(folder, "docroot"), Path(folder, "traces")
         docroot.mkdir()
-        files = write_files(docroot)
+        traces.mkdir()
+        files = write_files(docroot, FILES)
         options = ["-w", str(o.workers), "-b", "4096", str(docroot)]
-        with traced(server, options, trace) as (pid, port):
-            work = soak(pid, port, files, o.seconds, o.restarts, o.clients)
-            tally = asyncio.run(work)
+        with traced(server, options, traces / "of") as (pid, port):
+            seen = soak(pid, port, files, o.seconds, o.restarts, o.clients)
         if o.keep_trace:
-            shutil.copy(trace, o.keep_trace)
-        found = lives(trace.read_text(encoding="utf-8", errors="replace").splitlines())
-    faults = report(tally, found)
+            shutil.copytree(traces, o.keep_trace)
+        texts = {int(p.suffix[1:]): p.read_text(errors="replace") for p in traces.iterdir()}
+    found = lives(texts)
+    faults = report(seen, found)
     for fault in faults[:40]:
         print(f"fault: {fault}")
     print(f"{len(faults)} kinds of fault" if faults else "no reply short, every life accounted for")

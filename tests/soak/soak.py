@@ -17,8 +17,10 @@ Loopback only, bounded in connections; nothing is left running.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
+import random
 import re
 import resource
 import signal
@@ -29,20 +31,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from conformance import proc
 
 RISE = 0.25  #: of latency, over the life of a worker
 GROWTH = 0.02  #: of memory, from the first quarter of a worker's cycles to the last
 SPARE_KIB = 128  #: of memory, beside
 SETTLE_S = 2.0  #: for the server to see that its clients have gone
 CYCLE_S = 4
-#: while it is looked at, a descriptor may be closed, a worker of before the restart end
-GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 BROKEN_OFF = 20  #: downloads a cycle
-SMALL, MIDDLE, LARGE = (1500, 1000), (100, 100_000), (4, 10_000_000)  #: files, bytes
+FILES = {"s": (1500, 1000), "m": (100, 100_000), "l": (4, 10_000_000)}  #: kind: number, bytes
 #: what runs beside each other in a mixed cycle; the last one asks now and then
 LOADS = (
     ["-k", "-c", "16", "--slow", "8", "--half-dead", "8", "--idle", "200"],
@@ -109,37 +113,16 @@ def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
 # ---- the server, from outside
 
 
-def children(pid: int) -> list[int]:
-    with suppress(*GONE):
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-        return [int(word) for word in text.split()]
-    return []
-
-
 def processes(pid: int) -> list[int]:
     """The first one, and those that serve: after a restart they are the children of a child."""
-    return [pid, *(leaf for child in children(pid) for leaf in children(child) or [child])]
-
-
-def anonymous_kib(pid: int) -> int:
-    total = 0
-    for each in processes(pid):
-        with suppress(*GONE):
-            status = Path(f"/proc/{each}/status").read_text(encoding="ascii")
-            match = re.search(r"^RssAnon:\s*(\d+) kB$", status, re.MULTILINE)
-            total += int(match[1]) if match else 0
-    return total
+    leaves = (proc.children(child) or [child] for child in proc.children(pid))
+    return [pid, *itertools.chain.from_iterable(leaves)]
 
 
 def descriptors(pid: int, kind: str) -> int:
     """Those that begin so: "socket:" leaves out the files that a server may keep open."""
-    total = 0
-    for each in processes(pid):
-        with suppress(*GONE):
-            for link in Path(f"/proc/{each}/fd").iterdir():
-                with suppress(FileNotFoundError):
-                    total += os.readlink(link).startswith(kind)
-    return total
+    found = (name for each in processes(pid) for name in proc.descriptors(each).values())
+    return sum(name.startswith(kind) for name in found)
 
 
 def settled(pid: int, kind: str, base: int) -> int:
@@ -167,14 +150,14 @@ def running(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int
 # ---- the load
 
 
-def write_files(folder: Path) -> list[str]:
-    """The docroot; returns the names, the small ones several times."""
-    names = []
-    for kind, (count, size) in {"s": SMALL, "m": MIDDLE, "l": LARGE}.items():
-        for i in range(count):
-            (folder / f"{kind}{i}.bin").write_bytes(os.urandom(100) + bytes(size - 100))
-            names += [f"{kind}{i}.bin"] * (4 if kind == "s" else 1)
-    return names
+def write_files(folder: Path, kinds: Mapping[str, tuple[int, int]]) -> dict[str, bytes]:
+    """In each a piece that is missing, doubled or another file's shows."""
+    files = {}
+    for kind, (count, size) in kinds.items():
+        for name in (f"{kind}{i}.bin" for i in range(count)):
+            files[name] = random.Random(name).randbytes(size)
+            (folder / name).write_bytes(files[name])
+    return files
 
 
 def break_off(port: int) -> None:
@@ -242,7 +225,8 @@ def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
         seen = load.cycle(pid if due else 0)
         left = settled(pid, kind, base)
         at_s = round(time.monotonic() - start, 1)
-        cycles.append(Cycle(at_s, generation, *seen, anonymous_kib(pid), left))
+        kib = sum(map(proc.anonymous_kib, processes(pid)))
+        cycles.append(Cycle(at_s, generation, *seen, kib, left))
         print(*astuple(cycles[-1]), sep="\t", flush=True)
     found = faults(cycles, base)
     for fault in found:
@@ -283,10 +267,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         docroot, urls = Path(folder, "docroot"), Path(folder, "urls")
         docroot.mkdir()
-        names = write_files(docroot)
+        files = write_files(docroot, FILES)
+        often = [name for name in files for _ in range(4 if name[0] == "s" else 1)]
         command = [str(server), "-p", "0", *o.options, str(docroot)]
         with running(command) as (process, port):
-            urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in names))
+            urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in often))
             return watch(process.pid, Load(hammer, port, urls, o.herd), o.seconds, o.restarts)
 
 

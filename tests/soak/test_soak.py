@@ -1,9 +1,12 @@
-"""The verdict of a soak, on made-up cycles both ways, and its end; the soak: `make soak`."""
+"""What soak.py and restarts.py conclude from cycles, traces and replies that are made up, and their
+end; the soak: `make soak`, `make soak-restarts`.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +16,10 @@ from pathlib import Path
 
 import pytest
 import soak
+from restarts import Client, lives
 from soak import Cycle, faults
+
+from conformance.wire import ContractBroken
 
 Change = Callable[[int, Cycle], Cycle]
 
@@ -52,6 +58,67 @@ def test_what_is_flat_and_what_is_not(change: Change, word: str) -> None:
 def test_too_few_cycles() -> None:
     assert "too few" in faults(cycles(lambda _, c: c, n=9), 9)[0]
 
+
+# ---- processes and replies, of restarts.py
+
+WAIT = "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], WNOHANG, NULL) = 12\n"
+FIRST = f"""\
+execve("bin/server", ["bin/server"], 0x7f /* 9 vars */) = 0
+clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD, child_tidptr=0x7f) = 12
+clone3({{flags=CLONE_VM|CLONE_THREAD, child_tid=0x7f}} => {{parent_tid=[13]}}, 88) = 13
+--- SIGCHLD {{si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=12, si_uid=0, si_status=0}} ---
+{WAIT}wait4(-1, 0x7f, WNOHANG, NULL) = -1 ECHILD (No child processes)
+exit_group(0) = ?
++++ exited with 0 +++
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "first", "faults"),
+    [
+        ("+++ exited with 0 +++", FIRST, []),
+        ("+++ killed by SIGKILL +++", FIRST, ["process 12: killed by SIGKILL"]),
+        ("+++ killed by SIGSEGV (core dumped) +++", FIRST, ["process 12: killed by SIGSEGV"]),
+        ("+++ exited with 1 +++", FIRST, ["process 12: exited with 1"]),
+        ("exit_group(0) = ?", FIRST, ["process 12: never ended"]),
+        ("+++ exited with 0 +++", FIRST.replace(WAIT, ""), ["process 12: nobody waited for it"]),
+    ],
+)
+def test_lives(end: str, first: str, faults: list[str]) -> None:
+    found = lives({11: first, 12: f"{end}\n", 13: f"{end}\n"})
+    assert (found.programs, found.forked) == (1, {12})
+    assert found.faults() == faults
+
+
+HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "judged"),
+    [
+        (HEAD + "\r\nhello", "goes on"),
+        (HEAD + "Connection: close\r\n\r\nhello", "ends"),
+        (HEAD + "\r\nhell", "4 of 5 bytes of body"),
+        (HEAD + "\r\nhellO", "a wrong body"),
+        (HEAD.replace("5", "6") + "\r\nhello!", "a wrong length"),
+        (HEAD, "no complete reply head"),
+        ("HTTP/1.1 503 Service Unavailable\r\n\r\n", "status 503"),
+    ],
+)
+def test_replies(text: str, judged: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = Client(listening.getsockname()[1], {"name": b"hello"})
+        with client, listening.accept()[0] as server:
+            server.sendall(text.encode())
+            server.shutdown(socket.SHUT_WR)
+            try:
+                said = "goes on" if client.reads_whole("name") else "ends"
+            except ContractBroken as fault:
+                said = str(fault).splitlines()[0]
+    assert said == judged
+
+
+# ---- their end
 
 SERVER = """#!{python}
 import os, pathlib, socket, time
