@@ -1,4 +1,6 @@
-"""`make vm` but for the machine: what is fetched, and when; the table. No QEMU is needed here."""
+"""`make vm` but for the machine: what is fetched, and when; the table; and that what it runs there
+can fail. No QEMU is needed here.
+"""
 
 from __future__ import annotations
 
@@ -73,3 +75,16 @@ def test_the_machine_is_reached_from_this_one_only() -> None:
     assert [word for word in command if "hostfwd" in word] == [
         "user,id=net0,hostfwd=tcp:127.0.0.1:4711-:22"
     ]
+
+
+def test_the_smoke_test_can_fail() -> None:
+    """Of a server for one client."""
+    command = [sys.executable, str(vm.HERE / "test_smoke.py")]
+    command += ["-k", "test_connections", "-k", "test_pipelining", "-k", "test_stop_in_flight"]
+    environment = os.environ | {"SERVER": "01-iterative", "SECONDS": "1"}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 1
+    failed = set(re.findall(r"^FAIL: (\w+)", done.stderr, re.MULTILINE))
+    assert failed == {"test_connections", "test_pipelining"}, done.stderr

@@ -70,7 +70,7 @@ uname -a
 {make} DEPS=skip build/bin/10-kqueue build/bin/kqueue_test || exit 1
 for python in python3 python3.13 python3.12; do command -v $python > /dev/null && break; done
 build/bin/kqueue_test; kqueue=$?
-$python tests/bsd/smoke.py --server build/bin/10-kqueue; smoke=$?
+$python tests/bsd/test_smoke.py 2>&1; smoke=$?
 echo "# kqueue_test: status $kqueue; smoke test of 10-kqueue: status $smoke"
 test $kqueue = 0 && test $smoke = 0
 """
