@@ -1,6 +1,7 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
-UNIT_TESTS := http_date_test http_parse_test kqueue_test open_below_test reply_test
+DISK_TESTS := disk_cache_test disk_files_test disk_model_test
+UNIT_TESTS := http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
 
 http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
@@ -9,10 +10,12 @@ kqueue_test_SRC_libkqueue := tests/unit/kqueue_test.c
 open_below_test_SRC := tests/unit/open_below_test.c code/common/open_below_walk.c
 reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/log.c code/common/open_below_walk.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
+$(foreach t,$(DISK_TESTS),$(eval $(t)_SRC := tests/unit/$(t).c benchmarks/disk/$(patsubst disk_%_test,%,$(t)).c)$(eval $(t)_LIBS := -lm))
 
 $(foreach t,open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
 kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
+$(foreach t,$(DISK_TESTS),$(eval $(t)_VARIANTS := glibc static static-pie musl asan)) # dietlibc has no llround()
 
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += http_date_test http_parse_test kqueue_test open_below_test reply_test

@@ -94,24 +94,20 @@ class Museum:
             [*prefix, program or needed(), *args[:-1], str(folder), args[-1]],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        self.line = self._first_line()
+        self.line = self.next_line()
         if not self.line:
             _, err = self.process.communicate(timeout=HANG_S)
             if self.process.returncode == UNSUPPORTED:
                 pytest.skip(err.strip())
             pytest.fail(f"status {self.process.returncode}: {err}")
 
-    def _first_line(self) -> str:
+    def next_line(self) -> str:
         assert self.process.stdout
         ready, _, _ = select.select([self.process.stdout], [], [], HANG_S)
         return self.process.stdout.readline() if ready else ""
 
-    def next_line(self) -> str:
-        return self._first_line()
-
     def statistics(self, name: str = ".statistics") -> dict[str, Any]:
-        parsed = json.loads((self.folder / name).read_text())
-        assert isinstance(parsed, dict)
+        parsed: dict[str, Any] = json.loads((self.folder / name).read_text())
         return parsed
 
     def new_phase(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cache.h"
+#include "../../benchmarks/disk/cache.h"
 #include "tap.h"
 
 #define PAGE (uint64_t) CACHE_PAGE

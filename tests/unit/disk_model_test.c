@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "model.h"
+#include "../../benchmarks/disk/model.h"
 #include "tap.h"
 
 #define MS 1000000ull

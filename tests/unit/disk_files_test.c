@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "files.h"
+#include "../../benchmarks/disk/files.h"
 #include "tap.h"
 
 static struct files two_pools(uint64_t fragment)
