@@ -41,9 +41,9 @@ CHROMIUM := $(shell command -v chromium || command -v chromium-browser || comman
 PDF      := $(BUILD)/pdf
 PRINT    := $(PANDOC_DIR)/print.py
 # $(call print_page,page?query): prints it as the target.
-print_page = mkdir -p $(@D) && $(PYTHON) $(PANDOC_DIR)/print.py $(CHROMIUM) '$(1)' $@
+print_page = mkdir -p $(@D) && $(PYTHON) $(PRINT) $(CHROMIUM) '$(1)' $@
 
-.PHONY: book pdf lint-book export figures weave-always
+.PHONY: book pdf lint-book weave-always
 weave-always:
 
 ifeq ($(PANDOC),)
@@ -123,6 +123,5 @@ $(PDF)/book.pdf: $(BOOK)/book.html $(PRINT)
 
 include chapters/release.mk
 
-lint: lint-book
 lint-book: ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
 	$(Q)$(PYTHON) $(PANDOC_DIR)/lint.py

@@ -20,7 +20,7 @@ EXPERIMENT_OF := $(shell for p in $(PLOTS); do \
 	sed -n "s/^experiment = \"\(.*\)\"/$$p:\1/p" figures/$$p.gp; done)
 experiment_of  = $(patsubst $(1):%,%,$(filter $(1):%,$(EXPERIMENT_OF)))
 
-.PHONY: figures export figures-always figures-without-gnuplot figures-without-dot
+.PHONY: figures figures-always figures-without-gnuplot figures-without-dot
 
 # Changes when gnuplot comes or goes: what was skipped for want of it is drawn then.
 $(FIGURES_DIR)/drawn-with: figures-always

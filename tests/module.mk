@@ -18,7 +18,7 @@ kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's
 $(foreach t,$(DISK_TESTS),$(eval $(t)_VARIANTS := glibc static static-pie musl asan)) # dietlibc has no llround()
 
 PROGRAMS += $(UNIT_TESTS)
-PORTABLE += http_date_test http_parse_test kqueue_test open_below_test reply_test
+PORTABLE += $(filter-out $(DISK_TESTS),$(UNIT_TESTS))
 
 # ASan finds what it can find in the servers as they are; TSan is for those with threads. Which tests run where, and why:
 # tests/conformance/matrix.py.
