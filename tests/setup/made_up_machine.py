@@ -26,6 +26,9 @@ BASE_TOOLS = (
 )
 MADE_UP = "provide make-reveal id apt-get apt-cache dpkg update-rc.d"
 REVEAL = Path("build/node/node_modules/reveal.js")
+#: of what make_reveal makes, and pip's wheel of Zig is empty:
+#:     find dist plugin css LICENSE -type f | LC_ALL=C sort | xargs sha256sum | sha256sum
+REVEAL_SUM = "72869e3612179d23659145252cedddd9f05211bae3118fb7910cc5f4cad8dcf4"
 
 
 @dataclass
@@ -80,34 +83,28 @@ class Machine:
     def have_all_but(self, *packages: str) -> None:
         """All of it is here, reveal.js too, but for these."""
         if "reveal.js@5.2.1" not in packages:
-            self._run("make-reveal", str(REVEAL))
+            self._calls("make-reveal", str(REVEAL))
             (self.tree / "build/node/reveal-5.2.1").touch()
         self.have(*(row[0] for row in TABLE if row[0] not in packages))
 
     def have(self, *packages: str) -> None:
-        self._run("provide", *packages)
+        self._calls("provide", *packages)
 
-    def _run(self, *words: str) -> None:
-        command = [str(self.bin / words[0]), *words[1:]]
+    def _calls(self, name: str, *words: str) -> None:
+        command = [str(self.bin / name), *words]
         subprocess.run(command, cwd=self.tree, env=self.environment(), check=True)
 
     def expect_what_is_made_up(self) -> None:
-        """There is a network; the checksums of what the fakes bring take the place of the real."""
+        """There is a network, and what comes from it has the checksums that deps.sh wants."""
         self.put("network")
-        self._run("make-reveal", str(self.fake / "r"))
-        done = subprocess.run(
-            "find dist plugin css LICENSE -type f | LC_ALL=C sort | xargs sha256sum | sha256sum",
-            shell=True, cwd=self.fake / "r", capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        empty = hashlib.sha256().hexdigest()  # the wheel that the fake pip brings
-        self._edit("deps-reveal.sh", r"(?m)^reveal_sum=.*$", f"reveal_sum={done.stdout.split()[0]}")
-        self._edit("deps-zig.sh", "zig_sums='", f"zig_sums='\n{empty}")
-
-    def _edit(self, name: str, pattern: str, new: str) -> None:
-        script = self.tree / HARNESS / name
-        text, count = re.subn(pattern, new, script.read_text(encoding="utf-8"))
-        assert count == 1, name
-        script.write_text(text, encoding="utf-8")
+        for name, line, wanted in (
+            ("deps-reveal.sh", "(?m)^reveal_sum=.*$", f"reveal_sum={REVEAL_SUM}"),
+            ("deps-zig.sh", "zig_sums='", f"zig_sums='\n{hashlib.sha256().hexdigest()}"),
+        ):
+            script = self.tree / HARNESS / name
+            text, count = re.subn(line, wanted, script.read_text(encoding="utf-8"))
+            assert count == 1, name
+            script.write_text(text, encoding="utf-8")
 
     def environment(self, **more: str) -> dict[str, str]:
         words = {"PATH": self.bin, "FAKE": self.fake, "DEPS_ROOT": self.root, "HOME": self.fake}
