@@ -71,10 +71,8 @@ def test_the_table() -> None:
 
 
 def test_the_machine_is_reached_from_this_one_only() -> None:
-    command = vm.qemu_command(Path("disk"), None, 4711, Path("console"))
-    assert [word for word in command if "hostfwd" in word] == [
-        "user,id=net0,hostfwd=tcp:127.0.0.1:4711-:22"
-    ]
+    forwarded = re.findall(r"hostfwd=\S+", vm.QEMU)
+    assert forwarded == ["hostfwd=tcp:127.0.0.1:{port}-:22"]
 
 
 def test_the_smoke_test_can_fail() -> None:

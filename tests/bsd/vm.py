@@ -63,6 +63,14 @@ runcmd:
   - service sshd restart || service ssh restart
 """
 
+#: Within a virtual machine, KVM may refuse to set what is taken from the processor here.
+QEMU = """\
+qemu-system-x86_64 -cpu max,-arch-capabilities -m 1024 -smp 2 -display none -monitor none
+-device virtio-rng-pci -device virtio-net-pci,netdev=net0 -serial file:{console}
+-netdev user,id=net0,hostfwd=tcp:127.0.0.1:{port}-:22 -drive file={disk},if=virtio,format=qcow2
+"""
+QEMU_SEED = "-drive file={seed},media=cdrom,readonly=on,format=raw"
+
 #: Run by the guest's sh, in the tree.
 TESTS = """\
 PATH=$PATH:/usr/pkg/bin:/usr/local/bin
@@ -85,10 +93,6 @@ def say(text: str) -> None:
 
 
 # ---- the image
-
-
-def missing_tools() -> list[str]:
-    return [f"{name} (Debian: {pkg})" for name, pkg in TOOLS.items() if shutil.which(name) is None]
 
 
 def consents(question: str) -> bool:
@@ -166,50 +170,30 @@ class Guest:
             raise Failed(f"{what}: failed")
 
 
-def make_key(folder: Path) -> Path:
-    key = folder / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    return key
-
-
-def make_seed(folder: Path, key: Path) -> Path:
-    """A disk by the name of "cidata": what cloud-init, and FreeBSD's nuageinit, look for."""
-    public = key.with_name(key.name + ".pub").read_text().strip()
+def make_key_and_seed(folder: Path) -> None:
+    """A key, and a disk by the name of "cidata" that tells of it: what cloud-init, and FreeBSD's
+    nuageinit, look for.
+    """
+    key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"]
+    subprocess.run(key, check=True, cwd=folder)
+    public = (folder / "key.pub").read_text().strip()
     (folder / "user-data").write_text(USER_DATA.format(key=public))
     (folder / "meta-data").write_text("instance-id: quest\nlocal-hostname: quest\n")
-    command = "genisoimage -quiet -o seed.iso -V cidata -r -J user-data meta-data"
-    subprocess.run(command.split(), check=True, cwd=folder)
-    return folder / "seed.iso"
+    seed = "genisoimage -quiet -o seed.iso -V cidata -r -J user-data meta-data"
+    subprocess.run(seed.split(), check=True, cwd=folder)
 
 
-def make_overlay(folder: Path, image: Path, size: str) -> Path:
+def make_overlay(disk: Path, image: Path, size: str) -> None:
     """What is written goes here. The system may make use of a larger size when it first boots."""
     with image.open("rb") as file:
         kind = "qcow2" if file.read(len(QCOW2)) == QCOW2 else "raw"
-    disk = folder / "disk.qcow2"
     command = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", kind, "-b", str(image.resolve())]
     subprocess.run([*command, str(disk), *size.split()], check=True)
-    return disk
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def qemu_command(disk: Path, seed: Path | None, port: int, console: Path) -> list[str]:
-    """Within a virtual machine, KVM may refuse to set what is taken from the processor here."""
-    machine = "-cpu max,-arch-capabilities -m 1024 -smp 2 -display none -monitor none"
-    devices = "-device virtio-rng-pci -device virtio-net-pci,netdev=net0"
-    drives = [f"file={disk},if=virtio,format=qcow2"]
-    if seed is not None:
-        drives.append(f"file={seed},media=cdrom,readonly=on,format=raw")
-    command = ["qemu-system-x86_64", *machine.split(), *devices.split()]
-    command += ["-serial", f"file:{console}"]
-    command += ["-netdev", f"user,id=net0,hostfwd=tcp:127.0.0.1:{port}-:22"]
-    return command + [word for drive in drives for word in ("-drive", drive)]
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -269,12 +253,14 @@ def test_in_vm(args: argparse.Namespace, system: dict[str, object], folder: Path
     image = args.image or image_of(args.os, system, folder)
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-        key = args.key or make_key(work)
-        seed = None if args.key else make_seed(work, key)
-        console = work / "console"
-        guest = Guest(free_port(), key, work / "known_hosts")
-        disk = make_overlay(work, image, str(system.get("disk", "")))
-        command = qemu_command(disk, seed, guest.port, console)
+        if not args.key:
+            make_key_and_seed(work)
+        guest = Guest(free_port(), args.key or work / "key", work / "known_hosts")
+        disk, seed, console = (work / name for name in ("disk.qcow2", "seed.iso", "console"))
+        make_overlay(disk, image, str(system.get("disk", "")))
+        words = f"{QEMU} {'' if args.key else QEMU_SEED}".split()
+        settings = {"disk": disk, "seed": seed, "console": console, "port": guest.port}
+        command = [word.format(**settings) for word in words]
         command += [word for accel in args.accel.split(",") for word in ("-accel", accel)]
         say(f"booting {image}")
         machine = stack.enter_context(
@@ -303,7 +289,8 @@ def main() -> int:
         parser.error(f"there is no {args.os}. There are: {', '.join(systems)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if missing := missing_tools():
+        missing = [f"{name} (Debian: {TOOLS[name]})" for name in TOOLS if not shutil.which(name)]
+        if missing:
             raise Failed(f"missing here: {', '.join(missing)}")
         passed = test_in_vm(args, systems[args.os], args.build / "vm")
     except (Failed, OSError, subprocess.SubprocessError) as error:
