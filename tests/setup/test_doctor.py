@@ -173,11 +173,12 @@ def test_this_machine_without_any_library() -> None:
     """The real probes; scipy and all else beside the standard library is hidden."""
     hidden = "scipy", "numpy", "jsonschema", "pytest"
     code = (
-        f"import sys; sys.modules.update(dict.fromkeys({hidden!r}));"
-        "from harness.report import doctor; sys.exit(doctor.main(['--json']))"
+        f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden!r}));"
+        "runpy.run_module('harness', run_name='__main__')"
     )
+    command = [sys.executable, "-c", code, "doctor", "--json"]
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=TREE, capture_output=True, text=True, check=False,
+        command, cwd=TREE, capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONPATH": "benchmarks", "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
