@@ -9,6 +9,10 @@
 # Useful settings: V=1 (show the commands), DEPS=ask|yes|skip, PROFILE=smoke|quick|full, CLIENT=user@host (make bench),
 # RESULTS=reference, CH=02-fork.
 
+ifeq ($(filter 4.% 5.%,$(MAKE_VERSION)),)
+$(error make $(MAKE_VERSION) is too old: 4.0 or newer is needed (macOS: brew install make, then gmake))
+endif
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -33,9 +37,24 @@ ifndef PYTHON
 PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -c 'import sys, importlib.util as u; \
 	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && command -v $$p && break; done),$(shell command -v python3))
 endif
-ifneq ($(filter path tests-of-all,$(MAKECMDGOALS)),)
+ifneq ($(filter everything tests-of-all,$(MAKECMDGOALS)),)
 export PYTHON
 endif
+# $(call quoted,text): one word for the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+
+# What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
+READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer)))$(PYTHON) -m reader
+ifeq ($(MAKELEVEL),0)
+GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
+ifneq ($(and $(GIVEN),$(PYTHON)),)
+REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) 2>&1)
+ifneq ($(REFUSED),)
+$(error $(REFUSED))
+endif
+endif
+endif
+
 PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
 export PYTHONDONTWRITEBYTECODE := 1
@@ -149,14 +168,14 @@ $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call progr
 HEADLINE_PROFILE := $(or $(PROFILE),quick)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
 
-.PHONY: all path readme deps doctor peers servers variants run diff amalgamate lint help clean distclean
+.PHONY: all everything readme deps doctor peers servers variants run diff amalgamate lint help clean distclean
 
 # What is missing is looked for when make starts, so the tools come first and the rest is a make of its own.
 all: ## install what is missing (asks first), build, measure the headline set, draw, write book and deck
 	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
-	$(Q)$(MAKE) --no-print-directory path
+	$(Q)$(MAKE) --no-print-directory everything
 
-path:
+everything:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) variants
 	$(Q)$(MAKE) --no-print-directory headline
 	$(Q)$(MAKE) --no-print-directory export
@@ -182,30 +201,48 @@ variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call pro
 
 # $(call chapter,VALUE,NAME): VALUE if it is a program of the series, else one line that says what there is.
 RUNNABLE := 00-client constant $(SERVERS)
-chapter = $(if $(filter $(1),$(RUNNABLE)),$(1),$(error $(2)=$(1): there is no such program. There are: $(RUNNABLE)))
+# 09, epoll and 09-epoll are one; of two that fit neither is taken.
+numbered  = $(filter $(1)-%,$(RUNNABLE))
+named     = $(strip $(foreach p,$(RUNNABLE),$(if $(filter $(1)%,$(p) $(subst $(firstword $(subst -, ,$(p)))-,,$(p))),$(p))))
+one_of    = $(if $(filter 1,$(words $(1))),$(1))
+chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call numbered,$(1))),$(call one_of,$(call named,$(1))))),$(error \
+            $(2)=$(1): there is no such program. There are: $(RUNNABLE)))
 
-# What a program is run with unless ARGS says something else: the book, if it is built, is a good thing to serve.
-args_00-client := http://127.0.0.1:8080/
-args_constant  := 8080
-ARGS ?= $(or $(args_$(CH)),$(firstword $(wildcard $(BUILD)/book) chapters))
+.PHONY: run next path done predict chapters
+run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ARGS="-v -p 8081 DOCROOT"]
+	$(Q)exec $(READER) run $(call quoted,CH=$(CH)) $(call quoted,BUILD=$(BUILD)) \
+		$(if $(PORT),$(call quoted,PORT=$(PORT))) $(if $(ARGS),$(call quoted,ARGS=$(ARGS)))
 
-run: ## run one server on port 8080: CH=02-fork [ARGS="-p 8081 DOCROOT"]
-	$(Q)$(MAKE) --no-print-directory -s $(BUILD)/bin/$(call chapter,$(CH),CH)
-ifeq ($(CH),02-inetd)
-	$(Q)command -v tcpserver > /dev/null || { echo "02-inetd needs a program that listens for it: install ucspi-tcp (tcpserver)" >&2; exit 1; }
-	$(Q)echo "tcpserver: listening on http://127.0.0.1:8080/"; exec tcpserver 127.0.0.1 8080 $(BUILD)/bin/02-inetd $(ARGS)
-else
-	$(Q)exec $(BUILD)/bin/$(CH) $(ARGS)
+next: ## where you are, and what to do now
+	$(Q)$(READER) next $(call quoted,BUILD=$(BUILD))
+
+path: ## the whole way: what is done of each chapter, and what is not
+	$(Q)$(READER) path $(call quoted,BUILD=$(BUILD))
+
+done: ## tick the step that `make next` names, or another: CH=09 STEP=read
+	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP)))
+
+predict: ## what a chapter asks before it tells, asked here: CH=09
+	$(Q)$(READER) predict $(call quoted,CH=$(CH))
+
+chapters: ## the chapters, one line each
+	$(Q)$(READER) chapters
+
+# Labs and soak know it by its whole name.
+ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed lab hint solution grade check,$(MAKECMDGOALS))),)
+override CH := $(or $(filter $(CH),$(LABS)),$(call one_of,$(filter $(CH)-%,$(LABS))),$(if $(filter lab hint solution grade check,$(MAKECMDGOALS)),$(CH),$(call chapter,$(CH),CH)))
 endif
 
 # The first source of a program is its own.
 without_marks = sed -E '/^ *\/\* (end)?(region|solution): /d' $(firstword $($(1)_SRC)) > $(BUILD)/diff/$(1).c
+diff: from = $(call chapter,$(FROM),FROM)
+diff: to = $(call chapter,$(TO),TO)
 diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
 	$(Q)mkdir -p $(BUILD)/diff
-	$(Q)$(call without_marks,$(call chapter,$(FROM),FROM))
-	$(Q)$(call without_marks,$(call chapter,$(TO),TO))
-	$(Q)diff -u --label $(FROM)/$(notdir $(firstword $($(FROM)_SRC))) --label $(TO)/$(notdir $(firstword $($(TO)_SRC))) \
-		$(BUILD)/diff/$(FROM).c $(BUILD)/diff/$(TO).c || test $$? -eq 1
+	$(Q)$(call without_marks,$(from))
+	$(Q)$(call without_marks,$(to))
+	$(Q)diff -u --label $(from)/$(notdir $(firstword $($(from)_SRC))) --label $(to)/$(notdir $(firstword $($(to)_SRC))) \
+		$(BUILD)/diff/$(from).c $(BUILD)/diff/$(to).c || test $$? -eq 1
 
 amalgamate: ## one self-contained C file of a server: CH=02-fork
 	$(Q)mkdir -p $(BUILD)/single
@@ -218,10 +255,10 @@ amalgamate: ## one self-contained C file of a server: CH=02-fork
 lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
 C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
-PYTHON_SOURCES := code benchmarks chapters labs slides tests
+PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
-         $(addprefix tests/,harness unit setup micro figures hammer disk labs soak bsd)
+TYPED := "-p harness" "-p grader" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
+         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server
@@ -244,8 +281,12 @@ $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
 readme: servers ## bring the numbers and the figure of README.md up to the reference run
 	$(Q)$(PYTHON) chapters/readme.py
 
-help: ## this list
-	$(Q)awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / && !seen[$$1]++ {printf "  %-12s %s\n", $$1, $$2}' $(sort $(filter-out %.d,$(MAKEFILE_LIST)))
+help: ## the first ten goals; ALL=1: all of them, in groups
+	$(Q)$(READER) help $(if $(ALL),ALL=1)
+
+# A goal that there is not. (Make asks here for a file that nothing makes, too.)
+.DEFAULT:
+	$(Q)$(READER) unknown $(call quoted,NAME=$@)
 
 clean: ## remove what was generated; results and work/ stay
 	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi

@@ -6,8 +6,6 @@ WORK ?= work
 # What a server in work/ is linked with: the objects of the real one but for those the student writes (the grader leaves them out).
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
 
-# $(call quoted,text): one word for the shell, whatever is in it.
-quoted = '$(subst ','\'',$(1))'
 lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 GRADER = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
 	LAB_OBJECTS=$(call quoted,$(lab_objects)) PYTHONPATH=labs:tests $(PYTHON) -m grader
@@ -15,13 +13,16 @@ GRADER = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects || exit 2
 
-.PHONY: lab hint solution grade lab-objects
+.PHONY: lab labs hint solution grade lab-objects
 
 lab-objects: $(lab_objects)
 	@:
 
 lab: ## a lab's starter in work/02-fork: CH=02-fork; without CH: which labs there are
 	$(Q)$(GRADER) lab $(lab_settings)
+
+labs: ## the labs there are
+	$(Q)$(GRADER) lab
 
 hint: ## the next hint of a lab, or the third: CH=02-fork [N=3]
 	$(Q)$(GRADER) hint $(lab_settings)

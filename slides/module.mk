@@ -33,11 +33,10 @@ schedule: ## minutes of every section and track of the deck; TRACK=talk45: its s
 	$(Q)$(PYTHON) slides/schedule.py . $(TRACK)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
-PORT ?= 8000
 present: ## show the deck: build/ on 127.0.0.1:8000, served by 02-fork; TRACK=talk45, PORT=8001
 	$(Q)[ -e $(DECK) ] || $(MAKE) --no-print-directory slides
 	$(Q)$(MAKE) --no-print-directory -s $(BUILD)/bin/02-fork
-	$(Q)exec $(PYTHON) slides/present.py $(BUILD)/bin/02-fork $(BUILD) $(DECK) $(PORT)
+	$(Q)exec $(PYTHON) slides/present.py $(BUILD)/bin/02-fork $(BUILD) $(DECK) $(or $(PORT),8000)
 
 ifeq ($(CHROMIUM),)
 PDF_SKIP := Chromium is not installed (apt-get install chromium)

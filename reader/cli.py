@@ -1,0 +1,40 @@
+"""`python3 -m reader COMMAND NAME=VALUE...`, as the Makefile calls it."""
+
+import os
+import sys
+from collections.abc import Callable
+
+from reader import path, predict, run, settings
+from reader.errors import Wrong
+
+COMMANDS: dict[str, Callable[[dict[str, str]], int]] = {
+    "run": run.run,
+    "next": path.next_step,
+    "path": path.show_path,
+    "done": path.tick,
+    "predict": predict.predict,
+    "chapters": path.show_chapters,
+    "refuse": settings.refuse,
+    "unknown": settings.unknown,
+    "help": settings.show_help,
+}
+BAD_USAGE = 2
+
+
+def main(words: list[str]) -> int:
+    command, *rest = words or [""]
+    given = dict(word.partition("=")[::2] for word in rest)
+    try:
+        return COMMANDS[command](given)
+    except Wrong as wrong:
+        print(f"make {given.get('GOAL', command)}: {wrong}", file=sys.stderr)
+        return BAD_USAGE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"make {command}: {place}{error.strerror}", file=sys.stderr)
+        return BAD_USAGE

@@ -1,0 +1,137 @@
+"""`make next`: where the reader is, and what to do now. `make path`: all of it. `make done`: the
+step that `next` has named is done, where nothing but the reader can know.
+
+Run, predict and measure are seen from what was done; to have read and to have tried an exercise has
+to be said.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reader import state
+from reader.chapters import Chapter, chapters, slugs
+from reader.errors import Wrong
+from reader.words import chosen
+
+SAID = ("read", "exercise")  # by the reader
+
+
+@dataclass(frozen=True)
+class Step:
+    kind: str
+    command: str
+    what: str
+
+
+def steps(chapter: Chapter, build: Path) -> list[Step]:
+    slug = chapter.slug
+    found = []
+    if chapter.server:
+        found.append(Step("run", f"make run CH={slug}", "see it serve"))
+    if chapter.predictions:
+        what = "say what you expect before you are told"
+        found.append(Step("predict", f"make predict CH={slug}", what))
+    if one := chapter.measures:
+        found.append(Step("measure", f"make bench ONLY={one.id}", one.question))
+    page = build / "book" / f"{slug}.html"
+    shown = page if page.exists() else f"chapters/{slug}.md"
+    found.append(Step("read", str(shown), "then: make done"))
+    if chapter.exercises:
+        found.append(Step("exercise", str(shown), "the exercises at its end; then: make done"))
+    if chapter.lab:
+        found.append(Step("lab", f"make lab CH={slug}", "write it yourself, and have it graded"))
+    return found
+
+
+def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> bool:
+    if step.kind in kept["done"].get(chapter.slug, {}):
+        return True
+    if step.kind == "measure" and chapter.measures:
+        return _finished(build / "results" / f"{chapter.measures.id}.jsonl")
+    if step.kind == "lab":
+        return bool(list(Path(state.place().parent, chapter.slug).glob("*")))
+    return False
+
+
+def _finished(path: Path) -> bool:
+    try:
+        last = path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+        return bool(json.loads(last)["type"] == "end")
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _first_open(build: Path, kept: dict[str, Any]) -> tuple[Chapter, Step] | None:
+    """In the chapter that was touched last, or the first that is not finished."""
+    for chapter in chapters():
+        for step in steps(chapter, build):
+            if not done(chapter, step, kept, build):
+                return chapter, step
+    return None
+
+
+def next_step(settings: dict[str, str]) -> int:
+    build, kept = Path(settings.get("BUILD", "build")), state.read()
+    found = _first_open(build, kept)
+    if not found:
+        print("You have done all of it. make claims: the verdicts; labs/README.md: more to write.")
+        return 0
+    chapter, step = found
+    all_steps = steps(chapter, build)
+    number = slugs().index(chapter.slug) + 1
+    print(f"{chapter.slug}: {chapter.title} (chapter {number} of {len(chapters())})\n")
+    for each in all_steps:
+        mark = "x" if done(chapter, each, kept, build) else ">" if each == step else " "
+        print(f"  {mark} {each.kind:9} {each.command}")
+        if each == step:
+            print(f"    {'':9} {each.what}")
+    skip = "" if step.kind in SAID else "   (or make done, to go on without it)"
+    print(f"\nnow: {step.command}{skip}")
+    return 0
+
+
+def show_path(settings: dict[str, str]) -> int:
+    build, kept = Path(settings.get("BUILD", "build")), state.read()
+    found = _first_open(build, kept)
+    wide = max(len(chapter.slug) for chapter in chapters())
+    for chapter in chapters():
+        words = [
+            f"[{'x' if done(chapter, step, kept, build) else ' '}] {step.kind}"
+            for step in steps(chapter, build)
+        ]
+        here = "->" if found and found[0] == chapter else "  "
+        print(f"{here} {chapter.slug:{wide}}  {'  '.join(words)}")
+    print("\nmake next says what to do now; make done ticks what only you can know.")
+    return 0
+
+
+def tick(settings: dict[str, str]) -> int:
+    """CH= and STEP= name another step than the next; without them it is that."""
+    build, kept = Path(settings.get("BUILD", "build")), state.read()
+    found = _first_open(build, kept)
+    if word := settings.get("CH", ""):
+        slug = chosen(word, slugs(), "CH")
+        chapter = next(each for each in chapters() if each.slug == slug)
+        open_steps = [s for s in steps(chapter, build) if not done(chapter, s, kept, build)]
+        found = (chapter, open_steps[0]) if open_steps else None
+        if name := settings.get("STEP", ""):
+            kinds = [step.kind for step in steps(chapter, build)]
+            kind = chosen(name, kinds, "STEP")
+            found = chapter, next(s for s in steps(chapter, build) if s.kind == kind)
+    elif settings.get("STEP"):
+        raise Wrong("STEP= goes with CH=: make done CH=01 STEP=read")
+    if not found:
+        print("there is nothing left to tick")
+        return 0
+    state.note(found[1].kind, found[0].slug)
+    print(f"done: {found[0].slug}, {found[1].kind}\n")
+    return next_step(settings)
+
+
+def show_chapters(_: dict[str, str]) -> int:
+    wide = max(len(chapter.slug) for chapter in chapters())
+    for chapter in chapters():
+        print(f"{chapter.slug:{wide}}  {chapter.title}")
+    return 0

@@ -1,0 +1,69 @@
+"""`make predict CH=`: what a chapter asks under "Predict before you read on", asked here.
+An answer is a line; it is kept in work/path.json.
+"""
+
+import re
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+from reader import state
+from reader.chapters import chapters, slugs
+from reader.errors import Wrong
+from reader.words import chosen
+
+BOX = re.compile(r"^:+ *predict\b[^\n]*\n(.*?)^:+ *$", re.M | re.S)
+FIGURE = re.compile(r"^!\[[^\]]*\]\(([a-z0-9-]+)\.svg\)", re.M)
+
+
+def questions(slug: str) -> list[tuple[str, str]]:
+    """Each question, and the figure that answers it ("" if none follows)."""
+    text = Path(f"chapters/{slug}.md").read_text(encoding="utf-8")
+    found = []
+    for box in BOX.finditer(text):
+        figure = FIGURE.search(text, box.end())
+        found.append((plain(box[1]), figure[1] if figure else ""))
+    return found
+
+
+def plain(text: str) -> str:
+    """Markdown as one would say it."""
+    text = re.sub(r"\s*\(@(?:fig|sec|tbl)[:\w-]*\)|@(?:fig|sec|tbl):[\w-]+", "", text)
+    text = re.sub(r"\[([^\]]*)\]\{[^}]*\}|`([^`]*)`", lambda m: m[1] or m[2], text)
+    return " ".join(text.replace("*", "").split())
+
+
+def predict(settings: dict[str, str]) -> int:
+    if not settings.get("CH"):
+        raise Wrong("predict needs CH=, as in make predict CH=09")
+    slug = chosen(settings["CH"], slugs(), "CH")
+    asked = questions(slug)
+    if not asked:
+        some = ", ".join(each.slug for each in chapters() if each.predictions)
+        raise Wrong(f"CH={slug}: it asks for no prediction; these do: {some}")
+    kept = state.read()
+    guesses = kept["guesses"].setdefault(slug, {})
+    for number, (question, figure) in enumerate(asked, 1):
+        print(f"\n{number} of {len(asked)}")
+        print("\n".join(textwrap.wrap(question, 90, initial_indent="  ", subsequent_indent="  ")))
+        if old := guesses.get(str(number)):
+            print(f"  you said: {old['text']}")
+        try:
+            text = input("  your guess (empty: none): ").strip() if not old else ""
+        except EOFError:
+            print()
+            break
+        if text:
+            guesses[str(number)] = {
+                "text": text, "figure": figure,
+                "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            }  # fmt: skip
+            state.write(kept)
+        if text or old:
+            where = f"build/figures/{figure}.svg (make figures), and " if figure else ""
+            print(f"  the answer: {where}the lines after the question in chapters/{slug}.md")
+    if len(guesses) == len(asked):
+        state.note("predict", slug)
+    sys.stdout.flush()
+    return 0

@@ -1,0 +1,154 @@
+"""`make run`: a server of the series on a port that is free, with a small site of its own, and
+three lines that say what to do with it.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from reader import state
+from reader.chapters import chapter, servers
+from reader.errors import Wrong
+from reader.words import chosen
+
+SITE = Path("code/site")
+FIRST_PORT, PORTS = 8080, 20
+# Bytes of /big.bin: more than all buffers between a server and a browser hold. Most is a hole.
+BIG = 400_000_000
+
+
+def free_port(wanted: int, address: str = "127.0.0.1") -> int:
+    """It, or the next one that nobody listens on."""
+    for port in range(wanted, min(wanted + PORTS, 65536)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+            except PermissionError:
+                raise Wrong(
+                    f"PORT={wanted}: only root may listen there; take one from 1024 on"
+                ) from None
+            except OSError:
+                continue
+            return port
+    raise Wrong(
+        f"PORT={wanted}: it and the {PORTS - 1} after it are taken; PORT=9000, for instance"
+    )
+
+
+def built(build: Path, program: str) -> Path:
+    """The program, made if it is not; Wrong if it cannot be."""
+    path = build / "bin" / program
+    done = subprocess.run(["make", "-s", "-j4", "--no-print-directory", str(path)], check=False)
+    if done.returncode != 0 or not path.exists():
+        raise Wrong(f"{program} could not be built: make doctor says what is missing here")
+    return path
+
+
+def site(build: Path, slug: str) -> Path:
+    """The folder to serve: the pages of code/site, with the name of who serves them."""
+    root = build / "site" / slug
+    root.mkdir(parents=True, exist_ok=True)
+    about = chapter(slug)
+    text = Path(f"chapters/{slug}.md")
+    book = build / "book" / f"{slug}.html"
+    values = {
+        "@server@": slug,
+        "@title@": about.title if about else slug,
+        "@summary@": _summary(text),
+        "@chapter@": "/chapter.txt" if text.exists() else "/",
+        "@book@": "" if book.exists() else " (after <code>make book</code>)",
+    }
+    for page in sorted(SITE.iterdir()):
+        target = root / page.name
+        if page.suffix in (".html", ".css", ".txt"):
+            content = page.read_text(encoding="utf-8")
+            for mark, value in values.items():
+                content = content.replace(mark, value)
+            target.write_text(content, encoding="utf-8")
+        else:
+            shutil.copyfile(page, target)
+    if text.exists():
+        shutil.copyfile(text, root / "chapter.txt")
+    picture = Path("figures/readme.svg")
+    if picture.exists():
+        shutil.copyfile(picture, root / "picture.svg")
+    with (root / "big.bin").open("wb") as big:
+        big.write(b"A big file. The rest is zeros, which take no room on the disk.\n")
+        big.truncate(BIG)
+    return root
+
+
+def _summary(path: Path) -> str:
+    if not path.exists():
+        return ""
+    line = next(
+        (x for x in path.read_text(encoding="utf-8").splitlines() if x.startswith("summary:")), ""
+    )
+    return line.removeprefix("summary:").strip().strip('"')
+
+
+def told(url: str, *lines: tuple[str, str]) -> None:
+    print()
+    for name, text in (("open", url), *lines, ("stop", "Ctrl-C")):
+        print(f"  {name:5} {text}")
+    print(flush=True)
+
+
+def run(settings: dict[str, str]) -> int:
+    build = Path(settings.get("BUILD", "build"))
+    if not settings.get("CH"):
+        raise Wrong(f"which server? CH=01 is the first; there are {', '.join(servers())}")
+    slug = chosen(settings["CH"], [*servers(), "constant"], "CH")
+    wanted = settings.get("PORT", str(FIRST_PORT))
+    if not wanted.isdigit() or not 0 < int(wanted) < 65536:
+        raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
+    port = free_port(int(wanted))
+    words = settings.get("ARGS", "").split()
+    program = built(build, slug)
+    if words and slug != "02-inetd":
+        return _become([str(program), *words])
+    if slug == "00-client":
+        return _client(build, program, port)
+    if port != int(wanted):
+        print(f"port {wanted} is taken: {port} instead")
+    state.note("run", slug)
+    url = f"http://127.0.0.1:{port}/"
+    client = built(build, "00-client")
+    if slug == "constant":
+        told(url, ("try", f"in a second terminal: {client} {url}"))
+        return _become([str(program), str(port)])
+    root = site(build, slug)
+    told(url, ("try", f"in a second terminal: {client} -v {url}hello.txt"))
+    if slug != "02-inetd":
+        return _become([str(program), "-v", "-p", str(port), str(root)])
+    if not shutil.which("tcpserver"):
+        raise Wrong("02-inetd needs a program that listens: apt-get install ucspi-tcp (tcpserver)")
+    return _become(["tcpserver", "127.0.0.1", str(port), str(program), "-v", str(root)])
+
+
+def _client(build: Path, program: Path, port: int) -> int:
+    """It fetches from something: from a server of ours that is started for it, and ended."""
+    root, server = site(build, "01-iterative"), built(build, "01-iterative")
+    url = f"http://127.0.0.1:{port}/hello.txt"
+    command = [str(server), "-p", str(port), str(root)]
+    print(f"$ {' '.join(command)} &\n$ {program} -v {url}", flush=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            process.stdout.readline()  # it listens
+            status = subprocess.run([str(program), "-v", url], check=False).returncode
+        finally:
+            process.terminate()
+    state.note("run", "00-client")
+    print("\nThe head of the reply is on stderr, which -v asks for, and the body on stdout.")
+    return status
+
+
+def _become(command: list[str]) -> int:
+    """The server takes our place: signals reach it, and its status is ours."""
+    sys.stdout.flush()
+    os.execvp(command[0], command)

@@ -1,0 +1,118 @@
+"""Which settings (NAME=value) each goal of make takes, and what is said of one that it does not;
+the goals themselves, in groups, for `make help`.
+"""
+
+import re
+from pathlib import Path
+
+from reader.chapters import chapter, slugs
+from reader.errors import Wrong
+from reader.words import chosen, meant
+
+GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SURE"
+TAKES = {
+    "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
+    "next": "", "path": "", "done": "CH STEP", "predict": "CH", "chapters": "",
+    "bench": "ONLY PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
+    "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
+    "slides": "TRACK", "schedule": "TRACK", "present": "TRACK PORT", "pdf": "TRACK",
+    "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
+    "check": GRADING, "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
+    "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
+    "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
+    "mutants": "N SEED ONLY RESULTS_OF BEFORE", "cross": "CROSS",
+}  # fmt: skip
+# Of every goal: how it is built and shown, and where things are.
+EVERYWHERE = {
+    "V", "Q", "DEPS", "RESULTS", "LINT", "BUILD", "WORK", "LOGS", "JOBS", "TEST_JOBS",
+    "PYTEST_ARGS",
+    "PYTHON", "CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT",
+    "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
+}  # fmt: skip
+GROUPS = {
+    "read": "next path done book chapters predict",
+    "run": "run diff amalgamate servers",
+    "measure": "bench claims compare tables figures doctor peers",
+    "learn": "lab labs hint solution grade",
+    "speak": "slides present schedule pdf release",
+    "maintain": "",
+}
+FIRST = ("next", "run", "bench", "book", "lab", "present", "doctor", "test")
+HELP = re.compile(r"^([a-z][a-z-]*):[^#\n]*## (.*)$", re.M)
+
+
+def refuse(given: dict[str, str]) -> int:
+    """Wrong if one of GIVEN is not for any of GOALS."""
+    goals = given.get("GOALS", "").split() or ["all"]
+    if any("/" in goal or "." in goal for goal in goals):
+        return 0
+    takes = {name for goal in goals for name in TAKES.get(goal, "").split()}
+    known = {name for names in TAKES.values() for name in names.split()}
+    for name in given.get("GIVEN", "").split():
+        if name in takes or name in EVERYWHERE:
+            continue
+        given["GOAL"] = goals[0]
+        here = ", ".join(sorted(takes)) or "no setting of its own"
+        if name not in known:
+            near = _near(name, [*takes, *known, *EVERYWHERE])
+            raise Wrong(f"there is no setting {name}{near}; it takes {here}")
+        raise Wrong(
+            f"it takes no {name}; it takes {here}{_hint(goals[0], name, given.get('CH', ''))}"
+        )
+    return 0
+
+
+def _near(name: str, known: list[str]) -> str:
+    text = meant(name, known)
+    return text if "did you mean" in text else ""
+
+
+def _hint(goal: str, name: str, value: str) -> str:
+    """What was probably wanted: the experiments of a chapter."""
+    if (goal, name) != ("bench", "CH"):
+        return ""
+    about = chapter(chosen(value, slugs(), "CH"))
+    ids = ",".join(e.id for e in about.experiments) if about else ""
+    return f" (of {about.slug}: ONLY={ids})" if about and ids else ""
+
+
+def unknown(given: dict[str, str]) -> int:
+    goal = given.get("NAME", "")
+    given["GOAL"] = goal
+    if "/" in goal or "." in goal:
+        raise Wrong("there is no such file, and no rule that makes it")
+    raise Wrong(
+        f"there is no such goal{_near(goal, sorted(goals()))}; make help says what there is"
+    )
+
+
+def goals() -> dict[str, str]:
+    """Goal -> its line of help, in the order of the makefiles."""
+    found: dict[str, str] = {}
+    files = [Path("Makefile"), *sorted(Path().glob("*/*.mk"))]
+    for path in files:
+        for name, text in HELP.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(name, text)
+    return found
+
+
+def show_help(given: dict[str, str]) -> int:
+    """Ten lines; with ALL=1 every goal, in groups."""
+    known = goals()
+    wide = max(map(len, known))
+    print(f"  make {'':{wide}}  {known['all']}")
+    if not given.get("ALL"):
+        for name in FIRST:
+            print(f"  make {name:{wide}}  {known.get(name, '')}")
+        print("\nmake help ALL=1 lists every goal, in groups; README.md is the way in.")
+        return 0
+    named = {name for names in GROUPS.values() for name in names.split()} | {"all"}
+    for group, names in GROUPS.items():
+        print(group)
+        for name in names.split() or [name for name in known if name not in named]:
+            print(f"  make {name:{wide}}  {known.get(name, '')}")
+        print()
+    print(
+        "Of every goal: V=1 (show the commands), DEPS=ask|yes|skip, RESULTS=reference, BUILD=folder"
+    )
+    return 0

@@ -1,0 +1,229 @@
+"""What a newcomer types: the first minute, wrong command lines, and the path."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+def environment(work: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    return {**kept, "WORK": str(work), "DEPS": "skip"}
+
+
+def make(work: Path, *words: str, typed: str = "", cwd: Path = TREE) -> tuple[int, str, str]:
+    done = subprocess.run(
+        ["make", "--no-print-directory", *words], cwd=cwd, env=environment(work), text=True,
+        input=typed, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- wrong command lines -------------------------------------------------------------------------
+
+WRONG = [
+    (
+        "run PRT=8090",
+        r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, CH, PORT",
+    ),
+    ("bench CH=02-fork", r"make bench: it takes no CH; .* \(of 02-fork: ONLY=fork-latency,.*\)"),
+    ("claims PORT=3", "make claims: it takes no PORT; it takes ONLY"),
+    ("next N=1", "make next: it takes no N; it takes no setting of its own"),
+    ("run", r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*"),
+    ("run CH=epol1", r"make run: CH=epol1: there is no such chapter; did you mean 09-epoll\?"),
+    ("run CH=03", None),  # 03-prefork: nothing wrong
+    ("run CH=0", r"make run: CH=0: that may be 00-client, 01-iterative, .*"),
+    ("run CH=01 PORT=http", "make run: PORT=http: a port is a number from 1 to 65535"),
+    ("run CH=01 PORT=99999", "make run: PORT=99999: a port is a number from 1 to 65535"),
+    (
+        "tset",
+        r"make tset: there is no such goal; did you mean test\?; make help says what there is",
+    ),
+    (
+        "build/no-such-file",
+        "make build/no-such-file: there is no such file, and no rule that makes it",
+    ),
+    ("diff FROM=01 TO=99", r"TO=99: there is no such program\. There are: 00-client .*"),
+    ("predict CH=00-client", "make predict: CH=00-client: it asks for no prediction; these do: .*"),
+    ("done STEP=read", "make done: STEP= goes with CH=: make done CH=01 STEP=read"),
+    ("hint CH=02 N=x", "lab: N=x: give a number above 0, at most 19"),
+    ("compare", "compare needs A=DIR B=DIR"),
+]
+
+
+@pytest.mark.parametrize(("line", "answer"), WRONG, ids=[line for line, _ in WRONG])
+def test_a_wrong_command_line_is_answered_in_one_line(
+    tmp_path: Path, line: str, answer: str | None
+) -> None:
+    status, out, err = make(tmp_path, *line.split(), *(["-n"] if answer is None else []))
+    said = [text for text in err.splitlines() if not text.startswith("make: *** [")]
+    if answer is None:
+        assert (status, said) == (0, [])
+        return
+    assert status == 2
+    assert out == ""
+    assert len(said) == 1, said
+    text = re.sub(r"^\S+:\d+: \*\*\* |\.  Stop\.$", "", said[0])
+    assert re.fullmatch(answer, text), text
+
+
+def test_from_a_folder_below_make_says_where_to_go(tmp_path: Path) -> None:
+    for folder in ("code", "code/09-epoll", "chapters", "labs", "benchmarks", "slides", "tests"):
+        status, _, err = make(tmp_path, "next", cwd=TREE / folder)
+        first = err.splitlines()[0]
+        assert (status, first) == (
+            2,
+            f"make is run from the root of the tree: cd {TREE} && make next",
+        )
+
+
+def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+    command = "make --no-print-directory path | head -1"
+    done = subprocess.run(
+        command, shell=True, cwd=TREE, env=environment(tmp_path), capture_output=True, text=True,
+        check=True, executable="/bin/sh",
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert done.stdout.startswith("-> 00-client")
+
+
+def test_help_is_short_and_whole_when_asked(tmp_path: Path) -> None:
+    _, short, _ = make(tmp_path, "help")
+    assert len(short.splitlines()) <= 12
+    _, whole, _ = make(tmp_path, "help", "ALL=1")
+    makefiles = [TREE / "Makefile", *TREE.glob("*/*.mk")]
+    goals = {
+        goal
+        for path in makefiles
+        for goal in re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", path.read_text("utf-8"), re.M)
+    }
+    assert {
+        line.split()[1] for line in whole.splitlines() if line.startswith("  make ")
+    } >= goals - {"all"}
+
+
+# ---- the first minute ----------------------------------------------------------------------------
+
+
+@contextmanager
+def running(work: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """`make run`, and where it says that it can be looked at."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reader", "run", *words], cwd=TREE, env=environment(work), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdout
+    said = ""
+    try:
+        while "listening on" not in said:
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            said += line
+        yield said, process
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def fetched(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as reply:
+            return reply.status, reply.read().decode("utf-8", "replace")
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def test_the_first_server_shows_a_page_that_helps_on(tmp_path: Path) -> None:
+    with running(tmp_path, "CH=01", "PORT=8470") as (said, _):
+        url = re.search(r"^  open  (\S+)$", said, re.M)
+        assert url
+        assert re.search(r"^  try   .*00-client", said, re.M)
+        assert re.search(r"^  stop  Ctrl-C$", said, re.M)
+        status, page = fetched(url[1])
+        assert status == 200
+        assert "<h1>01-iterative</h1>" in page
+        assert "@" not in page
+        for link in set(re.findall(r'(?:href|src)="(/[^"]*)"', page)) - {"/big.bin"}:
+            assert fetched(url[1].rstrip("/") + link)[0] == 200, link
+    kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
+    assert list(kept["done"]) == ["01-iterative"]
+
+
+def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with running(tmp_path, "CH=epoll", f"PORT={port}") as (said, process):
+            found = re.search(rf"port {port} is taken: (\d+) instead", said)
+            assert found and int(found[1]) > port
+            assert fetched(f"http://127.0.0.1:{found[1]}/hello.txt")[0] == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(10) == 0, "Ctrl-C reaches the server itself"
+
+
+def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
+    status, out, _ = make(tmp_path, "run", "CH=00", "PORT=8490")
+    assert status == 0
+    assert "Hello. This is a small file." in out
+
+
+# ---- the path ------------------------------------------------------------------------------------
+
+
+def test_next_names_a_step_and_done_ticks_it(tmp_path: Path) -> None:
+    _, first, _ = make(tmp_path, "next")
+    assert "now: make run CH=00-client" in first
+    for _ in range(2):
+        status, said, _ = make(tmp_path, "done")
+        assert status == 0
+    assert "> read" in said
+    _, path, _ = make(tmp_path, "path")
+    assert re.search(r"^-> 00-client +\[x\] run  \[x\] measure  \[ \] read", path, re.M)
+    make(tmp_path, "done", "CH=09", "STEP=read")
+    _, path, _ = make(tmp_path, "path")
+    assert re.search(r"^   09-epoll .*\[x\] read", path, re.M)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("{", "path.json: "), ('{"version": 99}', "version 99"), ("[]", "not what we wrote")],
+)
+def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "path.json").write_text(text, encoding="utf-8")
+    status, out, err = make(tmp_path, "next")
+    assert status == 0
+    assert why in err and "it is kept as" in err
+    assert "now: make run" in out
+    assert (tmp_path / "path.1.json").read_text(encoding="utf-8") == text
+
+
+def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
+    status, out, _ = make(tmp_path, "predict", "CH=01", typed="a second\n\n")
+    assert status == 0
+    assert out.count("your guess") == 2
+    assert "a second" not in out
+    kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
+    assert kept["guesses"]["01-iterative"]["1"]["text"] == "a second"
+    _, again, _ = make(tmp_path, "predict", "CH=01", typed="\n")
+    assert "you said: a second" in again
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    status, _, err = make(tmp_path / "work", "done")
+    assert status == 0
+    assert "is not kept" in err
