@@ -11,8 +11,12 @@ cflags: # for a harness that is run without make
 
 .PHONY: cflags bench headline compare claims tables export verdict
 
-bench: variants ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), CLIENT=user@host (the load from there, by ssh)
-	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(ONLY))
+# Only what the experiments start is built; what cannot be built here, the harness says.
+EVERY_PROGRAM = $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v)))
+bench_programs = $(if $(ONLY),$(filter $(EVERY_PROGRAM),$(shell PYTHONPATH=benchmarks $(PYTHON) -m harness programs $(call quoted,$(ONLY)) 2> /dev/null)),variants)
+bench: ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), AGAIN=1 (what is measured, too), CLIENT=user@host (the load from there, by ssh)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(bench_programs)
+	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(call quoted,$(ONLY))) $(if $(AGAIN),--again)
 
 # What `make` measures. Status 1 means that something failed and is recorded: book and deck are still
 # written, and `verdict`, which comes last, says it again and ends with 1.
@@ -21,11 +25,13 @@ ifneq ($(RESULTS),reference)
 	$(Q)$(HARNESS) bench --headline --profile $(HEADLINE_PROFILE) $(if $(ONLY),--only $(ONLY)) || test $$? -eq 1
 endif
 
-compare: ## two result folders, old against new: A=DIR B=DIR
-	$(Q)$(HARNESS) compare $(or $(A),$(error compare needs A=DIR B=DIR)) $(or $(B),$(error compare needs A=DIR B=DIR))
+results_of = $(patsubst here,$(BUILD)/results,$(patsubst reference,benchmarks/results/reference,$($(1))))
+compare: ## two result folders, old against new: A=DIR B=DIR, or the words reference and here; ONLY=id,id
+	$(Q)$(HARNESS) compare $(or $(call results_of,A),$(error compare needs A= and B=, folders of results or the words reference and here)) \
+		$(or $(call results_of,B),$(error compare needs B=, a folder of results or one of the words reference and here)) $(if $(ONLY),--only $(call quoted,$(ONLY)))
 
-claims: ## the claim ledger: what was said then, what is seen here
-	$(Q)$(HARNESS) claims
+claims: ## the claim ledger: what was said then, what is seen here; ONLY=3,fork-latency
+	$(Q)$(HARNESS) claims $(if $(ONLY),--only $(call quoted,$(ONLY)))
 
 tables: ## the tables of 2003 to 2007 with today's values beside them: ONLY=id,id (all)
 	$(Q)$(HARNESS) tables "$(ONLY)"

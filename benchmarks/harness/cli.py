@@ -24,6 +24,7 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--profile", choices=[p for p in PROFILES if p != "headline"],
                        default="quick")  # fmt: skip
     bench.add_argument("--only", default="", metavar="ID,ID", help="ids, or how they begin")
+    bench.add_argument("--again", action="store_true", help="what is measured already, too")
     bench.add_argument("--headline", action="store_true", help="only what `make` measures")
     bench.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
 
@@ -33,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
 
     claims = commands.add_parser("claims", help="the claim ledger with its verdicts")
+    claims.add_argument("--only", default="", metavar="N,ID", help="numbers, or experiments")
     claims.add_argument("--verdicts", action="store_true", help="one screen, as `make` ends")
     claims.add_argument("--data", type=Path, default=DATA, metavar="DIR")
     claims.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
@@ -56,6 +58,8 @@ def parser() -> argparse.ArgumentParser:
     seal.add_argument("folder", type=Path, metavar="DIR")
 
     commands.add_parser("list", help="the experiments")
+    built = commands.add_parser("programs", help="what these experiments want built")
+    built.add_argument("only", nargs="*", default=[], metavar="ID", help="ids, or how they begin")
     doctor = commands.add_parser("doctor", help="what runs here, and what does not")
     doctor.add_argument("--json", action="store_true", help="for programs")
     return top
@@ -91,7 +95,8 @@ def _run(arguments: argparse.Namespace) -> int:
         from harness.report import verdicts
 
         found = verdicts.entries(arguments.results, arguments.reference, arguments.data)
-        return verdicts.show(found, arguments.results, arguments.verdicts)
+        some = verdicts.select(found, words(arguments.only))
+        return verdicts.show(some, arguments.results, arguments.verdicts)
     if arguments.command == "tables":
         from harness.report import then
 
@@ -107,6 +112,11 @@ def _run(arguments: argparse.Namespace) -> int:
         return check.check(arguments.results, arguments.reference)
     if arguments.command == "seal":
         return _seal(arguments.folder)
+    if arguments.command == "programs":
+        from harness.run import programs
+
+        print(*programs.to_build(words(" ".join(arguments.only))), sep="\n")
+        return 0
     if arguments.command == "list":
         from harness.run import bench
 
@@ -137,6 +147,7 @@ def _bench(arguments: argparse.Namespace) -> int:
         arguments.headline,
         arguments.results,
         REFERENCE,
+        arguments.again,
     )
 
 

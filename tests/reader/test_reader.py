@@ -61,7 +61,7 @@ WRONG = [
     ("predict CH=00-client", "make predict: CH=00-client: it asks for no prediction; these do: .*"),
     ("done STEP=read", "make done: STEP= goes with CH=: make done CH=01 STEP=read"),
     ("hint CH=02 N=x", "lab: N=x: give a number above 0, at most 19"),
-    ("compare", "compare needs A=DIR B=DIR"),
+    ("compare", "compare needs A= and B=, folders of results or the words reference and here"),
 ]
 
 

@@ -174,6 +174,24 @@ def judge_all(
     return [_entry(claim, data) for claim in load(experiments)]
 
 
+def side_by_side(
+    results: Path, reference: Path, ids: Iterable[str]
+) -> dict[str, list[tuple[int, str, Judgement, Judgement]]]:
+    """Experiment -> the claims that rest on it: number, text, and the judgement on each run."""
+    if not LEDGER.exists():
+        return {}
+    experiments = experiment_file.load_all()
+    data = _Data({e.id: e for e in experiments}, results, reference, None)
+    found: dict[str, list[tuple[int, str, Judgement, Judgement]]] = {}
+    wanted = set(ids)
+    for claim in load(experiments):
+        if claim.rules and claim.experiment in wanted:
+            own = _judge_on(claim, data, records.HERE)
+            other = _judge_on(claim, data, records.REFERENCE)
+            found.setdefault(claim.experiment, []).append((claim.id, claim.text, own, other))
+    return found
+
+
 def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
     judgement, origin = _judge(claim, data)
     chapters, run = _where(claim, data, origin)
@@ -195,7 +213,14 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "chapters": chapters,
         "source_run": origin,
         "run": run,
+        "own": _too_few(claim, data) if origin == records.REFERENCE else "",
     }
+
+
+def _too_few(claim: Claim, data: _Data) -> str:
+    """Why the reader's own data, which are there, decide nothing."""
+    own = data.sources(claim.experiment).here and _judge_on(claim, data, records.HERE)
+    return own.why if own else ""
 
 
 def _standing(claim: Claim, judgement: Judgement) -> str:

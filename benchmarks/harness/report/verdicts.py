@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from harness.errors import InputError
 from harness.run import records
 from harness.run.records import failure_texts, first_and_last, read
 from harness.spec import experiment_file
@@ -30,6 +31,18 @@ def entries(results: Path, reference: Path, data: Path) -> list[dict[str, Any]]:
     return claims.judge_all(results, reference)
 
 
+def select(entries: list[dict[str, Any]], only: list[str]) -> list[dict[str, Any]]:
+    """Those with these numbers, or of these experiments; InputError if a word names none."""
+    found = []
+    for word in only:
+        some = [e for e in entries if word in (str(e["id"]), e["experiment"])]
+        if not some:
+            last = max(entry["id"] for entry in entries)
+            raise InputError(f"ONLY={word}: neither a claim (1 to {last}) nor an experiment of one")
+        found += [entry for entry in some if entry not in found]
+    return found if only else entries
+
+
 def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
     """Prints the ledger; with `verdicts` only what was judged, as `make` ends."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
@@ -45,12 +58,16 @@ def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
 def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
     """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
+    if own := entry.get("own"):  # the reader has measured it, and wants to know of that
+        shown = f"yours: {own.partition(':')[0]}"
     shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
     text = textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
     if not long:
         return head + text
-    seen = "; ".join(part for part in (entry["numbers"], entry["why"]) if part)
+    on_reference = f"reference: {entry['verdict']}" if entry.get("own") else ""
+    parts = (entry.get("own"), on_reference, entry["numbers"], entry["why"])
+    seen = "; ".join(part for part in parts if part)
     indent = " " * 6
     return "\n".join([head + text, *textwrap.wrap(seen, width - 6, initial_indent=indent,
                                                   subsequent_indent=indent)])  # fmt: skip

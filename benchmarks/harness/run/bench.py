@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import resource
+import shutil
 import signal
 import sys
 import textwrap
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import InputError, Stopped, Unreachable
-from harness.run import programs, remote
+from harness.run import programs, records, remote
 from harness.run.jobs import Job, Progress, duration, left_out, prepare, skip_text
 from harness.run.measure import measure
 from harness.run.records import ResultSet, failure_texts
@@ -82,11 +83,16 @@ def bench(
     headline: bool,
     results: Path,
     reference: Path,
+    again: bool = False,
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     report = Report()
     wanted = list(only)
     chosen = experiment_file.select(experiments, wanted, headline)
+    if again:
+        for one in chosen:
+            if (path := results / f"{one.id}.jsonl").exists():
+                print(f"{one.id}: the older results are kept in {records.set_aside(path)}")
     if not headline and not wanted:
         chosen = _without_those_by_name(chosen, profile, report)
     with contextlib.ExitStack() as stack:
@@ -96,8 +102,24 @@ def bench(
             if chosen:
                 load = cpus.place("apart", cpus.cores(cpus.allowed())).load
                 stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
-        _bench(chosen, profile, headline, results, reference, report)
+        measured = _bench(chosen, profile, headline, results, report)
+    if not headline:  # `make` ends with the verdicts, on one screen
+        _print_results(chosen if wanted else [], measured, results, reference)
     return 1 if report.failures or report.errors else 0
+
+
+def _print_results(
+    named: list[Experiment], measured: list[Experiment], results: Path, reference: Path
+) -> None:
+    """All that is known of those named; else what the sources say of what was measured."""
+    if named:
+        from harness.report.result import show
+
+        show(named, results, reference, max(60, min(shutil.get_terminal_size().columns, 100)))
+    elif with_tables := [experiment for experiment in measured if experiment.thens]:
+        from harness.report.then import print_all
+
+        print_all(with_tables, results, reference)
 
 
 def _without_those_by_name(
@@ -131,9 +153,9 @@ def _bench(
     profile: str,
     headline: bool,
     results: Path,
-    reference: Path,
     report: Report,
-) -> None:
+) -> list[Experiment]:
+    """Those of which something was left to measure."""
     jobs = []
     for experiment in chosen:
         wanted = experiment.headline_profile(profile) if headline else profile
@@ -147,9 +169,8 @@ def _bench(
             jobs.append(job)
     if jobs:
         _measure_all(jobs, report)
-        if not headline:  # `make` ends with the verdicts, on one screen
-            _print_tables(jobs, results, reference)
     _print_report(report, nothing=bool(chosen) and not jobs)
+    return [job.experiment for job in jobs]
 
 
 def _measure_all(jobs: list[Job], report: Report) -> None:
@@ -184,15 +205,6 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
 
 def _again(job: Job) -> Job | None:
     return prepare(job.experiment, job.profile.name, job.path.parent)[0]
-
-
-def _print_tables(jobs: list[Job], results: Path, reference: Path) -> None:
-    """What the sources say, beside what was just measured."""
-    beside = [job.experiment for job in jobs if job.experiment.thens]
-    if beside:
-        from harness.report.then import print_all
-
-        print_all(beside, results, reference)
 
 
 def _add(report: Report, job: Job, result: ResultSet) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.run import peers, remote
+from harness.spec import experiment_file
 from harness.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Variant
 from harness.system import needs, places
 from harness.system.places import BUILD, Answer, build_folder
@@ -98,6 +99,13 @@ class _Known(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return "{" + key + "}"
+
+
+def to_build(only: list[str]) -> list[str]:
+    """The programs of ours, below build/, that these experiments start."""
+    chosen = experiment_file.select(experiment_file.load_all(), only, headline=False)
+    found = (word for one in chosen for v in one.variants for word in words_of(one, v))
+    return sorted({word for word in found if word.startswith(f"{BUILD}/")})
 
 
 def missing(experiment: Experiment, variant: Variant) -> Answer | None:

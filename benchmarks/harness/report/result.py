@@ -1,0 +1,126 @@
+"""How a measurement ends: its numbers here and in the reference run, the verdicts of the claims
+that rest on it, and where to read on.
+"""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.report import claims, rules, then
+from harness.run import records
+from harness.run.records import Source, Sources
+from harness.spec.model import Experiment, Metric
+from harness.statistics import units
+from harness.statistics.analysis import Analysis, Number, numbers
+
+MOST_NUMBERS, MOST_LABELS = 8, 12
+BOOK, FIGURES = Path("build/book"), Path("build/figures")
+
+
+def show(definitions: Sequence[Experiment], results: Path, reference: Path, width: int) -> None:
+    """Prints the result of each that has data."""
+    found = {e.id: records.load_sources(e, results, reference) for e in definitions}
+    judged = claims.side_by_side(
+        results, reference, [e.id for e in definitions if found[e.id].here]
+    )
+    for definition in definitions:
+        if not found[definition.id].here:
+            continue
+        print(f"\n{definition.id}: {definition.question}")
+        for line in _table(definition, found[definition.id]):
+            print(f"  {line}")
+        for beside in then.of(definition, found[definition.id]):
+            print("\n" + then.text(beside, definition.id, width))
+        for number, text, here, other in judged.get(definition.id, ()):
+            verdict = verdicts(here, other)
+            print(
+                "\n".join(textwrap.wrap(f"claim {number}: {text}", width, subsequent_indent="  "))
+            )
+            print("\n".join(textwrap.wrap(f"  {verdict}", width, subsequent_indent="  ")))
+        print(_read_on(definition))
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def _table(definition: Experiment, found: Sources) -> list[str]:
+    analyses = [_analysis(definition, source) for source in (found.here, found.reference)]
+    both = [numbers(each) if each else {} for each in analyses]
+    first = next(each for each in analyses if each)
+    rows = [["", "here", "reference"]]
+    for name, key in _keys(definition, first):
+        cells = [_cell(some[key]) if key in some else "-" for some in both]
+        if cells[0] != "-":
+            rows.append([name, *cells])
+    widths = [max(len(row[place]) for row in rows) for place in range(3)]
+    lines = [
+        "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in rows
+    ]
+    marks = sorted({mark for r in first.results.repetitions for mark in r["marks"]})
+    rounds = len({r["round"] for r in first.results.repetitions})
+    told = f"{rounds} rounds" + (f"; some are marked {', '.join(marks)}" if marks else "")
+    return [line.rstrip() for line in lines] + [told]
+
+
+def _analysis(definition: Experiment, source: Source | None) -> Analysis | None:
+    return Analysis(definition, source.results) if source else None
+
+
+def _keys(definition: Experiment, analysis: Analysis) -> Iterable[tuple[str, str]]:
+    """(how it is called, its key): what is compared first, then each variant."""
+    metric = next((m for m in definition.metrics if m.better), None)
+    if metric:
+        for label in analysis.plain_labels[:MOST_LABELS]:
+            yield from _of_label(definition, analysis, label, metric)
+    for derived in definition.derived[:MOST_NUMBERS]:
+        sign = {"ratio": " / ", "difference": " - "}.get(derived.operation)
+        names, metrics = zip(*(o.rpartition(".")[::2] for o in derived.operands), strict=True)
+        same = len(set(metrics)) == 1
+        what = (sign or " ").join(names if same else derived.operands)
+        yield f"{derived.key}: {what}" if sign else derived.key, derived.key
+
+
+def _of_label(
+    definition: Experiment, analysis: Analysis, label: str, metric: Metric
+) -> Iterable[tuple[str, str]]:
+    title = f"{analysis.title(label)}: {metric.title}"
+    if definition.axis:
+        ends = numbers(analysis)
+        for end in ("first", "last"):
+            x = ends.get(f"{label}.{metric.name}@{end}-x")
+            where = f"{definition.axis.title} {units.text(x.value, '')}" if x else f"the {end}"
+            yield f"{title}, {where}", f"{label}.{metric.name}@{end}"
+    else:
+        yield title, f"{label}.{metric.name}"
+
+
+def _cell(number: Number) -> str:
+    text = number.words or units.text(number.value, number.unit, number.low, number.high)
+    interval = units.interval(number.value, number.unit, number.low, number.high)
+    return f"{text} ({interval})" if interval and interval != text else text
+
+
+# ---- and then ------------------------------------------------------------------------------------
+
+
+def verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
+    """`yours: holds; reference: holds`, with the reason where nothing could be said."""
+    parts = []
+    for name, judgement in (("yours", here), ("reference", reference)):
+        undecided = judgement.verdict == rules.NOT_MEASURED
+        parts.append(f"{name}: {judgement.why if undecided else judgement.verdict}")
+    seen = here.numbers or reference.numbers
+    return "; ".join(parts) + (f" ({seen})" if seen else "")
+
+
+def _read_on(definition: Experiment) -> str:
+    chapter = next(iter(definition.chapters), "")
+    page, source = BOOK / f"{chapter}.html", Path(f"chapters/{chapter}.md")
+    figure = FIGURES / f"{definition.id}.svg"
+    words = []
+    if chapter:
+        words.append(f"{page}" if page.exists() else f"{source} (make book: {page})")
+    if Path(f"figures/{definition.id}.gp").exists():
+        words.append(f"{figure} (make figures draws it with your numbers)")
+    words.append(f"again: make bench ONLY={definition.id} AGAIN=1")
+    return "\n".join(f"  {word}" for word in words)

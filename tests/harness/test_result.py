@@ -1,0 +1,76 @@
+"""How a measurement ends: numbers, verdicts, and where to read on."""
+
+from __future__ import annotations
+
+import pytest
+from made_up import Tree, parsed, result_set, write
+
+LEDGER = """
+[[claim]]
+id = 9
+source = "talk"
+kind = "testable"
+text = "a is faster than b."
+experiment = "sample"
+rule = { is = "faster", a = "a.us", b = "b.us" }
+"""
+NUMBER = '[[number]]\nkey = "gain"\nratio = ["b.us", "a.us"]\n'
+
+pytest.importorskip("scipy")
+
+
+@pytest.fixture
+def tree(tree: Tree) -> Tree:
+    tree.experiment()
+    path = tree.experiments / "sample.toml"
+    path.write_text(path.read_text("utf-8") + NUMBER, encoding="utf-8")
+    (tree.root / "benchmarks/claims.toml").write_text(LEDGER, encoding="utf-8")
+    data = {name: [v * (1 + 0.001 * i) for i in range(8)] for name, v in (("a", 4e4), ("b", 8e4))}
+    reference = tree.root / "benchmarks/results/reference/sample.jsonl"
+    write(result_set(parsed(), data), reference)
+    tree.program()
+    return tree
+
+
+def test_a_measurement_that_was_named_ends_with_its_result(tree: Tree) -> None:
+    done = tree.run("bench", "--profile", "smoke", "--only", "sample")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    start = lines.index("sample: Is a faster than b?")
+    assert lines[start + 1] == "here reference"
+    assert lines[start + 2] == "a: us 1.0 µs 40.1 µs (40.0–40.3 µs)"
+    assert lines[start + 4].startswith("gain: b / a 1 2")
+    assert "2 rounds" in lines
+    assert "claim 9: a is faster than b." in lines
+    verdict = next(line for line in lines if line.startswith("yours: "))
+    assert verdict.startswith("yours: too few repetitions: 2, and 6 are needed; reference: holds")
+    assert lines[-1] == "again: make bench ONLY=sample AGAIN=1"
+
+
+def test_again_measures_again_and_loses_nothing(tree: Tree) -> None:
+    words = ("bench", "--profile", "smoke", "--only", "sample")
+    tree.run(*words)
+    before = (tree.results / "sample.jsonl").read_bytes()
+    still = tree.run(*words)
+    assert "everything is measured" in still.stdout
+    assert "yours: too few" in still.stdout, "the result is told again"
+    again = tree.run(*words, "--again")
+    assert "1 experiment measured" in again.stdout
+    assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
+
+
+def test_claims_say_what_is_yours(tree: Tree) -> None:
+    words = ("claims", "--only", "9")
+    assert "holds (reference)" in tree.run(*words).stdout
+    tree.run("bench", "--profile", "smoke", "--only", "sample")
+    said = tree.run(*words).stdout
+    assert "yours: too few repetitions" in said
+    assert "reference: holds" in " ".join(said.split())
+    assert tree.run("claims", "--only", "sample").stdout == said
+    wrong = tree.run("claims", "--only", "7")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
+
+
+def test_what_an_experiment_wants_built(tree: Tree) -> None:
+    assert tree.run("programs", "sample").stdout.split() == ["build/bin/fake"]
