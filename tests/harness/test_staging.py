@@ -66,7 +66,7 @@ def test_a_stage_needs_a_server_and_files() -> None:
     with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
         parsed(stage={"memory_mib": 12})
     with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
-        staged({"memory_mib": 12}, docroot={"path": "{scratch}/x"})
+        staged({"memory_mib": 12}, docroot={})
 
 
 def test_the_values_of_a_repetition_are_put_in() -> None:

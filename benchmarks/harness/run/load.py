@@ -150,14 +150,8 @@ def _note_memory(scene: Scene, prefix: str) -> None:
 
 
 def _docroot(scene: Scene) -> None:
-    wanted = scene.experiment.docroot
-    if scene.disk:
-        return
-    if wanted.path:
-        root = Path(expand_all((wanted.path,), scene.values)[0])
-    else:
-        root = prepare_docroot(wanted)
-    scene.values["docroot"] = str(root.absolute())
+    if not scene.disk:
+        scene.values["docroot"] = str(prepare_docroot(scene.experiment.docroot).absolute())
 
 
 def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:

@@ -68,7 +68,13 @@ def _asked_for(experiment: Experiment, words: Iterable[str]) -> bool:
 
 
 def load(path: Path) -> Experiment:
-    return parse(read_toml(path), str(path), path.stem)
+    data = read_toml(path)
+    try:
+        return parse(data, str(path), path.stem)
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
+        # The schema has not looked: without python3-jsonschema it cannot.
+        remedy = "apt-get install python3-jsonschema, which tells where"
+        raise InputError(f"{path}: not what its schema asks for ({error}); {remedy}") from error
 
 
 def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:

@@ -168,10 +168,9 @@ class LoadTool:
 
 @dataclass(frozen=True)
 class Docroot:
-    """Files to serve, by name pattern and size in bytes; or a folder that a helper provides."""
+    """Files to serve, by name pattern, and their sizes in bytes."""
 
     files: Mapping[str, int] = field(default_factory=dict)
-    path: str = ""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ def plan_hash(
     """SHA-256 over all that decides about the numbers: settings, programs, what cannot be run."""
     whole = asdict(experiment)
     measuring: dict[str, Any] = {key: whole[key] for key in MEASURING}
+    # No longer a key; it stays in the hash, or everything would be measured anew.
+    measuring["docroot"]["path"] = ""
     measuring["variants"] = [
         {key: variant[key] for key in MEASURING_VARIANT}
         | {key: variant[key] for key in ("holds", "disk_args") if variant[key]}

@@ -23,28 +23,30 @@ TYPES = {
 }  # fmt: skip
 
 
-def read_toml(path: Path, shown: str = "") -> dict[str, Any]:
-    shown = shown or str(path)
+def read_toml(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise InputError(f"{shown}: {error.strerror}") from error
+        raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{shown}: not TOML: not UTF-8") from error
+        raise InputError(f"{path}: not TOML: not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{shown}: not TOML: {error}") from error
+        raise InputError(f"{path}: not TOML: {error}") from error
 
 
 @lru_cache
 def _validator(name: str) -> Any:
     """None without python3-jsonschema: then what is wrong is seen where it is used."""
     try:
-        from jsonschema import Draft202012Validator
+        from jsonschema import Draft202012Validator, validators
     except ImportError:
         return None
     text = (HERE / f"{name}.schema.json").read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
+    # The standard takes 2.0 for an integer, range() does not.
+    whole = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, v: type(v) is int)
+    extend: Any = validators.extend  # mypy knows no types of it
+    return extend(Draft202012Validator, type_checker=whole)(json.loads(text))
 
 
 def validate(data: Mapping[str, Any], name: str, shown: str) -> None:
@@ -117,7 +119,9 @@ def _fault(error: Any) -> str:
         return f"must be at least {limit}, not {value}"
     if error.validator == "exclusiveMinimum":
         return f"must be above {limit}, not {value}"
-    return "must not be empty" if error.validator == "minItems" else str(error.message)
+    if error.validator in ("minItems", "minLength"):
+        return "must not be empty"
+    return str(error.message)
 
 
 def made(cls: type[Any], data: Mapping[str, Any], **given: Any) -> Any:
