@@ -186,8 +186,8 @@ everything:
 deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)
 	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
 
-doctor: ## what runs on this machine, what is skipped, why, and the remedy
-	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m harness doctor; else DEPS=skip sh benchmarks/harness/deps.sh; fi
+doctor: ## what runs on this machine, what is skipped, why, and the remedy; ALL=1: each thing
+	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m harness doctor $(if $(ALL),--all); else DEPS=skip sh benchmarks/harness/deps.sh; fi
 
 peers: ## install the servers that ours are compared with (asks first); none is left running
 	$(Q)sh benchmarks/harness/deps.sh peers
@@ -208,7 +208,7 @@ one_of    = $(if $(filter 1,$(words $(1))),$(1))
 chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call numbered,$(1))),$(call one_of,$(call named,$(1))))),$(error \
             $(2)=$(1): there is no such program. There are: $(RUNNABLE)))
 
-.PHONY: run next path done predict chapters
+.PHONY: run next path done predict chapters read watch
 run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ARGS="-v -p 8081 DOCROOT"]
 	$(Q)exec $(READER) run $(call quoted,CH=$(CH)) $(call quoted,BUILD=$(BUILD)) \
 		$(if $(PORT),$(call quoted,PORT=$(PORT))) $(if $(ARGS),$(call quoted,ARGS=$(ARGS)))
@@ -224,6 +224,12 @@ done: ## tick the step that `make next` names, or another: CH=09 STEP=read
 
 predict: ## what a chapter asks before it tells, asked here: CH=09
 	$(Q)$(READER) predict $(call quoted,CH=$(CH))
+
+read: ## the book in the browser, with what you have done of each chapter: PORT=8000
+	$(Q)$(READER) read $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
+
+watch: ## the same while you write: made and shown anew whenever a chapter or a server changes
+	$(Q)$(READER) watch $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
 
 chapters: ## the chapters, one line each
 	$(Q)$(READER) chapters

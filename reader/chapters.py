@@ -19,6 +19,7 @@ class Experiment:
     seconds: float  # of its quick profile
     headline: bool
     chapters: tuple[str, ...]
+    others: bool  # it wants programs of other people, or rights
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Chapter:
         """The one experiment to begin with: a short one."""
         return min(
             self.experiments,
-            key=lambda e: (e.chapters[0] != self.slug, not e.headline, e.seconds),
+            key=lambda e: (e.others, e.chapters[0] != self.slug, not e.headline, e.seconds),
             default=None,
         )
 
@@ -59,6 +60,7 @@ def experiments() -> dict[str, tuple[Experiment, ...]]:
             one = Experiment(
                 data["id"], data["title"], data["question"], float(quick.get("seconds", 30)),
                 bool(data.get("headline")), tuple(data.get("chapters", ())),
+                bool(data.get("needs")) or any("peer" in v for v in data["variant"]),
             )  # fmt: skip
         except (OSError, KeyError, ValueError):
             continue

@@ -4,11 +4,13 @@ import os
 import sys
 from collections.abc import Callable
 
-from reader import path, predict, run, settings
+from reader import path, predict, read, run, settings
 from reader.errors import Wrong
 
 COMMANDS: dict[str, Callable[[dict[str, str]], int]] = {
     "run": run.run,
+    "read": read.read,
+    "watch": read.watch,
     "next": path.next_step,
     "path": path.show_path,
     "done": path.tick,

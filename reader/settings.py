@@ -13,6 +13,7 @@ GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SURE"
 TAKES = {
     "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
     "next": "", "path": "", "done": "CH STEP", "predict": "CH", "chapters": "",
+    "read": "PORT", "watch": "PORT",
     "bench": "ONLY PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK", "schedule": "TRACK", "present": "TRACK PORT", "pdf": "TRACK",
@@ -30,7 +31,7 @@ EVERYWHERE = {
     "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
 }  # fmt: skip
 GROUPS = {
-    "read": "next path done book chapters predict",
+    "read": "next path done read book chapters predict",
     "run": "run diff amalgamate servers",
     "measure": "bench claims compare tables figures doctor peers",
     "learn": "lab labs hint solution grade",

@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     built.add_argument("only", nargs="*", default=[], metavar="ID", help="ids, or how they begin")
     doctor = commands.add_parser("doctor", help="what runs here, and what does not")
     doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor.add_argument("--all", action="store_true", help="a line for each")
     return top
 
 
@@ -121,7 +122,7 @@ def _run(arguments: argparse.Namespace) -> int:
         from harness.run import bench
 
         return bench.show_list()
-    return _doctor(["--json"] if arguments.json else [])
+    return _doctor([f"--{name}" for name in ("json", "all") if getattr(arguments, name)])
 
 
 def _seal(folder: Path) -> int:

@@ -210,6 +210,42 @@ def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, wh
     assert (tmp_path / "path.1.json").read_text(encoding="utf-8") == text
 
 
+def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None:
+    book = tmp_path / "build" / "book"
+    book.mkdir(parents=True)
+    for name in ("index", "09-epoll"):
+        (book / f"{name}.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reader", "read", f"BUILD={tmp_path / 'build'}", "PORT=8370"],
+        cwd=TREE, env=environment(tmp_path / "work"), stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout
+        said = [process.stdout.readline() for _ in range(2)][1]
+        url = said.split()[1].rstrip("/")
+        assert fetched(f"{url}/09-epoll.html")[1].count("live.js") == 1
+        assert fetched(f"{url}/live.js")[0] == 200
+        assert fetched(f"{url}/nothing.html")[0] == 404
+        assert fetched(f"{url}/../../../etc/passwd")[0] == 404
+
+        def steps() -> dict[str, bool]:
+            found = json.loads(fetched(f"{url}/state/09-epoll")[1])["steps"]
+            return {step["kind"]: step["done"] for step in found}
+
+        assert steps()["read"] is False
+        tick = urllib.request.Request(f"{url}/done/09-epoll/read", method="POST")
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(tick, timeout=10)  # from somebody else's page
+        tick.add_header("X-Reader", "1")
+        urllib.request.urlopen(tick, timeout=10).close()
+        assert steps()["read"] is True
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
     status, out, _ = make(tmp_path, "predict", "CH=01", typed="a second\n\n")
     assert status == 0

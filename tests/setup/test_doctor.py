@@ -154,9 +154,15 @@ def test_a_made_up_machine(
     made_up: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "examine", functools.cache(doctor.examine))
-    assert doctor.main([]) == 0
+    assert doctor.main(["--all"]) == 0
     said = re.sub("skipped: not TOML: .*;", "skipped: WHY;", capsys.readouterr().out)
     assert said == PRINTED.replace("REMEDY", doctor.VARIANTS["tsan"][1])
+    assert doctor.main([]) == 0
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= 40
+    assert "chapters: 4 of 7 run\n  03-odd  " in short
+    assert "experiments: 3 of 6 run\n  broken  " in short
+    assert "tools: 1 of 4 here\n  nginx  no: not installed" in short
     assert doctor.main(["--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert list(data) == ["machine", "limits", "chapters", "experiments", "variants", "tools"]

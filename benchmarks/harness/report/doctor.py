@@ -458,15 +458,40 @@ def show_all(report: Report) -> None:
         print_section()
 
 
+SHOWN = 4  # of what does not run, in each section of the short answer
+
+
+def show_short(report: Report) -> None:
+    """One screen: how much runs, and of what does not the first, with the remedy."""
+    print(", ".join(report.machine.values()))
+    for title, rows in (
+        ("limits", report.limits),
+        ("chapters", report.chapters),
+        ("experiments", report.experiments),
+        ("libc variants", report.variants),
+        ("tools", report.tools),
+    ):
+        lacking = [each for each in rows if not each.ok]
+        word = {"limits": "as wanted", "tools": "here"}.get(title, "run")
+        print(f"\n{title}: {len(rows) - len(lacking)} of {len(rows)} {word}")
+        show(lacking[:SHOWN], skipped="no" if title in ("limits", "tools") else "skipped")
+        if len(lacking) > SHOWN:
+            print(f"  and {len(lacking) - SHOWN} more")
+    print("\nmake doctor ALL=1 has a line for each")
+
+
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="doctor", description="What runs on this machine.")
     parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--all", action="store_true", help="a line for each")
     options = parser.parse_args(words)
     report = examine()
     if options.json:
         print(json.dumps(asdict(report), indent=1, ensure_ascii=False))
-    else:
+    elif options.all:
         show_all(report)
+    else:
+        show_short(report)
     return 0
 
 

@@ -1,0 +1,52 @@
+/* Put into the pages of the book by `make read`: what is done of this chapter, and a new page when
+   the book has changed. Without that server it is not there. */
+'use strict';
+(() => {
+  const slug = location.pathname.split('/').pop().replace(/\.html$/, '')
+  const bar = document.createElement('details')
+  bar.setAttribute('aria-label', 'Your path through this chapter')
+  bar.style.cssText = 'position:fixed;right:1rem;bottom:1rem;max-width:17rem;padding:.4rem .8rem;border:1px solid #8886;' +
+    'border-radius:.4rem;background:Canvas;color:CanvasText;font:14px/1.5 system-ui,sans-serif;z-index:9'
+
+  async function show() {
+    const { steps } = await (await fetch(`/state/${slug}`)).json()
+    const title = document.createElement('summary')
+    title.textContent = `Your path: ${steps.filter(step => step.done).length} of ${steps.length}`
+    title.style.cursor = 'pointer'
+    bar.replaceChildren(title)
+    for (const step of steps) {
+      const line = document.createElement('div')
+      if (!step.done && (step.kind === 'read' || step.kind === 'exercise')) {
+        const button = document.createElement('button')
+        button.textContent = step.kind === 'read' ? 'I have read it' : 'I have done the exercises'
+        button.onclick = async () => {
+          await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
+          await show()
+        }
+        line.append('☐ ', button)
+      } else {
+        line.textContent = `${step.done ? '☑' : '☐'} ${step.kind}`
+        if (!step.done) {
+          const code = document.createElement('code')
+          code.textContent = step.command
+          line.append(': ', code)
+        }
+      }
+      bar.append(line)
+    }
+    if (steps.length && !bar.isConnected) document.body.append(bar)
+  }
+
+  let version
+  async function look() {
+    try {
+      const now = await (await fetch('/version')).json()
+      if (version !== undefined && now !== version) location.reload()
+      version = now
+    } catch { /* the server is not there: it will be, or the reader is done */ }
+    setTimeout(look, 1000)
+  }
+  show()
+  look()
+  addEventListener('focus', show)
+})()

@@ -1,0 +1,148 @@
+"""`make read`: the book in the browser, with what you have done of each chapter. `make watch`: the
+same, made anew and shown anew whenever a chapter, a server or a figure is changed.
+
+The pages are those of build/book. A script of ours is put into them on the way: it asks for the
+path, ticks a chapter as read, and reloads the page when the book has changed.
+"""
+
+import http.server
+import json
+import subprocess
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+
+from reader import path, state
+from reader.chapters import chapter
+from reader.errors import Wrong
+from reader.run import free_port
+
+FIRST_PORT = 8000
+LIVE = Path(__file__).with_name("live.js")
+WATCHED = ("chapters", "code", "figures", "slides", "benchmarks/experiments")
+EVERY = 0.5  # seconds between two looks at what is watched
+
+
+def chapter_state(slug: str, build: Path) -> dict[str, Any]:
+    """What the page shows: each step of its chapter, and whether it is done."""
+    about = chapter(slug)
+    if about is None:
+        return {"steps": []}
+    kept = state.read()
+    return {
+        "steps": [
+            {"kind": s.kind, "command": s.command, "done": path.done(about, s, kept, build)}
+            for s in path.steps(about, build)
+        ]
+    }
+
+
+class Book(http.server.SimpleHTTPRequestHandler):
+    """build/book, and the answers to live.js."""
+
+    build: Path
+    version: ClassVar[list[int]] = [0]
+
+    def log_message(self, *_: Any) -> None:
+        """The terminal is for what `make watch` makes."""
+
+    def do_GET(self) -> None:
+        place = urlsplit(self.path).path
+        if place == "/live.js":
+            self._send(LIVE.read_bytes(), "text/javascript")
+        elif place == "/version":
+            self._send(json.dumps(self.version[0]).encode(), "application/json")
+        elif place.startswith("/state/"):
+            found = chapter_state(unquote(place.removeprefix("/state/")), self.build)
+            self._send(json.dumps(found).encode(), "application/json")
+        elif place.endswith((".html", "/")):
+            self._page(place)
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:
+        """/done/SLUG/STEP. Only from our own pages: others cannot set this header."""
+        words = unquote(urlsplit(self.path).path).strip("/").split("/")
+        about = chapter(words[1]) if len(words) == 3 and words[0] == "done" else None
+        known = {s.kind for s in path.steps(about, self.build)} if about else set()
+        if self.headers.get("X-Reader") != "1" or words[2] not in known:
+            self.send_error(403)
+            return
+        state.note(words[2], words[1])
+        self._send(b"{}", "application/json")
+
+    def _page(self, place: str) -> None:
+        file = Path(self.translate_path(place))
+        file = file / "index.html" if file.is_dir() else file
+        try:
+            text = file.read_bytes()
+        except OSError:
+            self.send_error(404)
+            return
+        script = b'<script src="/live.js"></script></body>'
+        self._send(text.replace(b"</body>", script, 1), "text/html; charset=utf-8")
+
+    def _send(self, body: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def newest() -> float:
+    """When something that is watched was last changed."""
+    files = (
+        f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts
+    )
+    return max((f.stat().st_mtime for f in files if f.is_file()), default=0.0)
+
+
+def make_book() -> bool:
+    done = subprocess.run(["make", "--no-print-directory", "book"], check=False)
+    return done.returncode == 0
+
+
+def _watch(version: list[int]) -> None:
+    seen = newest()
+    while True:
+        time.sleep(EVERY)
+        try:
+            now = newest()
+        except OSError:
+            continue  # removed between two looks
+        if now > seen:
+            seen = now
+            began = time.monotonic()
+            if make_book():
+                version[0] += 1
+                print(f"made in {time.monotonic() - began:.1f} s", flush=True)
+
+
+def read(settings: dict[str, str], watching: bool = False) -> int:
+    build = Path(settings.get("BUILD", "build"))
+    wanted = settings.get("PORT", str(FIRST_PORT))
+    if not wanted.isdigit() or not 0 < int(wanted) < 65536:
+        raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
+    page = build / "book" / "index.html"
+    if (watching or not page.exists()) and not make_book() and not page.exists():
+        raise Wrong("there is no book to read: make book says why")
+    if not page.exists():
+        raise Wrong("there is no book to read: pandoc is missing (make deps)")
+    port = free_port(int(wanted))
+    handler = type("OfThisBuild", (Book,), {"build": build})
+    if watching:
+        threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()
+    serve = partial(handler, directory=str(build / "book"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), serve) as server:
+        print(f"\n  open  http://127.0.0.1:{port}/\n  stop  Ctrl-C\n", flush=True)
+        server.serve_forever()
+    return 0
+
+
+def watch(settings: dict[str, str]) -> int:
+    return read(settings, watching=True)
