@@ -43,7 +43,7 @@ PRINT    := $(PANDOC_DIR)/print.py
 # $(call print_page,page?query): prints it as the target.
 print_page = mkdir -p $(@D) && $(PYTHON) $(PRINT) $(CHROMIUM) '$(1)' $@
 
-.PHONY: book pdf lint-book weave-always
+.PHONY: book pages pdf lint-book weave-always
 weave-always:
 
 ifeq ($(PANDOC),)
@@ -57,6 +57,9 @@ endif
 
 book: $(BOOK_ALL) ## the book: build/book/index.html, book.html (one file), book.epub
 	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",:)
+
+# What one looks at while writing: without the one-file book and the EPUB, which take most of the time.
+pages: $(BOOK_HTML) $(BOOK)/search-index.js
 
 # What the pages are made from besides files. When it changes, pages that no longer belong to the book go.
 BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC) $(DRAW_MISSING)

@@ -11,6 +11,7 @@ from harness.report.claims import STANDINGS
 from harness.report.rules import NOT_MEASURED
 from harness.report.then import Beside
 from harness.run.records import HERE, REFERENCE, Sources
+from harness.spec.experiment_file import SOURCES
 from harness.spec.model import Experiment
 from harness.statistics.analysis import Analysis
 
@@ -43,9 +44,19 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
 
 
 def thens(tables: Iterable[Beside]) -> str:
-    """How many rows a table of a source has; the numbers themselves are in then.tsv."""
-    names = ((beside.then.key.replace("-", "_"), len(beside.lines)) for beside in tables)
-    return "".join(f"then_rows_{name} = {count}\n" for name, count in names)
+    """What figures/then-and-now.gp says of a table; the numbers themselves are in then.tsv."""
+    lines = []
+    for beside in tables:
+        name = beside.then.key.replace("-", "_")
+        texts = {
+            "title": beside.then.title,
+            "source": SOURCES[beside.then.source],
+            "base": beside.base_title,
+            "metric": beside.metric.title,
+        }
+        lines += [f"then_{key}_{name} = {string(said)}" for key, said in texts.items()]
+        lines.append(f"then_rows_{name} = {len(beside.lines)}")
+    return "".join(line + "\n" for line in lines)
 
 
 def _missing(definition: Experiment, found: Sources) -> list[str]:
