@@ -81,7 +81,7 @@ def chapters() -> tuple[Chapter, ...]:
                 _title(text),
                 server=(CODE / slug).is_dir(),
                 lab=(LABS / slug / "lab.toml").is_file(),
-                predictions=len(re.findall(r"^:+ *predict\b", text, re.M)),
+                predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),
                 exercises=len(re.findall(r"^:+ *\{?\.?exercise\b", text, re.M)),
                 experiments=experiments().get(slug, ()),
             )

@@ -13,7 +13,7 @@ from reader.chapters import chapters, slugs
 from reader.errors import Wrong
 from reader.words import chosen
 
-BOX = re.compile(r"^:+ *predict\b[^\n]*\n(.*?)^:+ *$", re.M | re.S)
+BOX = re.compile(r"^:+ *(?:predict\b|\{\.predict\b)[^\n]*\n(.*?)^:+ *$", re.M | re.S)
 FIGURE = re.compile(r"^!\[[^\]]*\]\(([a-z0-9-]+)\.svg\)", re.M)
 
 

@@ -66,12 +66,34 @@ class Book(http.server.SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         """/done/SLUG/STEP. Only from our own pages: others cannot set this header."""
         words = unquote(urlsplit(self.path).path).strip("/").split("/")
+        if words[0] == "guess":
+            self._guess(words)
+            return
         about = chapter(words[1]) if len(words) == 3 and words[0] == "done" else None
         known = {s.kind for s in path.steps(about, self.build)} if about else set()
         if self.headers.get("X-Reader") != "1" or words[2] not in known:
             self.send_error(403)
             return
         state.note(words[2], words[1])
+        self._send(b"{}", "application/json")
+
+    def _guess(self, words: list[str]) -> None:
+        """/guess/SLUG/NUMBER: what was drawn, as JSON; to have shown it is to have predicted."""
+        length = int(self.headers.get("Content-Length") or 0)
+        try:
+            drawn = json.loads(self.rfile.read(min(length, 65536)))
+            points = [None if y is None else float(y) for y in drawn["y"]][:1000]
+        except (ValueError, KeyError, TypeError):
+            points = []
+        known = len(words) == 3 and words[2].isdigit() and chapter(words[1])
+        if self.headers.get("X-Reader") != "1" or not known or not points:
+            self.send_error(403)
+            return
+        kept = state.read()
+        kept["guesses"].setdefault(words[1], {})[f"drawn-{words[2]}"] = {"y": points}
+        state.write(kept)
+        if drawn.get("shown"):
+            state.note("predict", words[1])
         self._send(b"{}", "application/json")
 
     def _page(self, place: str) -> None:

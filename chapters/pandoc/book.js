@@ -110,3 +110,218 @@ function setUpMark() {
 setUpTheme();
 setUpSearch();
 setUpMark();
+
+// ---- You draw it: a curve is drawn before it is shown ----------------------------------------------
+//
+// A box "Predict before you read on" with data-draw has the points of a measured curve. The reader
+// draws with pointer or arrow keys, or fills in a table; then the measured curve appears over it, the
+// figure below, and a sentence on what differed. Kept in the browser; without JavaScript the box is
+// the question alone.
+
+const NS = "http://www.w3.org/2000/svg";
+const WIDTH = 640, HEIGHT = 340, LEFT = 86, RIGHT = 16, TOP = 14, BOTTOM = 48;
+
+function svgElement(name, attributes, parent) {
+  const element = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (parent) parent.append(element);
+  return element;
+}
+
+// 41.3, "µs" -> "41 µs"; 15000, "" -> "15 000".
+function said(value, unit) {
+  const steps = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1 };
+  if (steps[unit]) {
+    const seconds = value * steps[unit];
+    const name = Object.keys(steps).reverse().find((each) => seconds >= steps[each]) || "ns";
+    value = seconds / steps[name];
+    unit = name;
+  }
+  const text = value >= 100 ? Math.round(value).toLocaleString("en").replace(/,/g, "\u202f") : Number(value.toPrecision(2));
+  return `${text} ${unit}`.trim();
+}
+
+// An axis: from values to 0..1 and back, and where its ticks are.
+function axis(values, roomBelow, roomAbove, logarithmic) {
+  const least = Math.min(...values), most = Math.max(...values);
+  const log = logarithmic && least > 0;
+  const low = log ? Math.log10(least) - roomBelow : Math.min(0, least);
+  const high = log ? Math.log10(most) + roomAbove : most * (1 + roomAbove);
+  const ticks = [];
+  if (log) for (let power = Math.ceil(low - 1e-9); power <= high + 1e-9; power++) ticks.push(10 ** power);
+  else for (let part = 0; part <= 4; part++) ticks.push(low + (part * (high - low)) / 4);
+  return {
+    ticks,
+    place: (value) => ((log ? Math.log10(Math.max(value, 10 ** low)) : value) - low) / (high - low),
+    value: (place) => (log ? 10 ** (low + place * (high - low)) : low + place * (high - low)),
+  };
+}
+
+function times(a, b) {
+  const factor = Math.max(a / b, b / a);
+  return factor < 1.25 ? "as good as it gets" : `${said(factor, "")} times ${a > b ? "too much" : "too little"}`;
+}
+
+// One sentence or two, from the points alone.
+function difference(data, guess) {
+  const known = guess.map((value, index) => (value === null ? -1 : index)).filter((index) => index >= 0);
+  if (known.length === 0) return "";
+  const first = known[0], last = known[known.length - 1];
+  let text = `At ${said(data.x[last], "")} you drew ${said(guess[last], data.unit)}; measured were ` +
+    `${said(data.y[last], data.unit)}: ${times(guess[last], data.y[last])}.`;
+  const ends = (from, to, s) => {
+    const factor = to / from;
+    if (factor > 1.25) return `grow${s} ${said(factor, "")}-fold`;
+    return factor < 0.8 ? `fall${s} to 1/${said(1 / factor, "")}` : `stay${s} flat`;
+  };
+  if (last > first) {
+    text += ` From end to end you let it ${ends(guess[first], guess[last], "")}; measured, it ` +
+      `${ends(data.y[first], data.y[last], "s")}.`;
+  }
+  const above = known.map((index) => guess[index] > data.y[index]);
+  const crossing = above.findIndex((each, place) => place > 0 && each !== above[place - 1]);
+  if (crossing > 0) text += ` The two cross at about ${said(data.x[known[crossing]], "")}.`;
+  return text;
+}
+
+function setUpDrawing(box, number) {
+  const data = JSON.parse(box.dataset.draw);
+  const key = `drawn:${location.pathname.split("/").pop()}:${number}`;
+  let kept = { y: data.x.map(() => null), shown: false };
+  try {
+    const old = JSON.parse(localStorage.getItem(key));
+    if (old && Array.isArray(old.y) && old.y.length === data.x.length) kept = old;
+  } catch { /* nothing is kept, or nothing can be */ }
+  const far = Math.min(...data.x) > 0 && Math.max(...data.x) / Math.min(...data.x) >= 50;
+  const across = axis(data.x, 0, 0, far);
+  // Room for a guess that is wrong by far; more above a curve that is flat.
+  const flat = Math.max(...data.y) / Math.min(...data.y) < 10;
+  const up = axis(data.y, 1.3, flat ? 2.7 : 1.3, true);
+  const px = (x) => LEFT + across.place(x) * (WIDTH - LEFT - RIGHT);
+  const py = (y) => HEIGHT - BOTTOM - up.place(y) * (HEIGHT - TOP - BOTTOM);
+
+  const area = document.createElement("div");
+  area.className = "drawing";
+  const svg = svgElement("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: 0, role: "application",
+    "aria-label": `Draw ${data.yTitle} over ${data.xTitle}. Left and right choose a point, up and down move it; below is the same as a table.`,
+  });
+  for (const tick of up.ticks) {
+    svgElement("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(tick), y2: py(tick) }, svg);
+    svgElement("text", { x: LEFT - 8, y: py(tick) + 5, "text-anchor": "end" }, svg).textContent = said(tick, data.unit);
+  }
+  for (const tick of across.ticks) {
+    svgElement("line", { class: "grid", x1: px(tick), x2: px(tick), y1: TOP, y2: HEIGHT - BOTTOM }, svg);
+    svgElement("text", { x: px(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, svg).textContent = said(tick, "");
+  }
+  svgElement("text", { x: WIDTH - RIGHT, y: HEIGHT - 8, "text-anchor": "end" }, svg).textContent = data.xTitle;
+  const measured = svgElement("polyline", { class: "measured", points: data.x.map((x, i) => `${px(x)},${py(data.y[i])}`).join(" ") }, svg);
+  const line = svgElement("polyline", { class: "guess" }, svg);
+  const dots = data.x.map((x) => svgElement("circle", { class: "guess", r: 4, cx: px(x) }, svg));
+  const cursor = svgElement("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM }, svg);
+  let place = 0;
+
+  const status = document.createElement("p");
+  status.setAttribute("role", "status");
+  const show = document.createElement("button");
+  const again = document.createElement("button");
+  again.textContent = "Draw again";
+  const details = document.createElement("details");
+  details.innerHTML = "<summary>The points as a table</summary>";
+  const table = document.createElement("table");
+  table.createTHead().insertRow().innerHTML = "<th scope=col></th><th scope=col>your guess</th><th scope=col>measured</th>";
+  table.rows[0].cells[0].textContent = data.xTitle;
+  const inputs = data.x.map((x, index) => {
+    const row = table.insertRow();
+    row.insertCell().textContent = said(x, "");
+    const input = document.createElement("input");
+    Object.assign(input, { type: "number", step: "any", min: 0 });
+    input.setAttribute("aria-label", `${data.yTitle} at ${said(x, "")}, in ${data.unit || "numbers"}`);
+    input.addEventListener("change", () => { set(index, input.value === "" ? null : Number(input.value)); keep(); });
+    row.insertCell().append(input);
+    row.insertCell();
+    return input;
+  });
+  details.append(table);
+
+  let figure = box.nextElementSibling;
+  while (figure && !figure.matches("figure, .figure") && !figure.matches("h2, h3, section, .predict")) figure = figure.nextElementSibling;
+  if (figure && !figure.matches("figure, .figure")) figure = null;
+
+  function set(index, value) {
+    kept.y[index] = value;
+    draw();
+  }
+  function keep() {
+    try { localStorage.setItem(key, JSON.stringify(kept)); } catch { /* it is drawn all the same */ }
+    document.dispatchEvent(new CustomEvent("drawn", { detail: { number, ...kept } }));
+  }
+  function draw() {
+    const some = kept.y.map((y, index) => [data.x[index], y]).filter(([, y]) => y !== null);
+    line.setAttribute("points", some.map(([x, y]) => `${px(x)},${py(y)}`).join(" "));
+    dots.forEach((dot, index) => {
+      dot.style.display = kept.y[index] === null ? "none" : "";
+      if (kept.y[index] !== null) dot.setAttribute("cy", py(kept.y[index]));
+    });
+    cursor.setAttribute("x1", px(data.x[place]));
+    cursor.setAttribute("x2", px(data.x[place]));
+    inputs.forEach((input, index) => {
+      if (input !== document.activeElement) input.value = kept.y[index] === null ? "" : Number(kept.y[index].toPrecision(3));
+      table.rows[index + 1].cells[2].textContent = kept.shown ? said(data.y[index], data.unit) : "";
+    });
+    measured.style.display = kept.shown ? "" : "none";
+    if (figure) figure.hidden = !kept.shown;
+    show.hidden = kept.shown;
+    show.textContent = some.length ? "Show what was measured" : "Show it without a guess";
+    again.hidden = !kept.shown;
+    const whose = data.source === "here" ? "measured on your machine" : "measured in the reference run";
+    status.textContent = kept.shown
+      ? `The other line was ${whose}. ${difference(data, kept.y)}`
+      : `Draw ${data.yTitle} over ${data.xTitle}.`;
+  }
+  function point(event, before) {
+    const frame = svg.getBoundingClientRect();
+    const x = ((event.clientX - frame.left) / frame.width) * WIDTH, y = ((event.clientY - frame.top) / frame.height) * HEIGHT;
+    const now = data.x.reduce((best, each, index) => (Math.abs(px(each) - x) < Math.abs(px(data.x[best]) - x) ? index : best), 0);
+    const height = Math.min(1, Math.max(0, (HEIGHT - BOTTOM - y) / (HEIGHT - TOP - BOTTOM)));
+    const from = before === null ? now : before;
+    const old = kept.y[from] === null ? height : up.place(kept.y[from]);
+    for (let index = Math.min(from, now); index <= Math.max(from, now); index++) {
+      const part = from === now ? 1 : (index - from) / (now - from);
+      kept.y[index] = up.value(index === now ? height : old + part * (height - old));
+    }
+    place = now;
+    draw();
+    return now;
+  }
+  let before = null;
+  svg.addEventListener("pointerdown", (event) => {
+    if (kept.shown) return;
+    svg.setPointerCapture(event.pointerId);
+    before = point(event, null);
+  });
+  svg.addEventListener("pointermove", (event) => { if (before !== null) before = point(event, before); });
+  svg.addEventListener("pointerup", () => { if (before !== null) keep(); before = null; });
+  svg.addEventListener("pointercancel", () => { before = null; });
+  svg.addEventListener("keydown", (event) => {
+    const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.02], ArrowDown: [0, -0.02] }[event.key];
+    if (!moves || kept.shown) return;
+    event.preventDefault();
+    place = Math.min(data.x.length - 1, Math.max(0, place + moves[0]));
+    if (moves[1]) {
+      const old = kept.y[place] ?? kept.y.slice(0, place).findLast((each) => each !== null) ?? up.value(0.5);
+      kept.y[place] = up.value(Math.min(1, Math.max(0, up.place(old) + moves[1])));
+      keep();
+    }
+    draw();
+    const value = kept.y[place];
+    status.textContent = `${said(data.x[place], "")}: ${value === null ? "nothing yet" : said(value, data.unit)}`;
+  });
+  show.addEventListener("click", () => { kept.shown = true; keep(); draw(); });
+  again.addEventListener("click", () => { kept = { y: data.x.map(() => null), shown: false }; keep(); draw(); });
+  area.append(svg, status, show, again, details);
+  box.append(area);
+  draw();
+}
+
+document.querySelectorAll("div.predict[data-draw]").forEach(setUpDrawing);

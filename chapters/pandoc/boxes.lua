@@ -22,6 +22,33 @@ local function titled(div, title)
   return div
 end
 
+-- ::: {.predict draw="event-wait.poll.wait_us" x="sockets" y="one wait"}: book.js lets the reader draw
+-- this curve before it is shown. It gets its points: data-draw, as JSON.
+local function drawn(div)
+  local operand, known, xs, points = div.attributes.draw, common.data 'numbers', {}, {}
+  for key, entry in pairs(known) do
+    local x = key:sub(1, #operand + 1) == operand .. '@' and tonumber(key:sub(#operand + 2))
+    if x and entry.value then
+      xs[#xs + 1], points[x] = x, entry
+    end
+  end
+  table.sort(xs)
+  div.attributes.draw = nil
+  if #xs < 3 then
+    common.fail(('"%s" has %d points; a curve has three'):format(operand, #xs),
+      'draw="' .. operand .. '"')
+    return
+  end
+  local at, values, last = {}, {}, points[xs[#xs]]
+  for index, x in ipairs(xs) do
+    at[index], values[index] = ('%.10g'):format(x), ('%.6g'):format(points[x].value)
+  end
+  local json = '{"x":[%s],"y":[%s],"unit":"%s","xTitle":"%s","yTitle":"%s","source":"%s"}'
+  div.attributes['data-draw'] = json:format(table.concat(at, ','), table.concat(values, ','),
+    last.unit or '', div.attributes.x or 'x', div.attributes.y or 'y', last.source)
+  div.attributes.x, div.attributes.y = nil, nil
+end
+
 local function exercise(div, number)
   local name = 'Exercise ' .. number
   local own = div.attributes.title
@@ -57,6 +84,9 @@ function boxes.apply(doc)
         return exercise(div, next_number(false))
       elseif div.classes:includes('answer') then
         return answer(div, next_number(true))
+      end
+      if div.classes:includes('predict') and div.attributes.draw then
+        drawn(div)
       end
       for class, title in pairs(titles) do
         if div.classes:includes(class) then

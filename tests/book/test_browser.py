@@ -327,3 +327,90 @@ def test_deck_without_reveal_is_found(driver: Any, tmp_path: Path) -> None:
     bad = tmp_path / "deck.html"
     bad.write_text("<!DOCTYPE html><html><body>blank</body></html>", encoding="utf-8")
     assert "reveal.js did not start" in browser.deck_problems(driver, bad)[0]
+
+
+# ---- you draw it ---------------------------------------------------------------------------------
+
+CHAPTER = ROOT / "build/book/09-epoll.html"
+drawing = pytest.mark.skipif(not CHAPTER.exists(), reason="the book is not built (make book)")
+
+
+# Pictures above that come late move the page, and the pointer would draw beside the drawing.
+STILL = """
+const [element, done] = arguments;
+let last = NaN, frames = 0;
+const frame = () => {
+  element.scrollIntoView({block: "center", behavior: "instant"});
+  const top = element.getBoundingClientRect().top;
+  frames = top === last && document.readyState === "complete" ? frames + 1 : 0;
+  last = top;
+  if (frames < 10) requestAnimationFrame(frame); else done();
+};
+frame();
+"""
+
+
+def drawn_on(driver: Any, width: int) -> Any:
+    browser.resize(driver, width, 900)
+    driver.get(CHAPTER.as_uri())
+    driver.execute_script("localStorage.clear()")
+    driver.refresh()
+    found = driver.find_element("css selector", ".drawing svg")
+    driver.execute_async_script(STILL, found)
+    return found
+
+
+def told(driver: Any) -> str:
+    return str(driver.find_element("css selector", ".drawing [role=status]").text)
+
+
+def show(driver: Any) -> None:
+    button = driver.find_element("css selector", ".drawing button")
+    driver.execute_script("arguments[0].click()", button)
+
+
+def figure_is_shown(driver: Any) -> bool:
+    script = "return !document.querySelector('.drawing').parentNode.nextElementSibling.hidden"
+    return bool(driver.execute_script(script))
+
+
+@drawing
+@pytest.mark.parametrize("width", browser.WIDTHS)
+def test_a_curve_is_drawn_with_the_pointer(driver: Any, width: int) -> None:
+    from selenium.webdriver.common import action_chains
+
+    svg = drawn_on(driver, width)
+    assert not figure_is_shown(driver)
+    reach = int(svg.size["width"] * 0.34)
+    chains: Any = action_chains
+    line = chains.ActionChains(driver)
+    line.move_to_element(svg).move_by_offset(-reach, 20).click_and_hold()
+    for _ in range(10):
+        line.move_by_offset(reach // 5 + 1, -4)
+    line.release().perform()
+    show(driver)
+    assert figure_is_shown(driver)
+    said = told(driver)
+    assert re.search(r"At 1[09]\W?000 you drew .* measured were .* times too much", said), said
+    assert "measured, it stays flat" in said
+    driver.refresh()
+    assert told(driver) == said, "it is kept"
+    assert browser.console_errors(driver) == []
+    wide = driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+
+
+@drawing
+def test_a_curve_is_drawn_with_keys_and_with_numbers(driver: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    svg = drawn_on(driver, 1280)
+    svg.send_keys(Keys.ARROW_UP, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    assert re.fullmatch(r"100: .* (ns|µs)", told(driver))
+    driver.execute_script("document.querySelector('.drawing details').open = true")
+    last = driver.find_elements("css selector", ".drawing input")[-1]
+    assert last.get_attribute("aria-label").startswith("one epoll_wait at 19")
+    last.send_keys("1000", Keys.TAB)
+    show(driver)
+    assert "you drew 1 ms" in told(driver)
+    assert browser.console_errors(driver) == []

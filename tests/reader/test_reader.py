@@ -236,6 +236,13 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
         tick = urllib.request.Request(f"{url}/done/09-epoll/read", method="POST")
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(tick, timeout=10)  # from somebody else's page
+        drawn = urllib.request.Request(
+            f"{url}/guess/09-epoll/0", b'{"y": [1, null, 2.5], "shown": true}', {"X-Reader": "1"}
+        )
+        urllib.request.urlopen(drawn, timeout=10).close()
+        kept = json.loads((tmp_path / "work" / "path.json").read_text("utf-8"))
+        assert kept["guesses"]["09-epoll"]["drawn-0"] == {"y": [1.0, None, 2.5]}
+        assert steps()["predict"] is True
         tick.add_header("X-Reader", "1")
         urllib.request.urlopen(tick, timeout=10).close()
         assert steps()["read"] is True
