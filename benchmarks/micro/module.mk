@@ -98,10 +98,6 @@ PROGRAMS += write-parts in-flight
 write-parts_SRC := benchmarks/micro/write-parts.c $(MICRO_COMMON)
 in-flight_SRC   := $(addprefix benchmarks/micro/,in-flight.c sent_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c) $(MICRO_COMMON)
 
-# File systems of one's own and what tells the page cache to forget are Linux's; dietlibc lacks most of the calls (nftw(),
-# mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.
-FILES_PROGRAMS := mmap-files stat-cost directory-size
-
 # File systems of one's own, asynchronous reads and what tells the page cache to forget are Linux's; dietlibc lacks most of
 # the calls (aio.h, syscall(), nftw(), mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.
 FILES_PROGRAMS := mmap-files stat-cost directory-size aio-threads kernel-aio
