@@ -48,7 +48,7 @@ READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.
 ifeq ($(MAKELEVEL),0)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) 2>&1)
+REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) 2>&1)
 ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
@@ -168,7 +168,7 @@ $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call progr
 HEADLINE_PROFILE := $(or $(PROFILE),quick)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
 
-.PHONY: all everything readme deps doctor peers servers variants run diff amalgamate lint help clean distclean
+.PHONY: all everything readme deps doctor peers servers variants bench-programs run diff amalgamate lint help clean distclean
 
 # What is missing is looked for when make starts, so the tools come first and the rest is a make of its own.
 all: ## install what is missing (asks first), build, measure the headline set, draw, write book and deck
@@ -196,6 +196,10 @@ servers: $(call programs_in,glibc) ## build all servers and tools (glibc, dynami
 
 MEASURED_VARIANTS := glibc static static-pie diet musl
 variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v))) ## build them in every variant that is measured
+
+# For make bench: only what the experiments start (WANTED). What cannot be built here, the harness says.
+bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)
+	@:
 
 # ---- one server: run it, see its lesson, have it in one file ----------------------------------------------------------
 

@@ -11,11 +11,9 @@ cflags: # for a harness that is run without make
 
 .PHONY: cflags bench headline compare claims tables export verdict
 
-# Only what the experiments start is built; what cannot be built here, the harness says.
-EVERY_PROGRAM = $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v)))
-bench_programs = $(if $(ONLY),$(filter $(EVERY_PROGRAM),$(shell PYTHONPATH=benchmarks $(PYTHON) -m harness programs $(call quoted,$(ONLY)) 2> /dev/null)),variants)
 bench: ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), AGAIN=1 (what is measured, too), CLIENT=user@host (the load from there, by ssh)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(bench_programs)
+	$(Q)wanted="$$($(if $(ONLY),$(HARNESS) programs $(call quoted,$(ONLY)),:))" && \
+		$(MAKE) --no-print-directory -j$(JOBS) bench-programs WANTED="$$(echo $$wanted)"
 	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(call quoted,$(ONLY))) $(if $(AGAIN),--again)
 
 # What `make` measures. Status 1 means that something failed and is recorded: book and deck are still

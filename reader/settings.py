@@ -30,6 +30,7 @@ EVERYWHERE = {
     "PYTHON", "CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT",
     "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
 }  # fmt: skip
+VALUES = {"PROFILE": ("smoke", "quick", "full")}
 GROUPS = {
     "read": "next path done read book chapters predict",
     "run": "run diff amalgamate servers",
@@ -50,9 +51,12 @@ def refuse(given: dict[str, str]) -> int:
     takes = {name for goal in goals for name in TAKES.get(goal, "").split()}
     known = {name for names in TAKES.values() for name in names.split()}
     for name in given.get("GIVEN", "").split():
-        if name in takes or name in EVERYWHERE:
-            continue
         given["GOAL"] = goals[0]
+        if name in takes or name in EVERYWHERE:
+            value = given.get(name, "")
+            if value and name in VALUES and value not in VALUES[name]:
+                raise Wrong(f"{name}={value}: {name} is one of {', '.join(VALUES[name])}")
+            continue
         here = ", ".join(sorted(takes)) or "no setting of its own"
         if name not in known:
             near = _near(name, [*takes, *known, *EVERYWHERE])

@@ -301,7 +301,7 @@ def test_tables_of_what_is_not_measured_too(tree: Tree) -> None:
 def test_tables_of_an_unknown_experiment(tree: Tree) -> None:
     done = tree.run("tables", "smaple")
     assert done.returncode == 2
-    assert done.stderr == 'unknown experiment "smaple" (known: plain, sample)\n'
+    assert done.stderr == 'unknown experiment "smaple"; did you mean sample?\n'
 
 
 def test_export(tree: Tree) -> None:

@@ -25,9 +25,11 @@ def environment(work: Path) -> dict[str, str]:
     return {**kept, "WORK": str(work), "DEPS": "skip"}
 
 
-def make(work: Path, *words: str, typed: str = "", cwd: Path = TREE) -> tuple[int, str, str]:
+def make(
+    work: Path, *words: str, typed: str = "", cwd: Path = TREE, **more: str
+) -> tuple[int, str, str]:
     done = subprocess.run(
-        ["make", "--no-print-directory", *words], cwd=cwd, env=environment(work), text=True,
+        ["make", "--no-print-directory", *words], cwd=cwd, env=environment(work) | more, text=True,
         input=typed, capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
@@ -41,6 +43,9 @@ WRONG = [
         r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, CH, PORT",
     ),
     ("bench CH=02-fork", r"make bench: it takes no CH; .* \(of 02-fork: ONLY=fork-latency,.*\)"),
+    ("bench ONLY=nix", r'unknown experiment "nix"; make doctor ALL=1 names all \d+'),
+    ("bench ONLY=fork-latncy", r'unknown experiment "fork-latncy"; did you mean fork-latency\?'),
+    ("bench PROFILE=fast", "make bench: PROFILE=fast: PROFILE is one of smoke, quick, full"),
     ("claims PORT=3", "make claims: it takes no PORT; it takes ONLY"),
     ("next N=1", "make next: it takes no N; it takes no setting of its own"),
     ("run", r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*"),
@@ -79,6 +84,15 @@ def test_a_wrong_command_line_is_answered_in_one_line(
     assert len(said) == 1, said
     text = re.sub(r"^\S+:\d+: \*\*\* |\.  Stop\.$", "", said[0])
     assert re.fullmatch(answer, text), text
+
+
+def test_a_measurement_builds_what_it_starts_and_no_more(tmp_path: Path) -> None:
+    """As `make bench` asks; die.c is in all programs, and is as if it had changed."""
+    wanted = "build/bin/fork-latency"
+    line = ["-n", "-W", "code/common/die.c", "bench-programs", "ONLY=fork-latency"]
+    status, out, err = make(tmp_path, *line, f"WANTED={wanted}", MAKELEVEL="1")
+    assert (status, err) == (0, "")
+    assert set(re.findall(r"-o (build/(?!obj)[^\s.]+)", out)) == {wanted}
 
 
 def test_from_a_folder_below_make_says_where_to_go(tmp_path: Path) -> None:

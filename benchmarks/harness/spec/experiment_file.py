@@ -5,6 +5,7 @@ Every mistake ends in one line: `benchmarks/experiments/x.toml: variant "diet": 
 "comand"`. The keys are described in benchmarks/README.md.
 """
 
+import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from harness.spec.schema import frozen, made, read_toml, validate
 
 FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
+FEW = 40  # names in one line
 OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
 PINS = {"micro": "one", "load": "apart", "trace": "none"}  # where the file does not say
 # As experiments and claims.toml name the sources -> how a table is headed.
@@ -58,9 +60,19 @@ def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -
     wanted = list(only)
     for word in wanted:
         if not any(_asked_for(e, [word]) for e in experiments):
-            known = ", ".join(e.id for e in experiments)
-            raise InputError(f'unknown experiment "{word}" (known: {known})')
+            raise InputError(
+                f'unknown experiment "{word}"{_meant(word, [e.id for e in experiments])}'
+            )
     return [e for e in chosen if not wanted or _asked_for(e, wanted)]
+
+
+def _meant(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    if len(known) > FEW:
+        return f"; make doctor ALL=1 names all {len(known)}"
+    return f" (known: {', '.join(known)})"
 
 
 def _asked_for(experiment: Experiment, words: Iterable[str]) -> bool:
