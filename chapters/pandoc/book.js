@@ -270,7 +270,7 @@ function setUpDrawing(box, number) {
       table.rows[index + 1].cells[2].textContent = kept.shown ? said(data.y[index], data.unit) : "";
     });
     measured.style.display = kept.shown ? "" : "none";
-    if (figure) figure.hidden = !kept.shown;
+    if (figure) figure.classList.toggle("undrawn", !kept.shown);
     show.hidden = kept.shown;
     show.textContent = some.length ? "Show what was measured" : "Show it without a guess";
     again.hidden = !kept.shown;
