@@ -7,12 +7,13 @@ import re
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conformance.matrix import contract, kind
-from conformance.process import Server, Target, Unprivileged, die_with_parent, environment
+from conformance.process import Target, Unprivileged, die_with_parent
 from conformance.programs import Run, Start, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
@@ -80,101 +81,76 @@ def test_bad_usage_of_its_own(target: Target, run: Run) -> None:
             assert option in check_one_line(done, 2, target.binary.name)
 
 
-@contract("setup-failure")
-def test_a_docroot_that_is_none(
+def port_that_needs_privileges() -> Iterator[int]:
+    first = int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+    with socket.socket() as probe:
+        if first > 79 and probe.connect_ex(("127.0.0.1", 79)) != 0:
+            yield 79
+
+
+@contract("setup-failure", "address", "docroot")
+def test_a_set_up_that_fails(
     target: Target, run: Run, docroot: Site, unprivileged: Unprivileged
 ) -> None:
-    for folder, reason in (
-        ("missing", "No such file or directory"),
-        ("hello.txt", "Not a directory"),
-        ("unreadable", "Permission denied"),
-    ):
-        path = docroot.root / folder
-        done = run(*unprivileged.command(target.binary), "-p", "0", path)
-        message = check_one_line(done, 1, target.binary.name)
-        assert re.fullmatch(rf"\w+ {re.escape(str(path))}: {reason}", message), message
-
-
-@contract("setup-failure", "address")
-def test_an_address_that_is_none(target: Target, run: Run, docroot: Site) -> None:
-    """A failed set-up or bad usage: the contract leaves that open, not the one clear line."""
-    name = target.binary.name
-    for address in ("nonsense", "", "999.1.1.1", "1.2.3", "127.0.0.1:80", "host.invalid", ":::"):
-        done = run(target.binary, "-a", address, "-p", "0", docroot.root)
-        assert done.returncode in (1, 2)
-        assert address in check_one_line(done, done.returncode, name)
-    done = run(target.binary, "-a", "192.0.2.1", "-p", "0", docroot.root)
-    message = check_one_line(done, 1, name)
-    assert re.fullmatch(r"bind 192\.0\.2\.1:0: .*[Aa]ddress.*", message), message
+    name, root = target.binary.name, docroot.root
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        done = run(target.binary, "-p", port, docroot.root)
-    message = check_one_line(done, 1, name)
-    assert re.fullmatch(rf"bind 127.0.0.1:{port}: Address.* in use", message), message
-
-
-@contract("setup-failure", "address")
-def test_a_port_that_needs_privileges(
-    target: Target, run: Run, docroot: Site, unprivileged: Unprivileged
-) -> None:
-    first = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-    if not first.exists() or int(first.read_text()) <= 79:
-        pytest.skip("every user may use every port here, or nobody knows")
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", 79)) == 0:
-            pytest.skip("somebody serves port 79 on this machine")
-    done = run(*unprivileged.command(target.binary), "-p", "79", docroot.root)
-    message = check_one_line(done, 1, target.binary.name)
-    assert message == "bind 127.0.0.1:79: Permission denied"
+        failures = {
+            ("-p", "0", root / "missing"): f"\\w+ {root}/missing: No such file or directory",
+            ("-p", "0", root / "hello.txt"): f"\\w+ {root}/hello.txt: Not a directory",
+            ("-p", "0", root / "unreadable"): f"\\w+ {root}/unreadable: Permission denied",
+            ("-a", "192.0.2.1", "-p", "0", root): "bind 192.0.2.1:0: .*[Aa]ddress.*",
+            ("-p", str(port), root): f"bind 127.0.0.1:{port}: Address.* in use",
+        }
+        for low in port_that_needs_privileges():
+            failures["-p", str(low), root] = f"bind 127.0.0.1:{low}: Permission denied"
+        for arguments, expected in failures.items():
+            message = check_one_line(run(*unprivileged.command(target.binary), *arguments), 1, name)
+            assert re.fullmatch(expected, message), message
+    # A failed set-up or bad usage: the contract leaves that open, not the one clear line.
+    for address in ("nonsense", "", "999.1.1.1", "1.2.3", "127.0.0.1:80", "host.invalid", ":::"):
+        done = run(target.binary, "-a", address, "-p", "0", root)
+        assert done.returncode in (1, 2)
+        assert address in check_one_line(done, done.returncode, name)
 
 
 @contract("setup-failure", "listening-line")
-def test_a_stdout_that_cannot_be_written(target: Target, docroot: Site) -> None:
+def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site) -> None:
     """Whoever waits for the line would wait for ever."""
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("no /dev/full here")
-    with full.open("w") as out:
-        done = subprocess.run(
-            [*die_with_parent(), target.binary, "-p", "0", docroot.root],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            timeout=30,
-            check=False,
-        )
-    assert done.returncode == 1, done
-    assert done.stderr.startswith(f"{target.binary.name}: ") and done.stderr.count("\n") == 1, done
-    assert done.stderr.endswith(": No space left on device\n"), done
+    to_full = ["/bin/sh", "-c", 'exec "$@" > /dev/full', "sh"]
+    done = run(*to_full, *die_with_parent(), target.binary, "-p", "0", docroot.root)
+    message = check_one_line(done, 1, target.binary.name)
+    assert message.endswith(": No space left on device")
 
 
-@contract("listening-line", "quiet-stdout", "port-zero", "one-worker")
-@pytest.mark.parametrize("options", [(), ("-v", "-t", "5", "-w", "3"), ("-w", "1")])
-def test_the_listening_line(start: Start, options: tuple[str, ...]) -> None:
+@contract("listening-line", "quiet-stdout", "port-zero", "one-worker", "address", "log", "backlog")
+@pytest.mark.parametrize(
+    ("address", "options"),
+    [
+        ("127.0.0.1", ()),
+        ("127.0.0.1", ("-v", "-t", "5", "-w", "3")),
+        ("127.0.0.1", ("-w", "1", "-b", "1")),
+        ("0.0.0.0", ("-b", "65536")),
+        ("127.0.0.2", ("-b", "2147483647")),  # the system cuts it down without an error
+        ("::1", ()),
+        ("::", ()),
+    ],
+)
+def test_the_listening_line(start: Start, address: str, options: tuple[str, ...]) -> None:
     """The fixture reads the line from a pipe, connects at once, and finds nothing more on stdout at
-    the end.
+    the end. Without -v there is no log.
     """
-    server = start(*options)
+    if ":" in address and not has_ipv6():
+        pytest.skip("no IPv6 on this machine")
+    server = start(*options, address=address)
+    shown = f"[{address}]" if ":" in address else address
     name, port = server.target.binary.name, server.address[1]
-    assert server.line == f"{name}: listening on http://127.0.0.1:{port}/\n"
+    assert server.line == f"{name}: listening on http://{shown}:{port}/\n"
     assert port != 0
     for path in ("/hello.txt", "/nothing", "/%zz"):
         server.get(path)
     assert server.serves()
-
-
-@contract("address", "listening-line")
-@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.2", "::1", "::"])
-def test_addresses(start: Start, address: str) -> None:
-    if ":" in address and not has_ipv6():
-        pytest.skip("no IPv6 on this machine")
-    server = start(address=address)
-    shown = f"[{address}]" if ":" in address else address
-    name, port = server.target.binary.name, server.address[1]
-    assert server.line == f"{name}: listening on http://{shown}:{port}/\n"
-    assert server.serves()
+    assert "-v" in options or server.stderr() == ""
 
 
 @contract("address", "listening-line", "stop")
@@ -191,13 +167,6 @@ def test_a_port_of_ones_choice_can_be_had_again_at_once(start: Start) -> None:
     again = start(port=port)
     assert again.address == server.address == ("127.0.0.1", port)
     assert again.serves()
-
-
-@contract("setup-failure", "bad-usage", "backlog")
-def test_a_backlog_of_any_size(start: Start) -> None:
-    """The system cuts it down without an error."""
-    for backlog in (1, 65536, 2147483647):
-        assert start(backlog=backlog).serves()
 
 
 @contract("log")
@@ -225,13 +194,6 @@ def test_the_log(start: Start) -> None:
         assert f'"GET /{path}HTTP/1.1" {status} ' in line, text
     assert all(" " <= c <= "~" or c == "\n" for c in text), repr(text)
     assert all(line.count('"') == 2 for line in lines), text
-
-
-@contract("log")
-def test_no_log_without_v(server: Server) -> None:
-    for path in ("/hello.txt", "/nothing", "/%zz"):
-        server.get(path)
-    assert server.stderr() == ""
 
 
 @contract("log", "survives")
