@@ -7,10 +7,10 @@ have to fail the tests of the line "concurrency" (matrix.py), and pytest reports
 
 from __future__ import annotations
 
-import hashlib
 import select
 import socket
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -74,9 +74,8 @@ def test_many_silent_clients(server: Server) -> None:
     model = server.target.model
     n = 16 if server.target.variant in SANITIZED else 100
     clients = open_clients(server, min(n, max(2, model.capacity)), b"")
-    if model.processes_per_connection:
-        expected = len(clients) * model.processes_per_connection
-        assert wait_until(lambda: len(server.children()) == expected, server.patience.limit)
+    expected = len(clients) * model.processes_per_connection
+    assert wait_until(lambda: len(server.children()) >= expected, server.patience.limit)
     serve_in_reverse(clients, LAST)
     assert server.settles()
 
@@ -109,29 +108,30 @@ def test_downloads_side_by_side(server: Server, docroot: Site) -> None:
     clients = [server.connect(receive_buffer=65536, limit=limit_for(server)) for _ in range(4)]
     for c in clients:
         c.send(ask)
-    digests = [hashlib.sha256() for _ in clients]
     for c in reversed(clients):
         assert c.read_head().status == 206
-    for _ in range(0, len(content), 1 << 19):
-        for c, digest in zip(clients, digests, strict=True):
-            digest.update(c.read_exactly(1 << 19))
-    assert {d.digest() for d in digests} == {hashlib.sha256(content).digest()}
+    for at in range(0, len(content), 1 << 19):
+        for c in clients:
+            assert c.read_exactly(1 << 19) == content[at : at + (1 << 19)]
+
+
+def waits_until_one_leaves(server: Server, silent: Connection) -> Iterator[None]:
+    """Another has no answer, at the yield, before this one has gone."""
+    waiting = server.connect(limit=SHORT * server.patience.factor)
+    waiting.send(LAST)
+    with pytest.raises(NotServed):
+        waiting.read_reply()
+    yield
+    silent.close()
+    waiting.limit = server.patience.limit
+    assert waiting.read_reply().body == HELLO
 
 
 @contract("survives")
 @pytest.mark.servers("01-iterative", "05b-nonblocking")
 def test_one_silent_client_stops_everybody(server: Server) -> None:
-    """The negative control in full: the second waits while the first is silent, and is served once
-    it is gone.
-    """
-    silent = server.connect()
-    waiting = server.connect(limit=SHORT * server.patience.factor)
-    waiting.send(LAST)
-    with pytest.raises(NotServed):
-        waiting.read_reply()
-    silent.close()
-    waiting.limit = server.patience.limit
-    assert waiting.read_reply().body == HELLO
+    """The negative control in full."""
+    list(waits_until_one_leaves(server, server.connect()))
 
 
 @contract("mechanism")
@@ -145,17 +145,11 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
         c.send(LAST[:-1])
     children = base.children + 2 * model.processes_per_connection
     assert wait_until(lambda: server.holdings().children == children, server.patience.limit)
-    waiting = server.connect(limit=SHORT * server.patience.factor)
-    waiting.send(LAST)
-    with pytest.raises(NotServed):
-        waiting.read_reply()
-    found = server.holdings()
-    assert found.children == children
-    threads = base.threads + 2 * model.threads_per_connection
-    assert 0 <= found.threads - threads <= server.target.spare_threads
-    clients[0].close()
-    waiting.limit = server.patience.limit
-    assert waiting.read_reply().body == HELLO
+    for _ in waits_until_one_leaves(server, clients[0]):
+        found = server.holdings()
+        assert found.children == children
+        threads = base.threads + 2 * model.threads_per_connection
+        assert 0 <= found.threads - threads <= server.target.spare_threads
 
 
 @contract("backlog")

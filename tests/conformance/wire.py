@@ -15,6 +15,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -344,29 +345,11 @@ class Connection:
         """Sends `data` and receives `n` bytes, both at the same time: neither side's buffers hold
         it all.
         """
-        view = memoryview(data)
-        deadline = time.monotonic() + self.limit
-        while view or len(self._pending) < n:
-            left = max(0.0, deadline - time.monotonic())
-            senders = [self.socket] if view else []
-            readable, writable, _ = select.select([self.socket], senders, [], left)
-            if not readable and not writable:
-                have = len(self._pending)
-                raise NotServed(
-                    f"{have} of {n} bytes within {self.limit:.1f} s\n{self.transcript()}"
-                )
-            if readable and not self._receive(deadline):
-                have = len(self._pending)
-                raise ConnectionLost(f"{have} of {n} bytes of replies\n{self.transcript()}")
-            if writable:
-                self.socket.settimeout(left)
-                try:
-                    count = self.socket.send(view)
-                except OSError as error:
-                    raise ConnectionLost(f"send: {error}\n{self.transcript()}") from None
-                self.sent.add(bytes(view[:count]))
-                view = view[count:]
-        return self._pull(n)
+        with ThreadPoolExecutor() as pool:
+            sending = pool.submit(self.send, data)
+            received = self.read_exactly(n)
+            sending.result()
+        return received
 
 
 def transcripts(connections: Iterable[Connection]) -> str:
