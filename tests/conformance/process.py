@@ -326,6 +326,12 @@ class Server:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    def is_back_with(self, workers: int) -> None:
+        """So many are there again; what they own is what the server was started with."""
+        assert wait_until(lambda: len(self.children()) == workers, self.patience.limit)
+        self._await_workers()
+        self.begins_anew()
+
     def begins_anew(self) -> None:
         """For one whose processes start threads of their own after it listens: what they own once
         that is over is what it was started with.
@@ -523,16 +529,3 @@ class Reaper:
 
     def end_all(self) -> list[int]:
         return [pid for leader in list(self._watched) for pid in self.end(leader)]
-
-
-def killed_while_they_live(server: Server, seconds: float) -> set[int]:
-    """Kills every child of the server as soon as it is there, for so long; the pids of all."""
-    killed = set()
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        for pid in server.children():
-            killed.add(pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.001)
-    return killed

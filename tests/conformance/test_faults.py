@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -21,7 +22,6 @@ from conformance.process import (
     Server,
     Target,
     Unprivileged,
-    killed_while_they_live,
     limited,
     wait_until,
 )
@@ -181,18 +181,27 @@ def test_no_process_for_one_while_another_is_served(
         assert first.ask(LAST[10:]).body == HELLO
 
 
-@pytest.mark.servers("03-prefork")
-@contract("mechanism", "survives")
-@pytest.mark.parametrize("workers", [1, 4, 16])
+# ---- workers
+
+
+@pytest.mark.servers("03-prefork", "15-slashdot")
+@contract("mechanism", "survives", "concurrency", "stop")
+@pytest.mark.long
+@pytest.mark.parametrize("workers", [1, 16])
 def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int) -> None:
     """They are replaced, all of them at most once a second: their deaths must not end the pause.
-    When the loop is over they serve again.
+    When the loop is over they serve again, and stop when they are told to.
     """
     server = start("-w", str(workers))
     begin = time.monotonic()
-    killed = killed_while_they_live(server, 2.5)
-    rounds = 2 + time.monotonic() - begin
-    assert workers < len(killed) <= workers * rounds
+    killed = set()
+    while time.monotonic() < begin + 2.5:
+        for pid in server.children():
+            killed.add(pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    assert workers < len(killed) <= workers * (2 + time.monotonic() - begin)
     if workers > 1:
         assert wait_until(lambda: len(server.children()) == workers, server.patience.limit)
         assert server.serves()
@@ -200,22 +209,44 @@ def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int
     assert server.wait(STOP_GRACE / 2 * server.patience.factor) == 0
 
 
-@pytest.mark.servers("03-prefork")
+@pytest.mark.servers("03-prefork", "15-slashdot")
 @contract("mechanism", "survives")
-def test_workers_that_are_killed_together(server: Server) -> None:
-    """They come back together, not one a second; and so they do a second time."""
-    for _ in range(2):
-        killed = server.children()
-        for pid in killed:
+@pytest.mark.parametrize("workers", [1, 16])
+def test_workers_that_are_killed_together(start: Start, workers: int) -> None:
+    """One, and then all: they come back together, not one a second."""
+    server = start("-w", str(workers))
+    for number in (1, workers):
+        before = server.children()
+        for pid in before[:number]:
             os.kill(pid, signal.SIGKILL)
 
-        def successors(before: list[int] = killed) -> list[int]:
-            return [pid for pid in server.children() if pid not in before]
+        def successors(before: list[int] = before, number: int = number) -> list[int]:
+            found = [pid for pid in server.children() if pid not in before]
+            return found if len(found) == number else []
 
-        assert wait_until(lambda: len(successors()) == 16, server.patience.limit)
+        assert wait_until(lambda: bool(successors()), server.patience.limit)
         births = [proc.started_at(pid) for pid in successors()]
-        assert max(births) - min(births) < len(killed) / 3
-        assert server.serves()
+        assert max(births) - min(births) < 5
+        for _ in range(20):
+            assert server.serves()
+    server.is_back_with(workers)
+
+
+@pytest.mark.servers("15-slashdot")
+@contract("survives")
+def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
+    """One after the other: the first is replaced while others die."""
+    server = start("-w", "64")
+    before, killed = server.children(), 0
+    while not set(server.children()) - set(before):
+        assert killed < len(before) - 1, "nobody was replaced"
+        os.kill(before[killed], signal.SIGKILL)
+        killed += 1
+        time.sleep(0.1)
+    server.is_back_with(len(before))
+
+
+# ---- calls that fail
 
 
 @pytest.mark.servers("01-iterative", "03-prefork", "04-threads", "05-pool")
@@ -229,9 +260,6 @@ def test_no_time_outs_for_the_connection(traced: Traced) -> None:
     server, _ = traced("setsockopt", "-w", "1", inject="setsockopt:error=ENOBUFS:when=2+")
     assert server.get("/hello.txt").status == 503
     assert server.alive()
-
-
-# ---- calls that fail
 
 
 @contract("accept-errors", "survives")
