@@ -12,8 +12,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -83,6 +85,25 @@ def wait_until(true: Callable[[], bool], limit: float) -> bool:
         time.sleep(pause)
         pause = min(0.05, pause * 1.5)
     return True
+
+
+@contextlib.contextmanager
+def meanwhile(*acts: Callable[[], object]) -> Iterator[None]:
+    """Does each again and again, in a thread of its own, until the block is over."""
+    done = threading.Event()
+
+    def repeat(act: Callable[[], object]) -> None:
+        while not done.is_set():
+            act()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        running = [pool.submit(repeat, act) for act in acts]
+        try:
+            yield
+        finally:
+            done.set()
+    for one in running:
+        one.result()
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,13 @@ byte received.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.matrix import contract, kind
-from conformance.process import Server, Unprivileged
+from conformance.process import Server, Unprivileged, meanwhile
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site
 from conformance.wire import SECRET, request
@@ -106,23 +103,6 @@ def swap_with_a_link(root: Path) -> None:
         os.rename(root / old, root / new)
 
 
-@contextmanager
-def changing(change: Callable[[Path], None], root: Path) -> Iterator[None]:
-    done = threading.Event()
-
-    def run() -> None:
-        while not done.is_set():
-            change(root)
-
-    with ThreadPoolExecutor() as pool:
-        changes = pool.submit(run)
-        try:
-            yield
-        finally:
-            done.set()
-    changes.result()
-
-
 @contract("outside")
 @pytest.mark.parametrize(
     ("change", "path"),
@@ -143,7 +123,7 @@ def test_what_changes_while_it_is_looked_at(
     os.symlink("../folder", own_site.root / "link")
     os.symlink("hello.txt" if path == "/flip" else "real", own_site.root / "flip")
     server = start(root=own_site.root)
-    with changing(change, own_site.root):
+    with meanwhile(lambda: change(own_site.root)):
         for _ in range(150):
             reply = server.get(path)
             assert reply.body == HELLO or reply.status in REFUSED

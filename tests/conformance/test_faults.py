@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
+import itertools
 import os
 import resource
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from conformance.process import (
     Target,
     Unprivileged,
     limited,
+    meanwhile,
     wait_until,
 )
 from conformance.programs import Start, Traced
@@ -364,26 +364,15 @@ def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Si
     """
     server = start(env=tracing.ENV)
     content = (docroot.root / "big.bin").read_bytes()[: 6 << 20]
-    done = threading.Event()
 
-    def send_to_all(signum: signal.Signals) -> None:
-        for pid in server.processes():
-            if pid == server.pid and server.target.model.under_inetd:
-                continue
-            try:
-                os.kill(pid, signum)
-            except OSError as error:
-                assert error.errno == errno.ESRCH
+    def send_to_all(*numbers: signal.Signals) -> None:
+        for signum, pid in itertools.product(numbers, server.processes()):
+            if pid != server.pid or not server.target.model.under_inetd:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signum)
+        time.sleep(0.0005)
 
-    def storm() -> None:
-        while not done.is_set():
-            for signum in signals:
-                send_to_all(signum)
-            time.sleep(0.0005)
-
-    thread = threading.Thread(target=storm, daemon=True)
-    thread.start()
-    try:
+    with meanwhile(lambda: send_to_all(*signals)):
         with server.connect(receive_buffer=65536) as c:
             head = request("/big.bin", f"Range: bytes=0-{len(content) - 1}", "Connection: close")
             for at in range(0, len(head), 5):
@@ -394,10 +383,7 @@ def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Si
             c.expect_end()
         for _ in range(20):
             assert server.serves()
-    finally:
-        done.set()
-        thread.join()
-        send_to_all(signal.SIGCONT)
+    send_to_all(signal.SIGCONT)
 
 
 @pytest.mark.servers("03-prefork", "15-slashdot")

@@ -6,16 +6,14 @@ import os
 import re
 import shutil
 import signal
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from conformance import proc
 from conformance.matrix import contract, kind
-from conformance.process import STOP_GRACE, Server, Target, wait_until
+from conformance.process import STOP_GRACE, Server, Target, meanwhile, wait_until
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site
 from conformance.wire import ASK, Connection, request
@@ -185,25 +183,17 @@ def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str)
 @pytest.mark.parametrize("workers", ["2", "16"])
 def test_restarts_under_load_lose_nobody(start: Start, workers: str) -> None:
     server = start("-w", workers, backlog=4096)
-    done = threading.Event()
     served = [0]
 
     def ask() -> None:
-        while not done.is_set():
-            assert server.get("/hello.txt").body == HELLO
-            served[0] += 1
+        assert server.get("/hello.txt").body == HELLO
+        served[0] += 1
 
-    with ThreadPoolExecutor() as pool:
-        asking = [pool.submit(ask) for _ in range(3)]
-        try:
-            for _ in range(10):
-                before = served[0]
-                restart(server)
-                assert wait_until(lambda b=before: served[0] > b + 20, server.patience.limit)  # type: ignore[misc]
-        finally:
-            done.set()
-    for one in asking:
-        one.result()
+    with meanwhile(ask, ask, ask):
+        for _ in range(10):
+            before = served[0]
+            restart(server)
+            assert wait_until(lambda b=before: served[0] > b + 20, server.patience.limit)  # type: ignore[misc]
     assert wait_until(lambda: len(server.children()) == int(workers), server.patience.limit)
 
 

@@ -4,11 +4,11 @@ of, and what is said where there is none.
 
 from __future__ import annotations
 
+import functools
 import re
 import resource
 import socket
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import RINGS, SANITIZED, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Target, environment, wait_until
+from conformance.process import EXIT_UNSUPPORTED, Target, environment, meanwhile, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, OLD_DATE, Site
 from conformance.wire import ASK, LAST, Connection, request
@@ -243,23 +243,16 @@ def test_an_operation_that_ends_the_connection(traced: Traced, call: str, error:
 def test_clients_that_leave_while_the_kernel_works_for_them(start: Start) -> None:
     """At every moment of a request some operation names the connection, and may yet write to it."""
     server = start("-t", "1")
-    done = threading.Event()
 
     def come_and_go(pause: float) -> None:
-        while not done.is_set():
-            with Connection(server.address, server.patience.limit) as c:
-                c.send(request("/medium.bin") + ASK)
-                time.sleep(pause)
-                c.reset()
+        with Connection(server.address, server.patience.limit) as c:
+            c.send(request("/medium.bin") + ASK)
+            time.sleep(pause)
+            c.reset()
 
-    pauses = [0, 0.0001, 0.0003, 0.001]
-    threads = [threading.Thread(target=come_and_go, args=[pause]) for pause in pauses]
-    for thread in threads:
-        thread.start()
-    time.sleep(5 * server.patience.silence)
-    done.set()
-    for thread in threads:
-        thread.join()
+    pauses = (0, 0.0001, 0.0003, 0.001)
+    with meanwhile(*(functools.partial(come_and_go, pause) for pause in pauses)):
+        time.sleep(5 * server.patience.silence)
     assert server.serves()
     assert server.settles()
 
