@@ -5,13 +5,11 @@ whatever becomes of the disk, the file and the client meanwhile.
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 import signal
 import socket
 import struct
-import termios
 import time
 from collections.abc import Iterator
 
@@ -129,7 +127,7 @@ def test_what_the_socket_does_not_take_at_once(target: Target, start: Start) -> 
 @pytest.mark.parametrize("left", [0, 4097, 100_000])
 def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left: int) -> None:
     """A mapping must neither kill the server nor send the zeros of its last page. In the packets of
-    sendfile() and splice() the zeros may be: see below.
+    sendfile() and splice(), which queue the pages of the file, the zeros may be.
     """
     size = bigger_than_socket_buffers()
     for *options, body in ways(target):
@@ -150,12 +148,6 @@ def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left:
 # ---- 11-sendfile
 
 
-def unread(connection: socket.socket) -> int:
-    """Bytes that have come and were not read."""
-    count = fcntl.ioctl(connection, termios.FIONREAD, struct.pack("i", 0))
-    return int(struct.unpack("i", count)[0])
-
-
 def data_packets(connection: socket.socket) -> int:
     """How many packets with data have come, as the kernel has counted them (tcp(7), TCP_INFO)."""
     data_segs_in = 152  # offset in struct tcp_info of linux/tcp.h (4.6)
@@ -164,25 +156,6 @@ def data_packets(connection: socket.socket) -> int:
         pytest.skip("this kernel does not count the packets of a connection (Linux 4.6)")
     (count,) = struct.unpack_from("=I", info, data_segs_in)
     return int(count)
-
-
-@contract("mechanism")
-@SENDFILE
-def test_what_is_in_flight_is_the_file_itself(start: Start, own_site: Site) -> None:
-    """sendfile() and splice() queue the pages of the file, not their bytes: who changes the file
-    changes what has been sent. That nothing was copied cannot be shown more plainly.
-    """
-    size = 20_000
-    for head, body in PAIRS:
-        path = own_site.write("file.bin", b"x" * size)
-        server = start("-s", f"{head}+{body}", root=own_site.root)
-        with server.connect() as c:
-            c.send(request("/file.bin"))
-            assert wait_until(lambda c=c: unread(c.socket) > size, server.patience.limit)  # type: ignore[misc]
-            with path.open("r+b") as file:
-                file.write(b"y" * size)
-            sent = c.read_reply().body
-        assert set(sent) == {ord("x" if body in COPYING else "y")}, (head, body)
 
 
 @contract("mechanism")

@@ -113,14 +113,3 @@ def test_others_are_served_while_some_are_waited_for(impatient: Server) -> None:
     for c in silent:
         c.expect_gone()
     assert impatient.settles()
-
-
-@contract("idle-time-out", "survives")
-@pytest.mark.servers("01-iterative", "05b-nonblocking", "03-prefork")
-def test_in_the_end_all_are_served(start: Start) -> None:
-    """Silent clients cost the others their time-outs, at the worst, one after the other."""
-    server = start("-t", "1", "-w", "1")
-    silent = [server.connect() for _ in range(3)]
-    assert server.serves()
-    for c in silent:
-        c.expect_gone()
