@@ -311,7 +311,10 @@ def run(patience: Patience) -> Run:
     """run(program, *args, ...) -> the completed process of a program that ends by itself."""
 
     def run_one(
-        *command: str | Path, cwd: Path | None = None, stdin: int = subprocess.DEVNULL
+        *command: str | Path,
+        cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        env: dict[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(word) for word in command],
@@ -320,7 +323,7 @@ def run(patience: Patience) -> Run:
             capture_output=True,
             text=True,
             errors="replace",
-            env=environment(),
+            env=environment(**(env or {})),
             timeout=patience.limit,
             check=False,
         )

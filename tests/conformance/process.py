@@ -537,16 +537,15 @@ class Reaper:
     def watch(self, pid: int) -> None:
         self._watched[pid] = proc.start_time(pid)
 
-    def end(self, pid: int) -> list[int]:
-        """Kills what runs in the session that the process leads; returns what it found."""
+    def end(self, pid: int) -> None:
+        """Kills what runs in the session that the process leads."""
         started = self._watched.pop(pid, "")
         if proc.start_time(pid) not in ("", started):  # the number is another's by now
-            return []
-        found = proc.session(pid)
-        for member in found:
+            return
+        for member in proc.session(pid):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(member, signal.SIGKILL)
-        return found
 
-    def end_all(self) -> list[int]:
-        return [pid for leader in list(self._watched) for pid in self.end(leader)]
+    def end_all(self) -> None:
+        for leader in list(self._watched):
+            self.end(leader)

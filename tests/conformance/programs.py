@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 from collections.abc import Callable
@@ -53,6 +54,14 @@ def targets(config: pytest.Config, of: Kind | None = None) -> list[Target]:
         for variant in variants(config, of)
         if variant in MODELS[name].variants and (of is None or name in of.servers)
     ]
+
+
+def complaint(done: subprocess.CompletedProcess[str], status: int, name: str) -> str:
+    """What a program says that cannot go on: one line on stderr, nothing on stdout."""
+    assert (done.returncode, done.stdout) == (status, ""), done
+    line = re.fullmatch(rf"{re.escape(name)}: (.*)\n", done.stderr)
+    assert line is not None, done
+    return line[1]
 
 
 def has_ipv6() -> bool:

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,24 +13,11 @@ import pytest
 
 from conformance.matrix import contract, kind
 from conformance.process import Target, Unprivileged, die_with_parent
-from conformance.programs import Run, Start, has_ipv6
+from conformance.programs import Run, Start, complaint, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
 
 pytestmark = kind("serving")
-Done = subprocess.CompletedProcess[str]
-
-
-def check_one_line(done: Done, status: int, name: str) -> str:
-    """The message of a program that cannot go on: one line on stderr, nothing on stdout. Returns
-    what it says.
-    """
-    assert done.returncode == status, done
-    assert done.stdout == "", done
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1 and done.stderr.endswith("\n"), done
-    assert lines[0].startswith(f"{name}: "), done
-    return lines[0][len(name) + 2 :]
 
 
 @contract("usage")
@@ -60,7 +46,7 @@ BAD_USAGE = [
 @contract("bad-usage")
 def test_bad_usage(target: Target, run: Run) -> None:
     for arguments in BAD_USAGE:
-        check_one_line(run(target.binary, *arguments), 2, target.binary.name)
+        complaint(run(target.binary, *arguments), 2, target.binary.name)
 
 
 #: Options of one server: to numbers that are none, and to names that it does not know.
@@ -78,7 +64,7 @@ def test_bad_usage_of_its_own(target: Target, run: Run) -> None:
     for option, values in OWN[target.name].items():
         for value in values:
             done = run(target.binary, "-p", "0", option, value, ".")
-            assert option in check_one_line(done, 2, target.binary.name)
+            assert option in complaint(done, 2, target.binary.name)
 
 
 def port_that_needs_privileges() -> Iterator[int]:
@@ -105,13 +91,13 @@ def test_a_set_up_that_fails(
         for low in port_that_needs_privileges():
             failures["-p", str(low), root] = f"bind 127.0.0.1:{low}: Permission denied"
         for arguments, expected in failures.items():
-            message = check_one_line(run(*unprivileged.command(target.binary), *arguments), 1, name)
+            message = complaint(run(*unprivileged.command(target.binary), *arguments), 1, name)
             assert re.fullmatch(expected, message), message
     # A failed set-up or bad usage: the contract leaves that open, not the one clear line.
     for address in ("nonsense", "", "999.1.1.1", "1.2.3", "127.0.0.1:80", "host.invalid", ":::"):
         done = run(target.binary, "-a", address, "-p", "0", root)
         assert done.returncode in (1, 2)
-        assert address in check_one_line(done, done.returncode, name)
+        assert address in complaint(done, done.returncode, name)
 
 
 @contract("setup-failure", "listening-line")
@@ -119,7 +105,7 @@ def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site
     """Whoever waits for the line would wait for ever."""
     to_full = ["/bin/sh", "-c", 'exec "$@" > /dev/full', "sh"]
     done = run(*to_full, *die_with_parent(), target.binary, "-p", "0", docroot.root)
-    message = check_one_line(done, 1, target.binary.name)
+    message = complaint(done, 1, target.binary.name)
     assert message.endswith(": No space left on device")
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import RINGS, SANITIZED, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Target, environment, meanwhile, wait_until
-from conformance.programs import Start, Traced
+from conformance.process import EXIT_UNSUPPORTED, Target, meanwhile, wait_until
+from conformance.programs import Run, Start, Traced, complaint
 from conformance.site import HELLO, OLD_DATE, Site
 from conformance.wire import ASK, LAST, Connection, request
 
@@ -260,16 +260,12 @@ def test_clients_that_leave_while_the_kernel_works_for_them(start: Start) -> Non
 # ---- where there is no ring
 
 
-def refusal(target: Target, trace: tracing.Trace, docroot: Site) -> str:
-    """What a server says that cannot be run here: one line, and exit status 77."""
-    command = [*trace.wrapper(), str(target.binary), "-p", "0", str(docroot.root)]
-    env = environment(**trace.env)
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
-    assert done.returncode == EXIT_UNSUPPORTED, done
-    assert done.stdout == "", done
-    assert done.stderr.startswith(f"{target.binary.name}: io_uring") and done.stderr.endswith("\n")
-    assert len(done.stderr.splitlines()) == 1, done
-    return done.stderr
+def refusal(target: Target, run: Run, trace: tracing.Trace, docroot: Site) -> str:
+    """What a server says that cannot be run here."""
+    done = run(*trace.wrapper(), target.binary, "-p", "0", docroot.root, env=trace.env)
+    said = complaint(done, EXIT_UNSUPPORTED, target.binary.name)
+    assert said.startswith("io_uring")
+    return said
 
 
 @contract("setup-failure")
@@ -287,6 +283,7 @@ def refusal(target: Target, trace: tracing.Trace, docroot: Site) -> str:
 )
 def test_no_ring_or_half_of_one(
     target: Target,
+    run: Run,
     docroot: Site,
     tmp_path: Path,
     what: str,
@@ -298,17 +295,17 @@ def test_no_ring_or_half_of_one(
     for error in errors:
         inject = f"{call}:error={error}:when={number}"
         trace = tracing.Trace(tmp_path / f"trace-{error}", call, inject=inject)
-        assert what in refusal(target, trace, docroot)
+        assert what in refusal(target, run, trace, docroot)
 
 
 @contract("setup-failure")
 @pytest.mark.parametrize("operation", ["OPENAT2", "STATX", "ACCEPT", "SHUTDOWN"])
 def test_an_operation_the_kernel_does_not_have(
-    target: Target, docroot: Site, tmp_path: Path, operation: str
+    target: Target, run: Run, docroot: Site, tmp_path: Path, operation: str
 ) -> None:
     trace = tracing.RingTrace(target, tmp_path / "trace")
     trace.env["RING_LACKS"] = operation
-    assert operation in refusal(target, trace, docroot)
+    assert operation in refusal(target, run, trace, docroot)
 
 
 @contract("memory", "survives")

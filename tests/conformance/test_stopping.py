@@ -72,17 +72,8 @@ def test_with_idle_connections(server: Server, signum: int) -> None:
 
 
 @contract("stop", "stop-idle")
-def test_with_a_request_half_sent(start: Start) -> None:
-    """Alone, so that 01-iterative and 05b-nonblocking have it in hand. And one that drips: a
-    request that is never complete must not hold it up longer than the grace.
-    """
-    server = start()
-    with server.connect() as c:
-        c.send(ASK[:20])
-        time.sleep(0.05)
-        server.signal(signal.SIGTERM)
-        stops_well_before_the_grace_is_over(server)
-    server = start()
+def test_with_a_request_that_drips(server: Server) -> None:
+    """It is never complete, and must not hold the server up for longer than the grace."""
     with server.connect() as c:
         c.send(ASK[:20])
         server.signal(signal.SIGTERM)

@@ -44,24 +44,19 @@ class Tape:
 
     def __init__(self) -> None:
         self.total = 0
-        self._head = bytearray()
-        self._tail = bytearray()
+        self._kept = bytearray()
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = TAPE_EDGE - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:][-TAPE_EDGE:]
-        del self._tail[:-TAPE_EDGE]
+        self._kept += data
+        if len(self._kept) > 4 * TAPE_EDGE:
+            del self._kept[TAPE_EDGE:-TAPE_EDGE]
 
     def __str__(self) -> str:
-        left_out = self.total - len(self._head) - len(self._tail)
-        text = repr(bytes(self._head)) if self.total else "nothing"
-        if left_out > 0:
-            text += f"\n    ... {left_out} bytes ...\n"
-        if self._tail:
-            text += repr(bytes(self._tail))
-        return f"{self.total} bytes: {text}"
+        head, tail = bytes(self._kept[:TAPE_EDGE]), bytes(self._kept[TAPE_EDGE:])
+        left_out = self.total - len(self._kept)
+        text = repr(head) + (f"\n    ... {left_out} bytes ...\n" if left_out else "")
+        return f"{self.total} bytes: {text}{tail!r}"
 
 
 @dataclass
