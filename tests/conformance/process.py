@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -500,14 +501,10 @@ class Unprivileged:
         return ["/usr/bin/setpriv", *ids, "--pdeathsig", "KILL"]
 
     def unavailable(self) -> str | None:
-        probe = [*self.prefix, "test", "-x", str(self._folder)]
-        try:
-            done = subprocess.run(probe, capture_output=True, text=True, check=False)
-        except OSError as error:
-            return f"root cannot become another user here: {error}"
-        if done.returncode != 0:
-            return f"root cannot become another user who reaches {self._folder}: {done.stderr}"
-        return None
+        probe = shlex.join([*self.prefix, "test", "-x", str(self._folder)])
+        status, said = subprocess.getstatusoutput(probe)
+        reason = f"root cannot become another user who reaches {self._folder}: {said}"
+        return reason if status != 0 else None
 
     def reachable(self, binary: Path) -> Path:
         """The program where that user can start it: the tree may lie below a folder that is closed

@@ -20,7 +20,7 @@ import pytest
 
 from conformance import proc
 from conformance.matrix import kind
-from conformance.process import Patience, Reaper, die_with_parent, environment
+from conformance.process import Patience, die_with_parent, environment
 from conformance.programs import Run, Start, binary, complaint, has_ipv6
 from conformance.site import Site, noise
 from conformance.wire import Connection, NotServed, request
@@ -253,30 +253,20 @@ TEXT = b"That's it.  You're welcome."
 
 
 class Constant:
-    """The running program. It takes no port 0, so a port is tried that was free a moment ago, a few
-    times.
-    """
+    """The running program. It takes no port 0, so one is given that was free a moment ago."""
 
-    def __init__(self, program: Path, patience: Patience, reaper: Reaper) -> None:
+    def __init__(self, program: Path, patience: Patience) -> None:
         self.patience = patience
-        for _ in range(5):
-            with socket.create_server(("127.0.0.1", 0)) as probe:
-                self.port = int(probe.getsockname()[1])
-            self.process = subprocess.Popen(
-                [*die_with_parent(), program, str(self.port)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment(),
-                start_new_session=True,
-            )
-            reaper.watch(self.process.pid)
-            assert self.process.stdout is not None
-            self.line = self.process.stdout.readline()
-            if self.line:
-                return
-            self.process.wait()
-        raise AssertionError("constant did not start")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.port = int(probe.getsockname()[1])
+        self.process = subprocess.Popen(
+            [*die_with_parent(), program, str(self.port)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            env=environment(),
+        )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
 
     def connect(self, limit: float = 0) -> Connection:
         return Connection(("127.0.0.1", self.port), limit or self.patience.limit)
@@ -287,17 +277,16 @@ class Constant:
 
 
 @pytest.fixture
-def constant(
-    variant: str, pytestconfig: pytest.Config, patience: Patience, reaper: Reaper
-) -> Iterator[Constant]:
-    running = Constant(binary(pytestconfig, variant, "constant"), patience, reaper)
-    yield running
-    assert running.process.poll() is None, "it has ended"
-    running.process.terminate()
-    running.process.wait()
-    assert running.process.stdout is not None
-    assert running.process.stdout.read() == b""
-    running.process.stdout.close()
+def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> Iterator[Constant]:
+    running = Constant(binary(pytestconfig, variant, "constant"), patience)
+    ended = running.process.poll()
+    try:
+        yield running
+        ended = running.process.poll()
+    finally:
+        running.process.terminate()
+        rest, _ = running.process.communicate()
+    assert (ended, rest) == (None, b"")
 
 
 def test_constant_says_the_same_to_everybody(constant: Constant) -> None:
