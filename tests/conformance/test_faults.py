@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -394,18 +393,3 @@ def test_a_storm_of_signals(start: Start, docroot: Site, signals: list[signal.Si
         for _ in range(20):
             assert server.serves()
     send_to_all(signal.SIGCONT)
-
-
-@pytest.mark.servers("03-prefork", "15-slashdot")
-@contract("mechanism", "stop")
-def test_a_worker_that_asks_too_late(start: Start, tmp_path: Path) -> None:
-    """To be told of its parent's end: prctl() takes half a second, and that is killed."""
-    inject = "prctl:delay_enter=500000"
-    trace = tracing.Trace(tmp_path / "trace", "prctl", inject=inject)
-    server = start("-w", "2", wrapper=trace.wrapper(), env=tracing.ENV)
-    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
-    workers = server.children()
-    server.ends_with = -signal.SIGKILL
-    server.signal(signal.SIGKILL)
-    server.wait()
-    assert wait_until(lambda: not any(map(proc.alive, workers)), server.patience.limit)

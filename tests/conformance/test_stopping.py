@@ -253,12 +253,21 @@ def test_a_signal_right_before_the_wait(traced: Traced) -> None:
         stops_well_before_the_grace_is_over(server)
 
 
-@contract("stop")
+@contract("stop", "mechanism")
 @pytest.mark.servers("03-prefork", "15-slashdot")
-def test_workers_end_with_a_parent_that_was_killed(server: Server) -> None:
-    """Else they would serve on, and nobody could start the server on this port again."""
+@pytest.mark.parametrize("late", [False, True])
+def test_workers_end_with_a_parent_that_was_killed(
+    start: Start, traced: Traced, late: bool
+) -> None:
+    """Else they would serve on, and nobody could start the server on this port again. They ask to
+    be told of its end: also where it ends before prctl() has done so.
+    """
+    if late:
+        server, _ = traced("prctl", "-w", "2", inject="prctl:delay_enter=500000")
+    else:
+        server = start("-w", "2")
+    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
     workers = server.children()
-    assert workers
     server.ends_with = -signal.SIGKILL
     server.signal(signal.SIGKILL)
     assert server.wait() == server.ends_with
