@@ -32,7 +32,7 @@ def stops_well_before_the_grace_is_over(server: Server) -> None:
 def refuses(server: Server) -> bool:
     try:
         server.connect().close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: the listener closed meanwhile
         return True
     return False
 

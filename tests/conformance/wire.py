@@ -24,7 +24,7 @@ SECRET = b"outside-of-the-docroot-7f3a"
 
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)")
 FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
-TAPE_EDGE = 3000
+TAPE_EDGE = 400
 
 
 class ContractBroken(AssertionError):
