@@ -113,10 +113,10 @@ setUpMark();
 
 // ---- You draw it: a curve is drawn before it is shown ----------------------------------------------
 //
-// A box "Predict before you read on" with data-draw has the points of a measured curve. The reader
-// draws with pointer or arrow keys, or fills in a table; then the measured curve appears over it, the
-// figure below, and a sentence on what differed. Kept in the browser; without JavaScript the box is
-// the question alone.
+// A box "Predict before you read on" with data-draw has the points of measured curves. The reader
+// draws with pointer or arrow keys, picks a shape, or fills in a table. Then the curves appear over it
+// one by one, each with a sentence on what differs: the reference run's, one's own, that of 2003; with
+// the first the figure below. Kept in the browser; without JavaScript the box is the question alone.
 
 const NS = "http://www.w3.org/2000/svg";
 const WIDTH = 640, HEIGHT = 340, LEFT = 86, RIGHT = 16, TOP = 14, BOTTOM = 48;
@@ -163,12 +163,12 @@ function times(a, b) {
 }
 
 // One sentence or two, from the points alone.
-function difference(data, guess) {
+function difference(data, line, guess) {
   const known = guess.map((value, index) => (value === null ? -1 : index)).filter((index) => index >= 0);
   if (known.length === 0) return "";
   const first = known[0], last = known[known.length - 1];
-  let text = `At ${said(data.x[last], "")} you drew ${said(guess[last], data.unit)}; measured were ` +
-    `${said(data.y[last], data.unit)}: ${times(guess[last], data.y[last])}.`;
+  let text = `at ${said(line.x[last], "")} you drew ${said(guess[last], data.unit)} and ` +
+    `${said(line.y[last], data.unit)} was measured: ${times(guess[last], line.y[last])}.`;
   const ends = (from, to, s) => {
     const factor = to / from;
     if (factor > 1.25) return `grow${s} ${said(factor, "")}-fold`;
@@ -176,27 +176,47 @@ function difference(data, guess) {
   };
   if (last > first) {
     text += ` From end to end you let it ${ends(guess[first], guess[last], "")}; measured, it ` +
-      `${ends(data.y[first], data.y[last], "s")}.`;
+      `${ends(line.y[first], line.y[last], "s")}.`;
   }
-  const above = known.map((index) => guess[index] > data.y[index]);
+  const above = known.map((index) => guess[index] > line.y[index]);
   const crossing = above.findIndex((each, place) => place > 0 && each !== above[place - 1]);
-  if (crossing > 0) text += ` The two cross at about ${said(data.x[known[crossing]], "")}.`;
+  if (crossing > 0) text += ` The two cross at about ${said(line.x[known[crossing]], "")}.`;
   return text;
 }
+
+// The y of a line at an x between its points.
+function at(line, x) {
+  const right = Math.max(1, line.x.findIndex((each) => each >= x));
+  const part = (x - line.x[right - 1]) / (line.x[right] - line.x[right - 1]);
+  return line.y[right - 1] + part * (line.y[right] - line.y[right - 1]);
+}
+
+// How a line differs from the first one, where both end.
+function besides(data, line, first) {
+  const x = Math.min(line.x[line.x.length - 1], first.x[first.x.length - 1]);
+  const there = at(line, x), here = at(first, x), factor = Math.max(there / here, here / there);
+  const than = factor < 1.1 ? "as" : there > here ? `${said(factor, "")} times that` : `1/${said(factor, "")} of that`;
+  const who = line.whose === "here" ? "On your machine" : `In ${line.whose}`;
+  return `${who}: ${said(there, data.unit)} at ${said(x, "")}, ${than} in the reference run.`;
+}
+
+const SHAPES = { "flat": 0, "slower than in proportion": 0.5, "in proportion": 1, "falling": -0.5 };
 
 function setUpDrawing(box, number) {
   const data = JSON.parse(box.dataset.draw);
   const key = `drawn:${location.pathname.split("/").pop()}:${number}`;
-  let kept = { y: data.x.map(() => null), shown: false };
+  const first = data.lines[0], xs = first.x;
+  const nothing = () => ({ y: xs.map(() => null), shown: 0 });
+  let kept = nothing();
   try {
     const old = JSON.parse(localStorage.getItem(key));
-    if (old && Array.isArray(old.y) && old.y.length === data.x.length) kept = old;
+    if (old && Array.isArray(old.y) && old.y.length === xs.length) kept = { y: old.y, shown: Number(old.shown) };
   } catch { /* nothing is kept, or nothing can be */ }
-  const far = Math.min(...data.x) > 0 && Math.max(...data.x) / Math.min(...data.x) >= 50;
-  const across = axis(data.x, 0, 0, far);
+  const far = Math.min(...xs) > 0 && Math.max(...xs) / Math.min(...xs) >= 50;
+  const across = axis(xs, 0, 0, far);
   // Room for a guess that is wrong by far; more above a curve that is flat.
-  const flat = Math.max(...data.y) / Math.min(...data.y) < 10;
-  const up = axis(data.y, 1.3, flat ? 2.7 : 1.3, true);
+  const all = data.lines.flatMap((line) => line.y);
+  const up = axis(all, 1.3, Math.max(...all) / Math.min(...all) < 10 ? 2.7 : 1.3, true);
   const px = (x) => LEFT + across.place(x) * (WIDTH - LEFT - RIGHT);
   const py = (y) => HEIGHT - BOTTOM - up.place(y) * (HEIGHT - TOP - BOTTOM);
 
@@ -215,9 +235,17 @@ function setUpDrawing(box, number) {
     svgElement("text", { x: px(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, svg).textContent = said(tick, "");
   }
   svgElement("text", { x: WIDTH - RIGHT, y: HEIGHT - 8, "text-anchor": "end" }, svg).textContent = data.xTitle;
-  const measured = svgElement("polyline", { class: "measured", points: data.x.map((x, i) => `${px(x)},${py(data.y[i])}`).join(" ") }, svg);
+  const measured = data.lines.map((line) => {
+    const group = svgElement("g", { class: `measured ${line.whose.split(",")[0]}` }, svg);
+    const from = Math.max(xs[0], line.x[0]), to = Math.min(xs[xs.length - 1], line.x[line.x.length - 1]);
+    const points = [from, ...line.x.filter((x) => x > from && x < to), to].map((x) => [x, at(line, x)]);
+    svgElement("polyline", { points: points.map(([x, y]) => `${px(x)},${py(y)}`).join(" ") }, group);
+    const [x, y] = points[points.length - 1];
+    svgElement("text", { x: px(x) - 4, y: py(y) - 8, "text-anchor": "end" }, group).textContent = line.whose;
+    return group;
+  });
   const line = svgElement("polyline", { class: "guess" }, svg);
-  const dots = data.x.map((x) => svgElement("circle", { class: "guess", r: 4, cx: px(x) }, svg));
+  const dots = xs.map((x) => svgElement("circle", { class: "guess", r: 4, cx: px(x) }, svg));
   const cursor = svgElement("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM }, svg);
   let place = 0;
 
@@ -226,12 +254,19 @@ function setUpDrawing(box, number) {
   const show = document.createElement("button");
   const again = document.createElement("button");
   again.textContent = "Draw again";
+  const shapes = document.createElement("p");
+  shapes.append("Draw, or begin with a shape: ", ...Object.entries(SHAPES).map(([name, exponent]) => {
+    const button = document.createElement("button");
+    button.textContent = name;
+    button.addEventListener("click", () => { pick(exponent); keep(); });
+    return button;
+  }));
   const details = document.createElement("details");
   details.innerHTML = "<summary>The points as a table</summary>";
   const table = document.createElement("table");
   table.createTHead().insertRow().innerHTML = "<th scope=col></th><th scope=col>your guess</th><th scope=col>measured</th>";
   table.rows[0].cells[0].textContent = data.xTitle;
-  const inputs = data.x.map((x, index) => {
+  const inputs = xs.map((x, index) => {
     const row = table.insertRow();
     row.insertCell().textContent = said(x, "");
     const input = document.createElement("input");
@@ -252,37 +287,49 @@ function setUpDrawing(box, number) {
     kept.y[index] = value;
     draw();
   }
+  function pick(exponent) {
+    const start = kept.y[0] ?? up.value(exponent < 0 ? 0.8 : exponent > 0 ? 0.2 : 0.5);
+    const unit = xs.find((x) => x > 0);
+    kept.y = xs.map((x) => up.value(Math.min(1, Math.max(0, up.place(start * (Math.max(x, unit) / unit) ** exponent)))));
+    draw();
+  }
   function keep() {
     try { localStorage.setItem(key, JSON.stringify(kept)); } catch { /* it is drawn all the same */ }
     document.dispatchEvent(new CustomEvent("drawn", { detail: { number, ...kept } }));
   }
   function draw() {
-    const some = kept.y.map((y, index) => [data.x[index], y]).filter(([, y]) => y !== null);
+    const some = kept.y.map((y, index) => [xs[index], y]).filter(([, y]) => y !== null);
     line.setAttribute("points", some.map(([x, y]) => `${px(x)},${py(y)}`).join(" "));
     dots.forEach((dot, index) => {
       dot.style.display = kept.y[index] === null ? "none" : "";
       if (kept.y[index] !== null) dot.setAttribute("cy", py(kept.y[index]));
     });
-    cursor.setAttribute("x1", px(data.x[place]));
-    cursor.setAttribute("x2", px(data.x[place]));
+    cursor.setAttribute("x1", px(xs[place]));
+    cursor.setAttribute("x2", px(xs[place]));
     inputs.forEach((input, index) => {
       if (input !== document.activeElement) input.value = kept.y[index] === null ? "" : Number(kept.y[index].toPrecision(3));
-      table.rows[index + 1].cells[2].textContent = kept.shown ? said(data.y[index], data.unit) : "";
+      table.rows[index + 1].cells[2].textContent = kept.shown ? said(first.y[index], data.unit) : "";
     });
-    measured.style.display = kept.shown ? "" : "none";
+    measured.forEach((group, index) => { group.style.display = index < kept.shown ? "" : "none"; });
     if (figure) figure.classList.toggle("undrawn", !kept.shown);
-    show.hidden = kept.shown;
-    show.textContent = some.length ? "Show what was measured" : "Show it without a guess";
+    const next = data.lines[kept.shown];
+    show.hidden = !next;
+    if (!kept.shown) show.textContent = some.length ? "Show what was measured" : "Show it without a guess";
+    else if (next) show.textContent = next.whose === "here" ? "And on this machine?" : "And in 2003?";
     again.hidden = !kept.shown;
-    const whose = data.source === "here" ? "measured on your machine" : "measured in the reference run";
-    status.textContent = kept.shown
-      ? `The other line was ${whose}. ${difference(data, kept.y)}`
-      : `Draw ${data.yTitle} over ${data.xTitle}.`;
+    shapes.hidden = kept.shown > 0;
+    const whose = first.whose === "here" ? "On your machine" : "In the reference run";
+    const told = [`${whose}: ${difference(data, first, kept.y)}`, ...data.lines.slice(1).map((line) => besides(data, line, first))];
+    if (!kept.shown) status.textContent = `Draw ${data.yTitle} over ${data.xTitle}.`;
+    else {
+      status.textContent = told.slice(0, kept.shown).join(" ");
+      if (!next && !data.lines.some((line) => line.whose === "here")) status.textContent += ` And on your machine? ${data.measure}, then make book.`;
+    }
   }
   function point(event, before) {
     const frame = svg.getBoundingClientRect();
     const x = ((event.clientX - frame.left) / frame.width) * WIDTH, y = ((event.clientY - frame.top) / frame.height) * HEIGHT;
-    const now = data.x.reduce((best, each, index) => (Math.abs(px(each) - x) < Math.abs(px(data.x[best]) - x) ? index : best), 0);
+    const now = xs.reduce((best, each, index) => (Math.abs(px(each) - x) < Math.abs(px(xs[best]) - x) ? index : best), 0);
     const height = Math.min(1, Math.max(0, (HEIGHT - BOTTOM - y) / (HEIGHT - TOP - BOTTOM)));
     const from = before === null ? now : before;
     const old = kept.y[from] === null ? height : up.place(kept.y[from]);
@@ -307,7 +354,7 @@ function setUpDrawing(box, number) {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 0.02], ArrowDown: [0, -0.02] }[event.key];
     if (!moves || kept.shown) return;
     event.preventDefault();
-    place = Math.min(data.x.length - 1, Math.max(0, place + moves[0]));
+    place = Math.min(xs.length - 1, Math.max(0, place + moves[0]));
     if (moves[1]) {
       const old = kept.y[place] ?? kept.y.slice(0, place).findLast((each) => each !== null) ?? up.value(0.5);
       kept.y[place] = up.value(Math.min(1, Math.max(0, up.place(old) + moves[1])));
@@ -315,11 +362,17 @@ function setUpDrawing(box, number) {
     }
     draw();
     const value = kept.y[place];
-    status.textContent = `${said(data.x[place], "")}: ${value === null ? "nothing yet" : said(value, data.unit)}`;
+    status.textContent = `${said(xs[place], "")}: ${value === null ? "nothing yet" : said(value, data.unit)}`;
   });
-  show.addEventListener("click", () => { kept.shown = true; keep(); draw(); });
-  again.addEventListener("click", () => { kept = { y: data.x.map(() => null), shown: false }; keep(); draw(); });
-  area.append(svg, status, show, again, details);
+  show.addEventListener("click", () => { kept.shown += 1; keep(); draw(); });
+  again.addEventListener("click", () => { kept = nothing(); keep(); draw(); });
+  document.addEventListener("guessed", (event) => { // at the terminal: reader/live.js knows
+    const y = event.detail[number];
+    if (!y || y.length !== xs.length || kept.shown || kept.y.some((each) => each !== null)) return;
+    kept.y = y;
+    draw();
+  });
+  area.append(svg, shapes, status, show, again, details);
   box.append(area);
   draw();
 }

@@ -332,6 +332,7 @@ def test_deck_without_reveal_is_found(driver: Any, tmp_path: Path) -> None:
 # ---- you draw it ---------------------------------------------------------------------------------
 
 CHAPTER = ROOT / "build/book/09-epoll.html"
+OF_2003 = ROOT / "build/book/02b-processes.html"  # its first drawing has a line of 2003
 drawing = pytest.mark.skipif(not CHAPTER.exists(), reason="the book is not built (make book)")
 
 
@@ -350,9 +351,9 @@ frame();
 """
 
 
-def drawn_on(driver: Any, width: int) -> Any:
+def drawn_on(driver: Any, width: int, chapter: Path = CHAPTER) -> Any:
     browser.resize(driver, width, 900)
-    driver.get(CHAPTER.as_uri())
+    driver.get(chapter.as_uri())
     driver.execute_script("localStorage.clear()")
     driver.refresh()
     found = driver.find_element("css selector", ".drawing svg")
@@ -364,13 +365,20 @@ def told(driver: Any) -> str:
     return str(driver.find_element("css selector", ".drawing [role=status]").text)
 
 
-def show(driver: Any) -> None:
-    button = driver.find_element("css selector", ".drawing button")
-    driver.execute_script("arguments[0].click()", button)
+def press(driver: Any, words: str) -> None:
+    """The button of the first drawing that can be seen and says so."""
+    script = """
+    const button = [...document.querySelector(".drawing").querySelectorAll("button")]
+      .find(each => each.textContent === arguments[0] && each.checkVisibility());
+    if (button) button.click();
+    return Boolean(button)"""
+    assert driver.execute_script(script, words), words
 
 
 def figure_is_shown(driver: Any) -> bool:
-    script = "return !document.querySelector('.drawing').parentNode.nextElementSibling.hidden"
+    script = """
+    const box = document.querySelector(".drawing").parentNode;
+    return getComputedStyle(box.nextElementSibling).display !== "none" """
     return bool(driver.execute_script(script))
 
 
@@ -388,10 +396,10 @@ def test_a_curve_is_drawn_with_the_pointer(driver: Any, width: int) -> None:
     for _ in range(10):
         line.move_by_offset(reach // 5 + 1, -4)
     line.release().perform()
-    show(driver)
+    press(driver, "Show what was measured")
     assert figure_is_shown(driver)
     said = told(driver)
-    assert re.search(r"At 1[09]\W?000 you drew .* measured were .* times too much", said), said
+    assert re.search(r"at 1[09]\W?000 you drew .* was measured: .* times too much", said), said
     assert "measured, it stays flat" in said
     driver.refresh()
     assert told(driver) == said, "it is kept"
@@ -408,9 +416,34 @@ def test_a_curve_is_drawn_with_keys_and_with_numbers(driver: Any) -> None:
     svg.send_keys(Keys.ARROW_UP, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert re.fullmatch(r"100: .* (ns|µs)", told(driver))
     driver.execute_script("document.querySelector('.drawing details').open = true")
-    last = driver.find_elements("css selector", ".drawing input")[-1]
+    last = driver.find_element("css selector", ".drawing").find_elements("css selector", "input")[-1]
     assert last.get_attribute("aria-label").startswith("one epoll_wait at 19")
     last.send_keys("1000", Keys.TAB)
-    show(driver)
+    press(driver, "Show what was measured")
     assert "you drew 1 ms" in told(driver)
+    assert browser.console_errors(driver) == []
+
+
+@drawing
+def test_a_shape_is_picked_and_the_lines_come_one_by_one(driver: Any) -> None:
+    drawn_on(driver, 1280, OF_2003)
+    press(driver, "in proportion")
+    press(driver, "Show what was measured")
+    seen = """
+    return [...document.querySelector(".drawing").querySelectorAll(".measured")]
+      .map(each => getComputedStyle(each).display !== "none")"""
+    lines = len(driver.execute_script(seen))
+    assert driver.execute_script(seen) == [True] + [False] * (lines - 1)
+    said = told(driver)
+    assert re.search(r"In the reference run: at .* too much\.", said), said
+    if lines == 3:  # this machine has been measured
+        press(driver, "And on this machine?")
+        assert "On your machine: " in told(driver)
+    press(driver, "And in 2003?")
+    assert re.search(r"In 2003, Linux 2\.6: 350 µs at ", told(driver)), told(driver)
+    driver.refresh()
+    assert driver.execute_script(seen) == [True] * lines, "it is kept"
+    press(driver, "Draw again")
+    assert driver.execute_script(seen) == [False] * lines
+    assert not figure_is_shown(driver)
     assert browser.console_errors(driver) == []

@@ -32,7 +32,7 @@ BOUND = [
     ("[env.kernel]{.num form=interval}", 'number "env.kernel" has no form "interval"'),
     ("[99]{.verdict}", "unknown claim 99"),
     (when(77, "holds", "x"), "unknown claim 77"),
-    (f'::: {{.predict draw="{KEY}"}}\nx\n:::', f'"{KEY}" has 0 points; a curve has three'),
+    (f'::: {{.predict draw="{KEY}"}}\nx\n:::', f'"{KEY}" has no three points, as a curve has'),
     (when(9, "perhaps", "x"), 'unknown verdict "perhaps"'),
     ("::: {.when claim=10}\nx\n:::", ".when without verdict="),
     (fence('.then table="fork-latency.none"'), 'unknown table "fork-latency.none" (not in build'),

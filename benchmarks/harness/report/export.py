@@ -121,7 +121,10 @@ def _export_one(
     bound: dict[str, Any] = {}
     for source in (found.reference, found.here):  # the later one wins
         if source:
-            bound.update(_bound(definition, analyses[source.origin], source))
+            for key, number in _bound(definition, analyses[source.origin], source).items():
+                if key in bound:  # a page that shows one's own run may show the reference beside it
+                    number["reference"] = bound[key]["value"]
+                bound[key] = number
     return bound
 
 
