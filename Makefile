@@ -226,8 +226,8 @@ path: ## the whole way: what is done of each chapter, and what is not
 done: ## tick the step that `make next` names, or another: CH=09 STEP=read
 	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP)))
 
-predict: ## what a chapter asks before it tells, asked here: CH=09
-	$(Q)$(READER) predict $(call quoted,CH=$(CH))
+predict: $(if $(wildcard $(BUILD)/data/numbers.json),,export) ## what a chapter asks before it tells, asked here: CH=09
+	$(Q)$(READER) predict $(call quoted,BUILD=$(BUILD)) $(call quoted,CH=$(CH))
 
 read: ## the book in the browser, with what you have done of each chapter: PORT=8000
 	$(Q)$(READER) read $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))

@@ -9,7 +9,8 @@
     'border-radius:.4rem;background:Canvas;color:CanvasText;font:14px/1.5 system-ui,sans-serif;z-index:9'
 
   async function show() {
-    const { steps } = await (await fetch(`/state/${slug}`)).json()
+    const { steps, guesses } = await (await fetch(`/state/${slug}`)).json()
+    document.dispatchEvent(new CustomEvent('guessed', { detail: guesses }))
     const title = document.createElement('summary')
     title.textContent = `Your path: ${steps.filter(step => step.done).length} of ${steps.length}`
     title.style.cursor = 'pointer'

@@ -8,22 +8,22 @@ import textwrap
 import time
 from pathlib import Path
 
-from reader import state
+from reader import curve, state
 from reader.chapters import chapters, slugs
 from reader.errors import Wrong
 from reader.words import chosen
 
-BOX = re.compile(r"^:+ *(?:predict\b|\{\.predict\b)[^\n]*\n(.*?)^:+ *$", re.M | re.S)
+BOX = re.compile(r"^:+ *(?:predict\b|\{\.predict\b)([^\n]*)\n(.*?)^:+ *$", re.M | re.S)
 FIGURE = re.compile(r"^!\[[^\]]*\]\(([a-z0-9-]+)\.svg\)", re.M)
 
 
-def questions(slug: str) -> list[tuple[str, str]]:
-    """Each question, and the figure that answers it ("" if none follows)."""
+def questions(slug: str, build: Path) -> list[tuple[str, str, curve.Axes | None]]:
+    """Each question, the figure that answers it ("" if none follows), and what is to be drawn."""
     text = Path(f"chapters/{slug}.md").read_text(encoding="utf-8")
     found = []
     for box in BOX.finditer(text):
         figure = FIGURE.search(text, box.end())
-        found.append((plain(box[1]), figure[1] if figure else ""))
+        found.append((plain(box[2]), figure[1] if figure else "", curve.asked(box[1], build)))
     return found
 
 
@@ -38,19 +38,26 @@ def predict(settings: dict[str, str]) -> int:
     if not settings.get("CH"):
         raise Wrong("predict needs CH=, as in make predict CH=09")
     slug = chosen(settings["CH"], slugs(), "CH")
-    asked = questions(slug)
+    asked = questions(slug, Path(settings.get("BUILD") or "build"))
     if not asked:
         some = ", ".join(each.slug for each in chapters() if each.predictions)
         raise Wrong(f"CH={slug}: it asks for no prediction; these do: {some}")
     kept = state.read()
     guesses = kept["guesses"].setdefault(slug, {})
-    for number, (question, figure) in enumerate(asked, 1):
+    drawings = 0
+    for number, (question, figure, axes) in enumerate(asked, 1):
         print(f"\n{number} of {len(asked)}")
         print("\n".join(textwrap.wrap(question, 90, initial_indent="  ", subsequent_indent="  ")))
         if old := guesses.get(str(number)):
             print(f"  you said: {old['text']}")
+        drawn: list[float] = []
         try:
-            text = input("  your guess (empty: none): ").strip() if not old else ""
+            if old:
+                text = ""
+            elif axes:
+                text, drawn = curve.guessed(axes)
+            else:
+                text = input("  your guess (empty: none): ").strip()
         except EOFError:
             print()
             break
@@ -59,11 +66,16 @@ def predict(settings: dict[str, str]) -> int:
                 "text": text, "figure": figure,
                 "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             }  # fmt: skip
+            if drawn:
+                guesses[f"drawn-{drawings}"] = {"y": drawn}  # the page shows it, too (make read)
             state.write(kept)
+        if axes and (y := guesses.get(f"drawn-{drawings}", {}).get("y")) and text:
+            curve.show(axes, y, state.place().parent / f"guess-{slug}-{drawings + 1}.svg")
+        drawings += axes is not None
         if text or old:
             where = f"build/figures/{figure}.svg (make figures), and " if figure else ""
             print(f"  the answer: {where}the lines after the question in chapters/{slug}.md")
-    if len(guesses) == len(asked):
+    if all(str(number) in guesses for number in range(1, len(asked) + 1)):
         state.note("predict", slug)
     sys.stdout.flush()
     return 0

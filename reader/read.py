@@ -30,13 +30,18 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     """What the page shows: each step of its chapter, and whether it is done."""
     about = chapter(slug)
     if about is None:
-        return {"steps": []}
+        return {"steps": [], "guesses": {}}
     kept = state.read()
     return {
         "steps": [
             {"kind": s.kind, "command": s.command, "done": path.done(about, s, kept, build)}
             for s in path.steps(about, build)
-        ]
+        ],
+        "guesses": {
+            key.removeprefix("drawn-"): guess["y"]
+            for key, guess in kept["guesses"].get(slug, {}).items()
+            if key.startswith("drawn-")
+        },
     }
 
 

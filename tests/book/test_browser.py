@@ -416,7 +416,8 @@ def test_a_curve_is_drawn_with_keys_and_with_numbers(driver: Any) -> None:
     svg.send_keys(Keys.ARROW_UP, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert re.fullmatch(r"100: .* (ns|µs)", told(driver))
     driver.execute_script("document.querySelector('.drawing details').open = true")
-    last = driver.find_element("css selector", ".drawing").find_elements("css selector", "input")[-1]
+    first = driver.find_element("css selector", ".drawing")
+    last = first.find_elements("css selector", "input")[-1]
     assert last.get_attribute("aria-label").startswith("one epoll_wait at 19")
     last.send_keys("1000", Keys.TAB)
     press(driver, "Show what was measured")

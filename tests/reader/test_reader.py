@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from reader import curve
+
 TREE = Path(__file__).resolve().parents[2]
 
 
@@ -257,6 +259,8 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
         kept = json.loads((tmp_path / "work" / "path.json").read_text("utf-8"))
         assert kept["guesses"]["09-epoll"]["drawn-0"] == {"y": [1.0, None, 2.5]}
         assert steps()["predict"] is True
+        guesses = json.loads(fetched(f"{url}/state/09-epoll")[1])["guesses"]
+        assert guesses == {"0": [1.0, None, 2.5]}
         tick.add_header("X-Reader", "1")
         urllib.request.urlopen(tick, timeout=10).close()
         assert steps()["read"] is True
@@ -270,12 +274,32 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
 def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
     status, out, _ = make(tmp_path, "predict", "CH=01", typed="a second\n\n")
     assert status == 0
-    assert out.count("your guess") == 2
+    assert out.count("your guess") == 1
     assert "a second" not in out
     kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
     assert kept["guesses"]["01-iterative"]["1"]["text"] == "a second"
-    _, again, _ = make(tmp_path, "predict", "CH=01", typed="\n")
+    _, again, _ = make(tmp_path, "predict", "CH=01", typed="many\n100\n10k\n1000\n")
     assert "you said: a second" in again
+    assert "many: not a number above 0" in again
+    assert "measured" in again
+    kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
+    points = kept["guesses"]["01-iterative"]["drawn-0"]["y"]
+    assert (points[0], max(points), points[-1]) == (100, 10_000, 1000)
+    assert "predict" in kept["done"]["01-iterative"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2", 2.0), ("2,5 ms", 2500.0), ("3µs", 3.0), ("50 NS", 0.05), ("1k", 1000.0), ("0", None),
+     ("-1", None), ("a", None), ("nan", None), ("", None)],
+)  # fmt: skip
+def test_a_guessed_number(text: str, value: float | None) -> None:
+    assert curve.number(text, "µs") == value
+    assert curve.number("2 ms", "requests/s") is None
+
+
+def test_a_guess_of_three_points_has_all() -> None:
+    assert curve.spread([(0, 1.0), (2, 100.0), (3, 50.0)], 4) == pytest.approx([1, 10, 100, 50])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
