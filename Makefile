@@ -175,11 +175,18 @@ all: ## install what is missing (asks first), build, measure the headline set, d
 	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
 	$(Q)$(MAKE) --no-print-directory everything
 
+# What the next minutes are for.
+stage = @echo "== $(1) of 4: $(2)"
+
 everything:
+	$(call stage,1,build: servers and micro-benchmarks$(comma) with each C library there is)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) variants
+	$(call stage,2,measure: what the talk$(comma) the book's first half and most claims rest on (2 to 3 minutes))
 	$(Q)$(MAKE) --no-print-directory headline
+	$(call stage,3,draw: your numbers$(comma) and the reference run's where you have none)
 	$(Q)$(MAKE) --no-print-directory export
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
+	$(call stage,4,write: book and slides around them)
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book slides
 	$(Q)$(MAKE) --no-print-directory verdict
 

@@ -471,7 +471,7 @@ def test_progress_says_what_runs_and_how_long_still(tree: Tree) -> None:
     tree.experiment()
     tree.program()
     out = bench(tree).stdout
-    assert out.startswith("[1/1] sample: about 30 s\n")
+    assert out.startswith("[1/1] A sample (sample): about 30 s\n")
 
 
 def test_with_nothing_to_do_neither_scipy_nor_a_namespace_is_touched(tree: Tree) -> None:

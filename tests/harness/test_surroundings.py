@@ -388,3 +388,4 @@ def test_on_a_terminal_one_line_is_rewritten(monkeypatch: pytest.MonkeyPatch) ->
     shown.finish()
     assert "\n" not in out.getvalue()
     assert out.getvalue().count("\r") == 3
+    assert "...... 4 s left  [1/1] x  0/2  round 1, a" in out.getvalue()

@@ -189,7 +189,8 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
         try:
             for number, job in enumerate(jobs, 1):
                 later = sum(j.profile.seconds for j in jobs[number:])
-                progress.experiment(number, len(jobs), job.experiment.id, job.profile.seconds)
+                title = f"{job.experiment.title} ({job.experiment.id})"
+                progress.experiment(number, len(jobs), title, job.profile.seconds)
                 try:
                     _add(report, job, measure(job, progress, later))
                 except Unreachable as error:

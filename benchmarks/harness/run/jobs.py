@@ -132,7 +132,7 @@ class Progress:
         self._out = out
         self._tty = out.isatty()
         self._clock = clock
-        self._last = clock()
+        self._last = self._began = clock()
         self._text = ""
         self._left = 0.0
         self._since = clock()
@@ -155,13 +155,15 @@ class Progress:
             return
         self._last = now
         left = max(0.0, self._left - (now - self._since))
-        text = f"{self._text}  {duration(left)} left"
         if self._tty:
+            passed = now - self._began
+            done = round(20 * passed / (passed + left)) if passed + left > 0 else 0
+            bar = "#" * done + "." * (20 - done)
             width = shutil.get_terminal_size().columns - 1
-            self._out.write("\r\x1b[K" + text[:width])
+            self._out.write(f"\r\x1b[K{bar} {duration(left)} left  {self._text}"[: width + 4])
             self._out.flush()
         else:
-            self.line(text)
+            self.line(f"{self._text}  {duration(left)} left")
 
     def line(self, text: str) -> None:
         """A line that stays."""
