@@ -187,7 +187,7 @@ everything:
 	$(Q)$(MAKE) --no-print-directory export
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
 	$(call stage,4,write: book and slides around them)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book slides
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book epub slides
 	$(Q)$(MAKE) --no-print-directory verdict
 
 deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)

@@ -43,7 +43,7 @@ PRINT    := $(PANDOC_DIR)/print.py
 # $(call print_page,page?query): prints it as the target.
 print_page = mkdir -p $(@D) && $(PYTHON) $(PRINT) $(CHROMIUM) '$(1)' $@
 
-.PHONY: book pages pdf lint-book weave-always
+.PHONY: book epub pdf lint-book weave-always
 weave-always:
 
 ifeq ($(PANDOC),)
@@ -51,15 +51,15 @@ BOOK_SKIP := pandoc is not installed (apt-get install pandoc)
 else ifeq ($(BOOK_PAGES),)
 BOOK_SKIP := chapters/ holds no chapter yet
 else
-BOOK_ALL  := $(BOOK_HTML) $(addprefix $(BOOK)/,search-index.js book.html book.epub)
+BOOK_ALL  := $(BOOK_HTML) $(BOOK)/search-index.js
+EPUB_ALL  := $(addprefix $(BOOK)/,book.html book.epub)
 PDF_ALL   := $(PDF)/book.pdf
 endif
 
-book: $(BOOK_ALL) ## the book: build/book/index.html, book.html (one file), book.epub
+book: $(BOOK_ALL) ## the book's pages: build/book/index.html
 	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",:)
 
-# What one looks at while writing: without the one-file book and the EPUB, which take most of the time.
-pages: $(BOOK_HTML) $(BOOK)/search-index.js
+epub: book $(EPUB_ALL) ## the book in one file, to send and to carry: build/book/book.html, book.epub
 
 # What the pages are made from besides files. When it changes, pages that no longer belong to the book go.
 BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC) $(DRAW_MISSING)

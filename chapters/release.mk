@@ -25,6 +25,6 @@ release_make = SOURCE_DATE_EPOCH=$(RELEASE_SECONDS) LC_ALL=C.UTF-8 TZ=UTC $(MAKE
 release: ## book, EPUB, decks and PDFs of the reference run, in one archive: build/release/quest-VERSION.zip
 	$(Q)test -z '$(strip $(RELEASE_MISSING))' || { echo 'release: not made without $(strip $(RELEASE_MISSING)): make deps' >&2; exit 1; }
 	$(Q)rm -rf $(RELEASE_BUILD) $(RELEASE)/quest-$(RELEASE_VERSION).zip && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
-	$(Q)$(release_make) TRACK= book
+	$(Q)$(release_make) TRACK= epub
 	$(Q)for track in $(RELEASE_TRACKS); do $(release_make) TRACK=$$track slides pdf || exit 1; done
 	$(Q)$(PYTHON) $(PANDOC_DIR)/release.py $(RELEASE_BUILD) $(RELEASE) $(RELEASE_VERSION) $(RELEASE_SECONDS)

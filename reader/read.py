@@ -130,7 +130,7 @@ def newest() -> float:
 
 
 def make_book() -> bool:
-    done = subprocess.run(["make", "--no-print-directory", "pages"], check=False)
+    done = subprocess.run(["make", "--no-print-directory", "book"], check=False)
     return done.returncode == 0
 
 
@@ -157,7 +157,7 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
         raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
     page = build / "book" / "index.html"
     if (watching or not page.exists()) and not make_book() and not page.exists():
-        raise Wrong("there is no book to read: make pages says why")
+        raise Wrong("there is no book to read: make book says why")
     if not page.exists():
         raise Wrong("there is no book to read: pandoc is missing (make deps)")
     port = free_port(int(wanted))

@@ -32,7 +32,7 @@ EVERYWHERE = {
 }  # fmt: skip
 VALUES = {"PROFILE": ("smoke", "quick", "full")}
 GROUPS = {
-    "read": "next path done read book chapters predict",
+    "read": "next path done read book epub chapters predict",
     "run": "run diff amalgamate servers",
     "measure": "bench claims compare tables figures doctor peers",
     "learn": "lab labs hint solution grade",

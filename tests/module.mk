@@ -42,7 +42,7 @@ test: ## the conformance and unit tests
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book slides
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book epub slides
 	$(Q)$(MAKE) --no-print-directory tests-of-all
 
 # With CH it is the check of a student's lab: labs/module.mk.

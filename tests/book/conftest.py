@@ -22,7 +22,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     if not PANDOC:
         pytest.skip("pandoc is not installed (apt-get install pandoc)")
     tree = Tree(tmp_path_factory.mktemp("built") / "tree")
-    done = tree.make("book", "slides")
+    done = tree.make("epub", "slides")
     assert done.returncode == 0, done.stderr
     return tree
 

@@ -39,7 +39,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Tree:
         pytest.skip("pandoc is not installed (apt-get install pandoc)")
     tree = Tree(tmp_path_factory.mktemp("made") / "tree")
     fake_reveal(tree)
-    succeeded(tree.make("book", "slides"))
+    succeeded(tree.make("epub", "slides"))
     return tree
 
 
@@ -61,7 +61,7 @@ def stamps(tree: Tree) -> dict[str, int]:
 def remade(tree: Tree, *arguments: str) -> set[str]:
     """Names of the outputs that make writes now."""
     before = stamps(tree)
-    succeeded(tree.make("book", "slides", *arguments))
+    succeeded(tree.make("epub", "slides", *arguments))
     after = stamps(tree)
     return {name for name, time in after.items() if before.get(name) != time}
 
@@ -73,7 +73,7 @@ WHOLE = {"answers.html", "book.html", "book.epub", "search-index.js"}
 
 def test_nothing_changed_nothing_made(made: Tree) -> None:
     assert remade(made) == set()
-    assert succeeded(made.make("book", "slides")) == ""
+    assert succeeded(made.make("epub", "slides")) == ""
 
 
 def test_code_remakes_what_shows_it(made: Tree) -> None:
@@ -119,7 +119,7 @@ def test_page_that_left_the_book_goes(made: Tree) -> None:
     made.replace("chapters/01-first.md", "@sec:changes", "there")
     for line in ("@ch:02-second, @fig:fork-latency", "@ch:02-second"):
         made.replace("slides/01-first.md", line, "the book")
-    succeeded(made.make("book", "slides"))
+    succeeded(made.make("epub", "slides"))
     assert not (made.path / "build/book/02-second.html").exists()
     assert "02-second" not in made.read("build/book/index.html")
 
@@ -149,7 +149,7 @@ def test_failure_leaves_no_output_as_if_good(made: Tree) -> None:
     made.replace("chapters/01-first.md", 'region="greet"', 'region="great"')
     before = stamps(made)
     for _ in range(2):
-        done = made.make("book")
+        done = made.make("epub")
         assert done.returncode != 0
         errors = [line for line in done.stderr.splitlines() if not line.startswith("make")]
         assert len(errors) == 1
@@ -159,12 +159,12 @@ def test_failure_leaves_no_output_as_if_good(made: Tree) -> None:
     assert stamps(made) == before
     assert not list((made.path / "build").rglob("*.part"))
     made.replace("chapters/01-first.md", 'region="great"', 'region="greet"')
-    succeeded(made.make("book"))
+    succeeded(made.make("epub"))
 
 
 def test_source_that_is_gone_is_an_error_of_the_chapter(made: Tree) -> None:
     (made.path / "code/01-first/server.c").rename(made.path / "code/01-first/other.c")
-    done = made.make("book")
+    done = made.make("epub")
     assert done.returncode != 0
     assert "cannot read code/01-first/server.c" in done.stderr
 
@@ -182,7 +182,7 @@ def test_file_of_reveal_that_is_missing_fails(tree: Tree) -> None:
 
 
 def test_without_pandoc_both_are_skipped(tree: Tree) -> None:
-    done = tree.run("make", "book", "slides", "PANDOC=")
+    done = tree.run("make", "epub", "slides", "PANDOC=")
     assert succeeded(done).splitlines() == [
         "SKIP book: pandoc is not installed (apt-get install pandoc)",
         "SKIP slides: pandoc is not installed (apt-get install pandoc)",
@@ -192,7 +192,7 @@ def test_without_pandoc_both_are_skipped(tree: Tree) -> None:
 @pytest.mark.parametrize("version", ["", "6.0.2"])
 def test_without_the_right_reveal_only_the_deck_is_skipped(tree: Tree, version: str) -> None:
     fake_reveal(tree, version)
-    output = succeeded(tree.make("book", "slides"))
+    output = succeeded(tree.make("epub", "slides"))
     assert "SKIP slides: reveal.js 5.2.1 is not here (make deps fetches it)" in output
     assert (tree.path / "build/book/index.html").exists()
     assert not (tree.path / "build/slides/deck.html").exists()
@@ -293,9 +293,9 @@ def test_epub_is_well_formed_and_complete(built: Tree) -> None:
 
 
 def test_outputs_are_the_same_each_time(tree: Tree, tmp_path: Path) -> None:
-    succeeded(tree.make("book"))
+    succeeded(tree.make("epub"))
     other = Tree(tmp_path / "other")
-    succeeded(other.make("book"))
+    succeeded(other.make("epub"))
     files = [
         path for path in (tree.path / "build/book").rglob("*.*") if path.suffix != ".epub"
     ]  # dated
