@@ -44,6 +44,7 @@ def test_a_measurement_that_was_named_ends_with_its_result(tree: Tree) -> None:
     assert "claim 9: a is faster than b." in lines
     verdict = next(line for line in lines if line.startswith("yours: "))
     assert verdict.startswith("yours: too few repetitions: 2, and 6 are needed; reference: holds")
+    assert "  more repetitions: make bench ONLY=sample PROFILE=quick\n" in done.stdout
     assert lines[-1] == "again: make bench ONLY=sample AGAIN=1"
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.report import claims, rules, then
+from harness.report.verdicts import WITHOUT_SCIPY
 from harness.run import records
 from harness.run.records import Source, Sources
 from harness.spec.model import Experiment, Metric
-from harness.statistics import units
+from harness.statistics import estimates, units
 from harness.statistics.analysis import Analysis, Number, numbers
 
 MOST_NUMBERS, MOST_LABELS = 8, 12
@@ -31,12 +32,15 @@ def show(definitions: Sequence[Experiment], results: Path, reference: Path, widt
             print(f"  {line}")
         for beside in then.of(definition, found[definition.id]):
             print("\n" + then.text(beside, definition.id, width))
-        for number, text, here, other in judged.get(definition.id, ()):
-            verdict = verdicts(here, other)
-            print(
-                "\n".join(textwrap.wrap(f"claim {number}: {text}", width, subsequent_indent="  "))
-            )
-            print("\n".join(textwrap.wrap(f"  {verdict}", width, subsequent_indent="  ")))
+        rest_on_it = judged.get(definition.id, [])
+        for number, text, here, other in rest_on_it:
+            for words in (f"claim {number}: {text}", f"  {verdicts(here, other)}"):
+                if estimates.AVAILABLE or words.startswith("claim"):
+                    print("\n".join(textwrap.wrap(words, width, subsequent_indent="  ")))
+        if rest_on_it and not estimates.AVAILABLE:
+            print(f"  {WITHOUT_SCIPY}")
+        if any(rules.TOO_FEW in here.why for _, _, here, _ in rest_on_it):
+            print(f"  more repetitions: make bench ONLY={definition.id} PROFILE=quick")
         print(_read_on(definition))
 
 

@@ -70,6 +70,10 @@ def _joined(texts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(text for text in texts if text))
 
 
+#: What a smoke run has of everything.
+TOO_FEW = "too few repetitions"
+
+
 def not_measured(why: str) -> Judgement:
     return Judgement(NOT_MEASURED, why)
 
@@ -78,7 +82,7 @@ def _need(count: int) -> None:
     if not estimates.AVAILABLE:
         raise Undecidable("SciPy is not installed")
     if count < LEAST:
-        raise Undecidable(f"too few repetitions: {count}, and {LEAST} are needed")
+        raise Undecidable(f"{TOO_FEW}: {count}, and {LEAST} are needed")
 
 
 def _between(low: float | None, high: float | None, *lines: float) -> bool:
