@@ -114,6 +114,7 @@ class Target:
     model: Model
     variant: str
     binary: Path
+    in_cell: bool = False  #: nsenter(1) starts it in other namespaces, and waits for it
 
     def __str__(self) -> str:
         return f"{self.model.slug}-{self.variant}"
@@ -215,6 +216,8 @@ class Server:
         reaper.watch(self.process.pid)
         self.pid = self.process.pid
         self.line = self._first_line()
+        if target.in_cell:
+            (self.pid,) = proc.children(self.process.pid)
         self.address = self._address()
         self._await_workers()
         self.base = self.holdings()
@@ -311,6 +314,11 @@ class Server:
     def processes(self) -> list[int]:
         return [self.pid, *self.children()]
 
+    def session(self) -> list[int]:
+        """All that it has started, orphans too."""
+        found = proc.session(self.process.pid)
+        return [pid for pid in found if not self.target.in_cell or pid != self.process.pid]
+
     def serving(self) -> list[int]:
         """Those who talk to clients: the workers, where the first process does not."""
         return self.children() if self.target.model.master else [self.pid]
@@ -326,7 +334,7 @@ class Server:
     def holdings(self) -> Holdings:
         if self.target.model.threaded:
             # dietlibc's threads are processes with memory and descriptors in common
-            threads = sum(proc.threads(pid) for pid in proc.session(self.pid))
+            threads = sum(proc.threads(pid) for pid in self.session())
             return Holdings(len(proc.descriptors(self.pid)), 0, threads)
         children = self.children()
         descriptors = sum(len(self.descriptors(pid)) for pid in (self.pid, *children))
@@ -395,6 +403,15 @@ class Server:
     def signal(self, signum: int) -> None:
         os.kill(self.pid, signum)
 
+    def signal_group(self, signum: int) -> None:
+        """As a terminal does; not to nsenter, which is of the group of a server in a cell."""
+        if not self.target.in_cell:
+            os.killpg(self.pid, signum)
+            return
+        for pid in self.session():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signum)
+
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """While it is stopped, whatever happens happens at once. (Under a tracer nothing tells that
@@ -415,6 +432,9 @@ class Server:
     def wait(self, limit: float | None = None) -> int:
         """Its exit status, or a broken contract if it goes on."""
         limit = STOP_GRACE + self.patience.limit if limit is None else limit
+        if self.target.in_cell:  # nsenter stops with it, and is to see its end
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGCONT)
         try:
             self.stopped = self.process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -459,7 +479,7 @@ class Server:
             raise Misbehaved(f"{self.target}: a sanitizer's report\n{self.stderr()}")
         if text := self.rest_of_stdout():
             raise Misbehaved(f"{self.target}: more than its line on stdout: {text!r}")
-        if left := proc.session(self.pid):
+        if left := self.session():
             raise Misbehaved(f"{self.target} left processes behind: {left}")
 
     def release(self) -> None:
@@ -475,7 +495,8 @@ def limited(server: Server, what: str, soft: int) -> Iterator[None]:
     all of its capabilities may not change the limits of others.
     """
     pid = server.serving()[0]
-    prlimit = [*server.launch.as_user, "/usr/bin/prlimit", "--pid", str(pid)]
+    owner = os.stat(f"/proc/{pid}").st_uid
+    prlimit = [*become(owner), "/usr/bin/prlimit", "--pid", str(pid)]
     show = [*prlimit, f"--{what}", "--noheadings", "--raw", "--output", "SOFT"]
     old = subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run([*prlimit, f"--{what}={soft}:"], check=True)
@@ -485,20 +506,26 @@ def limited(server: Server, what: str, soft: int) -> Iterator[None]:
         subprocess.run([*prlimit, f"--{what}={old}:"], check=True)
 
 
+def become(user: int) -> list[str]:
+    """The prefix that makes root another user."""
+    if os.geteuid() != 0 or user == 0:
+        return []
+    ids = ["--reuid", str(user), "--regid", str(user), "--clear-groups"]
+    return ["/usr/bin/setpriv", *ids, "--pdeathsig", "KILL"]
+
+
 class Unprivileged:
     """How to run a program as a user whom file modes and process limits bind, which they do not for
-    root.
+    root. One that is in a cell is such a user already.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, in_cell: bool) -> None:
         self._folder = folder
+        self._already = in_cell or os.geteuid() != 0
 
     @property
     def prefix(self) -> list[str]:
-        if os.geteuid() != 0:
-            return []
-        ids = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        return ["/usr/bin/setpriv", *ids, "--pdeathsig", "KILL"]
+        return [] if self._already else become(65534)
 
     def unavailable(self) -> str | None:
         probe = shlex.join([*self.prefix, "test", "-x", str(self._folder)])
@@ -510,7 +537,7 @@ class Unprivileged:
         """The program where that user can start it: the tree may lie below a folder that is closed
         to others.
         """
-        if os.geteuid() != 0:
+        if self._already:
             return binary
         copy = self._folder / binary.parent.name / binary.name
         if not copy.exists():

@@ -227,7 +227,7 @@ def test_a_docroot_that_is_away_for_a_moment(start: Start, own_site: Site) -> No
     before = sorted(server.children())
     away = own_site.top / "away"
     own_site.root.rename(away)
-    for pid in proc.session(server.pid):
+    for pid in server.session():
         os.kill(pid, signal.SIGHUP)
     expected = r"15-slashdot: restart: .* status 1, the old one goes on: .* No such file or .*"
     assert re.fullmatch(expected, line_on_stderr(server))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
@@ -26,7 +25,7 @@ def stops_well_before_the_grace_is_over(server: Server) -> None:
     it.
     """
     assert server.wait(STOP_GRACE / 2 * server.patience.factor) == 0
-    assert proc.session(server.pid) == []
+    assert server.session() == []
 
 
 def refuses(server: Server) -> bool:
@@ -120,7 +119,7 @@ def test_a_reply_in_flight_is_finished(
             if whom == "the process":
                 server.signal(number)
             else:
-                os.killpg(server.pid, number)
+                server.signal_group(number)
             time.sleep(0.03)
         assert start + c.read_exactly(len(content) - len(start)) == content
         c.expect_gone()
@@ -215,7 +214,7 @@ def test_replies_that_take_too_long_are_given_up(server: Server) -> None:
         time.sleep(0.002)
     assert server.wait(0.1) == 0
     assert time.monotonic() - begin > 1, "the replies in flight were given no time"
-    assert proc.session(server.pid) == []
+    assert server.session() == []
 
 
 # ---- some of them
