@@ -6,9 +6,9 @@ WORK ?= work
 # What a server in work/ is linked with: the objects of the real one but for those the student writes (the grader leaves them out).
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
 
-lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 GRADER = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
-	LAB_OBJECTS=$(call quoted,$(lab_objects)) PYTHONPATH=labs:tests $(PYTHON) -m grader
+	LAB_OBJECTS=$(call quoted,$(lab_objects)) $(PYTHON) -I -B labs/grader/__main__.py
 
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects || exit 2

@@ -9,7 +9,7 @@ from reader.chapters import chapter, slugs
 from reader.errors import Wrong
 from reader.words import chosen, meant
 
-GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SURE"
+GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SEED SURE"
 TAKES = {
     "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
     "next": "", "path": "", "done": "CH STEP", "predict": "CH", "chapters": "",

@@ -4,14 +4,16 @@ and the two programs beside the server.
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from conformance import proc
+from conformance import proc, tracing
 from conformance.matrix import contract
 from conformance.process import Server, Target, Unprivileged, limited, wait_until
 from conformance.programs import Run, Start
@@ -106,19 +108,63 @@ def test_who_waits_costs_nothing(start: Start, options: tuple[str, ...]) -> None
     assert share < 0.3, f"takes {share:.0%} of a busy loop's time while all its clients are silent"
 
 
-def succeeds(target: Target, run: Run, name: str, line: str) -> None:
-    """The program has judged itself; its line shows that it has looked."""
-    done = run(target.binary.with_name(name))
-    if done.returncode != 0 or done.stdout != line:
-        raise ContractBroken(f"{name}: " + (done.stdout + done.stderr).strip().replace("\n", "; "))
+CALLS = "fork,vfork,clone,clone3,socketpair,epoll_ctl,epoll_wait,close,sendto,exit_group"
+ADD = re.compile(r"epoll_ctl\(\d+, EPOLL_CTL_ADD, (\d+),")
+
+
+class Ran:
+    """A program beside the server, which says what it has seen; its calls are believed."""
+
+    def __init__(self, target: Target, run: Run, folder: Path, name: str) -> None:
+        self.name = name
+        trace = tracing.Trace(folder / "trace", CALLS)
+        self.done = run(*trace.wrapper(), target.binary.with_name(name))
+        if self.done.returncode != 0:
+            text = (self.done.stdout + self.done.stderr).strip().replace("\n", "; ")
+            raise ContractBroken(f"{name}: {text}")
+        ends = 2 if target.in_cell else 1  # nsenter ends as its program does
+        assert wait_until(lambda: "\n".join(trace.lines()).count("exit_group(0)") >= ends, 5.0)
+        self.calls = []  #: (pid, call with its arguments, result)
+        for line in trace.completed():
+            if found := re.match(r"(\d+) +(\w+\(.*\)) += (-?\d+)", line):
+                self.calls.append((int(found[1]), found[2], int(found[3])))
+
+    def demand(self, true: bool, what: str) -> None:
+        if not true:
+            raise ContractBroken(f"{self.name} says so, but its system calls do not: {what}")
+
+    def added(self) -> list[tuple[int, int, int]]:
+        """(place among the calls, pid, descriptor) of what was put into a set."""
+        found = ((place, pid, ADD.match(call)) for place, (pid, call, _) in enumerate(self.calls))
+        return [(place, pid, int(match[1])) for place, pid, match in found if match]
+
+    def told(self, pid: int, since: int = 0) -> list[int]:
+        """How many events each wait of a process brought."""
+        return [
+            r for p, call, r in self.calls[since:] if p == pid and call.startswith("epoll_wait")
+        ]
 
 
 @contract("mechanism")
-def test_closed(target: Target, run: Run) -> None:
-    line = "looked 1000 times, was told 0 times of a client that it has forgotten\n"
-    succeeds(target, run, "closed", line)
+def test_closed(target: Target, run: Run, tmp_path: Path) -> None:
+    ran = Ran(target, run, tmp_path, "closed")
+    ran.demand(len(ran.added()) == 1, "one client is put into the set")
+    ((begun, loop, fd),) = ran.added()
+    later = ran.calls[begun:]
+    helpers = [r for pid, call, r in later if pid == loop and re.match("v?fork|clone", call)]
+    ran.demand(len(helpers) == 1, "after that a helper is started")
+    kept = not any(pid in helpers and call == f"close({fd})" for pid, call, _ in later)
+    ran.demand(kept, "the helper keeps the connection")
+    spoke = [at for at, (_, call, r) in enumerate(ran.calls) if "sendto" in call and r == 5]
+    ran.demand(len(spoke) == 1, "then the client speaks")
+    waits = ran.told(loop, spoke[0])
+    ran.demand(len(waits) >= 1000 and not any(waits), "and a thousand looks find nothing")
 
 
 @contract("mechanism")
-def test_shared(target: Target, run: Run) -> None:
-    succeeds(target, run, "shared", "the second worker was told of its client\n")
+def test_shared(target: Target, run: Run, tmp_path: Path) -> None:
+    ran = Ran(target, run, tmp_path, "shared")
+    workers = [pid for _, pid, _ in ran.added()]
+    ran.demand(len(set(workers)) == 2 == len(workers), "two processes have a client each in a set")
+    told = sorted(sum(ran.told(pid)) for pid in workers)
+    ran.demand(told == [0, 1], "one of them is told of its client")

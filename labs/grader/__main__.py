@@ -1,6 +1,10 @@
-"""python3 -m grader: see cli.py."""
+"""python3 -I -B labs/grader/__main__.py: see cli.py. Imports are of this tree and of Python."""
 
 import sys
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TREE / "labs"), str(TREE / "tests")]
 
 try:
     from grader.cli import main

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import secrets
 import signal
 import sys
 import tempfile
@@ -23,14 +24,15 @@ from typing import TypeVar
 
 from grader import files, report, work
 from grader.errors import LabError
-from grader.judge import How, Verdict, grade
+from grader.judge import How, Result, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
 from grader.sandbox import Toolchain
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
 COMMANDS = ("lab", "check", "hint", "solution", "grade")
 PATHS = ("JSON", "LOGS", "DIR", "WORK")
-OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE")
+OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED")
+SEEDS = 1 << 31
 Number = TypeVar("Number", int, float)
 
 
@@ -104,15 +106,27 @@ def _logs(lab: Lab, folder: Path, given: Given) -> Path:
     return _build() / "labs" / f"{lab.slug}{whose}"
 
 
-def _judge(lab: Lab, folder: Path, given: Given) -> Verdict:
+def _judge(lab: Lab, folder: Path, given: Given, graded: bool) -> Verdict:
     """Prints a line for each test, and the points."""
     logs = _logs(lab, folder, given)
     patience = given.number("PATIENCE", float, 100.0)
-    how = How(Toolchain.of_make(), logs, patience, lambda result: say(report.line(result)))
+    seed = given.number("SEED", int, SEEDS) or secrets.randbelow(SEEDS) + 1
+
+    def tell(result: Result) -> None:
+        if not graded:  # then they come in another order, and are told when all are done
+            say(report.line(result))
+
+    how = How(Toolchain.of_make(), logs, patience, seed, graded, tell)
     logs.mkdir(parents=True, exist_ok=True)
     with files.alone(logs / ".lock", lambda: say(f"{folder} is being judged; waiting for that.")):
         say(f"{lab.slug}: {lab.title}\n")
         verdict = grade(lab, folder, how)
+    if graded:
+        for result in verdict.results if verdict.built else ():
+            say(report.line(result))
+        say(f"\nSeed {verdict.seed}: SEED={verdict.seed} serves the same again, in the same order.")
+    if verdict.no_cell:
+        say(f"\nThis is a self-check, not a grade: {verdict.no_cell}.")
     if verdict.message:
         say(f"{verdict.message}\n" if not verdict.built else f"\n{verdict.message}")
     say(f"\n{report.total(verdict)}." if verdict.built else f"{report.total(verdict)}.")
@@ -130,7 +144,7 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
     whole = "ONLY" not in given.texts
     if whole:
         files.check_writable(folder / work.PROGRESS)
-    verdict = _judge(lab, folder, given)
+    verdict = _judge(lab, folder, given, graded=False)
     best = work.note(verdict, folder) if whole else 0
     if best > verdict.score:
         say(f"Your best: {best}.")
@@ -149,12 +163,12 @@ def _grade(lab: Lab, folder: Path, given: Given) -> int:
     results = given.paths.get("JSON")
     if results is not None:
         files.check_writable(results)
-    verdict = _judge(lab, folder, given)
+    verdict = _judge(lab, folder, given, graded=True)
     if results is not None:
         files.write(results, report.gradescope(verdict))
     if verdict.built:
         say(f"What the tests said: {_logs(lab, folder, given)}")
-    return _status(verdict)
+    return UNJUDGED if verdict.no_cell else _status(verdict)
 
 
 def _run(what: str, given: Given) -> int:

@@ -1,7 +1,8 @@
 """The limits under which anything that was handed in is built and run: prlimit(1), setpriv(1).
 
-They bound what it uses, not what it may do: that is what the user may who grades it. Root can do
-better: there the submission runs under a user id that nobody else has.
+They bound what it uses; what it may do and see is bounded by a cell (cell.py). Where none can be
+had it may do what the user may who checks it, or, with root, a user id that nobody else has: that
+is good enough for one's own work, and no grade.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance import proc
+from grader import cell
 from grader.errors import LabError
 from grader.lab import Limits
 
@@ -74,19 +76,15 @@ class SpareUser:
                 claim.close()
                 continue
             if user not in taken:
-                probe = [*_as_user(user), "true"]
+                probe = [*cell.as_user(user), "true"]
                 done = subprocess.run(probe, capture_output=True, check=False)
                 return cls(user, claim) if done.returncode == 0 else None
         return None
 
 
 def _reaches(user: int, folder: Path) -> bool:
-    return subprocess.run([*_as_user(user), "test", "-x", str(folder)], check=False).returncode == 0
-
-
-def _as_user(user: int) -> list[str]:
-    ids = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
-    return ["setpriv", *ids, "--pdeathsig=KILL", "--"]
+    probe = [*cell.as_user(user), "test", "-x", str(folder)]
+    return subprocess.run(probe, check=False).returncode == 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,10 +92,15 @@ class Confinement:
     limits: Limits
     user: SpareUser | None  #: None: that of the grader
     processes: int  #: RLIMIT_NPROC, with those the user has already
+    no_cell: str  #: why there is no cell; "" if there is one
 
-    def _prlimit(self, limits: Limits) -> list[str]:
+    @property
+    def user_id(self) -> int | None:
+        return None if self.user is None else self.user.id
+
+    def prlimit(self, limits: Limits) -> list[str]:
         return [
-            "prlimit",
+            cell.path_of("prlimit"),
             f"--nproc={self.processes}",
             f"--cpu={limits.cpu_seconds}",
             f"--as={limits.memory_mib * MIB}",
@@ -108,14 +111,22 @@ class Confinement:
 
     def command(self, program: list[str], limits: Limits | None = None) -> list[str]:
         """The program within its limits (or others: a compiler needs more)."""
-        user = [] if self.user is None else _as_user(self.user.id)
-        return [*self._prlimit(limits or self.limits), *user, *program]
+        user = [] if self.user is None else cell.as_user(self.user.id)
+        return [*self.prlimit(limits or self.limits), *user, *program]
+
+    def compiler(self, command: list[str], limits: Limits, folder: Path) -> list[str]:
+        """A command that reads below the folder, and writes to folder/real."""
+        if self.no_cell:
+            return self.command(command, limits)
+        see = [folder / "hand-in", folder / "code"]
+        walls = cell.walls(self.user_id, see, [folder / "real"], compiler=True)
+        return [*walls, "--chdir", str(folder), "--", *self.prlimit(limits), *command]
 
     def script(self, program: Path) -> str:
         """The same as a file that can be started in the program's place. Whoever is not its owner
         is nobody already: some tests see to that themselves. (No `id -u`: a trace counts forks.)"""
-        limits = shlex.join(self._prlimit(self.limits))
-        user = "" if self.user is None else shlex.join(_as_user(self.user.id))
+        limits = shlex.join(self.prlimit(self.limits))
+        user = "" if self.user is None else shlex.join(cell.as_user(self.user.id))
         return (
             "#!/bin/sh\n"
             f'[ -O "$0" ] || exec {limits} {shlex.quote(str(program))} "$@"\n'
@@ -152,13 +163,16 @@ def confinement(limits: Limits, folder: Path) -> Confinement:
     mine = os.geteuid() if user is None else user.id
     if user is not None and not _reaches(user.id, folder):
         raise LabError(f"{folder} is closed to other users; another place is TMPDIR=/tmp")
+    no_cell = cell.unavailable(None if user is None else user.id)
+    if not no_cell:  # its user has no processes but its own
+        return Confinement(limits, user, limits.processes, "")
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     spare = limits.processes
     while True:
         count = _threads()[mine] + spare
         if most != resource.RLIM_INFINITY:
             count = min(count, most)
-        found = Confinement(limits, user, count)
+        found = Confinement(limits, user, count, no_cell)
         if _holds(found):
             return found
         if count == most or spare > 100 * limits.processes:

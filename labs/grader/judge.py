@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import random
 import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+try:
+    import pytest
+except ImportError:  # said by grade()
+    pytest = None  # type: ignore[assignment]
+
 from conformance.process import calibrate
+from grader import cell
 from grader.errors import LabError
 from grader.lab import TREE, Lab, Test
 from grader.processes import adopt_orphans, end_descendants
@@ -23,6 +29,13 @@ from grader.sandbox import NotBuilt, Sandbox, Toolchain
 MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
 TESTER_BYTES = 2 << 30  #: a reply without an end must not fill the memory
 SHORT = 100  #: characters; the log has it all
+#: Nothing that a submission, or whoever handed it in, can write is on the path.
+RUN = """
+import sys
+sys.path[:0] = sys.argv[1].split(":")
+import pytest
+sys.exit(pytest.main(sys.argv[2:]))
+"""
 PYTEST_SAYS = ("assert ", "Failed: ")
 EXCEPTION = re.compile(
     r"^(?:[\w.]+\.)?(?:ContractBroken|NotServed|ConnectionLost|Misbehaved|"
@@ -56,6 +69,8 @@ class Verdict:
     results: tuple[Result, ...]
     message: str = ""  #: why there is no program, or the compiler's warnings
     built: bool = True
+    no_cell: str = ""  #: why this is a check of one's own work, and no grade
+    seed: int = 0  #: of what was served, and of the order
 
     @property
     def score(self) -> int:
@@ -94,21 +109,30 @@ def _with_reason(test: Test, why: str) -> str:
 class Judge:
     """Judges in a sandbox. `logs`: a folder for what pytest has said about each test."""
 
-    def __init__(self, box: Sandbox, logs: Path, patience: float | None) -> None:
+    def __init__(self, box: Sandbox, logs: Path, patience: float | None, seed: int) -> None:
         self.box = box
         self.logs = logs
+        self.seed = seed
         self.patience = patience or min(MOST_PATIENCE, calibrate().factor)
 
     def _command(self, test: Test) -> list[str]:
         names = [self._place(name) for name in test.tests]
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "conftest", "-p", "grader.record"]
+        options = ["-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-p", "conftest"]
+        options += ["-p", "grader.record", f"--basetemp={self.box.root / 'judge/tmp'}"]
         where = [f"--build={self.box.root}", f"--servers={self.box.lab.slug}"]
         judged = [] if test.afterwards else ["--unjudged"]
         config = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest"]
         patience = f"--patience={self.patience:.3f}"
-        pytest = [sys.executable, "-m", "pytest", *config, *options, *where, patience, *judged]
+        paths = [str(TREE / part) for part in ("labs", "tests", "benchmarks")]
+        paths += [str(Path(pytest.__file__).parents[1])]  # wherever it is installed
+        python = [sys.executable, "-I", "-B", "-c", RUN, ":".join(paths)]
+        network: list[str] = []
+        if not self.box.confinement.no_cell:
+            network = cell.judge_in_a_network_of_its_own()
+            options += ["-p", "grader.inside", "--in-cell"]
         # if we are killed, so is pytest, and with it the server
-        return ["setpriv", "--pdeathsig=KILL", "--", *pytest, *names]
+        tied = [cell.path_of("setpriv"), "--pdeathsig=KILL", "--"]
+        return [*network, *tied, *python, *config, *options, *where, patience, *judged, *names]
 
     def _place(self, name: str) -> str:
         """A test below tests/, or of the lab's own."""
@@ -118,13 +142,12 @@ class Judge:
 
     def _run(self, test: Test, record: Path) -> int | None:
         """pytest's status; None if the time was up. Whatever it started has gone."""
-        paths = [str(TREE / "labs"), str(TREE / "tests"), str(TREE / "benchmarks")]
-        temporary = str(self.box.temporary)
         env = {
             **os.environ,
-            "PYTHONPATH": ":".join(paths),
-            "TMPDIR": temporary,
+            "TMPDIR": str(self.box.temporary),
             "LAB_RECORD": str(record),
+            "LAB_CELL": json.dumps(self.box.cell()),
+            "SITE_SEED": str(self.seed),
         }
         with (self.logs / f"{test.id}.log").open("wb") as log:
             process = subprocess.Popen(
@@ -146,7 +169,7 @@ class Judge:
         return status
 
     def judge(self, test: Test) -> Result:
-        record = self.box.root / f"{test.id}.jsonl"
+        record = self.box.root / "judge" / f"{test.id}.jsonl"
         status = self._run(test, record)
         seen = _reasons(record)
         if status is None:
@@ -186,12 +209,14 @@ class How:
     tools: Toolchain
     logs: Path
     patience: float | None  #: None: as this machine needs
+    seed: int
+    shuffled: bool  #: whether the tests come in an order of the seed's
     tell: Callable[[Result], None]  #: each result as soon as there is one
 
 
 def grade(lab: Lab, folder: Path, how: How) -> Verdict:
     """Judges the files in `folder`."""
-    if importlib.util.find_spec("pytest") is None:
+    if pytest is None:
         raise LabError("pytest is not installed (Debian: python3-pytest); make deps installs it")
     adopt_orphans()
     how.logs.mkdir(parents=True, exist_ok=True)
@@ -202,11 +227,12 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
         except NotBuilt as error:
             _check_machine(box, how.tools)
             none = [Result(test, Outcome.FAILED, "There is no program.") for test in lab.tests]
-            return Verdict(lab, tuple(none), str(error), False)
+            no_cell = box.confinement.no_cell
+            return Verdict(lab, tuple(none), str(error), False, no_cell, how.seed)
         box.keep_programs(how.logs)
-        judge = Judge(box, how.logs, how.patience)
+        judge = Judge(box, how.logs, how.patience, how.seed)
         results: dict[str, Result] = {}
-        for test in lab.tests:
+        for test in shuffled(lab.tests, how.seed) if how.shuffled else lab.tests:
             first = [name for name in test.needs if results[name].outcome is not Outcome.PASSED]
             if first:
                 unjudged = results[first[0]].outcome is Outcome.UNJUDGED
@@ -216,4 +242,16 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             else:
                 results[test.id] = judge.judge(test)
             how.tell(results[test.id])
-        return Verdict(lab, tuple(results.values()), warnings)
+        in_order = tuple(results[test.id] for test in lab.tests)
+        return Verdict(lab, in_order, warnings, True, box.confinement.no_cell, how.seed)
+
+
+def shuffled(tests: Sequence[Test], seed: int) -> list[Test]:
+    """In an order of the seed's, each after those it needs."""
+    random_order = random.Random(seed)
+    left, found = list(tests), list[Test]()
+    while left:
+        done = {test.id for test in found}
+        found.append(random_order.choice([t for t in left if done.issuperset(t.needs)]))
+        left.remove(found[-1])
+    return found

@@ -51,7 +51,8 @@ def gradescope(verdict: Verdict) -> str:
         }
         for number, result in enumerate(verdict.results, 1)
     ]
-    said = [f"{total(verdict)}.", verdict.message]
+    open_to_all = f"A self-check, not a grade: {verdict.no_cell}." if verdict.no_cell else ""
+    said = [f"{total(verdict)}.", open_to_all, verdict.message]
     results = {
         "score": verdict.score,
         "output": "\n".join(text for text in said if text),

@@ -58,7 +58,7 @@ class Sandbox:
             if shutil.disk_usage(self.root).free < ROOM_MIB << 20:
                 raise LabError(f"{self.root.parent} has less than {ROOM_MIB} MiB of room; TMPDIR=")
             self.root.chmod(0o755)  # the tests run some servers as nobody
-            for name in ("hand-in", "bin", "real", "tmp"):
+            for name in ("hand-in", "bin", "real", "tmp", "judge"):
                 (self.root / name).mkdir(mode=0o755)
             self.confinement: Confinement = confinement(lab.limits, self.root)
             for name in ("real", "tmp"):
@@ -138,17 +138,30 @@ class Sandbox:
             shutil.copy(self.root / "real" / program, part)
             part.replace(folder / program)
 
+    def cell(self) -> dict[str, object]:
+        """What grader.inside has to know."""
+        programs = {
+            str(self.root / "bin" / name): str(self.root / "real" / name)
+            for name in self._sources()
+        }
+        return {
+            "user": self.confinement.user_id,
+            "see": [str(self.root / "real"), str(self.temporary)],
+            "limits": self.confinement.prlimit(self.lab.limits),
+            "programs": programs,
+        }
+
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
         log = self.root / "compiler.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                self.confinement.command(command, limits),
+                self.confinement.compiler(command, limits, self.root),
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                env={**os.environ, "LC_ALL": "C", "TMPDIR": str(self.temporary)},
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(self.temporary)},
                 start_new_session=True,
             )
             try:

@@ -38,17 +38,17 @@ class Place:
 
     def hand_in(self, text: str) -> Path:
         """A folder with this server.c."""
-        return self._hand_in({"server.c": text})
+        return self.hand_in_all({"server.c": text})
 
     def hand_in_the_real(self, lab: Lab, old: str = "", new: str = "") -> Path:
         """What the lab's authors would hand in; with `old`, which is there once, it has a fault."""
         texts = {name: lab.source(name).read_text(encoding="utf-8") for name in lab.files}
         assert not old or sum(text.count(old) for text in texts.values()) == 1
-        return self._hand_in(
+        return self.hand_in_all(
             {name: text.replace(old, new) if old else text for name, text in texts.items()}
         )
 
-    def _hand_in(self, texts: dict[str, str]) -> Path:
+    def hand_in_all(self, texts: dict[str, str]) -> Path:
         folder = self.top / "hand-in"
         folder.mkdir()
         for name, text in texts.items():

@@ -5,14 +5,16 @@ like one, and there is one, soon and without damage, for whatever is handed in.
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from grader import cell, work
 from grader import lab as labs
-from grader import work
 from grading import TREE, Place
 
 RUNS = int(os.environ.get("LAB_RUNS", "1"))  #: of each real server: 10 before a lab is given out
@@ -76,25 +78,74 @@ def test_every_test_of_a_lab_fails_somebody(slug: str) -> None:
 
 
 HOSTILE = Path(__file__).with_name("hostile")
-ROOT_ONLY = {"kills-everybody"}  #: anybody else it would kill too
+MARK = "lab_was_here*"
+no_cell = cell.unavailable(None)
+in_a_cell = pytest.mark.skipif(bool(no_cell), reason=no_cell)
 
 
+def marks(place: Place) -> list[Path]:
+    """What a hostile program has left, where it tries to."""
+    folders = [TREE, TREE / "labs", TREE / "labs/grader", TREE / "tests", place.temporary]
+    folders += [Path(name) for name in ("/", "/tmp", "/var/tmp", "/dev/shm", "/home")]
+    return [path for folder in folders for path in folder.glob(MARK)]
+
+
+@in_a_cell
 @pytest.mark.parametrize("what", sorted(path.stem for path in HOSTILE.glob("*.c")))
 def test_hostile_servers(place: Place, what: str) -> None:
     """The fixture sees to it that no process and no file is left."""
-    if what in ROOT_ONLY and os.geteuid() != 0:
-        pytest.skip("only root can give a submission a user of its own")
-    folder = place.hand_in((HOSTILE / f"{what}.c").read_text(encoding="utf-8"))
-    grade = place.grade("02-fork", folder, "ONLY=serves,concurrency", SOON, FEW)
+    text = (HOSTILE / f"{what}.c").read_text(encoding="utf-8").replace("@TREE@", str(TREE))
+    server = TREE / place.build / "bin/02-fork"
+    with subprocess.Popen([server, "-p", "0", "code"], stdout=subprocess.PIPE, text=True) as real:
+        assert real.stdout is not None
+        port = real.stdout.readline().rsplit(":", 1)[1].strip("/\n")
+        folder = place.hand_in(text.replace("REAL_PORT 0", f"REAL_PORT {port}"))
+        grade = place.grade("02-fork", folder, "ONLY=serves,concurrency", SOON, FEW)
+        alive = real.poll() is None
+        real.terminate()
+    assert alive, "whoever runs beside it is unharmed"
     assert grade.results["score"] == 0, grade.out
     assert "It does not start, or does not answer" in grade.output("serves")
     assert grade.output("concurrency") == "Not tried before serves passes."
+    assert marks(place) == []
+
+
+@in_a_cell
+def test_helper_programs_that_only_say_so(place: Place) -> None:
+    say = '#include <stdio.h>\nint main(void)\n{{\n    puts("{}");\n    return 0;\n}}\n'
+    real = labs.load("09-epoll").source("server.c").read_text(encoding="utf-8")
+    told = "looked 1000 times, was told 0 times of a client that it has forgotten"
+    shared = say.format("the second worker was told of its client")
+    texts = {"server.c": real, "closed.c": say.format(told), "shared.c": shared}
+    grade = place.grade("09-epoll", place.hand_in_all(texts), "ONLY=closed,shared", SOON)
+    assert grade.results["score"] == 0, grade.out
+    assert "its system calls do not" in grade.output("closed") + grade.output("shared")
+
+
+def test_without_a_sandbox_it_is_no_grade(place: Place, tmp_path: Path) -> None:
+    grade = place.grade("02-fork", TREE / "code/02-fork", "ONLY=serves", LAB_NO_CELL="1")
+    assert "A self-check, not a grade: " in grade.said
+    assert "self-check, not a grade" in grade.out
+    assert "Error 3" in grade.err
+
+
+@in_a_cell
+def test_a_seed_serves_the_same_again(place: Place) -> None:
+    folder = TREE / "code/02-fork"
+    first = place.grade("02-fork", folder, "ONLY=serves", "SEED=5").out
+    assert "SEED=5 serves the same again" in first
+    assert first == place.grade("02-fork", folder, "ONLY=serves", "SEED=5").out
+    other = place.grade("02-fork", folder, "ONLY=serves").out
+    assert re.search(r"^Seed \d+: ", other, re.M)
 
 
 NO_PROGRAM = {
     "a mistake": ("int main(void)\n{\n    return 0\n}\n", "server.c:3:13: error"),
     "no main": ("int x;\n", "main"),
     "the solution included": ('#include "02-fork/server.c"\n', "02-fork/server.c: No such file"),
+    "the solution by its path": (f'#include "{TREE}/code/02-fork/server.c"\n', "No such file"),
+    "a file that is nobody's": ('#include "/etc/shadow"\n', "/etc/shadow: No such file"),
+    "the solution's object": (f'__asm__(".incbin \\"{TREE}/README.md\\"");\n', "not found"),
     "a gigabyte of data": ("char x[1 << 30] = {1};\nint main(void)\n{\n}\n", ""),
     "itself without end": ('#include "server.c"\n', "..."),
 }
