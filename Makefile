@@ -48,7 +48,7 @@ READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.
 ifeq ($(MAKELEVEL),0)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) 2>&1)
+REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) 2>&1)
 ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
@@ -213,11 +213,12 @@ bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call progra
 # $(call chapter,VALUE,NAME): VALUE if it is a program of the series, else one line that says what there is.
 RUNNABLE := 00-client constant $(SERVERS)
 # 09, epoll and 09-epoll are one; of two that fit neither is taken.
-numbered  = $(filter $(1)-%,$(RUNNABLE))
+numbered  = $(filter $(1)-%,$(or $(filter $(1)-%,$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md))),$(RUNNABLE)))
 named     = $(strip $(foreach p,$(RUNNABLE),$(if $(filter $(1)%,$(p) $(subst $(firstword $(subst -, ,$(p)))-,,$(p))),$(p))))
 one_of    = $(if $(filter 1,$(words $(1))),$(1))
 chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call numbered,$(1))),$(call one_of,$(call named,$(1))))),$(error \
-            $(2)=$(1): there is no such program. There are: $(RUNNABLE)))
+            $(2)=$(1)$(if $(1),$(if $(call named,$(1)),: that may be $(call named,$(1)),: there is no such program. There are: $(RUNNABLE)), is missing: \
+            make diff FROM=07 TO=09)))
 
 .PHONY: run next path done predict chapters read watch
 run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ARGS="-v -p 8081 DOCROOT"]
@@ -230,8 +231,8 @@ next: ## where you are, and what to do now
 path: ## the whole way: what is done of each chapter, and what is not
 	$(Q)$(READER) path $(call quoted,BUILD=$(BUILD))
 
-done: ## tick the step that `make next` names, or another: CH=09 STEP=read
-	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP)))
+done: ## tick the step that `make next` names, or another: CH=09 STEP=read; UNDO=1: take it back
+	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP))) $(if $(UNDO),UNDO=1)
 
 predict: $(if $(wildcard $(BUILD)/data/numbers.json),,export) ## what a chapter asks before it tells, asked here: CH=09
 	$(Q)$(READER) predict $(call quoted,BUILD=$(BUILD)) $(call quoted,CH=$(CH))

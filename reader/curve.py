@@ -19,7 +19,7 @@ set logscale y
 set xlabel "{x}"
 set title "{y}, in {unit}"
 set key top left
-plot $guess with linespoints title "your guess", $measured with linespoints title "measured"
+plot $guess with linespoints title "your guess", $measured with linespoints title "reference run"
 set terminal svg size 800, 480 background "white"
 set output "{picture}"
 replot
@@ -119,4 +119,5 @@ def show(axes: Axes, guess: list[float], picture: Path) -> None:
     script = SCRIPT.format(x=axes.x_title, y=axes.y_title, unit=axes.unit or "number",
                            picture=picture)  # fmt: skip
     subprocess.run(["gnuplot"], input=blocks + logarithmic + script, text=True, check=False)
-    print(f"  as a picture: {picture}")
+    experiment = axes.operand.split(".")[0]
+    print(f"  as a picture: {picture}; on your machine: make bench ONLY={experiment}")

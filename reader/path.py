@@ -6,6 +6,7 @@ to be said.
 """
 
 import json
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,13 +37,27 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
     if one := chapter.measures:
         found.append(Step("measure", f"make bench ONLY={one.id}", one.question))
     page = build / "book" / f"{slug}.html"
-    shown = page if page.exists() else f"chapters/{slug}.md"
-    found.append(Step("read", str(shown), "then: make done"))
-    if chapter.exercises:
-        found.append(Step("exercise", str(shown), "the exercises at its end; then: make done"))
+    shown = str(page) if page.exists() else "make read"
+    before = "" if page.exists() else f"in the browser (or chapters/{slug}.md); "
     if chapter.lab:
-        found.append(Step("lab", f"make lab CH={slug}", "write it yourself, and have it graded"))
+        before += "the lab below comes before its section on the code; "
+    found.append(Step("read", shown, f"{before}then: make done"))
+    if chapter.exercises:
+        found.append(Step("exercise", shown, "the exercises at its end; then: make done"))
+    if chapter.lab:
+        found.append(Step("lab", f"make lab CH={slug}", "write it yourself, and have it checked"))
     return found
+
+
+def _lab_points(slug: str) -> tuple[int, int]:
+    """(of the best check, of all)."""
+    work = state.place().parent
+    try:
+        kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
+        lab = tomllib.loads(Path(f"labs/{slug}/lab.toml").read_text(encoding="utf-8"))
+        return int(kept["score"] or 0), sum(int(test["points"]) for test in lab["test"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0, 1
 
 
 def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> bool:
@@ -51,7 +66,8 @@ def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> boo
     if step.kind == "measure" and chapter.measures:
         return _finished(build / "results" / f"{chapter.measures.id}.jsonl")
     if step.kind == "lab":
-        return bool(list(Path(state.place().parent, chapter.slug).glob("*")))
+        reached, most = _lab_points(chapter.slug)
+        return reached == most
     return False
 
 
@@ -108,7 +124,11 @@ def show_path(settings: dict[str, str]) -> int:
 
 
 def tick(settings: dict[str, str]) -> int:
-    """CH= and STEP= name another step than the next; without them it is that."""
+    """CH= and STEP= name another step than the next; without them it is that. UNDO=1 takes the tick
+    away.
+    """
+    if settings.get("UNDO") and not settings.get("STEP"):
+        raise Wrong("UNDO=1 wants to know which: make done CH=01 STEP=read UNDO=1")
     build, kept = Path(settings.get("BUILD", "build")), state.read()
     found = _first_open(build, kept)
     if word := settings.get("CH", ""):
@@ -125,8 +145,12 @@ def tick(settings: dict[str, str]) -> int:
     if not found:
         print("there is nothing left to tick")
         return 0
-    state.note(found[1].kind, found[0].slug)
-    print(f"done: {found[0].slug}, {found[1].kind}\n")
+    if settings.get("UNDO"):
+        state.forget(found[1].kind, found[0].slug)
+        print(f"not done: {found[0].slug}, {found[1].kind}\n")
+    else:
+        state.note(found[1].kind, found[0].slug)
+        print(f"done: {found[0].slug}, {found[1].kind}\n")
     return next_step(settings)
 
 

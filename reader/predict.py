@@ -22,7 +22,7 @@ def questions(slug: str, build: Path) -> list[tuple[str, str, curve.Axes | None]
     text = Path(f"chapters/{slug}.md").read_text(encoding="utf-8")
     found = []
     for box in BOX.finditer(text):
-        figure = FIGURE.search(text, box.end())
+        figure = FIGURE.match(text[box.end() :].lstrip())  # the next thing, or none
         found.append((plain(box[2]), figure[1] if figure else "", curve.asked(box[1], build)))
     return found
 
@@ -38,7 +38,8 @@ def predict(settings: dict[str, str]) -> int:
     if not settings.get("CH"):
         raise Wrong("predict needs CH=, as in make predict CH=09")
     slug = chosen(settings["CH"], slugs(), "CH")
-    asked = questions(slug, Path(settings.get("BUILD") or "build"))
+    build = Path(settings.get("BUILD") or "build")
+    asked = questions(slug, build)
     if not asked:
         some = ", ".join(each.slug for each in chapters() if each.predictions)
         raise Wrong(f"CH={slug}: it asks for no prediction; these do: {some}")
@@ -74,7 +75,9 @@ def predict(settings: dict[str, str]) -> int:
         drawings += axes is not None
         if text or old:
             where = f"build/figures/{figure}.svg (make figures), and " if figure else ""
-            print(f"  the answer: {where}the lines after the question in chapters/{slug}.md")
+            page = build / "book" / f"{slug}.html"
+            shown = page if page.exists() else f"chapters/{slug}.md"
+            print(f"  the answer: {where}the lines after the question in {shown}")
     if all(str(number) in guesses for number in range(1, len(asked) + 1)):
         state.note("predict", slug)
     sys.stdout.flush()

@@ -3,6 +3,7 @@ the goals themselves, in groups, for `make help`.
 """
 
 import re
+import tomllib
 from pathlib import Path
 
 from reader.chapters import chapter, slugs
@@ -12,7 +13,7 @@ from reader.words import chosen, meant
 GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SEED SURE"
 TAKES = {
     "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
-    "next": "", "path": "", "done": "CH STEP", "predict": "CH", "chapters": "",
+    "next": "", "path": "", "done": "CH STEP UNDO", "predict": "CH", "chapters": "",
     "read": "PORT", "watch": "PORT",
     "bench": "ONLY PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
@@ -30,7 +31,8 @@ EVERYWHERE = {
     "PYTHON", "CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT",
     "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
 }  # fmt: skip
-VALUES = {"PROFILE": ("smoke", "quick", "full")}
+TRACKS = tuple(tomllib.loads(Path("slides/tracks.toml").read_text(encoding="utf-8")))
+VALUES = {"PROFILE": ("smoke", "quick", "full"), "TRACK": TRACKS}
 GROUPS = {
     "read": "next path done read book epub chapters predict",
     "run": "run diff amalgamate servers",

@@ -68,3 +68,10 @@ def note(step: str, slug: str) -> None:
     if step not in done:
         done[step] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         write(state)
+
+
+def forget(step: str, slug: str) -> None:
+    """The reader has not done it, after all."""
+    state = read()
+    if state["done"].get(slug, {}).pop(step, None):
+        write(state)

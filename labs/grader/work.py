@@ -105,6 +105,8 @@ def begin(lab: Lab, folder: Path) -> str:
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
     with _changing(lab, folder) as progress:
+        if number is None and progress.score is None and not progress.first_failure:
+            return f"First see what it lacks: make check CH={lab.slug}"
         if number is None:
             test = progress.first_failure
             fitting = [n for n, h in enumerate(lab.hints, 1) if not test or h.test == test]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from book.helpers import accepted, when, words
 from book.tree import Tree
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # ---- numbers
 
@@ -99,3 +102,10 @@ def test_when_inline_and_of_several_verdicts(tree: Tree) -> None:
 
 def test_hidden_text_binds_nothing(tree: Tree) -> None:
     accepted(tree.weave(when(9, "changed", "[unknown.key]{.num}")))
+
+
+def test_the_file_that_chapter_0_fetches_has_the_size_that_it_tells() -> None:
+    text = (ROOT / "chapters/00-client.md").read_text(encoding="utf-8")
+    size = (ROOT / "code/http/reply.c").stat().st_size
+    assert f"Content-Length: {size}\n" in text
+    assert f"after 0 of {size} bytes" in text

@@ -3,18 +3,22 @@ that rest on it, and where to read on.
 """
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.report import claims, rules, then
 from harness.report.verdicts import WITHOUT_SCIPY
 from harness.run import records
 from harness.run.records import Source, Sources
-from harness.spec.model import Experiment, Metric
+from harness.spec.model import AA, Experiment, Metric, x_text
 from harness.statistics import estimates, units
 from harness.statistics.analysis import Analysis, Number, numbers
 
 MOST_NUMBERS, MOST_LABELS = 8, 12
+#: Parameters that say how often and how long, not what.
+REPEATS = {"requests", "samples", "seconds", "warm_up", "many"}
 BOOK, FIGURES = Path("build/book"), Path("build/figures")
 
 
@@ -60,10 +64,35 @@ def _table(definition: Experiment, found: Sources) -> list[str]:
     lines = [
         "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in rows
     ]
-    marks = sorted({mark for r in first.results.repetitions for mark in r["marks"]})
-    rounds = len({r["round"] for r in first.results.repetitions})
-    told = f"{rounds} rounds" + (f"; some are marked {', '.join(marks)}" if marks else "")
-    return [line.rstrip() for line in lines] + [told]
+    everything = first.results.repetitions
+    marks = Counter(mark for r in everything for mark in r["marks"])
+    rounds = len({r["round"] for r in everything})
+    told = [f"{rounds} rounds, {len(everything)} repetitions"]
+    if marks:
+        counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
+        told[0] += f", of which {counts} (what that means: chapter 0b)"
+    if others := _set_otherwise(found):
+        told.append(f"the reference run was taken with {others}")
+    return [line.rstrip() for line in lines] + told
+
+
+def _set_otherwise(found: Sources) -> str:
+    """`drip=50 (here 20), requests=200 (here 60)`: what makes two columns hard to compare."""
+    if not found.here or not found.reference:
+        return ""
+    sets = []
+    for source in (found.here, found.reference):
+        seen: dict[str, set[Any]] = {}
+        for repetition in source.results.repetitions:
+            for name, value in repetition["params"].items():
+                seen.setdefault(name, set()).add(value)
+        sets.append({name: next(iter(values)) for name, values in seen.items() if len(values) == 1})
+    here, reference = sets
+    return ", ".join(
+        f"{name}={value} (here {here[name]})"
+        for name, value in sorted(reference.items())
+        if name in here and here[name] != value and name not in REPEATS
+    )
 
 
 def _analysis(definition: Experiment, source: Source | None) -> Analysis | None:
@@ -76,7 +105,8 @@ def _keys(definition: Experiment, analysis: Analysis) -> Iterable[tuple[str, str
     if metric:
         for label in analysis.plain_labels[:MOST_LABELS]:
             yield from _of_label(definition, analysis, label, metric)
-    for derived in definition.derived[:MOST_NUMBERS]:
+    plain = [d for d in definition.derived if not any(AA in o for o in d.operands)]
+    for derived in plain[:MOST_NUMBERS]:
         sign = {"ratio": " / ", "difference": " - "}.get(derived.operation)
         names, metrics = zip(*(o.rpartition(".")[::2] for o in derived.operands), strict=True)
         same = len(set(metrics)) == 1
@@ -93,7 +123,8 @@ def _of_label(
         for end in ("first", "last"):
             x = ends.get(f"{label}.{metric.name}@{end}-x")
             where = f"{definition.axis.title} {units.text(x.value, '')}" if x else f"the {end}"
-            yield f"{title}, {where}", f"{label}.{metric.name}@{end}"
+            at = x_text(x.value) if x else end  # the other run may end elsewhere
+            yield f"{title}, {where}", f"{label}.{metric.name}@{at}"
     else:
         yield title, f"{label}.{metric.name}"
 
@@ -123,7 +154,7 @@ def _read_on(definition: Experiment) -> str:
     figure = FIGURES / f"{definition.id}.svg"
     words = []
     if chapter:
-        words.append(f"{page}" if page.exists() else f"{source} (make book: {page})")
+        words.append(f"{page} (make book puts your numbers in)" if page.exists() else f"{source}")
     if Path(f"figures/{definition.id}.gp").exists():
         words.append(f"{figure} (make figures draws it with your numbers)")
     words.append(f"again: make bench ONLY={definition.id} AGAIN=1")
