@@ -20,47 +20,42 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="harness", description="Measures, exports, judges.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    bench = commands.add_parser("bench", help="measure what is not measured yet")
+    def command(name: str, text: str, **folders: Path) -> argparse.ArgumentParser:
+        """With an option for each of these folders."""
+        made = commands.add_parser(name, help=text)
+        for option, default in folders.items():
+            made.add_argument(f"--{option}", type=Path, default=default, metavar="DIR")
+        return made
+
+    sets = {"results": RESULTS, "reference": REFERENCE}
+    ids = "ids, or how they begin"
+
+    bench = command("bench", "measure what is not measured yet", results=RESULTS)
     bench.add_argument("--profile", choices=[p for p in PROFILES if p != "headline"],
                        default="quick")  # fmt: skip
-    bench.add_argument("--only", default="", metavar="ID,ID", help="ids, or how they begin")
+    bench.add_argument("--only", default="", metavar="ID,ID", help=ids)
     bench.add_argument("--again", action="store_true", help="what is measured already, too")
     bench.add_argument("--headline", action="store_true", help="only what `make` measures")
-    bench.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
 
-    export = commands.add_parser("export", help="write numbers and tables for figures and book")
-    export.add_argument("--data", type=Path, default=DATA, metavar="DIR")
-    export.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    export.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
+    command("export", "write numbers and tables for figures and book", data=DATA, **sets)
 
-    claims = commands.add_parser("claims", help="the claim ledger with its verdicts")
+    claims = command("claims", "the claim ledger with its verdicts", data=DATA, **sets)
     claims.add_argument("--only", default="", metavar="N,ID", help="numbers, or experiments")
     claims.add_argument("--verdicts", action="store_true", help="one screen, as `make` ends")
-    claims.add_argument("--data", type=Path, default=DATA, metavar="DIR")
-    claims.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    claims.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
 
-    tables = commands.add_parser("tables", help="the sources' tables, with what is measured here")
-    tables.add_argument("only", nargs="*", default=[], metavar="ID", help="ids, or how they begin")
-    tables.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    tables.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
+    tables = command("tables", "the sources' tables, with what is measured here", **sets)
+    tables.add_argument("only", nargs="*", default=[], metavar="ID", help=ids)
 
-    compare = commands.add_parser("compare", help="two result folders, old against new")
+    compare = command("compare", "two result folders, old against new")
     compare.add_argument("old", type=Path, metavar="A")
     compare.add_argument("new", type=Path, metavar="B")
     compare.add_argument("--only", default="", metavar="ID,ID")
 
-    check = commands.add_parser("check", help="experiments, results, claims and keys in order?")
-    check.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    check.add_argument("--reference", type=Path, default=REFERENCE, metavar="DIR")
-
-    seal = commands.add_parser("seal", help="check sums for finished sets of before there were any")
-    seal.add_argument("folder", type=Path, metavar="DIR")
-
-    commands.add_parser("list", help="the experiments")
-    built = commands.add_parser("programs", help="what these experiments want built")
-    built.add_argument("only", nargs="*", default=[], metavar="ID", help="ids, or how they begin")
-    doctor = commands.add_parser("doctor", help="what runs here, and what does not")
+    command("check", "experiments, results, claims and keys in order?", **sets)
+    command("list", "the experiments")
+    built = command("programs", "what these experiments want built")
+    built.add_argument("only", nargs="*", default=[], metavar="ID", help=ids)
+    doctor = command("doctor", "what runs here, and what does not")
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.add_argument("--all", action="store_true", help="a line for each")
     return top
@@ -111,8 +106,6 @@ def _run(arguments: argparse.Namespace) -> int:
         from harness.report import check
 
         return check.check(arguments.results, arguments.reference)
-    if arguments.command == "seal":
-        return _seal(arguments.folder)
     if arguments.command == "programs":
         from harness.run import programs
 
@@ -122,15 +115,9 @@ def _run(arguments: argparse.Namespace) -> int:
         from harness.run import bench
 
         return bench.show_list()
-    return _doctor([f"--{name}" for name in ("json", "all") if getattr(arguments, name)])
+    from harness.report import doctor
 
-
-def _seal(folder: Path) -> int:
-    from harness.run import records
-
-    sealed = [path for path in sorted(folder.glob("*.jsonl")) if records.seal(path)]
-    print(f"sealed: {len(sealed)}")
-    return 0
+    return doctor.show(arguments.json, arguments.all)
 
 
 def words(text: str) -> list[str]:
@@ -174,12 +161,3 @@ def _alone(folder: Path) -> Iterator[None]:
             print(f"another export writes {folder}: waiting", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _doctor(rest: list[str]) -> int:
-    try:
-        from harness.report import doctor
-    except ImportError as error:
-        raise InputError(f"doctor: {error}") from error
-    status: int = doctor.main(rest)
-    return status

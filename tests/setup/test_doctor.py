@@ -86,8 +86,8 @@ chapters
                no-diet skipped: no diet; install it
                none-runs skipped: no variant runs
   02b-text   runs
-  03-odd     skipped: status 3; make test tells more
-  04-deaf    skipped: it does not end at SIGTERM; make test tells more
+  03-odd     skipped: 03-odd ended with status 3; make test tells more
+  04-deaf    skipped: 04-deaf did not end within 3 s of SIGTERM; make test tells more
   05-built   runs (not built yet, make servers)
   09-epoll   skipped: no epoll here: use Linux
 
@@ -154,16 +154,16 @@ def test_a_made_up_machine(
     made_up: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "examine", functools.cache(doctor.examine))
-    assert doctor.main(["--all"]) == 0
+    assert doctor.show(as_json=False, everything=True) == 0
     said = re.sub("skipped: not TOML: .*;", "skipped: WHY;", capsys.readouterr().out)
     assert said == PRINTED.replace("REMEDY", doctor.VARIANTS["tsan"][1])
-    assert doctor.main([]) == 0
+    assert doctor.show(as_json=False, everything=False) == 0
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 40
     assert "chapters: 4 of 7 run\n  03-odd  " in short
     assert "experiments: 3 of 6 run\n  broken  " in short
     assert "tools: 1 of 4 here\n  nginx  no: not installed" in short
-    assert doctor.main(["--json"]) == 0
+    assert doctor.show(as_json=True, everything=False) == 0
     data = json.loads(capsys.readouterr().out)
     assert list(data) == ["machine", "limits", "chapters", "experiments", "variants", "tools"]
     assert data["experiments"][-1]["parts"][0]["reason"] == "no diet"

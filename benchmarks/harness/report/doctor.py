@@ -1,32 +1,26 @@
 """`make doctor`: what runs on this machine and what is skipped, with the reason and the remedy.
 
-Needs the standard library only, because it has to say what is missing. Always ends with 0: to lack
-something is no error. `python3 -m harness.doctor --json` gives the same to programs.
+Needs the standard library only, because it has to say what is missing.
 """
 
-import argparse
 import ctypes
 import json
 import os
 import platform
 import re
 import resource
-import select
 import struct
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harness.errors import InputError
+from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import programs
-from harness.run.context import EXIT_UNSUPPORTED
-from harness.spec import experiment_file, plan
+from harness.spec import experiment_file
 from harness.spec.model import Experiment
-from harness.system import cpus, environment, limits, needs, places
+from harness.system import cpus, environment, limits, needs, places, processes
 from harness.system.places import Answer, build_folder
 
 # ---- The probes only `make doctor` uses ----------------------------------------------------------
@@ -96,70 +90,30 @@ def server(slug: str, folder: Path | None = None) -> Answer:
         return _ends_well([str(program), "-h"])
     with tempfile.TemporaryDirectory() as docroot:
         command = [str(program.resolve()), "-a", "127.0.0.1", "-p", "0", docroot]
-        child = subprocess.Popen(
-            command, cwd=docroot, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
         try:
-            listening = _listens(child)
-            child.terminate()
-            _, said = child.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            return Answer(False, "it does not end at SIGTERM", "make test tells more")
-        finally:
-            child.kill()
-            child.wait()
-    if listening:
-        return Answer(True)
-    lines = environment.anonymous(said.decode(errors="replace")).splitlines()
-    reason = lines[0] if lines else f"status {child.returncode}"
-    remedy = "" if child.returncode == EXIT_UNSUPPORTED else "make test tells more"
-    return Answer(False, reason, remedy)
-
-
-def _listens(child: "subprocess.Popen[bytes]") -> bool:
-    """Whether the line "... listening on ..." comes before the end of its stdout."""
-    assert child.stdout
-    deadline = time.monotonic() + PATIENCE
-    said = b""
-    while (left := deadline - time.monotonic()) > 0:
-        if not select.select([child.stdout], [], [], left)[0]:
-            break
-        piece = os.read(child.stdout.fileno(), 4096)
-        said += piece
-        if b" listening on " in said or not piece:
-            break
-    return b" listening on " in said
+            with processes.running(slug, command, pipe=True, folder=Path(docroot)) as process:
+                processes.listening_port(process, PATIENCE)
+                processes.stop(process, patience=PATIENCE)
+        except Unsupported as error:
+            return Answer(False, error.reason)
+        except RepetitionError as error:
+            return Answer(False, str(error), "make test tells more")
+    return Answer(True)
 
 
 # ---- the machine ---------------------------------------------------------------------------------
 
 
 def facts() -> dict[str, str]:
-    allowed = cpus.allowed()
+    system = environment.distribution() or platform.system()
+    processor = environment.short_cpu(environment.cpu_model())
+    cores = environment.count_of(len(cpus.cores(cpus.allowed())), "core")
     return {
-        "system": f"{_distribution()}, {platform.system()} {platform.release()}",
-        "processor": f"{_processor()}, {platform.machine()}, {_cores(allowed)} allowed",
+        "system": f"{system}, {platform.system()} {platform.release()}",
+        "processor": f"{processor}, {platform.machine()}, {cores} allowed",
         "compiler": environment.anonymous(environment.first_line(["cc", "--version"])) or "none",
         "user": "root" if os.geteuid() == 0 else "not root",
     }
-
-
-def _distribution() -> str:
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        return platform.system()
-
-
-def _processor() -> str:
-    found = re.search(r"^model name\s*:\s*(.+)$", environment.text_of("/proc/cpuinfo"), re.M)
-    return environment.short_cpu(found.group(1)) if found else "processor unknown"
-
-
-def _cores(allowed: list[int]) -> str:
-    number = len(cpus.cores(allowed))
-    return "1 core" if number == 1 else f"{number} cores"
 
 
 def descriptors() -> Answer:
@@ -291,17 +245,10 @@ def experiment_row(found: Experiment) -> Row:
 
 def reduced(found: Experiment) -> str:
     """The parameters that this machine's limits make smaller than the quick profile asks."""
-    texts = []
-    for key, cap in limits.caps_for(found.caps).items():
-        values = [
-            value
-            for variant in found.variants
-            for params in plan.points(found, variant, found.profiles["quick"])
-            if isinstance(value := params.get(key), int | float)
-        ]
-        if max(values, default=0) > cap.most:
-            texts.append(f"{key} at most {cap.most} instead of {max(values)} ({cap.why})")
-    return "; ".join(texts)
+    return "; ".join(
+        f"{key} at most {cap.most} instead of {wanted} ({cap.why})"
+        for key, (cap, wanted) in limits.biting(found, found.profiles["quick"]).items()
+    )
 
 
 def experiments() -> tuple[list[Row], dict[str, list[str]]]:
@@ -403,6 +350,10 @@ class Report:
     variants: list[Row]
     tools: list[Row]
 
+    def section(self, title: str) -> list[Row]:
+        rows: list[Row] = getattr(self, title.rpartition(" ")[2])
+        return rows
+
 
 def examine() -> Report:
     rows, of_chapter = experiments()
@@ -422,7 +373,7 @@ def line(each: Row, runs: str = "runs", skipped: str = "skipped") -> str:
     return f"{skipped}: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
 
 
-def show(rows: list[Row], runs: str = "runs", skipped: str = "skipped") -> None:
+def show_rows(rows: list[Row], runs: str = "runs", skipped: str = "skipped") -> None:
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:
         print(f"  {each.name:{width}}  {line(each, runs, skipped)}")
@@ -439,23 +390,25 @@ def show_limits(rows: list[Row]) -> None:
 
 def show_tools(rows: list[Row]) -> None:
     print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
-    show([each for each in rows if not each.ok])
+    show_rows([each for each in rows if not each.ok])
+
+
+SECTIONS: dict[str, Callable[[list[Row]], None]] = {
+    "limits": show_limits,
+    "chapters": show_rows,
+    "experiments": show_rows,
+    "libc variants": show_rows,
+    "tools": show_tools,
+}
 
 
 def show_all(report: Report) -> None:
-    sections: list[tuple[str, Callable[[], None]]] = [
-        ("limits", lambda: show_limits(report.limits)),
-        ("chapters", lambda: show(report.chapters)),
-        ("experiments", lambda: show(report.experiments)),
-        ("libc variants", lambda: show(report.variants)),
-        ("tools", lambda: show_tools(report.tools)),
-    ]
     print("this machine")
     for name, fact in report.machine.items():
         print(f"  {name:9}  {fact}")
-    for title, print_section in sections:
+    for title, show_section in SECTIONS.items():
         print(f"\n{title}")
-        print_section()
+        show_section(report.section(title))
 
 
 SHOWN = 4  # of what does not run, in each section of the short answer
@@ -464,36 +417,24 @@ SHOWN = 4  # of what does not run, in each section of the short answer
 def show_short(report: Report) -> None:
     """One screen: how much runs, and of what does not the first, with the remedy."""
     print(", ".join(report.machine.values()))
-    for title, rows in (
-        ("limits", report.limits),
-        ("chapters", report.chapters),
-        ("experiments", report.experiments),
-        ("libc variants", report.variants),
-        ("tools", report.tools),
-    ):
+    for title in SECTIONS:
+        rows = report.section(title)
         lacking = [each for each in rows if not each.ok]
         word = {"limits": "as wanted", "tools": "here"}.get(title, "run")
         print(f"\n{title}: {len(rows) - len(lacking)} of {len(rows)} {word}")
-        show(lacking[:SHOWN], skipped="no" if title in ("limits", "tools") else "skipped")
+        show_rows(lacking[:SHOWN], skipped="no" if title in ("limits", "tools") else "skipped")
         if len(lacking) > SHOWN:
             print(f"  and {len(lacking) - SHOWN} more")
     print("\nmake doctor ALL=1 has a line for each")
 
 
-def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="doctor", description="What runs on this machine.")
-    parser.add_argument("--json", action="store_true", help="for programs")
-    parser.add_argument("--all", action="store_true", help="a line for each")
-    options = parser.parse_args(words)
+def show(as_json: bool, everything: bool) -> int:
+    """The command. Always 0: to lack something is no error."""
     report = examine()
-    if options.json:
+    if as_json:
         print(json.dumps(asdict(report), indent=1, ensure_ascii=False))
-    elif options.all:
+    elif everything:
         show_all(report)
     else:
         show_short(report)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

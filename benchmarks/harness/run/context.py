@@ -11,7 +11,6 @@ from harness.system.places import BUILD, build_folder
 from harness.system.processes import Tick
 
 PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(?:\*(\d+))?\}")
-EXIT_UNSUPPORTED = 77  # a server whose model the system cannot run
 
 
 @dataclass

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
-from harness.errors import InputError, RepetitionError, Unsupported
+from harness.errors import InputError, RepetitionError
 from harness.run import load_tools, museum, peers, programs, remote
-from harness.run.context import EXIT_UNSUPPORTED, Context, Repetition, expand, expand_all, folders
+from harness.run.context import Context, Repetition, expand, expand_all, folders
 from harness.run.micro import mark_noise, usage_scalars
 from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Phase, Stage, Variant
 from harness.system import cgroups, counters, disks, environment, limits, places, processes
@@ -213,7 +213,7 @@ def _server(scene: Scene) -> Iterator[Process]:
     words = [*expand_all(variant.prefix, values), *command]
     cpus = scene.context.placement.measured
     with running(variant.server, words, cpus, pipe=True, groups=scene.groups) as process:
-        scene.ports.append(_listening_port(process))
+        scene.ports.append(processes.listening_port(process))
         yield process
 
 
@@ -235,19 +235,6 @@ def _probe(scene: Scene) -> peers.Probe:
         return peers.Probe(scene.disk.names[0])  # not read: what is read once is in memory
     smallest = smallest_file(scene.experiment.docroot)
     return peers.Probe(*smallest) if smallest else peers.Probe()
-
-
-def _listening_port(process: Process) -> int:
-    try:
-        line = processes.read_line(process)
-    except RepetitionError:
-        if process.status == EXIT_UNSUPPORTED:
-            raise Unsupported(process.last_words() or "the system cannot run it") from None
-        raise
-    address = processes.listening_address(line)
-    if not address:
-        raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
-    return address[1]
 
 
 def _publish(scene: Scene) -> None:
@@ -384,10 +371,9 @@ def _summarize(scene: Scene, usage: Usage) -> None:
             scalars["both_s_per_gb"] = (usage.cpu_s + scene.load_cpu_s) / gigabytes
 
 
-# ---- The files a load experiment asks for. Made once under build/docroot -------------------------
+# ---- The files a load experiment asks for --------------------------------------------------------
 #
-# The files a load experiment asks for. Made once under build/docroot, by size, with fixed
-# contents.
+# Made once under build/docroot, by size, with fixed contents.
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 LINE = b"The quick brown fox jumps over the lazy dog, again and again.\n"

@@ -118,6 +118,8 @@ def _open(
 
 
 def _header(job: Job, here: dict[str, Any]) -> Record:
+    # Only the caps that bite: the plan must not depend on how many processes run today.
+    caps = limits.biting(job.experiment, job.profile).items()
     return {
         "type": "run",
         "schema": 1,
@@ -128,25 +130,9 @@ def _header(job: Job, here: dict[str, Any]) -> Record:
         "plan": job.plan,
         "programs": dict(job.programs),
         "started": utc_now(),
-        "caps": _caps(job),
+        "caps": {k: {"most": c.most, "wanted": wanted, "why": c.why} for k, (c, wanted) in caps},
         "environment": here,
     }
-
-
-def _caps(job: Job) -> dict[str, dict[str, Any]]:
-    """Only the caps that bite: the plan must not depend on how many processes run today."""
-    found = {}
-    for key, cap in limits.caps_for(job.experiment.caps).items():
-        values = [
-            value
-            for variant in job.experiment.variants
-            for params in plan.points(job.experiment, variant, job.profile)
-            if isinstance(value := params.get(key), int | float)
-        ]
-        wanted = max(values, default=0)
-        if wanted > cap.most:
-            found[key] = {"most": cap.most, "wanted": wanted, "why": cap.why}
-    return found
 
 
 def _pending(run: _Run) -> list[Step]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from harness.errors import RepetitionError, Unsupported
 from harness.run import museum
-from harness.run.context import EXIT_UNSUPPORTED, Context, Repetition, expand_all, folders
+from harness.run.context import Context, Repetition, expand_all, folders
 from harness.spec.model import NO_ERROR, Experiment, Params, Variant
 from harness.system.counters import CpuTime, cpu_time
 from harness.system.places import scratch
-from harness.system.processes import Process, Usage, running
+from harness.system.processes import EXIT_UNSUPPORTED, Process, Usage, running
 
 NOISY_SHARE = 0.10
 NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
@@ -54,7 +54,7 @@ def _output(process: Process, context: Context) -> str:
     if not process.reap(context.timeout, context.tick):
         raise RepetitionError(f"{process.name} did not end within {context.timeout:g} s")
     if process.status == EXIT_UNSUPPORTED:
-        raise Unsupported(process.last_words() or f"{process.name} cannot run on this system")
+        raise Unsupported(process.last_words() or f"{process.name} cannot run here")
     if process.status != 0:
         raise RepetitionError(process.describe_end())
     return process.output()

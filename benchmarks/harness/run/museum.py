@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import RepetitionError, Unsupported
-from harness.run.context import EXIT_UNSUPPORTED, expand_all
+from harness.errors import RepetitionError
+from harness.run.context import expand_all
 from harness.spec.model import Disk, Params, Variant
 from harness.system import places, processes
 from harness.system.needs import is_mounted
@@ -96,7 +96,7 @@ def mounted_museum(
         with running(
             PROGRAM, [museum_program(), *args, str(folder), *pools], cpus, pipe=True
         ) as process:
-            _await_mount(process)
+            processes.announcement(process)
             values["docroot"], values["files"] = str(folder), str(files)
             yield Mounted(folder, files, names, process, speed_of(args))
             processes.stop(process)
@@ -125,15 +125,6 @@ def _names(args: Iterable[str], pools: Iterable[str]) -> list[str]:
         words = done.stderr.strip()
         raise RepetitionError(f"{PROGRAM} ended with status {done.returncode}: {words}")
     return done.stdout.splitlines()
-
-
-def _await_mount(process: Process) -> None:
-    try:
-        processes.read_line(process)
-    except RepetitionError:
-        if process.status == EXIT_UNSUPPORTED:
-            raise Unsupported(process.last_words() or "no file system in user space") from None
-        raise
 
 
 def _await_unmounted(folder: Path) -> None:

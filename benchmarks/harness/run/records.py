@@ -49,7 +49,8 @@ class Sums:
 def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
     """The first line whose sum is wrong or missing, and which it is; 0 and "" if all is right.
 
-    Above the first sum there need be none: then that one is of all these lines.
+    Above the first sum there need be none, as in sets of before there were any: then that one is of
+    all these lines.
     """
     sums, right, number = Sums(), None, 0
     for number, line in enumerate(lines, 1):
@@ -240,24 +241,6 @@ def set_aside(path: Path) -> Path:
         number += 1
     path.rename(target)
     return target
-
-
-def seal(path: Path) -> bool:
-    """Gives a finished set of before there were sums one sum, in its last line.
-
-    False if it has sums, and they are right. It believes what it finds: for migration alone.
-    """
-    lines, _ = complete_lines(_bytes(path))
-    if any(MARK in line for line in lines):
-        read(path)
-        return False
-    if not _assemble(path, lines).end:
-        raise InputError(f"{path}: not finished; only a finished set can be sealed")
-    above = b"".join(line + b"\n" for line in lines[:-1])
-    unfinished = path.with_suffix(".new")
-    unfinished.write_bytes(above + Sums(above).added(lines[-1]))
-    os.replace(unfinished, path)
-    return True
 
 
 # ---- the schema ---------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ either: each traced call costs some tens of microseconds more, too little to see
 from __future__ import annotations
 
 import os
-import select
 import shutil
 import signal
 import socket
@@ -20,31 +19,22 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from harness.errors import RepetitionError, Unsupported
 from harness.run import load, timeline
 from harness.run.context import Context, Repetition, expand_all, folders
 from harness.run.timeline import Row, Visit
 from harness.spec.model import Experiment, Params, Variant
-from harness.system import places
+from harness.system import places, processes
+from harness.system.processes import Process, running
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 LEAD_S = 0.05  # until the first client connects: the server must have reached its accept
 LINGER_S = 0.1  # after the last reply: children end and are collected
 STOP_S = 10.0
-EXIT_UNSUPPORTED = 77
 CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
 COLUMNS = ["kind", "name", "state", "call", "client", "start_ms", "end_ms"]
 Samples = Mapping[str, Sequence[str | float]]
-
-
-class TraceError(Exception):
-    """One line that says why there is no trace."""
-
-
-class Untraceable(TraceError):
-    """The server says that this system cannot run it: a skip, not a failure."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +47,6 @@ class Script:
 
 
 SCRIPTS = [Script("A", 0.0), Script("B", 0.020, 0.250), Script("C", 0.040), Script("D", 0.060)]
-
-
-@dataclass(frozen=True)
-class Recording:
-    samples: dict[str, list[str | float]]
-    scalars: dict[str, float]
 
 
 def strace_command(output: Path) -> list[str]:
@@ -90,51 +74,20 @@ def unavailable() -> tuple[str, str] | None:
     return f"tracing is not allowed: {lines[-1]}", "allow ptrace (in a container: SYS_PTRACE)"
 
 
-def record(command: Sequence[str], timeout_s: float = 30.0, cwd: Path | None = None) -> Recording:
+def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
     """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "trace"
-        with open(Path(folder) / "stderr", "w+", encoding="utf-8") as messages:
-            process = subprocess.Popen(
-                [*strace_command(output), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=messages,
-                cwd=cwd,
-                start_new_session=True,  # a group of its own, which can be ended as a whole
-            )
-            try:
-                port = listening_port(process, messages.name, timeout_s)
-                visits = visit_all(port, timeout_s)
-                time.sleep(LINGER_S)
-                stop(process, output)
-            finally:
-                end_group(process)
+        traced = [*strace_command(output), *command]
+        with running("the server", traced, pipe=True) as process:
+            visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
+            time.sleep(LINGER_S)
+            stop(process, output)
         try:
             events = timeline.parse(output.read_text(errors="replace").splitlines())
         except timeline.SyntaxErrorInTrace as error:
-            raise TraceError(str(error)) from None
+            raise RepetitionError(str(error)) from None
     return recording(timeline.rows(events, visits), visits)
-
-
-def listening_port(process: subprocess.Popen[bytes], messages: str, timeout_s: float) -> int:
-    """The port in the line "NAME: listening on http://ADDR:PORT/"."""
-    assert process.stdout is not None
-    if not select.select([process.stdout], [], [], timeout_s)[0]:
-        raise TraceError(f"no listening line within {timeout_s:g} s")
-    line = process.stdout.readline().decode(errors="replace")
-    if not line:
-        status = process.wait(timeout_s)
-        said = Path(messages).read_text(errors="replace").strip().splitlines()
-        reason = said[-1] if said else f"the server ended with status {status}"
-        raise (Untraceable if status == EXIT_UNSUPPORTED else TraceError)(reason)
-    try:
-        port = urlsplit(line.split()[-1]).port
-    except (IndexError, ValueError):
-        port = None
-    if port is None:
-        raise TraceError(f"no address in the server's line {line.strip()!r}")
-    return port
 
 
 def visit_all(port: int, timeout_s: float) -> list[Visit]:
@@ -147,7 +100,7 @@ def visit_all(port: int, timeout_s: float) -> list[Visit]:
         try:
             time.sleep(max(0.0, zero + script.at_s - time.time()))
             visits[script.name] = visit(script, port, timeout_s)
-        except (OSError, TraceError) as error:
+        except (OSError, RepetitionError) as error:
             errors.append(f"client {script.name}: {error}")
 
     threads = [threading.Thread(target=run, args=[script]) for script in SCRIPTS]
@@ -156,7 +109,7 @@ def visit_all(port: int, timeout_s: float) -> list[Visit]:
     for thread in threads:
         thread.join()
     if errors:
-        raise TraceError("; ".join(sorted(errors)))
+        raise RepetitionError("; ".join(sorted(errors)))
     return [visits[script.name] for script in SCRIPTS]
 
 
@@ -177,47 +130,34 @@ def visit(script: Script, port: int, timeout_s: float) -> Visit:
         done = time.time()
         own_port = connection.getsockname()[1]
     if not reply.startswith(b"HTTP/1.1 200 "):
-        raise TraceError(f"expected a page, got {reply[:40]!r}")
+        raise RepetitionError(f"expected a page, got {reply[:40]!r}")
     return Visit(script.name, own_port, connecting, connected, half_sent, sent, first_byte, done)
 
 
-def stop(process: subprocess.Popen[bytes], output: Path) -> None:
+def stop(process: Process, output: Path) -> None:
     """SIGTERM for the server, whose id begins the trace; strace itself ends with it."""
     first = output.read_text(errors="replace").split(maxsplit=1)
     if not first or not first[0].isdigit():
-        raise TraceError("the trace is empty")
+        raise RepetitionError("the trace is empty")
     os.kill(int(first[0]), signal.SIGTERM)
-    try:
-        status = process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        raise TraceError(f"the server did not end within {STOP_S:g} s of SIGTERM") from None
-    if status != 0:
-        raise TraceError(f"the server ended with status {status} on SIGTERM")
+    if not process.reap(STOP_S):
+        raise RepetitionError(f"the server did not end within {STOP_S:g} s of SIGTERM")
+    if process.status != 0:
+        raise RepetitionError(process.describe_end())
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends strace and the server whatever state they are in; no harm if they are gone."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Recording:
-    lines: list[list[str | float]] = [
-        [r.kind, r.name, r.state, r.call, r.client, milliseconds(r.start), milliseconds(r.end)]
+def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
+    lines = [
+        (r.kind, r.name, r.state, r.call, r.client, milliseconds(r.start), milliseconds(r.end))
         for r in rows
     ]
-    samples: dict[str, list[str | float]] = {
-        column: [line[index] for line in lines] for index, column in enumerate(COLUMNS)
-    }
+    samples = dict(zip(COLUMNS, map(list, zip(*lines, strict=True)), strict=True))
     scalars: dict[str, float] = {
         f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
         for visit in visits
     }
     scalars["tasks"] = len({row.name for row in rows if row.kind == "task"})
-    return Recording(samples, scalars)
+    return Repetition(samples, scalars)
 
 
 def milliseconds(seconds: float) -> float:
@@ -277,9 +217,7 @@ def write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) 
         path.write_text(table, encoding="utf-8")
 
 
-# ---- kind = "trace" ------------------------------------------------------------------------------
-#
-# Who runs and who waits while a server serves four clients (trace.py does it).
+# ---- kind = "trace": who runs and who waits while a server serves four clients -------------------
 
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
@@ -290,11 +228,4 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     values: Params = {**params, **folders(variant), "docroot": str(root)}
     server = places.build_folder(variant.build) / variant.server
     command = [str(server), "-p", "0", *expand_all(variant.args, values), str(root)]
-    try:
-        recording = record(command, timeout_s=min(context.timeout, 30.0))
-    except Untraceable as error:
-        raise Unsupported(str(error)) from error
-    except TraceError as error:
-        raise RepetitionError(str(error)) from error
-    samples = {name: list(column) for name, column in recording.samples.items()}
-    return Repetition(samples=samples, scalars=dict(recording.scalars))
+    return record(command, timeout_s=min(context.timeout, 30.0))

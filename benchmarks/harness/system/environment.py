@@ -72,7 +72,7 @@ def anonymous(text: str) -> str:
     return text
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
     match = re.search(
         r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", text_of("/proc/cpuinfo"), re.M
     )
@@ -147,8 +147,8 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
     return {
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
-        "distribution": _distribution(),
-        "cpu": _cpu_model(),
+        "distribution": distribution(),
+        "cpu": cpu_model(),
         "cpus": os.cpu_count(),
         "allowed_cpus": allowed,
         "cores": len(cpus.cores(allowed)),
@@ -177,7 +177,7 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
     }
 
 
-def _distribution() -> str:
+def distribution() -> str:
     match = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of("/etc/os-release"), re.M)
     return match.group(1) if match else ""
 
@@ -222,17 +222,20 @@ def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
 def footer(run: dict[str, Any]) -> str:
     """One line that names a run, for the foot of a figure."""
     environment = run["environment"]
-    cores = environment.get("cores", "?")
     return ", ".join(
         [
             f"run of {run['started'][:10]}",
             short_cpu(environment.get("cpu", "unknown processor")),
-            f"{cores} core" if cores == 1 else f"{cores} cores",
+            count_of(environment.get("cores", "?"), "core"),
             short_kernel(environment.get("kernel", "unknown kernel")),
             run["profile"],
             *(["load from another host"] if "client" in environment else []),
         ]
     )
+
+
+def count_of(number: object, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def short_cpu(cpu: str) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.spec import plan
+from harness.spec.model import Experiment, Profile
 from harness.system import cpus
 
 SHARE = 4
@@ -185,3 +187,18 @@ def smallest(resources: Iterable[str]) -> Cap:
 def caps_for(declared: Mapping[str, tuple[str, ...]]) -> dict[str, Cap]:
     """The [caps] of an experiment -> the most each of those parameters may be."""
     return {parameter: smallest(resources) for parameter, resources in declared.items()}
+
+
+def biting(experiment: Experiment, profile: Profile) -> dict[str, tuple[Cap, float]]:
+    """The caps that are below what the profile asks for, and that."""
+    found = {}
+    for key, cap in caps_for(experiment.caps).items():
+        values = [
+            value
+            for variant in experiment.variants
+            for params in plan.points(experiment, variant, profile)
+            if isinstance(value := params.get(key), int | float)
+        ]
+        if (wanted := max(values, default=0)) > cap.most:
+            found[key] = cap, wanted
+    return found

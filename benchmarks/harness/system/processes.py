@@ -21,14 +21,15 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from harness.errors import RepetitionError
+from harness.errors import RepetitionError, Unsupported
 from harness.system import guard
 from harness.system.environment import anonymous
 from harness.system.guard import end_session, session_members
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-LISTENING = re.compile(r": listening on http://(\S+):(\d+)/\s*$")
+EXIT_UNSUPPORTED = 77  # of a program that this system cannot run
+LISTENING = re.compile(r": listening on http://\S+:(\d+)/\s*$")
 START_PATIENCE = 15.0
 STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
 REST_PATIENCE = 1.0  # for what it has started and not waited for
@@ -342,10 +343,23 @@ def rest_of_output(process: Process) -> str:
     return data.decode("utf-8", "replace")
 
 
-def listening_address(line: str) -> tuple[str, int] | None:
-    """Address and port of a server's first line."""
+def announcement(process: Process, patience: float = START_PATIENCE) -> str:
+    """The first line of a program that may tell, by its status, that this system cannot run it."""
+    try:
+        return read_line(process, patience)
+    except RepetitionError:
+        if process.status == EXIT_UNSUPPORTED:
+            raise Unsupported(process.last_words() or f"{process.name} cannot run here") from None
+        raise
+
+
+def listening_port(process: Process, patience: float = START_PATIENCE) -> int:
+    """That of a server's first line."""
+    line = announcement(process, patience)
     match = LISTENING.search(line)
-    return (match.group(1), int(match.group(2))) if match else None
+    if not match:
+        raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
+    return int(match.group(1))
 
 
 def stop(
