@@ -177,7 +177,7 @@ def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path
     ],
 )
 def test_only_what_is_asked_for_is_set(
-    version: cgroups.Version, limits: Limits, files: list[str]
+    version: Version1 | Version2, limits: Limits, files: list[str]
 ) -> None:
     assert [setting.file for setting in version.settings(limits)] == files
 

@@ -12,6 +12,7 @@ from harness.errors import RepetitionError, Unsupported
 from harness.run import timeline, trace
 from harness.run.context import Repetition
 from harness.run.timeline import Call, End, Signal, Visit
+from harness.system import needs
 
 TO_A = "4<TCP:[127.0.0.1:80->127.0.0.1:1001]>"
 TO_B = "5<TCP:[127.0.0.1:80->127.0.0.1:1002]>"
@@ -294,9 +295,9 @@ while True:
 
 
 def record(*arguments: str, program: str = SERVER) -> Repetition:
-    missing = trace.unavailable()
-    if missing:
-        pytest.skip(f"{missing[0]}: {missing[1]}")
+    tracing = needs.tracing()
+    if not tracing.ok:
+        pytest.skip(f"{tracing.reason}: {tracing.remedy}")
     return trace.record([sys.executable, "-c", program, *arguments], timeout_s=20)
 
 
@@ -361,8 +362,9 @@ def test_a_server_this_system_cannot_run_is_no_failure() -> None:
 
 
 def test_a_missing_strace_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert trace.unavailable() == ("strace is not installed", "apt-get install strace")
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    missing = "strace is not installed", "apt-get install strace"
+    assert needs.tracing() == (False, *missing)
 
 
 def test_forbidden_tracing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -370,6 +372,6 @@ def test_forbidden_tracing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     fake.write_text("#!/bin/sh\necho 'strace: ptrace: Operation not permitted' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    reason, remedy = trace.unavailable() or ("", "")
-    assert reason == "tracing is not allowed: strace: ptrace: Operation not permitted"
-    assert remedy
+    tracing = needs.tracing()
+    assert tracing.reason == "tracing is not allowed: strace: ptrace: Operation not permitted"
+    assert tracing.remedy

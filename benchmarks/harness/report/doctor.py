@@ -21,7 +21,7 @@ from harness.run import programs
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
 from harness.system import cpus, environment, limits, needs, places, processes
-from harness.system.places import Answer, build_folder
+from harness.system.places import Answer, build_folder, text_of
 
 # ---- The probes only `make doctor` uses ----------------------------------------------------------
 #
@@ -136,7 +136,7 @@ def process_limit() -> Answer:
 
 def congestion_control() -> Answer:
     """In a namespace of its own the harness sets reno; else the machine's own stays."""
-    current = environment.text_of("/proc/sys/net/ipv4/tcp_congestion_control") or "unknown"
+    current = text_of("/proc/sys/net/ipv4/tcp_congestion_control") or "unknown"
     if needs.probe("namespace").ok:
         return Answer(True, f"reno for measurements (this machine's own: {current})")
     reason = f"{current}, this machine's own: results over TCP are marked"
@@ -144,7 +144,7 @@ def congestion_control() -> Answer:
 
 
 def seccomp() -> Answer:
-    found = re.search(r"^Seccomp:\s+(\d)", environment.text_of("/proc/self/status"), re.M)
+    found = re.search(r"^Seccomp:\s+(\d)", text_of("/proc/self/status"), re.M)
     if not found or found.group(1) == "0":
         return Answer(True, "none")
     reason = "a filter is active (a container?): some system calls may be refused"

@@ -9,10 +9,8 @@ either: each traced call costs some tens of microseconds more, too little to see
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import threading
 import time
@@ -25,7 +23,7 @@ from harness.run import load, timeline
 from harness.run.context import Context, Repetition, expand_all, folders
 from harness.run.timeline import Row, Visit
 from harness.spec.model import Experiment, Params, Variant
-from harness.system import places, processes
+from harness.system import needs, places, processes
 from harness.system.processes import Process, running
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
@@ -59,19 +57,6 @@ def strace_command(output: Path) -> list[str]:
     wanted = ",".join(f"?{call}" for call in CALLS)
     options = ["-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf"]
     return ["strace", *options, "-e", f"trace={wanted}", "-o", str(output)]
-
-
-def unavailable() -> tuple[str, str] | None:
-    """Why nothing can be traced here, and the remedy; None if it can."""
-    if shutil.which("strace") is None:
-        return "strace is not installed", "apt-get install strace"
-    probe = subprocess.run(
-        [*strace_command(Path(os.devnull)), "true"], capture_output=True, text=True, check=False
-    )
-    if probe.returncode == 0:
-        return None
-    lines = probe.stderr.strip().splitlines() or [f"strace ended with status {probe.returncode}"]
-    return f"tracing is not allowed: {lines[-1]}", "allow ptrace (in a container: SYS_PTRACE)"
 
 
 def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
@@ -221,9 +206,9 @@ def write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) 
 
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
-    missing = unavailable()
-    if missing:
-        raise Unsupported(*missing)
+    tracing = needs.probe("strace")
+    if not tracing.ok:
+        raise Unsupported(tracing.reason, tracing.remedy)
     root = load.prepare_docroot(experiment.docroot)
     values: Params = {**params, **folders(variant), "docroot": str(root)}
     server = places.build_folder(variant.build) / variant.server

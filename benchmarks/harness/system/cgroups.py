@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from harness.errors import RepetitionError, Unsupported
+from harness.system.places import text_of
 
 
 @dataclass(frozen=True)
@@ -51,22 +52,13 @@ def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
 # ---- the two versions ----------------------------------------------------------------------------
 
 
-class Version(Protocol):
-    def folders(self, mounts: str) -> dict[str, Path]:
-        """Controller -> the root of its hierarchy, for those that there are."""
-
-    def enable(self, root: Path, controllers: Iterable[str]) -> None:
-        """Groups below the root get these controllers."""
-
-    def settings(self, limits: Limits) -> Iterator[Setting]: ...
-
-
 class Version1:
     """A hierarchy for each controller."""
 
     NAMES = MappingProxyType({"memory": "memory", "io": "blkio"})  # ours -> the kernel's
 
     def folders(self, mounts: str) -> dict[str, Path]:
+        """Controller -> the root of its hierarchy, for those that there are."""
         return {
             name: path
             for path, kind, options in mounted(mounts)
@@ -75,7 +67,7 @@ class Version1:
         }
 
     def enable(self, _root: Path, _controllers: Iterable[str]) -> None:
-        """Nothing to do: a hierarchy has its controller in all groups."""
+        """Groups below the root get these controllers: here they have them."""
 
     def settings(self, limits: Limits) -> Iterator[Setting]:
         if limits.memory_bytes:
@@ -116,7 +108,7 @@ class Version2:
 
 # ---- groups --------------------------------------------------------------------------------------
 
-VERSIONS: tuple[Version, ...] = (Version1(), Version2())
+VERSIONS = Version1(), Version2()
 MOUNTS = Path("/proc/mounts")
 PREFIX = "quest-"
 PROCESSES = "cgroup.procs"
@@ -127,18 +119,13 @@ WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
 _numbers = itertools.count(1)
 
 
-def _mounts() -> str:
-    try:
-        return MOUNTS.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""  # not Linux
-
-
-def choose(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
+def choose(
+    controllers: Iterable[str], mounts: str
+) -> tuple[Version1 | Version2, dict[str, Path]]:
     """The version that has all of these, and where; Unsupported if there is none."""
     wanted = sorted(controllers)
     for version in VERSIONS:
-        folders: dict[str, Path] = version.folders(mounts)
+        folders = version.folders(mounts)
         if all(name in folders for name in wanted):
             return version, {name: folders[name] for name in wanted}
     what = " and ".join(WORDS[name] for name in wanted)
@@ -151,7 +138,7 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
     if not limits.controllers:
         yield []
         return
-    version, folders = choose(limits.controllers, _mounts() if mounts is None else mounts)
+    version, folders = choose(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
     name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     places = {controller: root / name for controller, root in folders.items()}
     what = "no control group"
@@ -207,15 +194,12 @@ def why_not(controller: str) -> str:
 
 
 def _some_disk() -> str:
-    for file in sorted(Path("/sys/block").glob("*/dev")):
-        with contextlib.suppress(OSError):
-            return file.read_text(encoding="ascii").strip()
-    return ""
+    return next(filter(None, map(text_of, sorted(Path("/sys/block").glob("*/dev")))), "")
 
 
 def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
     """Ends and removes what a killed harness has left; the names of those groups."""
-    text = _mounts() if mounts is None else mounts
+    text = text_of(MOUNTS) if mounts is None else mounts
     roots = {root for version in VERSIONS for root in version.folders(text).values()}
     found = [
         place
@@ -224,9 +208,8 @@ def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
         if not (proc / place.name.removeprefix(PREFIX).partition("-")[0]).exists()
     ]
     for place in found:
-        with contextlib.suppress(OSError):
-            for pid in (place / PROCESSES).read_text(encoding="ascii").split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
+        for pid in text_of(place / PROCESSES).split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
         _remove(place)
     return sorted({place.name for place in found})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.system.guard import session_members
+from harness.system.places import text_of
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -30,11 +31,7 @@ def cpu_time(cpus: Iterable[int]) -> CpuTime:
     """Of these processors; of all if none is named."""
     wanted = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
     busy = softirq = steal = 0
-    try:
-        text = Path("/proc/stat").read_text(encoding="ascii")
-    except OSError:
-        return CpuTime(0.0, 0.0, 0.0)
-    for line in text.splitlines():
+    for line in text_of("/proc/stat").splitlines():
         name, *fields = line.split()
         if name in wanted:
             user, nice, system, _, _, irq, soft, stolen = map(int, fields[:8])
@@ -50,20 +47,13 @@ EVENTS = {"ctxt": "machine_switches", "intr": "machine_interrupts"}
 
 def events(stat: Path = Path("/proc/stat")) -> dict[str, int]:
     """What the whole machine has counted since boot; nothing where it does not say so."""
-    try:
-        lines = stat.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return {}
-    found = (words for line in lines if (words := line.split(maxsplit=2))[:1])
+    found = (line.split(maxsplit=2) for line in text_of(stat).splitlines())
     return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
 
 
 def machine_times(stat: Path = Path("/proc/stat")) -> dict[str, int]:
     """Ticks of the whole machine since boot, by what it did; nothing where it does not say so."""
-    try:
-        words = stat.read_text(encoding="ascii").partition("\n")[0].split()
-    except OSError:
-        return {}
+    words = text_of(stat).partition("\n")[0].split()
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     return dict(zip(names, map(int, words[1:]), strict=False))
 
@@ -89,11 +79,7 @@ def pressure(file: Path = Path("/proc/pressure/io")) -> dict[str, int]:
     """Microseconds since boot in which some task waited for a disk, and in which all that had
     something to do did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
     """
-    try:
-        lines = file.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return {}
-    found = (words for line in lines if (words := line.split()))
+    found = (line.split() for line in text_of(file).splitlines())
     return {words[0]: int(words[-1].removeprefix("total=")) for words in found}
 
 
@@ -138,8 +124,9 @@ KERNEL = {
 
 
 def kib_of(path: Path, names: dict[str, str]) -> dict[str, float]:
-    """The numbers of lines `Name:   123 kB`; 0 for a line that is not there."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    """The numbers of lines `Name:   123 kB`; 0 for a line that is not there. {} without a file."""
+    if not (text := text_of(path)):
+        return {}
     found = {name: re.search(rf"^{name}:\s+(\d+)", text, re.M) for name in names}
     return {ours: float(m.group(1)) if (m := found[name]) else 0.0 for name, ours in names.items()}
 
@@ -154,9 +141,8 @@ def memory_of(session: int, proc: Path = Path("/proc")) -> dict[str, float]:
     sockets: set[str] = set()
     for pid in members:
         for name, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
-            with contextlib.suppress(OSError):
-                for key, value in kib_of(proc / str(pid) / name, wanted).items():
-                    totals[key] += value
+            for key, value in kib_of(proc / str(pid) / name, wanted).items():
+                totals[key] += value
         files = list(_open_files(proc / str(pid) / "fd"))
         descriptors += len(files)
         sockets.update(file for file in files if file.startswith("socket:"))
@@ -178,35 +164,27 @@ def _open_files(folder: Path) -> Iterator[str]:
 
 def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
     """The same process in two books: statm and smaps_rollup."""
-    account: dict[str, float] = {}
-    with contextlib.suppress(OSError):
-        pages = (proc / str(pid) / "statm").read_text(encoding="ascii").split()
-        for name, count in zip(STATM, pages, strict=False):
-            account[f"statm_{name}_kib"] = float(count) * PAGE_KIB
-    with contextlib.suppress(OSError):
-        one = kib_of(proc / str(pid) / "smaps_rollup", ROLLUP)
-        account.update({f"one_{name}": value for name, value in one.items()})
-    return account
+    folder = proc / str(pid)
+    pages = zip(STATM, text_of(folder / "statm").split(), strict=False)
+    one = kib_of(folder / "smaps_rollup", ROLLUP)
+    return {
+        **{f"statm_{name}_kib": float(count) * PAGE_KIB for name, count in pages},
+        **{f"one_{name}": value for name, value in one.items()},
+    }
 
 
 def kernel_memory(proc: Path = Path("/proc")) -> dict[str, float]:
     """What the kernel holds for itself, and for the buffers of all TCP sockets, in whatever network
     namespace; nothing where it does not say so.
     """
-    found: dict[str, float] = {}
-    with contextlib.suppress(OSError):
-        found |= kib_of(proc / "meminfo", KERNEL)
-    with contextlib.suppress(OSError):
-        text = (proc / "net" / "sockstat").read_text(encoding="ascii")
-        pages = re.search(r"^TCP: .*\bmem (\d+)", text, re.M)
-        found |= {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
-    return found
+    pages = re.search(r"^TCP: .*\bmem (\d+)", text_of(proc / "net" / "sockstat"), re.M)
+    tcp = {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
+    return kib_of(proc / "meminfo", KERNEL) | tcp
 
 
 # ---- What TCP has sent ---------------------------------------------------------------------------
 #
-# What TCP has sent, as the kernel counts it for a network namespace (/proc/net/snmp and netstat).
-#
+# As the kernel counts it for a network namespace (/proc/net/snmp and netstat).
 # Of a namespace of our own these are the segments of the load alone; else `no-namespace` marks
 # them.
 
@@ -220,10 +198,7 @@ def tcp_counters(net: Path = NET) -> dict[str, int]:
     """By protocol and name, as `Tcp.OutSegs`; nothing where the kernel does not count."""
     found: dict[str, int] = {}
     for name in ("snmp", "netstat"):
-        try:
-            lines = (net / name).read_text(encoding="ascii").splitlines()
-        except OSError:
-            continue
+        lines = text_of(net / name).splitlines()
         for names, values in zip(lines[::2], lines[1::2], strict=False):
             protocol, *keys = names.split()
             pairs = zip(keys, values.split()[1:], strict=False)
@@ -246,9 +221,7 @@ def tcp_scalars(
     }
 
 
-# ---- What a block device has done ----------------------------------------------------------------
-#
-# What a block device has done, from its file stat in /sys (Documentation/block/stat.rst).
+# ---- What a block device has done: stat in /sys (Documentation/block/stat.rst) -------------------
 
 SECTOR = 512
 DEVICES = Path("/sys/dev/block")

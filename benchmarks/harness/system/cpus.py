@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.system.places import text_of
+
 TOPOLOGY = Path("/sys/devices/system/cpu")
 WORKERS = "workers"
 LOAD_AT_MOST = 128  # processors: each has a thread of wrk, and each thread wants a connection
@@ -28,12 +30,8 @@ def allowed() -> list[int]:
 def siblings(cpu: int, topology: Path = TOPOLOGY) -> str:
     """A text that is the same for all hardware threads of one physical core."""
     folder = topology / f"cpu{cpu}" / "topology"
-    for name in ("core_cpus_list", "thread_siblings_list"):
-        try:
-            return (folder / name).read_text(encoding="ascii").strip()
-        except OSError:
-            continue
-    return str(cpu)
+    names = "core_cpus_list", "thread_siblings_list"
+    return next(filter(None, (text_of(folder / name) for name in names)), str(cpu))
 
 
 def cores(cpus: list[int], topology: Path = TOPOLOGY) -> list[int]:

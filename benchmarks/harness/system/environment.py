@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.system import cpus
 from harness.system.cpus import Placement
+from harness.system.places import PACKAGES, text_of, which
 
 SYSCTLS = (
     "net/core/somaxconn", "net/core/rmem_max", "net/core/wmem_max", "net/core/netdev_max_backlog",
@@ -36,13 +37,6 @@ LIMITS = {
     "memlock": resource.RLIMIT_MEMLOCK,
     "sigpending": getattr(resource, "RLIMIT_SIGPENDING", resource.RLIMIT_NPROC),
 }
-
-
-def text_of(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def first_line(command: list[str]) -> str:
@@ -199,8 +193,6 @@ SILENT = ("tcpserver", "tcpsvd")  # they do not tell: Debian's package does
 
 
 def version(program: str) -> str:
-    from harness.system.places import PACKAGES, which
-
     path = which(program)
     if not path:
         return ""

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from harness.system.places import text_of
+
 # ---- Sessions: how what a program has started is found again, and ended --------------------------
 
 
@@ -25,12 +27,9 @@ def session_members(session: int) -> list[int]:
     for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
         if not entry.name.isdigit():
             continue
-        try:
-            fields = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
         # pid (comm) state ppid pgrp session ...; comm may hold anything, blanks and ) too.
-        if int(fields.rpartition(")")[2].split()[3]) == session:
+        fields = text_of(entry / "stat").rpartition(")")[2].split()
+        if fields and int(fields[3]) == session:
             members.append(int(entry.name))
     return members
 

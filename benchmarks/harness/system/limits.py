@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.spec import plan
 from harness.spec.model import Experiment, Profile
 from harness.system import cpus
+from harness.system.places import text_of
 
 SHARE = 4
 RESERVE_DESCRIPTORS = 64
@@ -33,29 +34,21 @@ class Cap:
 
 def _number(path: Path) -> int | None:
     try:
-        return int(path.read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
+        return int(text_of(path).split()[0])
+    except (ValueError, IndexError):
         return None  # absent, or "max"
 
 
 def _field(path: Path, name: str) -> int | None:
     """The number behind a name at the start of a line: `MemAvailable: 123 kB`, `cache 123`."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    found = (words for line in lines if (words := line.split())[:1] == [name])
+    found = (words for line in text_of(path).splitlines() if (words := line.split())[:1] == [name])
     return next((int(words[1]) for words in found), None)
 
 
 def cgroup_folders(controller: str, proc: Path, cgroups: Path) -> list[Path]:
     """Our folders in a controller, version 2 and 1, from the innermost outwards."""
-    try:
-        lines = (proc / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
     folders = []
-    for line in lines:
+    for line in text_of(proc / "self" / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
@@ -71,40 +64,33 @@ def process_caps(
     proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
 ) -> Iterable[Cap]:
     running = sum(1 for entry in proc.iterdir() if entry.name.isdigit())
-    if soft is None:
-        soft = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    soft = resource.getrlimit(resource.RLIMIT_NPROC)[0] if soft is None else soft
     if soft != resource.RLIM_INFINITY:
         yield Cap((soft - running) // SHARE, f"ulimit -u {soft}")
     for name in ("pid_max", "threads-max"):
-        value = _number(proc / "sys" / "kernel" / name)
-        if value is not None:
+        if (value := _number(proc / "sys" / "kernel" / name)) is not None:
             yield Cap((value - running) // SHARE, f"kernel.{name} {value}")
     for folder in cgroup_folders("pids", proc, cgroups):
-        most = _number(folder / "pids.max")
-        if most is not None:
+        if (most := _number(folder / "pids.max")) is not None:
             current = _number(folder / "pids.current") or 0
             yield Cap((most - current) // SHARE, f"pids.max {most} of our cgroup")
 
 
 def descriptor_caps(soft: int | None = None, proc: Path = Path("/proc")) -> Iterable[Cap]:
-    if soft is None:
-        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if soft is None else soft
     if soft != resource.RLIM_INFINITY:
         # One process holds them: nearly all of its own limit may be used.
         yield Cap(soft - RESERVE_DESCRIPTORS, f"ulimit -n {soft}")
-    most = _number(proc / "sys" / "fs" / "file-max")
-    if most is not None:
+    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None:
         yield Cap(most // SHARE, f"fs.file-max {most}")
 
 
 def memory_caps(
     proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
 ) -> Iterable[Cap]:
-    available = _field(proc / "meminfo", "MemAvailable:")
-    if available is not None:
+    if (available := _field(proc / "meminfo", "MemAvailable:")) is not None:
         yield Cap(available // KIB_PER_MIB // SHARE, f"{available // KIB_PER_MIB} MiB available")
-    if soft is None:
-        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0] if soft is None else soft
     if soft != resource.RLIM_INFINITY:
         yield Cap(soft // BYTES_PER_MIB // SHARE, f"ulimit -v {soft // 1024}")
     for folder in cgroup_folders("memory", proc, cgroups):
@@ -112,8 +98,7 @@ def memory_caps(
             ("memory.max", "memory.current"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes"),
         ):
-            most = _number(folder / limit)
-            if most is not None:
+            if (most := _number(folder / limit)) is not None:
                 # Files that nobody has mapped count as used, but make room for who needs it.
                 idle = _field(folder / "memory.stat", "inactive_file") or 0
                 free = most - (_number(folder / usage) or 0) + idle
@@ -125,8 +110,7 @@ def connection_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
     """Idle connections with both ends here, in any number of processes."""
     for cap in memory_caps(proc):
         yield Cap(cap.most * KIB_PER_MIB // KIB_PER_CONNECTION, cap.why)
-    most = _number(proc / "sys" / "fs" / "file-max")
-    if most is not None:
+    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None:
         yield Cap(most // SHARE // 2, f"fs.file-max {most}")
 
 
@@ -139,8 +123,7 @@ def shortage(
         if cap.most * SHARE < wanted_mib:
             return f"they take up to {wanted_mib} MiB, and there are {cap.most * SHARE}: {cap.why}"
     files = 2 * connections + RESERVE_FILES
-    most = _number(proc / "sys" / "fs" / "file-max")
-    if most is not None and most < files:
+    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None and most < files:
         return f"they take {files} open files, and fs.file-max is {most}"
     watches = _number(proc / "sys" / "fs" / "epoll" / "max_user_watches")
     if watches is not None and watches < connections:
@@ -149,8 +132,7 @@ def shortage(
 
 
 def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
-    most = _number(proc / "sys" / "vm" / "max_map_count")
-    if most is not None:
+    if (most := _number(proc / "sys" / "vm" / "max_map_count")) is not None:
         yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from harness.system.places import Answer, program
+from harness.system.places import Answer, answer, program, text_of
 
 
 def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
@@ -26,7 +26,7 @@ def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
         source.write_text("int main(void) { return 0; }\n", encoding="ascii")
         command = ["cc", *arguments, "-o", str(Path(folder) / "empty"), str(source)]
         done = subprocess.run(command, capture_output=True, check=False, timeout=60)
-    return Answer(True) if done.returncode == 0 else Answer(False, reason, remedy)
+    return answer(reason if done.returncode else "", remedy)
 
 
 def static() -> Answer:
@@ -42,9 +42,8 @@ def python_module(name: str, package: str) -> Callable[[], Answer]:
     def probe() -> Answer:
         from importlib.util import find_spec
 
-        if find_spec(name):
-            return Answer(True)
-        return Answer(False, f"Python has no module {name}", f"apt-get install {package}")
+        problem = "" if find_spec(name) else f"Python has no module {name}"
+        return answer(problem, f"apt-get install {package}")
 
     return probe
 
@@ -52,20 +51,15 @@ def python_module(name: str, package: str) -> Callable[[], Answer]:
 def namespace() -> Answer:
     from harness.system.environment import why_no_namespace
 
-    reason = why_no_namespace()
-    if not reason:
-        return Answer(True)
-    return Answer(False, reason, "run as root, or sysctl kernel.unprivileged_userns_clone=1")
+    return answer(why_no_namespace(), "run as root, or sysctl kernel.unprivileged_userns_clone=1")
 
 
 def two_cores() -> Answer:
     from harness.system.cpus import allowed, cores
 
-    found = len(cores(allowed()))
-    if found >= 2:
-        return Answer(True)
     reason = "only one physical core is allowed here: server and load share it"
-    return Answer(False, reason, "a machine with two cores, or a wider taskset or cpuset")
+    remedy = "a machine with two cores, or a wider taskset or cpuset"
+    return answer("" if len(cores(allowed())) >= 2 else reason, remedy)
 
 
 def worker_cores() -> Answer:
@@ -74,50 +68,41 @@ def worker_cores() -> Answer:
     from harness.system.cpus import allowed, cores, for_workers
 
     found = len(cores(allowed()))
-    if for_workers(found) >= LEAST_WORKERS:
-        return Answer(True)
     wanted = next(n for n in itertools.count() if for_workers(n) >= LEAST_WORKERS)
     load = wanted - LEAST_WORKERS
     reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {found}"
     remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
-    return Answer(False, reason, remedy)
+    return answer("" if found >= wanted else reason, remedy)
 
 
 def tracing() -> Answer:
-    """strace is there and may trace a child of its own."""
+    """strace is there and may trace a child of its own, as trace.py asks for it."""
     tool = program("strace")
     if not tool.ok:
         return tool
+    command = ["strace", "-f", "-q", "--seccomp-bpf", "-e", "trace=?read", "-o", os.devnull, "true"]
     done = subprocess.run(
-        ["strace", "-qq", "-o", os.devnull, "true"],
-        capture_output=True, check=False, timeout=30, start_new_session=True,
+        command, capture_output=True, text=True, errors="replace", check=False, timeout=30,
+        start_new_session=True,
     )  # fmt: skip
-    if done.returncode == 0:
-        return Answer(True)
-    remedy = "a container needs --cap-add=SYS_PTRACE"
-    return Answer(False, "ptrace is not allowed here", remedy)
+    said = done.stderr.strip().splitlines() or [f"strace ended with status {done.returncode}"]
+    problem = f"tracing is not allowed: {said[-1]}" if done.returncode else ""
+    return answer(problem, "a container needs --cap-add=SYS_PTRACE")
 
 
 def io_aio() -> Answer:
     """Perlbal without it does all its disk work in its only thread."""
     done = subprocess.run(["perl", "-MIO::AIO", "-e", "1"], capture_output=True, check=False)
-    if done.returncode == 0:
-        return Answer(True)
-    return Answer(False, "libio-aio-perl is not installed", "make peers")
+    return answer("libio-aio-perl is not installed" if done.returncode else "", "make peers")
 
 
 def root() -> Answer:
-    if os.geteuid() == 0:
-        return Answer(True)
-    return Answer(False, "needs root", "run it as root")
+    return answer("needs root" if os.geteuid() else "", "run it as root")
 
 
 def is_mounted(folder: Path) -> bool:
     """The kernel's list is asked: looking at a mount whose program has died is an error."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
+    lines = text_of("/proc/self/mountinfo").splitlines()
     return any(line.split()[4] == str(folder) for line in lines)
 
 
@@ -151,18 +136,14 @@ def processes() -> Answer:
     from harness.system.limits import smallest
 
     cap = smallest(["processes"])
-    if cap.most >= 1000:
-        return Answer(True)
     reason = f"an experiment may have only {cap.most} processes, a quarter of {cap.why}"
-    return Answer(False, reason, "ulimit -u, or pids.max")
+    return answer("" if cap.most >= 1000 else reason, "ulimit -u, or pids.max")
 
 
 def many() -> Answer:
     """Consent to more processes or connections than others on the machine would fail to notice."""
-    if os.environ.get("MANY") == "1":
-        return Answer(True)
     reason = "so many processes or connections are taken only by consent"
-    return Answer(False, reason, "MANY=1 make bench")
+    return answer("" if os.environ.get("MANY") == "1" else reason, "MANY=1 make bench")
 
 
 def million() -> Answer:
@@ -170,24 +151,14 @@ def million() -> Answer:
     from harness.system.limits import shortage
 
     reason = shortage(1_000_000)
-    if not reason:
-        return Answer(True)
-    return Answer(False, f"a million connections: {reason}", "a larger machine, or a higher limit")
-
-
-def memory_cgroup() -> Answer:
-    return _group("memory")
-
-
-def io_throttle() -> Answer:
-    return _group("io")
+    problem = f"a million connections: {reason}" if reason else ""
+    return answer(problem, "a larger machine, or a higher limit")
 
 
 def _group(controller: str) -> Answer:
     from harness.system.cgroups import REMEDY, why_not
 
-    reason = why_not(controller)
-    return Answer(False, reason, REMEDY) if reason else Answer(True)
+    return answer(why_not(controller), REMEDY)
 
 
 def loop_device() -> Answer:
@@ -195,8 +166,7 @@ def loop_device() -> Answer:
 
     if not (mounts := own_mounts()).ok:
         return mounts
-    reason = why_no_disk()
-    return Answer(False, reason, REMEDY) if reason else Answer(True)
+    return answer(why_no_disk(), REMEDY)
 
 
 PROBES: dict[str, Callable[[], Answer]] = {
@@ -218,8 +188,8 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "processes": processes,
     "many": many,
     "million": million,
-    "memory-cgroup": memory_cgroup,
-    "io-throttle": io_throttle,
+    "memory-cgroup": lambda: _group("memory"),
+    "io-throttle": lambda: _group("io"),
     "loop-device": loop_device,
 }
 # A build variant needs this to exist.

@@ -19,6 +19,19 @@ class Answer(NamedTuple):
     remedy: str = ""
 
 
+def answer(problem: str, remedy: str = "") -> Answer:
+    """Why something is not to be had here, and what helps; "" if it is."""
+    return Answer(False, problem, remedy) if problem else Answer(True)
+
+
+def text_of(path: str | Path) -> str:
+    """"" where there is no such file, or none for us."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
 # Debian's package of a program, where the two differ.
 PACKAGES = {
     "diet": "dietlibc-dev",
@@ -56,11 +69,8 @@ def which(program: str) -> str | None:
 
 
 def program(name: str) -> Answer:
-    if which(name):
-        return Answer(True)
-    if name in PEERS:
-        return Answer(False, f"{name} is not installed", "make peers")
-    return Answer(False, f"{name} is not installed", f"apt-get install {PACKAGES.get(name, name)}")
+    install = "make peers" if name in PEERS else f"apt-get install {PACKAGES.get(name, name)}"
+    return answer("" if which(name) else f"{name} is not installed", install)
 
 
 def build_folder(build: str) -> Path:
