@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RepetitionError, Unsupported
+from harness.report.tsv import timeline_tables
 from harness.run import timeline, trace
 from harness.run.context import Repetition
 from harness.run.timeline import Call, End, Signal, Visit
@@ -306,7 +307,7 @@ def c_waits_for_b(recording: Repetition) -> bool:
     return recording.scalars["client_c_ms"] > recording.scalars["client_b_ms"] / 2
 
 
-def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one(tmp_path: Path) -> None:
+def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one() -> None:
     iterative = record("iterative", "200")
     assert c_waits_for_b(iterative)
     assert iterative.scalars["tasks"] == 1
@@ -321,24 +322,16 @@ def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one(tmp_pat
     assert [row for row in waiting if row[2:] == ("recv", "B") and str(row[0]).startswith("child")]
     assert len({len(column) for column in forking.samples.values()}) == 1
 
-    trace.export(forking.samples, tmp_path)
-    rows = [line.split("\t") for line in (tmp_path / "rows.tsv").read_text().splitlines()]
+    tables = timeline_tables(forking.samples)
+    rows = [line.split("\t") for line in tables["rows.tsv"].splitlines()]
     assert rows[0] == ["y", "kind", "name"]
     names = ["A", "B", "C", "D", "main", "child 1", "child 2", "child 3", "child 4"]
     assert [row[2] for row in rows[1:]] == names
     assert [float(row[0]) for row in rows[1:]] == [10, 9, 8, 7, 5, 4, 3, 2, 1]
     for table in ("bars.tsv", "arrows.tsv"):
-        lines = (tmp_path / table).read_text().splitlines()
+        lines = tables[table].splitlines()
         assert len(lines) > 4
         assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
-
-
-def test_an_export_without_change_keeps_the_date(tmp_path: Path) -> None:
-    samples = {column: ["x"] for column in trace.COLUMNS} | {"kind": ["task"], "client": [""]}
-    trace.export(samples, tmp_path)
-    before = (tmp_path / "bars.tsv").stat().st_mtime_ns
-    trace.export(samples, tmp_path)
-    assert (tmp_path / "bars.tsv").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(

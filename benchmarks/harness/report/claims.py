@@ -155,8 +155,7 @@ class _Data:
         return self._sources[name]
 
     def analysis(self, name: str, origin: str) -> Analysis | None:
-        found = self.sources(name)
-        source = found.here if origin == records.HERE else found.reference
+        source = self.sources(name).of(origin)
         if source is None:
             return None
         key = name, origin
@@ -233,8 +232,7 @@ def _where(claim: Claim, data: _Data, origin: str) -> tuple[list[str], str]:
     if not claim.experiment:
         return own, ""
     others = data.experiments[claim.experiment].chapters
-    found = data.sources(claim.experiment)
-    source = found.here if origin == records.HERE else found.reference
+    source = data.sources(claim.experiment).of(origin)
     return list(dict.fromkeys([*own, *others])), source.footer if source else ""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.report.tsv import aligned
 from harness.run.records import read
 from harness.spec import experiment_file
 from harness.spec.model import Experiment, x_text
@@ -80,8 +81,7 @@ def row(name: str, old: Point, new: Point, unit: str, floor: float) -> tuple[str
 
 
 def _cell(values: list[float], unit: str) -> str:
-    low, high = estimates.median_interval(values) or (None, None)
-    value = estimates.median(values)
+    value, low, high = estimates.median_and_ends(values)
     text = units.text(value, unit, low, high)
     if low is None or high is None or not value:
         return text
@@ -99,10 +99,4 @@ def verdict(ratio: estimates.Ratio, floor: float) -> str:
 
 
 def layout(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
-    lines = []
-    for cells in rows:
-        first = cells[0].ljust(widths[0])
-        rest = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
-        lines.append("  ".join([first, *rest]).rstrip())
-    return "\n".join(lines)
+    return "\n".join(aligned(rows, right=range(1, len(HEADER))))

@@ -22,7 +22,6 @@ from harness.run import records
 from harness.run.records import HERE, REFERENCE, Source, Sources
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
-from harness.statistics import units
 from harness.statistics.analysis import Analysis, Number, numbers, scalar_numbers
 from harness.system import environment
 
@@ -108,8 +107,6 @@ def _export_one(
         for name, text in tables.items():
             _write(folder / name, text)
         written = set(tables)
-        if definition.kind == "trace":
-            written |= _export_trace(analysis, folder)
     if thens:
         _write(folder / "then.tsv", then.tsv(thens))
         written.add("then.tsv")
@@ -141,8 +138,8 @@ def entry(number: Number, source: Source) -> dict[str, Any]:
         "low": number.low,
         "high": number.high,
         "unit": number.unit,
-        "text": number.words or units.text(number.value, number.unit, number.low, number.high),
-        "interval": units.interval(number.value, number.unit, number.low, number.high),
+        "text": number.text(),
+        "interval": number.interval(),
         "source": source.origin,
         "run": source.footer,
     }
@@ -151,19 +148,6 @@ def entry(number: Number, source: Source) -> dict[str, Any]:
     if number.marks:
         result["marks"] = list(number.marks)
     return result
-
-
-def _export_trace(analysis: Analysis, folder: Path) -> set[str]:
-    from harness.run import trace
-
-    folder.mkdir(parents=True, exist_ok=True)
-    before = {path.name for path in folder.iterdir()}
-    # What else the machine did stretches a trace: the one in which A, alone, waited least is drawn.
-    least = min(analysis.results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
-    trace.export(least["samples"], folder)
-    return {path.name for path in folder.iterdir()} - before | {
-        name for name in before if name in ("rows.tsv", "bars.tsv", "arrows.tsv")
-    }
 
 
 def _hash(folder: Path, names: Iterable[str]) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.report import claims, rules, then
+from harness.report.tsv import aligned
 from harness.report.verdicts import WITHOUT_SCIPY
 from harness.run import records
-from harness.run.records import Source, Sources
+from harness.run.records import Sources
 from harness.spec.model import AA, Experiment, Metric, x_text
 from harness.statistics import estimates, units
-from harness.statistics.analysis import Analysis, Number, numbers
+from harness.statistics.analysis import Analysis, numbers
 
 MOST_NUMBERS, MOST_LABELS = 8, 12
 #: Parameters that say how often and how long, not what.
@@ -52,18 +53,15 @@ def show(definitions: Sequence[Experiment], results: Path, reference: Path, widt
 
 
 def _table(definition: Experiment, found: Sources) -> list[str]:
-    analyses = [_analysis(definition, source) for source in (found.here, found.reference)]
+    sources = found.here, found.reference
+    analyses = [Analysis(definition, source.results) if source else None for source in sources]
     both = [numbers(each) if each else {} for each in analyses]
     first = next(each for each in analyses if each)
     rows = [["", "here", "reference"]]
     for name, key in _keys(definition, first):
-        cells = [_cell(some[key]) if key in some else "-" for some in both]
+        cells = [some[key].shown() if key in some else "-" for some in both]
         if cells[0] != "-":
             rows.append([name, *cells])
-    widths = [max(len(row[place]) for row in rows) for place in range(3)]
-    lines = [
-        "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in rows
-    ]
     everything = first.results.repetitions
     marks = Counter(mark for r in everything for mark in r["marks"])
     rounds = len({r["round"] for r in everything})
@@ -73,7 +71,7 @@ def _table(definition: Experiment, found: Sources) -> list[str]:
         told[0] += f", of which {counts} (what that means: chapter 0b)"
     if others := _set_otherwise(found):
         told.append(f"the reference run was taken with {others}")
-    return [line.rstrip() for line in lines] + told
+    return [*aligned(rows), *told]
 
 
 def _set_otherwise(found: Sources) -> str:
@@ -93,10 +91,6 @@ def _set_otherwise(found: Sources) -> str:
         for name, value in sorted(reference.items())
         if name in here and here[name] != value and name not in REPEATS
     )
-
-
-def _analysis(definition: Experiment, source: Source | None) -> Analysis | None:
-    return Analysis(definition, source.results) if source else None
 
 
 def _keys(definition: Experiment, analysis: Analysis) -> Iterable[tuple[str, str]]:
@@ -127,12 +121,6 @@ def _of_label(
             yield f"{title}, {where}", f"{label}.{metric.name}@{at}"
     else:
         yield title, f"{label}.{metric.name}"
-
-
-def _cell(number: Number) -> str:
-    text = number.words or units.text(number.value, number.unit, number.low, number.high)
-    interval = units.interval(number.value, number.unit, number.low, number.high)
-    return f"{text} ({interval})" if interval and interval != text else text
 
 
 # ---- and then ------------------------------------------------------------------------------------

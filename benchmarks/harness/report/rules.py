@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from harness.statistics import estimates, units
-from harness.statistics.estimates import DIFFERENT, LEAST, Growth, Ratio, Rounds
+from harness.statistics.estimates import DIFFERENT, LEAST, Ends, Growth, Ratio, Rounds
 
 HOLDS = "holds"
 CHANGED = "changed"
@@ -46,17 +46,15 @@ class Measured:
     points: Mapping[float, Rounds] = field(default_factory=dict)
     floor: float | None = None
     set: str = ""  # values of one set were taken in the same rounds and are compared in pairs
-    number: tuple[float, float | None, float | None] | None = None  # a derived one, with interval
+    number: Ends | None = None  # a derived one, with interval
 
     def text(self) -> str:
         return units.text(self.median()[0], self.unit, *self.median()[1:])
 
-    def median(self) -> tuple[float, float | None, float | None]:
+    def median(self) -> Ends:
         if self.number:
             return self.number
-        values = list(self.values.values())
-        low, high = estimates.median_interval(values) or (None, None)
-        return estimates.median(values), low, high
+        return estimates.median_and_ends(list(self.values.values()))
 
 
 def combine(judgements: list[Judgement]) -> Judgement:
@@ -185,27 +183,26 @@ def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
 # ---- one value -----------------------------------------------------------------------------------
 
 
-def _one(a: Measured) -> tuple[float, float | None, float | None]:
+def _one(a: Measured) -> Ends:
     _need(len(a.values))
     return a.median()
 
 
+def _beside_line(a: Measured, bound: float, sign: int, holds: str, fails: str) -> Judgement:
+    value, low, high = _one(a)
+    verdict, how = (HOLDS, holds) if sign * value >= sign * bound else (CHANGED, fails)
+    why = f"{a.name} is {how} {units.text(bound, a.unit)}"
+    return Judgement(verdict, why, f"{a.name} {a.text()}", _between(low, high, bound))
+
+
 def at_least(a: Measured, bound: float) -> Judgement:
     """a is not below a line."""
-    value, low, high = _one(a)
-    holds = value >= bound
-    why = f"{a.name} is {'at least' if holds else 'less than'} {units.text(bound, a.unit)}"
-    near = _between(low, high, bound)
-    return Judgement(HOLDS if holds else CHANGED, why, f"{a.name} {a.text()}", near)
+    return _beside_line(a, bound, 1, "at least", "less than")
 
 
 def at_most(a: Measured, bound: float) -> Judgement:
     """a is not above a line."""
-    value, low, high = _one(a)
-    holds = value <= bound
-    why = f"{a.name} is {'at most' if holds else 'more than'} {units.text(bound, a.unit)}"
-    near = _between(low, high, bound)
-    return Judgement(HOLDS if holds else CHANGED, why, f"{a.name} {a.text()}", near)
+    return _beside_line(a, bound, -1, "at most", "more than")
 
 
 def about(a: Measured, then: float, factor: float = 1.5) -> Judgement:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.report.tsv import table
+from harness.report.tsv import aligned, table
 from harness.run import records
 from harness.run.records import HERE, REFERENCE, Sources
 from harness.spec import experiment_file
 from harness.spec.experiment_file import SOURCES
 from harness.spec.model import AA, Derived, Experiment, Metric, Then, ThenRow
-from harness.statistics import units
 from harness.statistics.analysis import Analysis, Number, summary
 
 NONE = "none"
@@ -140,14 +139,10 @@ def here_texts(line: Line) -> tuple[str, str]:
     """Value and ratio, each with its interval; or why there is none, and nothing."""
     if line.here is None:
         return line.why, ""
-    number = line.here
-    value = units.text(number.value, number.unit, number.low, number.high)
-    interval = units.interval(number.value, number.unit, number.low, number.high)
-    shown = value + (f" ({interval})" if interval and interval != value else "")
     if line.ratio is None:
-        return shown, ""
+        return line.here.shown(), ""
     text, ends = ratio_text(line.ratio.value), ratio_interval(line.ratio)
-    return shown, text + (f" ({ends})" if ends and ends != text else "")
+    return line.here.shown(), text + (f" ({ends})" if ends and ends != text else "")
 
 
 def text(beside: Beside, name: str, width: int = 100) -> str:
@@ -170,23 +165,10 @@ def text(beside: Beside, name: str, width: int = 100) -> str:
         [
             *textwrap.wrap(head, width),
             *(f"  {line}" for part in under for line in textwrap.wrap(part, width - 2)),
-            *aligned(rows),
+            *(f"  {line}" for line in aligned(rows, right=(1, 2))),
             *(f"  {line}" for note in notes(beside) for line in textwrap.wrap(note, width - 2)),
         ]
     )
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The then-columns to the right, the others to the left."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    found = []
-    for row in rows:
-        cells = [
-            cell.rjust(size) if place in (1, 2) else cell.ljust(size)
-            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ]
-        found.append(("  " + "  ".join(cells)).rstrip())
-    return found
 
 
 def notes(beside: Beside) -> list[str]:

@@ -1,10 +1,11 @@
 """The tables that figures read: tab-separated, a header line, "-" for what is not there."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.run.load_tools import bucket
+from harness.run.timeline import COLUMNS
 from harness.spec.model import x_text
 from harness.statistics import estimates
 from harness.statistics.analysis import Analysis, Point, summary
@@ -17,9 +18,9 @@ NOTHING = "-"
 def tables(analysis: Analysis) -> dict[str, str]:
     """All tables of an experiment by file name."""
     names = [metric.name for metric in analysis.experiment.metrics]
+    found = _timeline_tables(analysis) if analysis.experiment.kind == "trace" else {}
     if not names:
-        return {}
-    found = {}
+        return found
     for label in analysis.labels:
         found[f"{label}.tsv"] = _series_table(analysis, label, names)
         found[f"points-{label}.tsv"] = _points_table(analysis, label, names)
@@ -39,6 +40,16 @@ def cell(value: Any) -> str:
     if value is None:
         return NOTHING
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """The lines of a table for the terminal; `right`: the columns that end in one line."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+    def shown(place: int, text: str) -> str:
+        return text.rjust(widths[place]) if place in right else text.ljust(widths[place])
+
+    return ["  ".join(shown(*each) for each in enumerate(row)).rstrip() for row in rows]
 
 
 def _columns(name: str) -> list[str]:
@@ -146,6 +157,42 @@ def _distribution(counts: Mapping[float, float]) -> str:
     # Where little happens, steps can be left out; the first and the last stay.
     step = max(1, math.ceil((len(rows) - 3) / MOST_STEPS))
     return table([*rows[:2], *rows[2:-1][step - 1 :: step], rows[-1]])
+
+
+def _timeline_tables(analysis: Analysis) -> dict[str, str]:
+    """What figures/timeline.gp draws."""
+    # What else the machine did stretches a trace: the one in which A, alone, waited least is drawn.
+    least = min(analysis.results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
+    return timeline_tables(least["samples"])
+
+
+def timeline_tables(samples: Mapping[str, Sequence[str | float]]) -> dict[str, str]:
+    lines = [tuple(map(str, line)) for line in zip(*map(samples.__getitem__, COLUMNS), strict=True)]
+    heights = _heights(lines)
+    rows: list[Sequence[Any]] = [("y", "kind", "name")]
+    rows += [(height, kind, name) for (kind, name), height in heights.items()]
+    bars: list[Sequence[Any]] = [
+        ("y", "start_ms", "end_ms", "kind", "state", "call", "letter", "client")
+    ]
+    arrows: list[Sequence[Any]] = [("ms", "from_y", "to_y", "kind", "client")]
+    for kind, name, state, call, client, start, end in lines:
+        letter, number = (client, ord(client) - ord("A") + 1) if client else (NOTHING, 0)
+        if kind in ("client", "task"):
+            what = kind, state, call or NOTHING, letter, number
+            bars.append((heights[kind, name], start, end, *what))
+        else:
+            ends = heights["task", state or name], heights["task", name]
+            arrows.append((start, *ends, kind, number))
+    return {"rows.tsv": table(rows), "bars.tsv": table(bars), "arrows.tsv": table(arrows)}
+
+
+def _heights(lines: Iterable[Sequence[str]]) -> dict[tuple[str, str], str]:
+    """Where each bar goes, from the top: the clients, a gap, then the tasks in order of birth."""
+    names = list(dict.fromkeys((line[0], line[1]) for line in lines))
+    clients = sorted(key for key in names if key[0] == "client")
+    tasks = [key for key in names if key[0] == "task"]
+    heights = {key: str(len(clients) + len(tasks) + 1.0 - i) for i, key in enumerate(clients)}
+    return heights | {key: str(float(len(tasks) - i)) for i, key in enumerate(tasks)}
 
 
 def _summary_table(analysis: Analysis, names: list[str]) -> str:

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,23 +77,15 @@ def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
 
 def counts(entries: list[dict[str, Any]]) -> str:
     judged = [entry for entry in entries if entry["rule"]]
-    parts = [
-        f"{number} {verdict}"
-        for verdict in VERDICTS
-        if (number := sum(entry["verdict"] == verdict for entry in judged))
-    ]
-    others = []
-    for kind, words in (("historical", "historical"), ("other-system", "for other systems")):
-        number = sum(entry["kind"] == kind for entry in entries)
-        others += [f"{number} {words}"] if number else []
-    later = (
-        len(entries)
-        - len(judged)
-        - sum(entry["kind"] in ("historical", "other-system") for entry in entries)
-    )
-    others += [f"{later} not judged yet"] if later else []
+    verdicts = Counter(entry["verdict"] for entry in judged)
+    kinds = Counter(entry["kind"] for entry in entries)
+    history, systems = kinds["historical"], kinds["other-system"]
+    numbers = {verdict: verdicts[verdict] for verdict in VERDICTS}
+    numbers |= {"historical": history, "for other systems": systems}
+    numbers["not judged yet"] = len(entries) - len(judged) - history - systems
+    parts = (f"{number} {words}" for words, number in numbers.items() if number)
     near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
-    text = f"{len(entries)} claims: {', '.join(parts + others)}{near}"
+    text = f"{len(entries)} claims: {', '.join(parts)}{near}"
     return text if find_spec("scipy") else text + "\nno verdicts: SciPy is not installed"
 
 

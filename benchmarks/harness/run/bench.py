@@ -13,13 +13,14 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
-from harness.run.jobs import Job, Progress, duration, left_out, prepare, skip_text
+from harness.run.jobs import Job, Progress, duration, prepare, skip_text
 from harness.run.measure import measure
 from harness.run.records import ResultSet, failure_texts
 from harness.spec import experiment_file
@@ -125,7 +126,7 @@ def _print_results(
 def _without_those_by_name(
     chosen: list[Experiment], profile: str, report: Report
 ) -> list[Experiment]:
-    left = left_out(chosen, profile)
+    left = [e for e in chosen if e.profiles[profile].by_name]
     if left:
         minutes = sum(e.profiles[profile].seconds for e in left) / 60
         names = ", ".join(e.id for e in left)
@@ -176,7 +177,8 @@ def _bench(
 def _measure_all(jobs: list[Job], report: Report) -> None:
     with _exclusive() as waited:
         if waited:  # what another has measured meanwhile is neither measured again nor gone on with
-            jobs[:] = [again for job in jobs if (again := _again(job))]
+            again = (prepare(job.experiment, job.profile.name, job.path.parent) for job in jobs)
+            jobs[:] = [job for job, _ in again if job]
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
@@ -204,10 +206,6 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
                 signal.signal(number, handler)
 
 
-def _again(job: Job) -> Job | None:
-    return prepare(job.experiment, job.profile.name, job.path.parent)[0]
-
-
 def _add(report: Report, job: Job, result: ResultSet) -> None:
     report.measured += 1
     # Those that were missing from the start have been reported already.
@@ -226,36 +224,32 @@ def _stop(number: int, _frame: object) -> None:
     raise Stopped(number)
 
 
-class _exclusive:
-    """Two measurements at once would measure each other."""
-
-    def __enter__(self) -> bool:
-        """Whether another one had to be waited for."""
-        waited = False
-        LOCK.parent.mkdir(parents=True, exist_ok=True)
-        self._file = LOCK.open("a+", encoding="ascii")
-        deadline = time.monotonic() + LOCK_PATIENCE
-        while not self._locked():
+@contextlib.contextmanager
+def _exclusive() -> Iterator[bool]:
+    """Two measurements at once would measure each other. Whether another one had to be waited for.
+    """
+    waited = False
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + LOCK_PATIENCE
+    with LOCK.open("a+", encoding="ascii") as file:
+        while not _locked(file):
             waited = True
             if time.monotonic() > deadline:
-                self._file.seek(0)
-                owner = self._file.read().strip()
-                raise InputError(f"another measurement runs here (process {owner})")
+                file.seek(0)
+                raise InputError(f"another measurement runs here (process {file.read().strip()})")
             time.sleep(0.1)
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
-        return waited
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield waited
 
-    def _locked(self) -> bool:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+def _locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _raise_descriptor_limit() -> None:

@@ -30,11 +30,6 @@ class Job:
     old: ResultSet | None = None  # the set to go on with
 
 
-def left_out(chosen: Iterable[Experiment], profile: str) -> list[Experiment]:
-    """Those that this profile measures only if they are asked for by name."""
-    return [e for e in chosen if e.profiles[profile].by_name]
-
-
 # ---- what is there already ----------------------------------------------------------------------
 
 

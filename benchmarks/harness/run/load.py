@@ -21,7 +21,7 @@ from harness.errors import InputError, RepetitionError
 from harness.run import load_tools, museum, peers, programs, remote
 from harness.run.context import Context, Repetition, expand, expand_all, folders
 from harness.run.micro import mark_noise, usage_scalars
-from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Phase, Stage, Variant
+from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Stage, Variant
 from harness.system import cgroups, counters, disks, environment, limits, places, processes
 from harness.system.cgroups import Limits
 from harness.system.counters import (
@@ -108,7 +108,8 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
         for helper in scene.experiment.helpers:
             if not helper.after_server:
                 stack.enter_context(_helper(scene, helper))
-        _docroot(scene)
+        if not scene.disk:
+            scene.values["docroot"] = str(prepare_docroot(scene.experiment.docroot).absolute())
         if scene.experiment.stage:
             _stage(scene, scene.experiment.stage, stack)
         scene.kernel = kernel_memory()
@@ -147,11 +148,6 @@ def _note_memory(scene: Scene, prefix: str) -> None:
         scalars[f"{prefix}server_{name}"] = value
     for name, value in kernel_memory().items():
         scalars[f"{prefix}kernel_{name}"] = value - scene.kernel[name]
-
-
-def _docroot(scene: Scene) -> None:
-    if not scene.disk:
-        scene.values["docroot"] = str(prepare_docroot(scene.experiment.docroot).absolute())
 
 
 def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:
@@ -265,18 +261,15 @@ def _load(scene: Scene) -> None:
         _run_tool(scene, (*tool.args, *scene.variant.load_args), "", keep=True)
     for phase in scene.experiment.phases:
         with contextlib.ExitStack() as stack:
-            for helper in _helpers_of(scene, phase):
-                stack.enter_context(_helper(scene, helper))
+            for helper in scene.experiment.helpers:
+                if phase.name in helper.phases:
+                    stack.enter_context(_helper(scene, helper))
             args = (*tool.args, *phase.args, *scene.variant.load_args)
             _run_tool(scene, args, f"{phase.name}.", keep=True, may_fail=phase.may_fail)
             _note_memory(scene, f"{phase.name}.")
     elapsed = cpu_time(scene.context.placement.measured).since(before)
     scene.repetition.scalars["softirq_s"] = elapsed.softirq
     scene.repetition.scalars["server_core_busy_s"] = elapsed.busy
-
-
-def _helpers_of(scene: Scene, phase: Phase) -> list[Helper]:
-    return [helper for helper in scene.experiment.helpers if phase.name in helper.phases]
 
 
 def _run_tool(

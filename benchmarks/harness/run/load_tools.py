@@ -14,7 +14,6 @@ from harness.errors import RepetitionError
 from harness.system.processes import Usage
 
 NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
-THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 BYTES = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4}
 CLIENT_BOUND = 0.9
 # Not measurements: what was asked for, and what is kept elsewhere.
@@ -118,10 +117,6 @@ def nanoseconds(text: str) -> float:
     return float(match.group(1)) * NANOSECONDS[match.group(2)]
 
 
-def scaled(number: str, suffix: str, units: Mapping[str, float]) -> float:
-    return float(number) * units[suffix]
-
-
 def read_wrk(output: str, _words: list[str]) -> Outcome:
     connections = float(_find(r"threads and (\d+) connections", output, "wrk").group(1))
     done = _find(r"^\s*(\d+) requests in ([\d.]+[a-z]+), ([\d.]+)([KMGT]?)B read", output, "wrk")
@@ -130,7 +125,7 @@ def read_wrk(output: str, _words: list[str]) -> Outcome:
     scalars = {
         "requests": float(done.group(1)),
         "seconds": nanoseconds(done.group(2)) / 1e9,
-        "bytes.total": scaled(done.group(3), done.group(4), BYTES),
+        "bytes.total": float(done.group(3)) * BYTES[done.group(4)],
         "requests_per_s": rate,
         "total.mean": mean,
         "failed": _wrk_failures(output),

@@ -57,8 +57,7 @@ def load(name: str, folder: Path = FOLDER) -> Peer:
     data = read_toml(path)
     validate(data, "peer", str(path))
     stop = signal.Signals[f"SIG{data.get('stop', 'TERM')}"]
-    found: Peer = made(Peer, {"title": name, "program": name, **data}, name=name, stop=stop)
-    return found
+    return made(Peer, {"title": name, "program": name, **data}, name=name, stop=stop)
 
 
 # ---- templates ----------------------------------------------------------------------------------

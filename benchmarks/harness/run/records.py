@@ -304,6 +304,9 @@ class Sources:
     reference: Source | None
     skips: list[tuple[str, str]]
 
+    def of(self, origin: str) -> Source | None:
+        return self.here if origin == HERE else self.reference
+
     @property
     def shown(self) -> Source | None:
         return self.here or self.reference

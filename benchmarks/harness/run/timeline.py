@@ -108,9 +108,7 @@ def parse_rest(pid: int, time: float, rest: str, open_calls: dict[int, Call]) ->
     return None
 
 
-# ---- From a trace, and from what the clients saw, to intervals -----------------------------------
-#
-# Who runs, who waits in which call.
+# ---- From a trace, and from what the clients saw, to intervals: who runs, who waits --------------
 #
 # Pure functions; trace.py makes the events, figures/timeline.gp draws the rows.
 
@@ -166,6 +164,9 @@ class Visit:
     sent: float
     first_byte: float
     done: float
+
+
+COLUMNS = ("kind", "name", "state", "call", "client", "start_ms", "end_ms")  # of the samples
 
 
 @dataclass(frozen=True)

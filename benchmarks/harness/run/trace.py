@@ -14,7 +14,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +31,6 @@ LEAD_S = 0.05  # until the first client connects: the server must have reached i
 LINGER_S = 0.1  # after the last reply: children end and are collected
 STOP_S = 10.0
 CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
-COLUMNS = ["kind", "name", "state", "call", "client", "start_ms", "end_ms"]
-Samples = Mapping[str, Sequence[str | float]]
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
         (r.kind, r.name, r.state, r.call, r.client, milliseconds(r.start), milliseconds(r.end))
         for r in rows
     ]
-    samples = dict(zip(COLUMNS, map(list, zip(*lines, strict=True)), strict=True))
+    samples = dict(zip(timeline.COLUMNS, map(list, zip(*lines, strict=True)), strict=True))
     scalars: dict[str, float] = {
         f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
         for visit in visits
@@ -147,59 +145,6 @@ def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
 
 def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
-
-
-# ---- the tables of the figure ----------------------------------------------------------------
-
-
-def export(samples: Samples, directory: Path) -> None:
-    """Writes rows.tsv, bars.tsv and arrows.tsv; a file whose text is unchanged keeps its date."""
-    lines = [tuple(map(str, line)) for line in zip(*map(samples.__getitem__, COLUMNS), strict=True)]
-    heights = row_heights(lines)
-    write(
-        directory / "rows.tsv",
-        ["y", "kind", "name"],
-        [[height, kind, name] for (kind, name), height in heights.items()],
-    )
-    write(
-        directory / "bars.tsv",
-        ["y", "start_ms", "end_ms", "kind", "state", "call", "letter", "client"],
-        [
-            [heights[kind, name], start, end, kind, state, call or "-", *letter(client)]
-            for kind, name, state, call, client, start, end in lines
-            if kind in ("client", "task")
-        ],
-    )
-    write(
-        directory / "arrows.tsv",
-        ["ms", "from_y", "to_y", "kind", "client"],
-        [
-            [start, heights["task", state or name], heights["task", name], kind, letter(client)[1]]
-            for kind, name, state, call, client, start, end in lines
-            if kind in ("spawn", "accept")
-        ],
-    )
-
-
-def row_heights(lines: Sequence[Sequence[str]]) -> dict[tuple[str, str], float]:
-    """Where each bar goes, from the top: the clients, a gap, then the tasks in order of birth."""
-    names = list(dict.fromkeys((line[0], line[1]) for line in lines))
-    clients = sorted(key for key in names if key[0] == "client")
-    tasks = [key for key in names if key[0] == "task"]
-    heights = {key: len(clients) + len(tasks) + 1.0 - i for i, key in enumerate(clients)}
-    return heights | {key: float(len(tasks) - i) for i, key in enumerate(tasks)}
-
-
-def letter(client: str) -> tuple[str, int]:
-    """("A", 1), the number for its colour; ("-", 0) for nobody."""
-    return (client, ord(client) - ord("A") + 1) if client else ("-", 0)
-
-
-def write(path: Path, header: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-    table = "".join("\t".join(map(str, line)) + "\n" for line in [header, *lines])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text(encoding="utf-8") != table:
-        path.write_text(table, encoding="utf-8")
 
 
 # ---- kind = "trace": who runs and who waits while a server serves four clients -------------------

@@ -108,16 +108,16 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
         profiles={name: _profile(name, kind, p) for name, p in data["profile"].items()},
         sweep=frozen(data.get("sweep", {})),
         axis=made(Axis, data["x"]) if "x" in data else None,
-        metrics=tuple(_metric(metric) for metric in data.get("metric", ())),
+        metrics=tuple(made(Metric, {"title": m["name"], **m}) for m in data.get("metric", ())),
         derived=tuple(map(_derived, data.get("number", ()))),
-        caps={key: _resources(value) for key, value in data.get("caps", {}).items()},
+        caps={key: _listed(value) for key, value in data.get("caps", {}).items()},
         docroot=made(Docroot, data.get("docroot", {})),
         tools={tool: made(LoadTool, data[tool]) for tool in LOAD_TOOLS if tool in data},
         helpers=tuple(made(Helper, helper) for helper in data.get("helper", ())),
         phases=tuple(made(Phase, phase) for phase in data.get("phase", ())),
         disk=made(Disk, data["disk"]) if "disk" in data else None,
         thens=tuple(map(_then, data.get("then", ()))),
-        stage=_stage(data["stage"]) if "stage" in data else None,
+        stage=Stage(**{k: str(v) for k, v in data["stage"].items()}) if "stage" in data else None,
     )
     coherence.check(experiment, shown)
     return experiment
@@ -131,47 +131,30 @@ def _set_apart(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _variant(data: Mapping[str, Any]) -> Variant:
     aa = data.get("aa", False)
-    found: Variant = made(
-        Variant, {"title": data["name"], **_set_apart(data)}, aa=aa is not False,
-        aa_at=frozen(aa) if isinstance(aa, Mapping) else {},
-    )  # fmt: skip
-    return found
+    at = frozen(aa) if isinstance(aa, Mapping) else {}
+    rest = {"title": data["name"], **_set_apart(data)}
+    return made(Variant, rest, aa=aa is not False, aa_at=at)
 
 
 def _profile(name: str, kind: str, data: Mapping[str, Any]) -> Profile:
     seconds = 2.0 if kind == "trace" else 30.0
-    found: Profile = made(Profile, {"name": name, "seconds": seconds, **_set_apart(data)})
-    return found
-
-
-def _metric(data: Mapping[str, Any]) -> Metric:
-    found: Metric = made(Metric, {"title": data["name"], **data})
-    return found
+    return made(Profile, {"name": name, "seconds": seconds, **_set_apart(data)})
 
 
 def _derived(data: Mapping[str, Any]) -> Derived:
     operation = next(name for name in OPERATIONS if name in data)
-    operands = data[operation]
     rest = {key: value for key, value in data.items() if key != operation}
-    operands = (operands,) if isinstance(operands, str) else tuple(operands)
-    found: Derived = made(Derived, rest, operation=operation, operands=operands)
-    return found
+    return made(Derived, rest, operation=operation, operands=_listed(data[operation]))
 
 
-def _resources(value: str | list[str]) -> tuple[str, ...]:
+def _listed(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _stage(data: Mapping[str, Any]) -> Stage:
-    return Stage(**{key: str(value) for key, value in data.items()})
-
-
 def _then(data: Mapping[str, Any]) -> Then:
-    found: Then = made(Then, data, rows=tuple(map(_row, data["rows"])))
-    return found
+    return made(Then, data, rows=tuple(map(_row, data["rows"])))
 
 
 def _row(data: Mapping[str, Any]) -> ThenRow:
     variant, _, x = data.get("variant", "").partition("@")
-    found: ThenRow = made(ThenRow, data, variant=variant, x=x)
-    return found
+    return made(ThenRow, data, variant=variant, x=x)

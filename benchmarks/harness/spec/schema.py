@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import InputError
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Made = TypeVar("Made", bound="DataclassInstance")
 HERE = Path(__file__).parent
 # Lists of tables, of which each has a name, and what one of them is called.
 NAMED = {"rows": "row"}
@@ -124,7 +128,7 @@ def _fault(error: Any) -> str:
     return str(error.message)
 
 
-def made(cls: type[Any], data: Mapping[str, Any], **given: Any) -> Any:
+def made(cls: type[Made], data: Mapping[str, Any], **given: Any) -> Made:
     """A dataclass from its table: lists become tuples, what is absent has its default."""
     numbers = {field.name for field in fields(cls) if field.type in (float, float | None)}
     values = {key: frozen(value) for key, value in data.items()} | given

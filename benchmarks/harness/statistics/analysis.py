@@ -13,8 +13,8 @@ from typing import Any
 from harness.run.records import Record, ResultSet
 from harness.spec.coherence import split_operand
 from harness.spec.model import AA, LAWS, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
-from harness.statistics import estimates, usl
-from harness.statistics.estimates import median, percentile
+from harness.statistics import estimates, units, usl
+from harness.statistics.estimates import Ends, median, percentile
 
 
 def jain(values: Sequence[float]) -> float:
@@ -192,6 +192,17 @@ class Number:
     marks: tuple[str, ...] = ()
     words: str = ""
 
+    def text(self) -> str:
+        return self.words or units.text(self.value, self.unit, self.low, self.high)
+
+    def interval(self) -> str:
+        return units.interval(self.value, self.unit, self.low, self.high)
+
+    def shown(self) -> str:
+        """With its interval, where that says more."""
+        text, interval = self.text(), self.interval()
+        return f"{text} ({interval})" if interval and interval != text else text
+
 
 # A point with one of these marks is not the rate of so many workers with a core each.
 NOT_OF_THE_LAW = {"client-bound", "shared-core"}
@@ -330,21 +341,24 @@ def _x_value(text: str) -> Value:
 
 def summary(point: Point, unit: str) -> Number:
     values = list(point.values.values())
-    low, high = estimates.median_interval(values) or (None, None)
     marks = tuple(sorted(point.marks))
-    return Number(estimates.median(values), low, high, unit, len(values), marks)
+    return Number(*estimates.median_and_ends(values), unit, len(values), marks)
 
 
 def _transformed(wanted: Derived, point: Point, marks: tuple[str, ...]) -> Number | None:
     number = summary(point, wanted.unit)
-    ends: list[float | None] = [number.value, number.low, number.high]
+    value, low, high = number.value, number.low, number.high
     if wanted.operation == "inverse":
-        if any(end == 0 for end in ends):
+        if 0 in (value, low, high):
             return None
-        ends = [None if end is None else 1 / end for end in (number.value, number.high, number.low)]
-    value, low, high = (None if end is None else end * wanted.scale for end in ends)
-    assert value is not None
-    return Number(value, low, high, wanted.unit, number.count, marks)
+        value, low, high = 1 / value, high and 1 / high, low and 1 / low
+    return _scaled(wanted, (value, low, high), number.count, marks)
+
+
+def _scaled(wanted: Derived, ends: Ends, count: int, marks: tuple[str, ...]) -> Number:
+    value, *interval = ends
+    low, high = (None if end is None else end * wanted.scale for end in interval)
+    return Number(value * wanted.scale, low, high, wanted.unit, count, marks)
 
 
 def _of_two(wanted: Derived, a: Point, b: Point, marks: tuple[str, ...]) -> Number | None:
@@ -353,18 +367,13 @@ def _of_two(wanted: Derived, a: Point, b: Point, marks: tuple[str, ...]) -> Numb
         if not common:
             return None
         each = [(a.values[r] - b.values[r]) * wanted.scale for r in common]
-        low, high = estimates.median_interval(each) or (None, None)
-        return Number(estimates.median(each), low, high, wanted.unit, len(each), marks)
+        return Number(*estimates.median_and_ends(each), wanted.unit, len(each), marks)
     if not set(a.values) & set(b.values):
         return None
     ratio = estimates.paired_ratio(a.values, b.values)
     if not math.isfinite(ratio.value):
         return None
-    value, low, high = (
-        None if end is None else end * wanted.scale for end in (ratio.value, ratio.low, ratio.high)
-    )
-    assert value is not None
-    return Number(value, low, high, wanted.unit, ratio.rounds, marks)
+    return _scaled(wanted, (ratio.value, ratio.low, ratio.high), ratio.rounds, marks)
 
 
 def numbers(analysis: Analysis) -> Mapping[str, Number]:

@@ -27,6 +27,7 @@ DIFFERENT = 0.05  # p below which a rank test sees a difference
 LEAST_X = 4  # points for a statement about growth
 
 Interval = tuple[float, float]
+Ends = tuple[float, float | None, float | None]  # a value, and its interval if there is one
 Rounds = Mapping[int, float]
 
 
@@ -55,6 +56,10 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     ordered = sorted(values)
     k = max(1, _order(len(ordered), confidence))
     return ordered[k - 1], ordered[-k]
+
+
+def median_and_ends(values: Sequence[float]) -> Ends:
+    return median(values), *(median_interval(values) or (None, None))
 
 
 def tukey(values: Sequence[float]) -> list[str]:

@@ -26,6 +26,7 @@ from harness.system import guard
 from harness.system.environment import anonymous
 from harness.system.guard import end_session, session_members
 
+PRCTL = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)  # looked up before any fork
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 EXIT_UNSUPPORTED = 77  # of a program that this system cannot run
@@ -43,22 +44,19 @@ def _nothing() -> None:
     pass
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+def _prctl(option: int, value: int) -> None:
+    if PRCTL:
+        PRCTL(option, value, 0, 0, 0)
 
 
 def become_subreaper() -> None:
     """Orphans of the programs we start become our children: they can be found, ended and reaped."""
-    libc = _libc()
-    if hasattr(libc, "prctl"):
-        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def end_with_parent() -> None:
     """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
-    libc = _libc()
-    if hasattr(libc, "prctl"):
-        libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -192,17 +190,14 @@ def _poll_exit(pid: int, deadline: float | None, tick: Tick) -> bool:
 
 
 def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]:
-    libc = _libc()
-    prctl = getattr(libc, "prctl", None)
     parent = os.getpid()
 
     def in_child() -> None:
         if cpus and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, cpus)
-        if prctl is not None:
-            prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(1)  # the harness died before prctl took effect
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)  # the harness died before prctl took effect
         for file in groups:
             file.write_text("0", encoding="ascii")  # this process
 
