@@ -12,7 +12,7 @@ import resource
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -295,23 +295,6 @@ def chapters(rows: list[Row], of_chapter: dict[str, list[str]]) -> list[Row]:
 # ---- tools ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Package:
-    """A row of packages.tsv."""
-
-    name: str
-    classes: tuple[str, ...]
-    generic: str
-    needed_by: str
-
-
-def packages(text: str) -> Iterator[Package]:
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            name, classes, _, generic, needed_by = line.split("\t")
-            yield Package(name, tuple(classes.split(",")), generic, needed_by)
-
-
 def status(classes: Iterable[str]) -> dict[str, bool]:
     """What deps.sh says is here. It is asked, not imitated: there is one way to find out."""
     command = ["sh", DEPS, "--status", *classes]
@@ -321,21 +304,24 @@ def status(classes: Iterable[str]) -> dict[str, bool]:
 
 
 def tools() -> list[Row]:
+    """A row for each of packages.tsv, but for what is fetched."""
     if not TABLE.is_file():
         raise InputError(f"{TABLE}: no such file; run from the root of the tree")
     here = status(CLASSES)
-    return [
-        tool_row(package, here.get(package.name, False))
-        for package in packages(TABLE.read_text(encoding="utf-8"))
-        if package.classes[0] in CLASSES
-    ]
-
-
-def tool_row(package: Package, here: bool) -> Row:
-    if here:
-        return Row(package.name, True, note=package.generic)
-    remedy = CLASSES[package.classes[0]] or f"apt-get install {package.name}"
-    return Row(package.name, False, f"not installed: {package.needed_by}", remedy)
+    rows = []
+    for words in TABLE.read_text(encoding="utf-8").splitlines():
+        if not words or words.startswith("#"):
+            continue
+        name, classes, _, generic, needed_by = words.split("\t")
+        first = classes.partition(",")[0]
+        if first not in CLASSES:
+            continue
+        if here.get(name):
+            rows.append(Row(name, True, note=generic))
+        else:
+            remedy = CLASSES[first] or f"apt-get install {name}"
+            rows.append(Row(name, False, f"not installed: {needed_by}", remedy))
+    return rows
 
 
 # ---- printing ------------------------------------------------------------------------------------

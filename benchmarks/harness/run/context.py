@@ -1,9 +1,10 @@
 """What every kind of experiment is given, and the shape of what it gives back."""
 
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from harness.spec.model import Experiment, Params, Value, Variant
 from harness.system.cpus import Placement
@@ -35,23 +36,15 @@ class Repetition:
         self.marks += [mark for mark in marks if mark not in self.marks]
 
 
-class Runner(Protocol):
-    """micro.run, load.run, tracing.run.
-
-    RepetitionError: this repetition failed. Unsupported: the variant cannot run here.
-    """
-
-    def __call__(
-        self, experiment: Experiment, variant: Variant, params: Params, context: Context
-    ) -> Repetition: ...
+# RepetitionError: this repetition failed. Unsupported: the variant cannot run here.
+Runner = Callable[[Experiment, Variant, Params, Context], Repetition]
 
 
 def runner(kind: str) -> Runner:
-    """Imported when needed: `bench` with nothing to do loads none of them."""
-    import importlib
-
-    module = {"micro": "micro", "load": "load", "trace": "trace"}[kind]
-    run: Callable[..., Repetition] = importlib.import_module(f"harness.run.{module}").run
+    """micro.run, load.run or trace.run, imported when needed: `bench` with nothing to do loads
+    none of them.
+    """
+    run: Runner = importlib.import_module(f"harness.run.{kind}").run
     return run
 
 

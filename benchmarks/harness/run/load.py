@@ -305,8 +305,8 @@ def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str]
     """The words of the load, and what has come of it."""
     name, context = scene.variant.load, scene.context
     if client := remote.current():
-        words = expand_all(args, remote.load_values(scene.values))
-        words = remote.load_words(client, name, words)
+        program = ["./hammer", "--allow-host", client.address] if name == "hammer" else [name]
+        words = [*program, *expand_all(args, {**scene.values, "urls": "urls"})]
         return words, client.run(name, words, context.timeout, context.tick)
     words = [programs.tool_path(name), *expand_all(args, scene.values)]
     process, output = processes.run(

@@ -4,9 +4,10 @@ All give the same scalars: requests_per_s, requests, seconds, failed, total.{med
 nanoseconds, little.ratio, client_bound. hammer gives many more (benchmarks/load/README.md).
 """
 
+import argparse
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,18 +153,12 @@ def _wrk_failures(output: str) -> float:
 # ---- h2load -------------------------------------------------------------------------------------
 
 
-def option_value(words: list[str], *names: str) -> float | None:
-    """`-c 16`, `-c16`, `--clients=16`, `--clients 16` among command words."""
-    for place, word in enumerate(words):
-        for name in names:
-            value = ""
-            if word == name and place + 1 < len(words):
-                value = words[place + 1]
-            elif word.startswith(name + "=") or (len(name) == 2 and word.startswith(name)):
-                value = word[len(name) :].lstrip("=")
-            if re.fullmatch(r"[\d.]+", value):
-                return float(value)
-    return None
+def option_value(words: Sequence[str], *names: str) -> float | None:
+    """`-c 16`, `-c16`, `--clients=16`, `--clients 16` among command words; the last one counts."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(*names, dest="value", nargs="?", type=float)
+    value: float | None = parser.parse_known_args(words)[0].value
+    return value
 
 
 def read_h2load(output: str, words: list[str]) -> Outcome:

@@ -11,18 +11,12 @@ from harness.errors import RepetitionError, Unsupported
 from harness.run import peers, remote
 from harness.run.context import Context, Repetition, Runner, runner
 from harness.run.jobs import Estimate, Job, Progress
-from harness.run.records import (
-    Record,
-    ResultSet,
-    Writer,
-    set_aside,
-    step_key,
-    utc_now,
-)
+from harness.run.records import Record, ResultSet, Writer, set_aside, step_key, utc_now
 from harness.spec import plan
 from harness.spec.model import NO_LOAD
 from harness.spec.plan import Step
 from harness.system import cpus, environment, limits
+from harness.system.cpus import Placement
 
 GIVE_UP_AFTER = 3  # failures of a variant in a row
 
@@ -60,9 +54,9 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     allowed = cpus.allowed()
     placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)
     others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
-    if client:
-        placement = remote.placement(placement, experiment)
-    else:
+    if client and not experiment.disk:  # nothing of the load is on our processors, but a disk is
+        placement = Placement(placement.measured, frozenset())
+    if not client:
         tools = {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
         others |= {tool: tool for tool in tools}
     here = environment.collect(placement, others, experiment.kind)
@@ -90,17 +84,14 @@ def _open(
     progress: Progress,
     later: float,
 ) -> _Run:
+    header = job.old.run if job.old else _header(job, here)
+    result = job.old or ResultSet(job.path, header)
     if job.old:
-        header = job.old.run
-        result = job.old
         writer.append({"type": "resume", "resumed": utc_now(), "load": list(os.getloadavg())})
     else:
-        header = _header(job, here)
-        result = ResultSet(job.path, header)
         writer.append(header)
         for name, answer in job.missing.items():
-            skip = {"type": "skip", "variant": name, "reason": answer.reason,
-                    "remedy": answer.remedy}  # fmt: skip
+            skip = _skip(name, answer.reason, answer.remedy)
             writer.append(skip)
             result.add(skip)
     caps = {key: cap["most"] for key, cap in header.get("caps", {}).items()}
@@ -171,14 +162,17 @@ def _step(run: _Run, step: Step, name: str) -> None:
             run.given_up.add(name)
         return
     except Unsupported as error:
-        run.append({"type": "skip", "variant": name, "reason": error.reason,
-                    "remedy": error.remedy})  # fmt: skip
+        run.append(_skip(name, error.reason, error.remedy))
         run.given_up.add(name)
         return
     run.in_a_row[name] = 0
     wall_s = time.monotonic() - started
     run.append(_repetition(run, identity, found, wall_s))
     run.estimate.learn(step, wall_s)
+
+
+def _skip(variant: str, reason: str, remedy: str) -> Record:
+    return {"type": "skip", "variant": variant, "reason": reason, "remedy": remedy}
 
 
 def _repetition(run: _Run, identity: Record, found: Repetition, wall_s: float) -> Record:

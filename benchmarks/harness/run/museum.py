@@ -3,7 +3,6 @@ unmounted at its end, and what it has done while the load ran.
 """
 
 import contextlib
-import itertools
 import json
 import subprocess
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import RepetitionError
 from harness.run.context import expand_all
+from harness.run.load_tools import option_value
 from harness.spec.model import Disk, Params, Variant
 from harness.system import places, processes
 from harness.system.needs import is_mounted
@@ -107,14 +107,8 @@ def mounted_museum(
 
 
 def speed_of(args: Sequence[str]) -> float:
-    """The last --speed counts; that it is a number, the program has seen to."""
-    speed = 1.0
-    for word, following in itertools.pairwise((*args, "")):
-        if word == "--speed":
-            speed = float(following)
-        elif word.startswith("--speed="):
-            speed = float(word.partition("=")[2])
-    return speed
+    """That it is a number, the program has seen to."""
+    return option_value(args, "--speed") or 1.0
 
 
 def _names(args: Iterable[str], pools: Iterable[str]) -> list[str]:

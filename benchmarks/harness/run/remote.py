@@ -25,8 +25,7 @@ from typing import Any
 
 from harness.errors import InputError, RepetitionError, Unreachable
 from harness.run import peers
-from harness.spec.model import NO_LOAD, Experiment, Params, Variant
-from harness.system.cpus import Placement
+from harness.spec.model import NO_LOAD, Experiment, Variant
 from harness.system.environment import anonymous
 from harness.system.places import PACKAGES, Answer, which
 from harness.system.processes import SLICE, Process, Tick, Usage, running
@@ -232,22 +231,6 @@ def none_from_afar(experiment: Experiment) -> str:
         return "no load, so nothing for CLIENT to do"
     reasons = [not_from_afar(experiment, variant) for variant in experiment.variants]
     return f"not from another host: {reasons[0]}" if all(reasons) else ""
-
-
-def load_words(client: Client, tool: str, words: list[str]) -> list[str]:
-    """The words of a load as they are run there."""
-    if tool == "hammer":
-        return ["./hammer", "--allow-host", client.address, *words]
-    return [tool, *words]
-
-
-def load_values(values: Params) -> Params:
-    return {**values, "urls": "urls"}
-
-
-def placement(here: Placement, experiment: Experiment) -> Placement:
-    """Nothing of the load is on our processors, but a museum disk is."""
-    return here if experiment.disk else Placement(here.measured, frozenset())
 
 
 # ---- where the server listens -------------------------------------------------------------------

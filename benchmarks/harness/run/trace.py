@@ -12,9 +12,9 @@ import os
 import signal
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,24 +76,16 @@ def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
 def visit_all(port: int, timeout_s: float) -> list[Visit]:
     """All four clients at once, each in its own thread."""
     zero = time.time() + LEAD_S
-    visits: dict[str, Visit] = {}
-    errors: list[str] = []
 
-    def run(script: Script) -> None:
+    def run(script: Script) -> Visit:
+        time.sleep(max(0.0, zero + script.at_s - time.time()))
         try:
-            time.sleep(max(0.0, zero + script.at_s - time.time()))
-            visits[script.name] = visit(script, port, timeout_s)
+            return visit(script, port, timeout_s)
         except (OSError, RepetitionError) as error:
-            errors.append(f"client {script.name}: {error}")
+            raise RepetitionError(f"client {script.name}: {error}") from None
 
-    threads = [threading.Thread(target=run, args=[script]) for script in SCRIPTS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise RepetitionError("; ".join(sorted(errors)))
-    return [visits[script.name] for script in SCRIPTS]
+    with ThreadPoolExecutor(len(SCRIPTS)) as pool:
+        return list(pool.map(run, SCRIPTS))
 
 
 def visit(script: Script, port: int, timeout_s: float) -> Visit:

@@ -11,8 +11,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
+from harness.spec.model import LEAST_WORKERS
+from harness.system import cgroups, cpus, disks, environment, limits
 from harness.system.places import Answer, answer, program, text_of
 
 
@@ -40,8 +43,6 @@ def static_pie() -> Answer:
 
 def python_module(name: str, package: str) -> Callable[[], Answer]:
     def probe() -> Answer:
-        from importlib.util import find_spec
-
         problem = "" if find_spec(name) else f"Python has no module {name}"
         return answer(problem, f"apt-get install {package}")
 
@@ -49,26 +50,20 @@ def python_module(name: str, package: str) -> Callable[[], Answer]:
 
 
 def namespace() -> Answer:
-    from harness.system.environment import why_no_namespace
-
-    return answer(why_no_namespace(), "run as root, or sysctl kernel.unprivileged_userns_clone=1")
+    remedy = "run as root, or sysctl kernel.unprivileged_userns_clone=1"
+    return answer(environment.why_no_namespace(), remedy)
 
 
 def two_cores() -> Answer:
-    from harness.system.cpus import allowed, cores
-
     reason = "only one physical core is allowed here: server and load share it"
     remedy = "a machine with two cores, or a wider taskset or cpuset"
-    return answer("" if len(cores(allowed())) >= 2 else reason, remedy)
+    return answer("" if len(cpus.cores(cpus.allowed())) >= 2 else reason, remedy)
 
 
 def worker_cores() -> Answer:
     """With fewer the law of usl.py cannot be fitted."""
-    from harness.spec.model import LEAST_WORKERS
-    from harness.system.cpus import allowed, cores, for_workers
-
-    found = len(cores(allowed()))
-    wanted = next(n for n in itertools.count() if for_workers(n) >= LEAST_WORKERS)
+    found = len(cpus.cores(cpus.allowed()))
+    wanted = next(n for n in itertools.count() if cpus.for_workers(n) >= LEAST_WORKERS)
     load = wanted - LEAST_WORKERS
     reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {found}"
     remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
@@ -133,9 +128,7 @@ def fuse() -> Answer:
 
 def processes() -> Answer:
     """A thousand are no more than the quarter that an experiment may take."""
-    from harness.system.limits import smallest
-
-    cap = smallest(["processes"])
+    cap = limits.smallest(["processes"])
     reason = f"an experiment may have only {cap.most} processes, a quarter of {cap.why}"
     return answer("" if cap.most >= 1000 else reason, "ulimit -u, or pids.max")
 
@@ -148,25 +141,19 @@ def many() -> Answer:
 
 def million() -> Answer:
     """A million connections with both ends here."""
-    from harness.system.limits import shortage
-
-    reason = shortage(1_000_000)
+    reason = limits.shortage(1_000_000)
     problem = f"a million connections: {reason}" if reason else ""
     return answer(problem, "a larger machine, or a higher limit")
 
 
 def _group(controller: str) -> Answer:
-    from harness.system.cgroups import REMEDY, why_not
-
-    return answer(why_not(controller), REMEDY)
+    return answer(cgroups.why_not(controller), cgroups.REMEDY)
 
 
 def loop_device() -> Answer:
-    from harness.system.disks import REMEDY, why_no_disk
-
     if not (mounts := own_mounts()).ok:
         return mounts
-    return answer(why_no_disk(), REMEDY)
+    return answer(disks.why_no_disk(), disks.REMEDY)
 
 
 PROBES: dict[str, Callable[[], Answer]] = {
