@@ -20,12 +20,10 @@ from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import programs
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
-from harness.system import cpus, environment, limits, needs, places, processes
+from harness.system import cpus, environment, limits, needs, processes
 from harness.system.places import Answer, build_folder, text_of
 
 # ---- The probes only `make doctor` uses ----------------------------------------------------------
-#
-# Servers tried out, compilers tried out, facts of the machine.
 #
 # What an experiment needs is asked of needs.py, as the harness itself does, so they cannot
 # disagree.
@@ -45,34 +43,11 @@ VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def _ends_well(command: list[str]) -> Answer:
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            check=False, timeout=60,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        return Answer(False, str(error))
-    if done.returncode == 0:
-        return Answer(True)
-    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
-    reason = said[0] if said else f"status {done.returncode}"
-    return Answer(False, re.sub(r"^==\d+==", "", environment.anonymous(reason)))
-
-
 def variant(name: str) -> Answer:
     """Compiles a program of one line in this variant, and runs it."""
     command, remedy = VARIANTS[name]
-    tool = places.program(command[0])
-    if not tool.ok:
-        return tool
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder, "probe.c"), Path(folder, "probe")
-        source.write_text("int main(void) { return 0; }\n", encoding="ascii")
-        answer = _ends_well([*command, "-o", str(program), str(source)])
-        if answer.ok:
-            answer = _ends_well([str(program)])
-    return answer if answer.ok else Answer(False, answer.reason, remedy)
+    found = needs.compiles(command)
+    return found if found.ok or found.remedy else Answer(False, found.reason, remedy)
 
 
 # ---- servers -------------------------------------------------------------------------------------
@@ -87,7 +62,7 @@ def server(slug: str, folder: Path | None = None) -> Answer:
             return compiler
         return needs.missing_library(slug) or Answer(True, "not built yet", "make servers")
     if slug in NO_PORT:
-        return _ends_well([str(program), "-h"])
+        return needs.ends_well([str(program), "-h"])
     with tempfile.TemporaryDirectory() as docroot:
         command = [str(program.resolve()), "-a", "127.0.0.1", "-p", "0", docroot]
         try:

@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ def expand(text: str, values: Mapping[str, Value]) -> str:
     return PLACEHOLDER.sub(fill, text)
 
 
-def expand_all(words: tuple[str, ...], values: Mapping[str, Value]) -> list[str]:
+def expand_all(words: Iterable[str], values: Mapping[str, Value]) -> list[str]:
     return [expand(word, values) for word in words]
 
 

@@ -55,13 +55,9 @@ class Mounted:
         """What a load tool measured, in the disk's own seconds: `disk.requests_per_s`, ...: what it
         would be at --speed 1, if nobody but the disk took any time.
         """
-        rates = {
-            f"{prefix}disk.{key}": scalars[key] / self.speed for key in RATES if key in scalars
-        }
-        times = {
-            f"{prefix}disk.{key}": scalars[key] * self.speed for key in TIMES if key in scalars
-        }
-        return {**rates, **times}
+        rates = {key: scalars[key] / self.speed for key in RATES if key in scalars}
+        times = {key: scalars[key] * self.speed for key in TIMES if key in scalars}
+        return {f"{prefix}disk.{key}": value for key, value in (rates | times).items()}
 
     def _report(self, name: str) -> dict[str, object]:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.run import peers, remote
+from harness.run.context import expand_all, folders
 from harness.spec import experiment_file
 from harness.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Variant
 from harness.system import needs, places
@@ -79,7 +80,6 @@ def _load_words(tool: str) -> list[str]:
 
 def words_of(experiment: Experiment, variant: Variant) -> list[str]:
     """The first words of all commands a variant needs: its programs."""
-    values = {"bin": str(build_folder(variant.build)), "build": str(BUILD)}
     commands = [variant.command, variant.prefix, *(h.command for h in experiment.helpers)]
     words = [command[0] for command in commands if command]
     if variant.server:
@@ -91,14 +91,7 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
         words += [peer.program, *peer.helpers]
     if experiment.kind == "load" and variant.load != NO_LOAD:
         words += _load_words(variant.load)
-    return [word.format_map(_Known(values)) for word in words]
-
-
-class _Known(dict[str, str]):
-    """For str.format_map: what is not known stays as it is."""
-
-    def __missing__(self, key: str) -> str:
-        return "{" + key + "}"
+    return expand_all(words, folders(variant))
 
 
 def to_build(only: list[str]) -> list[str]:

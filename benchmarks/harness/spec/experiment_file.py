@@ -36,6 +36,9 @@ FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
 FEW = 40  # names in one line
 OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
+AS_THEY_ARE = (
+    "id", "title", "question", "kind", "source", "chapters", "headline", "needs", "pin", "sweep",
+)  # fmt: skip
 PINS = {"micro": "one", "load": "apart", "trace": "none"}  # where the file does not say
 # As experiments and claims.toml name the sources -> how a table is headed.
 SOURCES = {
@@ -94,19 +97,12 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
     if data["id"] != stem:
         raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
     kind = data["kind"]
-    experiment = Experiment(
-        id=data["id"],
-        title=data["title"],
-        question=data["question"],
-        kind=kind,
-        source=frozen(data.get("source", [])),
-        chapters=frozen(data.get("chapters", [])),
-        headline=data.get("headline", False),
-        needs=frozen(data.get("needs", [])),
-        pin=data.get("pin", PINS[kind]),
+    as_they_are = {key: value for key, value in data.items() if key in AS_THEY_ARE}
+    experiment = made(
+        Experiment,
+        {"pin": PINS[kind], **as_they_are},
         variants=tuple(map(_variant, data["variant"])),
         profiles={name: _profile(name, kind, p) for name, p in data["profile"].items()},
-        sweep=frozen(data.get("sweep", {})),
         axis=made(Axis, data["x"]) if "x" in data else None,
         metrics=tuple(made(Metric, {"title": m["name"], **m}) for m in data.get("metric", ())),
         derived=tuple(map(_derived, data.get("number", ()))),

@@ -198,20 +198,20 @@ class Stage:
         return ("loop-device", *(name for name, wanted in limits.items() if wanted))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     id: str
     title: str
     question: str
     kind: str
-    source: tuple[str, ...]
-    chapters: tuple[str, ...]
-    headline: bool
-    needs: tuple[str, ...]
+    source: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
+    headline: bool = False
+    needs: tuple[str, ...] = ()
     pin: str
     variants: tuple[Variant, ...]
     profiles: Mapping[str, Profile]
-    sweep: Mapping[str, tuple[Value, ...]]
+    sweep: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     axis: Axis | None
     metrics: tuple[Metric, ...]
     derived: tuple[Derived, ...]

@@ -4,8 +4,9 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from operator import sub
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.system.guard import session_members
 from harness.system.places import text_of
@@ -13,8 +14,7 @@ from harness.system.places import text_of
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclass(frozen=True)
-class CpuTime:
+class CpuTime(NamedTuple):
     """Seconds a set of processors has spent since boot."""
 
     busy: float
@@ -22,9 +22,7 @@ class CpuTime:
     steal: float
 
     def since(self, before: "CpuTime") -> "CpuTime":
-        return CpuTime(
-            self.busy - before.busy, self.softirq - before.softirq, self.steal - before.steal
-        )
+        return CpuTime(*map(sub, self, before))
 
 
 def cpu_time(cpus: Iterable[int]) -> CpuTime:
@@ -105,11 +103,10 @@ def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) ->
 
 # ---- What memory a server takes ------------------------------------------------------------------
 #
-# By the books of its processes, and by those of the kernel.
-#
-# All from /proc, in KiB. No book counts everything. What a process has mapped says nothing of the
-# sockets the kernel keeps for it; what the kernel holds is known for the whole machine only, so
-# it is told by difference, and whatever else happens meanwhile is in it.
+# By the books of its processes and those of the kernel: from /proc, in KiB. No book counts
+# everything. What a process has mapped says nothing of the sockets the kernel keeps for it; what
+# the kernel holds is known for the whole machine only, so it is told by difference, and whatever
+# else happens meanwhile is in it.
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") / 1024
 # Names in smaps_rollup and status (proc(5)) -> ours.
@@ -227,8 +224,7 @@ SECTOR = 512
 DEVICES = Path("/sys/dev/block")
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """Since the device is there; in the order of the file, the first eleven."""
 
     reads: int = 0
@@ -244,13 +240,12 @@ class Counters:
     queue_ms: int = 0
 
     def since(self, before: "Counters") -> "Counters":
-        names = [field.name for field in fields(self)]
-        return Counters(*(getattr(self, name) - getattr(before, name) for name in names))
+        return Counters(*map(sub, self, before))
 
 
 def disk_counters(device: str, devices: Path = DEVICES) -> Counters:
     words = (devices / device / "stat").read_text(encoding="ascii").split()
-    return Counters(*map(int, words[: len(fields(Counters))]))
+    return Counters(*map(int, words[: len(Counters._fields)]))
 
 
 def disk_scalars(done: Counters, wall_s: float, ceiling: int = 0) -> dict[str, float]:

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,17 +19,37 @@ from harness.system import cgroups, cpus, disks, environment, limits
 from harness.system.places import Answer, answer, program, text_of
 
 
-def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
-    """Whether the compiler can link a program with these arguments."""
-    compiler = program("cc")
-    if not compiler.ok:
-        return compiler
+def ends_well(command: Sequence[str]) -> Answer:
+    """Whether a program ends with 0; else the first that it says."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            check=False, timeout=60, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return Answer(False, str(error))
+    if done.returncode == 0:
+        return Answer(True)
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
+    reason = said[0] if said else f"status {done.returncode}"
+    return Answer(False, re.sub(r"^==\d+==", "", environment.anonymous(reason)))
+
+
+def compiles(command: Sequence[str]) -> Answer:
+    """Whether the compiler makes a program of one line that runs. Only its absence has a remedy."""
+    tool = program(command[0])
+    if not tool.ok:
+        return tool
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "empty.c"
+        source, made = Path(folder, "probe.c"), str(Path(folder, "probe"))
         source.write_text("int main(void) { return 0; }\n", encoding="ascii")
-        command = ["cc", *arguments, "-o", str(Path(folder) / "empty"), str(source)]
-        done = subprocess.run(command, capture_output=True, check=False, timeout=60)
-    return answer(reason if done.returncode else "", remedy)
+        built = ends_well([*command, "-o", made, str(source)])
+        return ends_well([made]) if built.ok else built
+
+
+def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
+    found = compiles(["cc", *arguments])
+    return found if found.ok or found.remedy else Answer(False, reason, remedy)
 
 
 def static() -> Answer:
@@ -75,20 +95,15 @@ def tracing() -> Answer:
     tool = program("strace")
     if not tool.ok:
         return tool
-    command = ["strace", "-f", "-q", "--seccomp-bpf", "-e", "trace=?read", "-o", os.devnull, "true"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, errors="replace", check=False, timeout=30,
-        start_new_session=True,
-    )  # fmt: skip
-    said = done.stderr.strip().splitlines() or [f"strace ended with status {done.returncode}"]
-    problem = f"tracing is not allowed: {said[-1]}" if done.returncode else ""
+    tried = ends_well(["strace", "-f", "-q", "--seccomp-bpf", "-o", os.devnull, "true"])
+    problem = f"tracing is not allowed: {tried.reason}" if not tried.ok else ""
     return answer(problem, "a container needs --cap-add=SYS_PTRACE")
 
 
 def io_aio() -> Answer:
     """Perlbal without it does all its disk work in its only thread."""
-    done = subprocess.run(["perl", "-MIO::AIO", "-e", "1"], capture_output=True, check=False)
-    return answer("libio-aio-perl is not installed" if done.returncode else "", "make peers")
+    there = ends_well(["perl", "-MIO::AIO", "-e", "1"]).ok
+    return answer("" if there else "libio-aio-perl is not installed", "make peers")
 
 
 def root() -> Answer:
@@ -214,10 +229,7 @@ def needed_libraries(tree: Path) -> dict[str, tuple[str, ...]]:
 @cache
 def header_is_here(header: str) -> bool:
     command = ["cc", "-E", "-x", "c", "-include", header, "/dev/null"]
-    try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        return False
+    return ends_well(command).ok
 
 
 def brought_by(header: str, table: str) -> tuple[str, list[str]]:

@@ -8,6 +8,7 @@ started it is left, in whatever way; if the harness itself is killed, the kernel
 
 import contextlib
 import ctypes
+import math
 import os
 import re
 import resource
@@ -159,34 +160,34 @@ class Process:
 
 
 def _await_exit(pid: int, timeout: float | None, tick: Tick) -> bool:
-    deadline = None if timeout is None else time.monotonic() + timeout
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
+    with _exit_of(pid) as ended:
+        while not ended(max(0.0, min(SLICE, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+            tick()
+        return True
+
+
+@contextlib.contextmanager
+def _exit_of(pid: int) -> Iterator[Callable[[float], object]]:
+    """What waits so many seconds for it, and tells whether it has come."""
     try:
         fd = os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return _poll_exit(pid, deadline, tick)
+    except (AttributeError, OSError):  # not every system has that
+
+        def look(seconds: float) -> object:
+            time.sleep(min(seconds, 0.01))
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+        yield look
+        return
     try:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        while True:
-            left = SLICE if deadline is None else min(SLICE, deadline - time.monotonic())
-            if poll.poll(max(0.0, left) * 1000):
-                return True
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            tick()
+        yield lambda seconds: poll.poll(seconds * 1000)
     finally:
         os.close(fd)
-
-
-def _poll_exit(pid: int, deadline: float | None, tick: Tick) -> bool:
-    """For systems without pidfd."""
-    while True:
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return True
-        if deadline is not None and time.monotonic() >= deadline:
-            return False
-        time.sleep(0.01)
-        tick()
 
 
 def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]:
