@@ -79,12 +79,8 @@ def _claim(data: Mapping[str, Any], known: Mapping[str, Experiment]) -> Claim:
     home = known.get(data.get("experiment", ""))
     uses = tuple(_rule(use, home, known) for use in (given if isinstance(given, list) else [given]))
     claim = Claim(**rest, rules=uses)
-    if claim.rules and not claim.experiment:
-        raise ValueError('a rule needs an "experiment"')
     if claim.experiment and claim.experiment not in known:
         raise ValueError(f'unknown experiment "{claim.experiment}"')
-    if claim.experiment and not claim.rules:
-        raise ValueError('an "experiment" needs a rule')
     if claim.kind in ("testable", "partly") and not (claim.rules or claim.planned or claim.why):
         raise ValueError('a rule, "planned" (an experiment to come) or "why" (not) is needed')
     # So that nobody forgets to judge a claim once its experiment is there.
@@ -194,6 +190,11 @@ def side_by_side(
 def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
     judgement, origin = _judge(claim, data)
     chapters, run = _where(claim, data, origin)
+    # Why the reader's own data, if they are there, decide nothing.
+    own = ""
+    if origin == records.REFERENCE and data.sources(claim.experiment).here:
+        own = _judge_on(claim, data, records.HERE).why
+    no_rule = WITHOUT_RULE.get(claim.kind, NO_RULE)
     return {
         "id": claim.id,
         "source": claim.source,
@@ -208,22 +209,12 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "numbers": judgement.numbers,
         "near": judgement.near or bool(claim.near),
         "near_why": claim.near,
-        "standing": _standing(claim, judgement),
+        "standing": judgement.verdict if claim.rules else no_rule,
         "chapters": chapters,
         "source_run": origin,
         "run": run,
-        "own": _too_few(claim, data) if origin == records.REFERENCE else "",
+        "own": own,
     }
-
-
-def _too_few(claim: Claim, data: _Data) -> str:
-    """Why the reader's own data, which are there, decide nothing."""
-    own = data.sources(claim.experiment).here and _judge_on(claim, data, records.HERE)
-    return own.why if own else ""
-
-
-def _standing(claim: Claim, judgement: Judgement) -> str:
-    return judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE)
 
 
 def _where(claim: Claim, data: _Data, origin: str) -> tuple[list[str], str]:

@@ -7,7 +7,6 @@ import ctypes
 import json
 import os
 import platform
-import re
 import resource
 import struct
 import subprocess
@@ -119,8 +118,7 @@ def congestion_control() -> Answer:
 
 
 def seccomp() -> Answer:
-    found = re.search(r"^Seccomp:\s+(\d)", text_of("/proc/self/status"), re.M)
-    if not found or found.group(1) == "0":
+    if environment.told(r"^Seccomp:\s+(\d)", "/proc/self/status", "0") == "0":
         return Answer(True, "none")
     reason = "a filter is active (a container?): some system calls may be refused"
     return Answer(False, reason, "docker run --security-opt seccomp=unconfined")

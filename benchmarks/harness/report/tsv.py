@@ -18,7 +18,11 @@ NOTHING = "-"
 def tables(analysis: Analysis) -> dict[str, str]:
     """All tables of an experiment by file name."""
     names = [metric.name for metric in analysis.experiment.metrics]
-    found = _timeline_tables(analysis) if analysis.experiment.kind == "trace" else {}
+    found = {}
+    if analysis.experiment.kind == "trace":
+        # What else the machine did stretches a trace: drawn is where A, alone, waited least.
+        least = min(analysis.results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
+        found = timeline_tables(least["samples"])
     if not names:
         return found
     for label in analysis.labels:
@@ -52,10 +56,6 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[s
     return ["  ".join(shown(*each) for each in enumerate(row)).rstrip() for row in rows]
 
 
-def _columns(name: str) -> list[str]:
-    return [name, *(f"{name}_{part}" for part in ("low", "high", "min", "p99"))]
-
-
 def _cells(point: Point | None) -> list[float | None]:
     if point is None or not point.values:
         return [None] * 5
@@ -66,7 +66,8 @@ def _cells(point: Point | None) -> list[float | None]:
 
 
 def _series_table(analysis: Analysis, label: str, names: list[str]) -> str:
-    header = ["x", *(column for name in names for column in _columns(name)), "n", "bound"]
+    columns = (f"{name}{part}" for name in names for part in ("", "_low", "_high", "_min", "_p99"))
+    header = ["x", *columns, "n", "bound"]
     rows: list[list[Any]] = [header]
     for x in _all_x(analysis, label, names):
         points = [_at(analysis, label, name, x) for name in names]
@@ -159,14 +160,8 @@ def _distribution(counts: Mapping[float, float]) -> str:
     return table([*rows[:2], *rows[2:-1][step - 1 :: step], rows[-1]])
 
 
-def _timeline_tables(analysis: Analysis) -> dict[str, str]:
-    """What figures/timeline.gp draws."""
-    # What else the machine did stretches a trace: the one in which A, alone, waited least is drawn.
-    least = min(analysis.results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
-    return timeline_tables(least["samples"])
-
-
 def timeline_tables(samples: Mapping[str, Sequence[str | float]]) -> dict[str, str]:
+    """What figures/timeline.gp draws."""
     lines = [tuple(map(str, line)) for line in zip(*map(samples.__getitem__, COLUMNS), strict=True)]
     heights = _heights(lines)
     rows: list[Sequence[Any]] = [("y", "kind", "name")]

@@ -24,18 +24,6 @@ from harness.run.micro import mark_noise, usage_scalars
 from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Stage, Variant
 from harness.system import cgroups, counters, disks, environment, limits, places, processes
 from harness.system.cgroups import Limits
-from harness.system.counters import (
-    account_of,
-    cpu_time,
-    events,
-    kernel_memory,
-    machine_times,
-    memory_of,
-    pressure,
-    pressure_shares,
-    rates,
-    shares,
-)
 from harness.system.cpus import WORKERS, narrowed
 from harness.system.places import scratch
 from harness.system.processes import Process, Usage, running
@@ -76,9 +64,9 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         values["load_cpus"] = _load_cpus(context)
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
-        before, own = cpu_time(cpus), _own_cpu_s()
+        before, own = counters.cpu_time(cpus), _own_cpu_s()
         usage, wall_s = _measure(scene)
-        elapsed, ours = cpu_time(cpus).since(before), _own_cpu_s() - own
+        elapsed, ours = counters.cpu_time(cpus).since(before), _own_cpu_s() - own
     _summarize(scene, usage)
     ours += usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
     ours += 0.0 if client else scene.load_cpu_s
@@ -112,7 +100,7 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
             scene.values["docroot"] = str(prepare_docroot(scene.experiment.docroot).absolute())
         if scene.experiment.stage:
             _stage(scene, scene.experiment.stage, stack)
-        scene.kernel = kernel_memory()
+        scene.kernel = counters.kernel_memory()
         for _ in range(_instances(scene)):
             scene.servers.append(stack.enter_context(_server(scene)))
         _publish(scene)
@@ -141,12 +129,12 @@ def _instances(scene: Scene) -> int:
 def _note_memory(scene: Scene, prefix: str) -> None:
     scalars = scene.repetition.scalars
     for server in scene.servers:
-        for name, value in memory_of(server.pid).items():
+        for name, value in counters.memory_of(server.pid).items():
             key = f"{prefix}server_{name}"
             scalars[key] = scalars.get(key, 0.0) + value
-    for name, value in account_of(scene.servers[0].pid).items():
+    for name, value in counters.account_of(scene.servers[0].pid).items():
         scalars[f"{prefix}server_{name}"] = value
-    for name, value in kernel_memory().items():
+    for name, value in counters.kernel_memory().items():
         scalars[f"{prefix}kernel_{name}"] = value - scene.kernel[name]
 
 
@@ -254,7 +242,7 @@ def _load(scene: Scene) -> None:
     if scene.variant.load == NO_LOAD:
         return
     tool = scene.experiment.tools[scene.variant.load]
-    before = cpu_time(scene.context.placement.measured)
+    before = counters.cpu_time(scene.context.placement.measured)
     if tool.warmup:
         _run_tool(scene, (*tool.warmup, *scene.variant.load_args), "", keep=False)
     if not scene.experiment.phases:
@@ -267,7 +255,7 @@ def _load(scene: Scene) -> None:
             args = (*tool.args, *phase.args, *scene.variant.load_args)
             _run_tool(scene, args, f"{phase.name}.", keep=True, may_fail=phase.may_fail)
             _note_memory(scene, f"{phase.name}.")
-    elapsed = cpu_time(scene.context.placement.measured).since(before)
+    elapsed = counters.cpu_time(scene.context.placement.measured).since(before)
     scene.repetition.scalars["softirq_s"] = elapsed.softirq
     scene.repetition.scalars["server_core_busy_s"] = elapsed.busy
 
@@ -277,11 +265,12 @@ def _run_tool(
 ) -> None:
     if keep and scene.disk:
         scene.disk.begin()
-    before, times, stalled = events(), machine_times(), pressure()
+    before, times, stalled = counters.events(), counters.machine_times(), counters.pressure()
     staged, sent = scene.staged.counters() if scene.staged else None, counters.tcp_counters()
     words, ran = _ran(scene, args, may_fail)
-    counted = rates(before, events(), ran.here_s) | shares(times, machine_times())
-    counted |= pressure_shares(stalled, pressure(), ran.here_s)
+    counted = counters.rates(before, counters.events(), ran.here_s)
+    counted |= counters.shares(times, counters.machine_times())
+    counted |= counters.pressure_shares(stalled, counters.pressure(), ran.here_s)
     available_s = ran.wall_s * _load_cpus(scene.context)
     outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
     outcome.scalars.update(counted)

@@ -41,7 +41,8 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
             elapsed, wall = after.since(before), process.wall_s
         if mounted:
             repetition.scalars.update(mounted.scalars())
-    errors = count_errors(repetition.samples)
+    column = repetition.samples.get("error", ())
+    errors = sum(str(value) not in NO_ERROR for value in column)
     if errors:
         repetition.scalars["errors"] = float(errors)
         repetition.mark("errors")
@@ -118,7 +119,3 @@ def _value(text: str) -> int | float | str:
         return text
     # JSON has no infinity; as a text it is no sample of any metric.
     return value if abs(value) != float("inf") and value == value else text
-
-
-def count_errors(samples: dict[str, list[Any]]) -> int:
-    return sum(1 for value in samples.get("error", ()) if str(value) not in NO_ERROR)

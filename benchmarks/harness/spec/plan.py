@@ -44,10 +44,6 @@ def apply_caps(params: Params, caps: Mapping[str, int]) -> Params:
     }
 
 
-def _aa_here(variant: Variant, params: Params) -> bool:
-    return variant.aa and all(params.get(key) in values for key, values in variant.aa_at.items())
-
-
 def _round(
     experiment: Experiment, profile: Profile, variants: Iterable[str], caps: Mapping[str, int]
 ) -> list[tuple[str, Params]]:
@@ -58,7 +54,8 @@ def _round(
             continue
         for params in points(experiment, variant, profile):
             capped = apply_caps(params, caps)
-            names = [variant.name] + ([variant.name + AA] if _aa_here(variant, params) else [])
+            twice = variant.aa and all(params.get(k) in some for k, some in variant.aa_at.items())
+            names = [variant.name] + ([variant.name + AA] if twice else [])
             # Two points that the caps made equal are one.
             steps += [(name, capped) for name in names if (name, capped) not in steps]
     return steps

@@ -53,11 +53,8 @@ class Series:
     overall: Point
 
     def at(self, x: Value) -> Point | None:
-        return next((p for p in self.points if p.x is not None and same_x(p.x, x)), None)
-
-
-def same_x(a: Value, b: Value) -> bool:
-    return x_text(a) == x_text(b)
+        same = (p for p in self.points if p.x is not None and x_text(p.x) == x_text(x))
+        return next(same, None)
 
 
 def labels(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]]:
@@ -173,9 +170,7 @@ def _binned(axis: Axis, metric: Metric, repetition: Record) -> dict[Value | None
     return found
 
 
-# ---- One finished result set, reduced ------------------------------------------------------------
-#
-# Every series of every metric, and the derived numbers.
+# ---- One finished result set, reduced: all series, and the derived numbers -----------------------
 
 
 @dataclass(frozen=True)
@@ -223,7 +218,7 @@ class Analysis:
     @property
     def plain_labels(self) -> list[str]:
         """Without the second halves of A/A pairs."""
-        return [label for label in self.labels if not variant_of(label).endswith(AA)]
+        return [label for label in self.labels if not label.partition(",")[0].endswith(AA)]
 
     def series(self, label: str, metric: str) -> Series:
         key = label, metric
@@ -317,10 +312,6 @@ class Analysis:
         return Number(
             found.value, found.low, found.high, wanted.unit, law.rounds, tuple(sorted(marks)), words
         )
-
-
-def variant_of(label: str) -> str:
-    return label.partition(",")[0]
 
 
 def _at(series: Series, x: Value) -> Point | None:

@@ -90,12 +90,6 @@ class Ratio:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
-def _percentiles(resampled: Any) -> Interval:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = numpy.quantile(resampled, [tail, 1 - tail])
-    return float(low), float(high)
-
-
 def paired_ratio(a: Rounds, b: Rounds) -> Ratio:
     """median(a) / median(b), of the same interleaved rounds, which are resampled together."""
     common = sorted(set(a) & set(b))
@@ -217,7 +211,11 @@ def _rise_interval(
         line, _error = _fit(xs, numpy.median(table[chosen], axis=0), xs)
         rises.append(_rise(line, xs))
     finite = [rise for rise in rises if math.isfinite(rise)]
-    return _percentiles(finite) if finite else (None, None)
+    if not finite:
+        return None, None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = numpy.quantile(finite, [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def _kind(

@@ -30,6 +30,7 @@ SYSCTLS = (
     "kernel/pid_max", "kernel/threads-max", "kernel/sched_autogroup_enabled",
     "vm/max_map_count", "vm/overcommit_memory", "vm/swappiness", "vm/vfs_cache_pressure",
 )  # fmt: skip
+VULNERABILITIES = Path("/sys/devices/system/cpu/vulnerabilities")
 LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "nproc": resource.RLIMIT_NPROC,
@@ -66,11 +67,15 @@ def anonymous(text: str) -> str:
     return text
 
 
+def told(pattern: str, file: str, otherwise: str = "") -> str:
+    """What a pattern finds in a file of the system."""
+    match = re.search(pattern, text_of(file), re.M)
+    return match.group(1).strip() if match else otherwise
+
+
 def cpu_model() -> str:
-    match = re.search(
-        r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", text_of("/proc/cpuinfo"), re.M
-    )
-    return match.group(1).strip() if match else platform.processor() or platform.machine()
+    pattern = r"^(?:model name|Model|cpu model)\s*:\s*(.+)$"
+    return told(pattern, "/proc/cpuinfo", platform.processor() or platform.machine())
 
 
 def _hz() -> int | None:
@@ -118,11 +123,6 @@ def _commit() -> tuple[str, bool | None]:
     return commit, bool(first_line(["git", "status", "--porcelain", "--untracked-files=no"]))
 
 
-def _mitigations() -> dict[str, str]:
-    folder = Path("/sys/devices/system/cpu/vulnerabilities")
-    return {path.name: text_of(path) for path in sorted(folder.glob("*"))}
-
-
 def _limit(kind: int) -> list[int]:
     return [-1 if value == resource.RLIM_INFINITY else value for value in resource.getrlimit(kind)]
 
@@ -149,13 +149,13 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
         "pin": {"measured": sorted(placement.measured), "load": sorted(placement.load)},
         "hypervisor": "hypervisor" in text_of("/proc/cpuinfo"),
         "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
-        "memory_kib": _memory_kib(),
+        "memory_kib": int(told(r"^MemTotal:\s+(\d+)", "/proc/meminfo", "0")) or None,
         "page_size": resource.getpagesize(),
         "hz": _hz(),
         "clocksource": text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "thp": text_of("/sys/kernel/mm/transparent_hugepage/enabled"),
         "aslr": text_of("/proc/sys/kernel/randomize_va_space"),
-        "mitigations": _mitigations(),
+        "mitigations": {path.name: text_of(path) for path in sorted(VULNERABILITIES.glob("*"))},
         "limits": {name: _limit(kind) for name, kind in LIMITS.items()},
         "sysctl": {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS},
         "network": _network(kind),
@@ -172,13 +172,7 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
 
 
 def distribution() -> str:
-    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of("/etc/os-release"), re.M)
-    return match.group(1) if match else ""
-
-
-def _memory_kib() -> int | None:
-    match = re.search(r"^MemTotal:\s+(\d+)", text_of("/proc/meminfo"), re.M)
-    return int(match.group(1)) if match else None
+    return told(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
 
 
 def _network(kind: str) -> dict[str, Any] | None:
