@@ -84,7 +84,13 @@ def main(argv: list[str]) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     # Each command imports what it needs: `bench` with nothing to do must not wait for scipy.
     if arguments.command == "bench":
-        return _bench(arguments)
+        from harness.run import bench
+        from harness.spec import experiment_file
+
+        return bench.bench(
+            experiment_file.load_all(), arguments.profile, words(arguments.only),
+            arguments.headline, arguments.results, REFERENCE, arguments.again,
+        )  # fmt: skip
     if arguments.command == "export":
         return _export(arguments)
     if arguments.command == "claims":
@@ -122,21 +128,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def words(text: str) -> list[str]:
     return [word for word in text.replace(",", " ").split() if word]
-
-
-def _bench(arguments: argparse.Namespace) -> int:
-    from harness.run import bench
-    from harness.spec import experiment_file
-
-    return bench.bench(
-        experiment_file.load_all(),
-        arguments.profile,
-        words(arguments.only),
-        arguments.headline,
-        arguments.results,
-        REFERENCE,
-        arguments.again,
-    )
 
 
 def _export(arguments: argparse.Namespace) -> int:

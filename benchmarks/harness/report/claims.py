@@ -1,7 +1,8 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,33 +132,25 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 # ---- judging ------------------------------------------------------------------------------------
 
 
-@dataclass
 class _Data:
     """The analyses of all experiments, made when first asked for."""
 
-    experiments: Mapping[str, Experiment]
-    results: Path
-    reference: Path
-    problems: list[str] | None
-    _sources: dict[str, Sources] = field(default_factory=dict)
-    _analyses: dict[tuple[str, str], Analysis] = field(default_factory=dict)
+    def __init__(
+        self, experiments: Iterable[Experiment], results: Path, reference: Path,
+        problems: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.experiments = {e.id: e for e in experiments}
+        self._folders = results, reference
+        self._problems = problems
+        self.sources = cache(self._sources)
+        self.analysis = cache(self._analysis)
 
-    def sources(self, name: str) -> Sources:
-        if name not in self._sources:
-            found = records.load_sources(
-                self.experiments[name], self.results, self.reference, self.problems
-            )
-            self._sources[name] = found
-        return self._sources[name]
+    def _sources(self, name: str) -> Sources:
+        return records.load_sources(self.experiments[name], *self._folders, self._problems)
 
-    def analysis(self, name: str, origin: str) -> Analysis | None:
+    def _analysis(self, name: str, origin: str) -> Analysis | None:
         source = self.sources(name).of(origin)
-        if source is None:
-            return None
-        key = name, origin
-        if key not in self._analyses:
-            self._analyses[key] = Analysis(self.experiments[name], source.results)
-        return self._analyses[key]
+        return Analysis(self.experiments[name], source.results) if source else None
 
 
 def judge_all(
@@ -165,7 +158,7 @@ def judge_all(
 ) -> list[dict[str, Any]]:
     """Every claim with its verdict, as claims.json has them; `problems` as in sources.load()."""
     experiments = experiment_file.load_all()
-    data = _Data({e.id: e for e in experiments}, results, reference, problems)
+    data = _Data(experiments, results, reference, problems)
     return [_entry(claim, data) for claim in load(experiments)]
 
 
@@ -176,7 +169,7 @@ def side_by_side(
     if not LEDGER.exists():
         return {}
     experiments = experiment_file.load_all()
-    data = _Data({e.id: e for e in experiments}, results, reference, None)
+    data = _Data(experiments, results, reference)
     found: dict[str, list[tuple[int, str, Judgement, Judgement]]] = {}
     wanted = set(ids)
     for claim in load(experiments):
@@ -258,14 +251,13 @@ def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
         # Where two experiments are compared, the same variant is named twice.
         named = any(":" in operand for operand in rule.operands.values())
         for key, operand in rule.operands.items():
-            measured = _measured(operand, claim.experiment, data, origin)
+            other, _, rest = operand.rpartition(":")
+            name = other or claim.experiment
+            measured = _measured(rest, name, data, origin)
             if measured is None:
-                name = operand.rpartition(":")[0] or claim.experiment
                 return not_measured(_why_missing(operand, data.sources(name)))
-            if named:
-                name = operand.rpartition(":")[0] or claim.experiment
-                measured = replace(measured, name=f"{measured.name} ({name})")
-            operands[key] = measured
+            shown = f"{measured.name} ({name})" if named else measured.name
+            operands[key] = replace(measured, name=shown)
         judgements.append(rules.judge(rule.name, operands, rule.numbers))
     return combine(judgements)
 
@@ -278,16 +270,14 @@ def _why_missing(operand: str, found: Sources) -> str:
     return "it was not run" if found.here is None else f"no data for {operand}"
 
 
-def _measured(operand: str, home: str, data: _Data, origin: str) -> Measured | None:
-    other, _, rest = operand.rpartition(":")
-    name = other or home
+def _measured(operand: str, name: str, data: _Data, origin: str) -> Measured | None:
     analysis = data.analysis(name, origin)
     if analysis is None:
         return None
-    if "." not in rest:
-        return _derived(rest, name, analysis)
-    label, metric_name, x = split_operand(rest)
-    point = analysis.point(rest)
+    if "." not in operand:
+        return _derived(operand, name, analysis)
+    label, metric_name, x = split_operand(operand)
+    point = analysis.point(operand)
     if point is None:
         return None
     series = analysis.series(label, metric_name)

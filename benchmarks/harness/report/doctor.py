@@ -11,8 +11,8 @@ import resource
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from harness.errors import InputError, RepetitionError, Unsupported
@@ -52,9 +52,9 @@ def variant(name: str) -> Answer:
 # ---- servers -------------------------------------------------------------------------------------
 
 
-def server(slug: str, folder: Path | None = None) -> Answer:
+def server(slug: str) -> Answer:
     """Starts it on a free loopback port in an empty folder, and stops it once it listens."""
-    program = (folder or build_folder("glibc")) / slug
+    program = build_folder("glibc") / slug
     if not program.is_file():
         compiler = needs.probe("cc")
         if not compiler.ok:
@@ -190,7 +190,7 @@ class Row:
     reason: str = ""
     remedy: str = ""
     note: str = ""
-    parts: tuple["Row", ...] = field(default=())
+    parts: tuple["Row", ...] = ()
 
 
 def row(name: str, answer: Answer) -> Row:
@@ -235,9 +235,9 @@ def experiments() -> tuple[list[Row], dict[str, list[str]]]:
         except InputError as error:
             reason = str(error).removeprefix(f"{path}: ")
             rows.append(Row(path.stem, False, reason, f"mend {path}"))
-            continue
-        for slug in found.chapters:
-            of_chapter.setdefault(slug, []).append(found.id)
+        else:
+            for slug in found.chapters:
+                of_chapter.setdefault(slug, []).append(found.id)
     return rows, of_chapter
 
 
@@ -254,10 +254,8 @@ def chapter_row(slug: str, measured: list[Row]) -> Row:
     here = row(slug, server(slug)) if (CODE / slug).is_dir() else Row(slug, True)
     skipped = [each for each in measured if not each.ok]
     count = f"{len(measured) - len(skipped)} of {len(measured)} experiments" if measured else ""
-    parts = tuple(Row(each.name, False, each.reason, each.remedy) for each in skipped)
-    if not here.ok:
-        return Row(slug, False, here.reason, here.remedy, parts=parts)
-    return Row(slug, True, note=", ".join(filter(None, (here.note, count))), parts=parts)
+    note = ", ".join(filter(None, (here.note, count))) if here.ok else ""
+    return replace(here, note=note, parts=tuple(replace(each, parts=()) for each in skipped))
 
 
 def chapters(rows: list[Row], of_chapter: dict[str, list[str]]) -> list[Row]:
@@ -300,42 +298,34 @@ def tools() -> list[Row]:
 # ---- printing ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Report:
-    machine: dict[str, str]
-    limits: list[Row]
-    chapters: list[Row]
-    experiments: list[Row]
-    variants: list[Row]
-    tools: list[Row]
-
-    def section(self, title: str) -> list[Row]:
-        rows: list[Row] = getattr(self, title.rpartition(" ")[2])
-        return rows
+Report = dict[str, list[Row]]  # section -> what is in it
 
 
 def examine() -> Report:
     rows, of_chapter = experiments()
-    return Report(
-        machine=facts(),
-        limits=[row(name, probe()) for name, probe in LIMITS.items()],
-        chapters=chapters(rows, of_chapter),
-        experiments=rows,
-        variants=[row(name, variant(name)) for name in VARIANTS],
-        tools=tools(),
-    )
+    return {
+        "limits": [row(name, probe()) for name, probe in LIMITS.items()],
+        "chapters": chapters(rows, of_chapter),
+        "experiments": rows,
+        "variants": [row(name, variant(name)) for name in VARIANTS],
+        "tools": tools(),
+    }
 
 
-def line(each: Row, runs: str = "runs", skipped: str = "skipped") -> str:
+def title_of(section: str) -> str:
+    return "libc variants" if section == "variants" else section
+
+
+def line(each: Row, skipped: str = "skipped") -> str:
     if each.ok:
-        return f"{runs} ({each.note})" if each.note else runs
+        return f"runs ({each.note})" if each.note else "runs"
     return f"{skipped}: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
 
 
-def show_rows(rows: list[Row], runs: str = "runs", skipped: str = "skipped") -> None:
+def show_rows(rows: list[Row], skipped: str = "skipped") -> None:
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:
-        print(f"  {each.name:{width}}  {line(each, runs, skipped)}")
+        print(f"  {each.name:{width}}  {line(each, skipped)}")
         for part in each.parts:
             print(f"  {'':{width}}    {part.name} {line(part)}")
 
@@ -352,22 +342,13 @@ def show_tools(rows: list[Row]) -> None:
     show_rows([each for each in rows if not each.ok])
 
 
-SECTIONS: dict[str, Callable[[list[Row]], None]] = {
-    "limits": show_limits,
-    "chapters": show_rows,
-    "experiments": show_rows,
-    "libc variants": show_rows,
-    "tools": show_tools,
-}
-
-
 def show_all(report: Report) -> None:
     print("this machine")
-    for name, fact in report.machine.items():
+    for name, fact in facts().items():
         print(f"  {name:9}  {fact}")
-    for title, show_section in SECTIONS.items():
-        print(f"\n{title}")
-        show_section(report.section(title))
+    for section, rows in report.items():
+        print(f"\n{title_of(section)}")
+        {"limits": show_limits, "tools": show_tools}.get(section, show_rows)(rows)
 
 
 SHOWN = 4  # of what does not run, in each section of the short answer
@@ -375,13 +356,12 @@ SHOWN = 4  # of what does not run, in each section of the short answer
 
 def show_short(report: Report) -> None:
     """One screen: how much runs, and of what does not the first, with the remedy."""
-    print(", ".join(report.machine.values()))
-    for title in SECTIONS:
-        rows = report.section(title)
+    print(", ".join(facts().values()))
+    for section, rows in report.items():
         lacking = [each for each in rows if not each.ok]
-        word = {"limits": "as wanted", "tools": "here"}.get(title, "run")
-        print(f"\n{title}: {len(rows) - len(lacking)} of {len(rows)} {word}")
-        show_rows(lacking[:SHOWN], skipped="no" if title in ("limits", "tools") else "skipped")
+        word = {"limits": "as wanted", "tools": "here"}.get(section, "run")
+        print(f"\n{title_of(section)}: {len(rows) - len(lacking)} of {len(rows)} {word}")
+        show_rows(lacking[:SHOWN], "no" if section in ("limits", "tools") else "skipped")
         if len(lacking) > SHOWN:
             print(f"  and {len(lacking) - SHOWN} more")
     print("\nmake doctor ALL=1 has a line for each")
@@ -391,7 +371,8 @@ def show(as_json: bool, everything: bool) -> int:
     """The command. Always 0: to lack something is no error."""
     report = examine()
     if as_json:
-        print(json.dumps(asdict(report), indent=1, ensure_ascii=False))
+        sections = {section: list(map(asdict, rows)) for section, rows in report.items()}
+        print(json.dumps({"machine": facts(), **sections}, indent=1, ensure_ascii=False))
     elif everything:
         show_all(report)
     else:

@@ -20,6 +20,10 @@ def string(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _lines(variables: Mapping[str, str]) -> list[str]:
+    return [f"{name} = {string(text)}" for name, text in variables.items()]
+
+
 def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> str:
     labels = analysis.plain_labels if analysis else []
     titles = [analysis.title(label) for label in labels] if analysis else []
@@ -36,11 +40,9 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> s
     for metric in definition.metrics:
         name = metric.name.replace("-", "_")
         variables[f"y_title_{name}"] = f"{metric.title}, {metric.unit}".removesuffix(", ")
-    lines = [f"{name} = {string(text)}" for name, text in variables.items()]
     for label, title in zip(labels, titles, strict=True):
-        name = "".join(c if c.isalnum() else "_" for c in label)
-        lines.append(f"title_{name} = {string(title)}")
-    return "\n".join(lines) + "\n"
+        variables["title_" + "".join(c if c.isalnum() else "_" for c in label)] = title
+    return "\n".join(_lines(variables)) + "\n"
 
 
 def thens(tables: Iterable[Beside]) -> str:
@@ -49,12 +51,12 @@ def thens(tables: Iterable[Beside]) -> str:
     for beside in tables:
         name = beside.then.key.replace("-", "_")
         texts = {
-            "title": beside.then.title,
-            "source": SOURCES[beside.then.source],
-            "base": beside.base_title,
-            "metric": beside.metric.title,
+            f"then_title_{name}": beside.then.title,
+            f"then_source_{name}": SOURCES[beside.then.source],
+            f"then_base_{name}": beside.base_title,
+            f"then_metric_{name}": beside.metric.title,
         }
-        lines += [f"then_{key}_{name} = {string(said)}" for key, said in texts.items()]
+        lines += _lines(texts)
         lines.append(f"then_rows_{name} = {len(beside.lines)}")
     return "".join(line + "\n" for line in lines)
 
@@ -103,6 +105,5 @@ def _meta(entries: Entries, rows: Sequence[Sequence[Any]]) -> str:
         "source": HERE if of_run[HERE] else REFERENCE if of_run[REFERENCE] else "none",
         "missing": "" if judged else "no claim has been judged yet: make",
     }
-    lines = [f"{name} = {string(text)}" for name, text in variables.items()]
     # A figure depends on this file alone, so it must change with the table.
-    return "\n".join([*lines, *(f"# {row}" for row in rows)]) + "\n"
+    return "\n".join([*_lines(variables), *(f"# {row}" for row in rows)]) + "\n"

@@ -16,7 +16,7 @@ from harness.run import records
 from harness.run.records import HERE, REFERENCE, Sources
 from harness.spec import experiment_file
 from harness.spec.experiment_file import SOURCES
-from harness.spec.model import AA, Derived, Experiment, Metric, Then, ThenRow
+from harness.spec.model import Derived, Experiment, Metric, Then, ThenRow
 from harness.statistics.analysis import Analysis, Number, summary
 
 NONE = "none"
@@ -99,12 +99,8 @@ def title_of(definition: Experiment, row: ThenRow) -> str:
     """Its own; else as the experiment calls the variant, with x."""
     if row.title:
         return row.title
-    name, _, params = row.variant.partition(",")
-    again = ", again" if name.endswith(AA) else ""
-    parts = [definition.variant(name).title + again, *(params.split(",") if params else ())]
-    if row.x and definition.axis:
-        parts.append(f"{definition.axis.title} {row.x}")
-    return ", ".join(parts)
+    at_x = f", {definition.axis.title} {row.x}" if row.x and definition.axis else ""
+    return definition.title_of(row.variant) + at_x
 
 
 def _why_not(definition: Experiment, row: ThenRow, found: Sources) -> str:

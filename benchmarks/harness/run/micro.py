@@ -7,13 +7,13 @@ stays in the data and is counted, but no metric ever takes it for a fast sample 
 import contextlib
 from typing import Any
 
-from harness.errors import RepetitionError, Unsupported
+from harness.errors import RepetitionError
 from harness.run import museum
 from harness.run.context import Context, Repetition, expand_all, folders
 from harness.spec.model import NO_ERROR, Experiment, Params, Variant
 from harness.system.counters import CpuTime, cpu_time
 from harness.system.places import scratch
-from harness.system.processes import EXIT_UNSUPPORTED, Process, Usage, running
+from harness.system.processes import Usage, output_of, running
 
 NOISY_SHARE = 0.10
 NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
@@ -33,7 +33,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
         before = cpu_time(cpus)
         with running(variant.name, words, cpus) as process:
-            output = _output(process, context)
+            output = output_of(process, context.timeout, context.tick)
             after = cpu_time(cpus)
             repetition = Repetition(samples=parse_samples(output, variant.rename))
             assert process.usage is not None
@@ -49,16 +49,6 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     repetition.mark(*context.placement.marks)
     mark_noise(repetition, elapsed, repetition.scalars["cpu_s"], wall * max(1, len(cpus)))
     return repetition
-
-
-def _output(process: Process, context: Context) -> str:
-    if not process.reap(context.timeout, context.tick):
-        raise RepetitionError(f"{process.name} did not end within {context.timeout:g} s")
-    if process.status == EXIT_UNSUPPORTED:
-        raise Unsupported(process.last_words() or f"{process.name} cannot run here")
-    if process.status != 0:
-        raise RepetitionError(process.describe_end())
-    return process.output()
 
 
 def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:

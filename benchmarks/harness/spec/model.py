@@ -229,6 +229,12 @@ class Experiment:
         plain = name.removesuffix(AA)
         return next(variant for variant in self.variants if variant.name == plain)
 
+    def title_of(self, label: str) -> str:
+        """As the file calls the variant of a series, with the other parameters of the series."""
+        name, *params = label.split(",")
+        again = ["again"] if name.endswith(AA) else []
+        return ", ".join([self.variant(name).title, *again, *params])
+
     def metric(self, name: str) -> Metric:
         return next(metric for metric in self.metrics if metric.name == name)
 

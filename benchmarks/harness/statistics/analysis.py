@@ -7,7 +7,7 @@ combination is a series of its own, called `variant,size=1024`.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from harness.run.records import Record, ResultSet
@@ -208,8 +208,8 @@ class Analysis:
         self.experiment = experiment
         self.results = results
         self.repetitions = labels(experiment, results)
-        self._series: dict[tuple[str, str], Series] = {}
-        self._laws: dict[str, usl.Fit | None] = {}
+        self.series = cache(self._series)
+        self.law = cache(self._law)
 
     @property
     def labels(self) -> list[str]:
@@ -220,20 +220,12 @@ class Analysis:
         """Without the second halves of A/A pairs."""
         return [label for label in self.labels if not label.partition(",")[0].endswith(AA)]
 
-    def series(self, label: str, metric: str) -> Series:
-        key = label, metric
-        if key not in self._series:
-            wanted = self.experiment.metric(metric)
-            repetitions = self.repetitions.get(label, [])
-            self._series[key] = series(self.experiment, label, wanted, repetitions)
-        return self._series[key]
+    def _series(self, label: str, metric: str) -> Series:
+        repetitions = self.repetitions.get(label, [])
+        return series(self.experiment, label, self.experiment.metric(metric), repetitions)
 
     def title(self, label: str) -> str:
-        """As the experiment calls the variant, with the other parameters of the series."""
-        name, _, params = label.partition(",")
-        variant = self.experiment.variant(name)
-        again = ", again" if name.endswith(AA) else ""
-        return variant.title + again + (f", {params.replace(',', ', ')}" if params else "")
+        return self.experiment.title_of(label)
 
     def point(self, operand: str, at: Value | None = None) -> Point | None:
         """`variant.metric`, `variant.metric@x`, `@first` or `@last`; None if it has no data."""
@@ -282,11 +274,9 @@ class Analysis:
             return _transformed(wanted, present[0], marks)
         return _of_two(wanted, present[0], present[1], marks)
 
-    def law(self, operand: str) -> usl.Fit | None:
+    def _law(self, operand: str) -> usl.Fit | None:
         """Of `variant.metric`, fitted over x; None if there are too few points that may count."""
-        if operand not in self._laws:
-            self._laws[operand] = usl.fit({x: p.values for x, p in self._counted(operand).items()})
-        return self._laws[operand]
+        return usl.fit({x: p.values for x, p in self._counted(operand).items()})
 
     def _counted(self, operand: str) -> dict[float, Point]:
         label, metric, _ = split_operand(operand)

@@ -132,6 +132,11 @@ class Process:
         words = self.last_words()
         return f"{self.name} {how}" + (f": {words}" if words else "")
 
+    def refuse(self) -> None:
+        """Unsupported, where its status says so."""
+        if self.status == EXIT_UNSUPPORTED:
+            raise Unsupported(self.last_words() or f"{self.name} cannot run here") from None
+
     def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
         """Waits for the end; False if it has not come in time."""
         if self.usage is not None:
@@ -303,12 +308,18 @@ def run(
     `may_fail` only if it then has printed nothing.
     """
     with running(name, command, cpus) as process:
-        if not process.reap(timeout, tick):
-            raise RepetitionError(f"{name} did not end within {timeout:g} s")
-        output = process.output()
-        if process.status != 0 and not (may_fail and output):
-            raise RepetitionError(process.describe_end())
-        return process, output
+        return process, output_of(process, timeout, tick, may_fail)
+
+
+def output_of(process: Process, timeout: float, tick: Tick, may_fail: bool = False) -> str:
+    """The same of a program that runs. Unsupported if it says that it cannot run here."""
+    if not process.reap(timeout, tick):
+        raise RepetitionError(f"{process.name} did not end within {timeout:g} s")
+    process.refuse()
+    output = process.output()
+    if process.status != 0 and not (may_fail and output):
+        raise RepetitionError(process.describe_end())
+    return output
 
 
 def read_line(process: Process, patience: float = START_PATIENCE) -> str:
@@ -344,8 +355,7 @@ def announcement(process: Process, patience: float = START_PATIENCE) -> str:
     try:
         return read_line(process, patience)
     except RepetitionError:
-        if process.status == EXIT_UNSUPPORTED:
-            raise Unsupported(process.last_words() or f"{process.name} cannot run here") from None
+        process.refuse()
         raise
 
 
