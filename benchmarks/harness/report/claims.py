@@ -156,7 +156,7 @@ class _Data:
 def judge_all(
     results: Path, reference: Path, problems: list[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Every claim with its verdict, as claims.json has them; `problems` as in sources.load()."""
+    """Every claim with its verdict, as claims.json has them; `problems` as in load_sources()."""
     experiments = experiment_file.load_all()
     data = _Data(experiments, results, reference, problems)
     return [_entry(claim, data) for claim in load(experiments)]

@@ -25,7 +25,7 @@ class Context:
 
 @dataclass
 class Repetition:
-    """What one repetition found; bench.py adds what identifies it."""
+    """What one repetition found; measure.py adds what identifies it."""
 
     samples: dict[str, list[Any]] = field(default_factory=dict)
     scalars: dict[str, float] = field(default_factory=dict)
@@ -49,7 +49,7 @@ def runner(kind: str) -> Runner:
 
 
 def expand(text: str, values: Mapping[str, Value]) -> str:
-    """Fills placeholders. (experiment.py has checked that each has a value.)"""
+    """Fills placeholders. (coherence.py has checked that each has a value.)"""
 
     def fill(match: re.Match[str]) -> str:
         name, times = match.groups()

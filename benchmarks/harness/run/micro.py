@@ -1,7 +1,7 @@
 """kind = "micro": a fresh process that prints raw samples as TSV.
 
 The header line names the columns. A column `error` holds "-" or the name of an errno: such a line
-stays in the data and is counted, but no metric ever takes it for a fast sample (reduction.py).
+stays in the data and is counted, but no metric ever takes it for a fast sample (analysis.py).
 """
 
 import contextlib

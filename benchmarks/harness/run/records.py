@@ -65,9 +65,8 @@ def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
 # ---- Result files: JSON Lines, one object a line, appended and synced one by one -----------------
 #
 # A run that was killed leaves at most one unfinished last line. It is dropped, and its repetition
-# is measured again. Each line has a check sum (sums.py), of all lines before it too: what has
-# another one is damage, reported with file and line. The harness cannot know what is missing
-# there, so it neither guesses nor goes on.
+# is measured again. What has another check sum is damage, reported with file and line: the harness
+# cannot know what is missing there, so it neither guesses nor goes on.
 
 Record = dict[str, Any]
 SCHEMA_FILE = Path(__file__).with_name("schema.json")

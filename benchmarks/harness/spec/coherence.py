@@ -3,9 +3,8 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple
-from typing import Any
 
 from harness.errors import InputError
 from harness.spec import plan
@@ -82,11 +81,8 @@ def _twice(what: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _is_parameter(experiment: Experiment, key: str) -> bool:
-    tables: list[Mapping[str, Any]] = [experiment.sweep]
     both: list[Variant | Profile] = [*experiment.variants, *experiment.profiles.values()]
-    for some in both:
-        tables += [some.values, some.sweep]
-    return any(key in table for table in tables)
+    return key in experiment.sweep or any(key in {**some.values, **some.sweep} for some in both)
 
 
 def _values(experiment: Experiment, variant: Variant, profile: Profile) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What an experiment is: plain data, made by experiment.py from a TOML file."""
+"""What an experiment is: plain data, made by experiment_file.py from a TOML file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -21,7 +21,7 @@ try:
     import numpy
     from scipy.optimize import nnls
 except ImportError:
-    pass  # statistics.AVAILABLE is false then
+    pass  # estimates.AVAILABLE is false then
 
 NOTHING = 1e-3  # what changes the rate by less, at the most workers there were, counts as 0
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from harness.errors import RepetitionError, Unsupported
@@ -33,9 +34,6 @@ REMEDY = "run it as root, on a machine or in a container that has loop devices"
 MAKE = ("-q", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
 SPARE = 32 << 20  # the journal, inode tables
 TOOLS = ("mke2fs", "mount", "umount", "losetup")
-
-_images: dict[Path, Path] = {}
-_own_mounts = False
 
 
 @dataclass(frozen=True)
@@ -85,22 +83,21 @@ def staged_disk(files: Path, options: str) -> Iterator[StagedDisk]:
             place.rmdir()
 
 
+@cache
 def _image(files: Path) -> Path:
     """Made once a harness, so that no earlier run has left its access times in it."""
-    if files not in _images:
-        blocks, inodes = 0, 1024
-        for path in files.rglob("*"):
-            blocks += -(-path.stat().st_size // 4096) + 1
-            inodes += 2  # in some block groups they will be left over
-        size = blocks * 4096 * 21 // 20 + inodes * 256 + SPARE
-        folder = tempfile.mkdtemp(dir=scratch_parent(), prefix=f"{os.getpid()}-image-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        image = Path(folder, "image")
-        _read_later(files)
-        size_kib = f"{size // 1024}k"
-        _tool("mke2fs", *MAKE, "-N", str(inodes), "-d", str(files), str(image), size_kib)
-        _images[files] = image
-    return _images[files]
+    blocks, inodes = 0, 1024
+    for path in files.rglob("*"):
+        blocks += -(-path.stat().st_size // 4096) + 1
+        inodes += 2  # in some block groups they will be left over
+    size = blocks * 4096 * 21 // 20 + inodes * 256 + SPARE
+    folder = tempfile.mkdtemp(dir=scratch_parent(), prefix=f"{os.getpid()}-image-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    image = Path(folder, "image")
+    _read_later(files)
+    size_kib = f"{size // 1024}k"
+    _tool("mke2fs", *MAKE, "-N", str(inodes), "-d", str(files), str(image), size_kib)
+    return image
 
 
 def _read_later(files: Path) -> None:
@@ -134,16 +131,13 @@ def _unmount(place: Path) -> None:
             return
 
 
+@cache
 def _separate_mounts() -> None:
-    global _own_mounts
-    if _own_mounts:
-        return
     libc = ctypes.CDLL(None, use_errno=True)
     made = libc.unshare(CLONE_NEWNS) == 0
     if not made or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
         reason = f"no mount namespace: {os.strerror(ctypes.get_errno())}"
         raise Unsupported(reason, REMEDY)
-    _own_mounts = True
 
 
 def _tool(name: str, *arguments: str) -> None:
