@@ -435,7 +435,7 @@ if os.fork() == 0:
     ("words", "reason"),
     [
         (("sh", "-c", "echo not you >&2; exit 1"), "Made up does not serve as root: not you"),
-        (("setpriv-of-old",), "Made up: setpriv-of-old: No such file or directory"),
+        (("setpriv-of-old",), "as root: setpriv-of-old: No such file or directory"),
     ],
 )
 def test_a_root_who_cannot_be_another_skips_it(

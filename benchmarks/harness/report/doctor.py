@@ -61,7 +61,7 @@ def server(slug: str) -> Answer:
             return compiler
         return needs.missing_library(slug) or Answer(True, "not built yet", "make servers")
     if slug in NO_PORT:
-        return needs.ends_well([str(program), "-h"])
+        return processes.ends_well([str(program), "-h"])
     with tempfile.TemporaryDirectory() as docroot:
         command = [str(program.resolve()), "-a", "127.0.0.1", "-p", "0", docroot]
         try:

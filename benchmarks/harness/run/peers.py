@@ -15,7 +15,6 @@ import re
 import resource
 import signal
 import socket
-import subprocess
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +26,7 @@ from harness.run.context import expand_all
 from harness.spec.model import Params, Value
 from harness.spec.schema import made, read_toml, validate
 from harness.system.places import which
-from harness.system.processes import Process, running
+from harness.system.processes import Process, ends_well, running
 
 FOLDER = Path("benchmarks/peers")
 MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
@@ -168,7 +167,9 @@ def serving(
     processes.running().
     """
     as_root = peer.as_root if os.geteuid() == 0 else ()
-    _probe_as_root(peer, as_root)
+    # Not every root may become somebody else: some containers have no other user.
+    if as_root and not (tried := ends_well([*as_root, "true"])).ok:
+        raise Unsupported(f"{peer.title} does not serve as root: {tried.reason}")
     values = _surroundings(peer, values, scratch)
     write_files(peer, scratch, values)
     words = expand_all((*prefix, *as_root, *peer.command), values)
@@ -177,19 +178,6 @@ def serving(
     with running(peer.name, words, cpus, groups=groups) as process:
         await_reply(process, address, port, probe)
         yield process, port
-
-
-def _probe_as_root(peer: Peer, as_root: tuple[str, ...]) -> None:
-    """Not every root may become somebody else: some containers have no other user."""
-    if not as_root:
-        return
-    try:
-        done = subprocess.run([*as_root, "true"], capture_output=True, check=False, timeout=10)
-    except OSError as error:
-        raise Unsupported(f"{peer.title}: {as_root[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise Unsupported(f"{peer.title} does not serve as root: {said}")
 
 
 def await_reply(process: Process, address: str, port: int, probe: Probe) -> None:

@@ -13,7 +13,6 @@ import contextlib
 import ctypes
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from pathlib import Path
 from harness.errors import RepetitionError, Unsupported
 from harness.system.counters import Counters, disk_counters
 from harness.system.places import scratch_parent, which
+from harness.system.processes import ends_well
 
 CLONE_NEWNS = 0x00020000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
@@ -141,14 +141,9 @@ def _separate_mounts() -> None:
 
 
 def _tool(name: str, *arguments: str) -> None:
-    """A session of its own: Ctrl-C must not end what cleans up."""
-    done = subprocess.run(
-        [which(name) or name, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        errors="replace", check=False, timeout=TIMEOUT, start_new_session=True,
-    )  # fmt: skip
-    if done.returncode != 0:
-        said = (done.stderr + done.stdout).strip().splitlines() or [f"status {done.returncode}"]
-        raise RepetitionError(f"{name}: {said[0]}")
+    done = ends_well([which(name) or name, *arguments], TIMEOUT)
+    if not done.ok:
+        raise RepetitionError(f"{name}: {done.reason}")
 
 
 def why_no_disk() -> str:

@@ -17,22 +17,7 @@ from pathlib import Path
 from harness.spec.model import LEAST_WORKERS
 from harness.system import cgroups, cpus, disks, environment, limits
 from harness.system.places import Answer, answer, program, text_of
-
-
-def ends_well(command: Sequence[str]) -> Answer:
-    """Whether a program ends with 0; else the first that it says."""
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            check=False, timeout=60, start_new_session=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        return Answer(False, str(error))
-    if done.returncode == 0:
-        return Answer(True)
-    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
-    reason = said[0] if said else f"status {done.returncode}"
-    return Answer(False, re.sub(r"^==\d+==", "", environment.anonymous(reason)))
+from harness.system.processes import ends_well
 
 
 def compiles(command: Sequence[str]) -> Answer:

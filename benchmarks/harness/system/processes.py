@@ -17,7 +17,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -26,6 +26,7 @@ from harness.errors import RepetitionError, Unsupported
 from harness.system import guard
 from harness.system.environment import anonymous
 from harness.system.guard import end_session, session_members
+from harness.system.places import Answer
 
 PRCTL = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)  # looked up before any fork
 PR_SET_PDEATHSIG = 1
@@ -320,6 +321,26 @@ def output_of(process: Process, timeout: float, tick: Tick, may_fail: bool = Fal
     if process.status != 0 and not (may_fail and output):
         raise RepetitionError(process.describe_end())
     return output
+
+
+def ends_well(command: Sequence[str], timeout: float = 60.0) -> Answer:
+    """Whether a program ends with 0; else the first that it says. In a session of its own: Ctrl-C
+    must not end what cleans up.
+    """
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            check=False, timeout=timeout, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        return Answer(False, f"{command[0]}: {error.strerror}")
+    except subprocess.SubprocessError as error:
+        return Answer(False, str(error))
+    if done.returncode == 0:
+        return Answer(True)
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
+    reason = said[0] if said else f"status {done.returncode}"
+    return Answer(False, re.sub(r"^==\d+==", "", anonymous(reason)))
 
 
 def read_line(process: Process, patience: float = START_PATIENCE) -> str:
