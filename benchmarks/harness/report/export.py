@@ -45,7 +45,9 @@ def export(results: Path, reference: Path, data: Path) -> int:
         if found.shown:
             shown[definition.id] = found.shown
         if _lacks_something(definition, bound):
-            bound[definition.id] = _not_measured(definition)
+            # It stands for all keys of the experiment that are not there.
+            how = f"make bench ONLY={definition.id}"
+            bound[definition.id] = _words("not measured", "none", how)
     bound.update(_environment_numbers(shown))
     _write(data / "numbers.json", _json(bound))
     _write(data / "then.json", _json(tables))
@@ -175,11 +177,6 @@ def _lacks_something(definition: Experiment, bound: Mapping[str, Any]) -> bool:
     return any(variant.name not in variants for variant in definition.variants) or any(
         f"{definition.id}.{number.key}" not in bound for number in definition.derived
     )
-
-
-def _not_measured(definition: Experiment) -> dict[str, Any]:
-    """Stands under the bare name of an experiment for all its keys that are not there."""
-    return _words("not measured", "none", f"make bench ONLY={definition.id}")
 
 
 def _words(text: str, source: str, run: str) -> dict[str, Any]:

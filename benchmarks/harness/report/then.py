@@ -48,28 +48,16 @@ class Beside:
 
 def of(definition: Experiment, found: Sources) -> list[Beside]:
     """All tables of an experiment, with the reader's own values, else the reference's."""
-    given = (found.here, found.reference)
-    analyses = {s.origin: Analysis(definition, s.results) for s in given if s}
-    runs = {source.origin: source.footer for source in given if source}
-    return [_beside(definition, then, analyses, runs, found) for then in definition.thens]
-
-
-def _beside(
-    definition: Experiment,
-    then: Then,
-    analyses: Mapping[str, Analysis],
-    runs: Mapping[str, str],
-    found: Sources,
-) -> Beside:
-    lines = tuple(_line(definition, then, row, analyses, found) for row in then.rows)
-    used = {line.origin for line in lines}
-    return Beside(
-        then,
-        definition.metric(then.metric),
-        title_of(definition, then.base_row),
-        lines,
-        {origin: footer for origin, footer in runs.items() if origin in used},
-    )
+    given = [source for source in (found.here, found.reference) if source]
+    analyses = {source.origin: Analysis(definition, source.results) for source in given}
+    tables = []
+    for then in definition.thens:
+        lines = tuple(_line(definition, then, row, analyses, found) for row in then.rows)
+        used = {line.origin for line in lines}
+        runs = {source.origin: source.footer for source in given if source.origin in used}
+        base = title_of(definition, then.base_row)
+        tables.append(Beside(then, definition.metric(then.metric), base, lines, runs))
+    return tables
 
 
 def _line(
@@ -92,7 +80,9 @@ def _line(
             number = summary(point, definition.metric(then.metric).unit)
             ratio = analysis.derived(wanted)
             return Line(row, title, then_ratio, number, ratio, origin)
-    return Line(row, title, then_ratio, why=_why_not(definition, row, found))
+    skipped = dict(found.skips).get(row.variant.partition(",")[0])
+    why = skipped or f"not measured: make bench ONLY={definition.id}"
+    return Line(row, title, then_ratio, why=why)
 
 
 def title_of(definition: Experiment, row: ThenRow) -> str:
@@ -101,12 +91,6 @@ def title_of(definition: Experiment, row: ThenRow) -> str:
         return row.title
     at_x = f", {definition.axis.title} {row.x}" if row.x and definition.axis else ""
     return definition.title_of(row.variant) + at_x
-
-
-def _why_not(definition: Experiment, row: ThenRow, found: Sources) -> str:
-    skips = dict(found.skips)
-    reason = skips.get(row.variant.partition(",")[0])
-    return reason or f"not measured: make bench ONLY={definition.id}"
 
 
 # ---- as text -------------------------------------------------------------------------------------

@@ -44,17 +44,17 @@ def median(values: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=256)
-def _order(count: int, confidence: float) -> int:
+def _order(count: int) -> int:
     """k such that the k-th smallest and the k-th largest of `count` values bracket the median."""
-    return int(stats.binom.ppf((1 - confidence) / 2, count, 0.5))
+    return int(stats.binom.ppf((1 - CONFIDENCE) / 2, count, 0.5))
 
 
-def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Distribution-free interval of the median, from order statistics: at least `confidence`."""
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """Distribution-free interval of the median, from order statistics: at least CONFIDENCE."""
     if not AVAILABLE or len(values) < LEAST:
         return None
     ordered = sorted(values)
-    k = max(1, _order(len(ordered), confidence))
+    k = max(1, _order(len(ordered)))
     return ordered[k - 1], ordered[-k]
 
 
