@@ -81,23 +81,3 @@ def test_a_line_for_each_batch(folder: Path, tmp_path: Path, way: str, kind: str
     assert last[5] in ("0", "1")
     if folder.name == "bin":
         assert last[6] == ("1" if way == "posix" else "0")
-
-
-@pytest.mark.parametrize(
-    ("program", "arguments"),
-    [
-        ("aio-threads", ["pipes"]),
-        ("aio-threads", ["pip", "x"]),
-        ("aio-threads", ["-n", "0", "pipes", "x"]),
-        ("aio-threads", ["-t", "257", "pool", "x"]),
-        ("kernel-aio", ["direct", "x"]),
-        ("kernel-aio", ["direct", "ntfs", "x"]),
-        ("kernel-aio", ["-q", "65", "-m", "64", "direct", "here", "x"]),
-    ],
-)
-def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
-    if folder.name in ("diet", "musl", "tsan"):
-        pytest.skip("not for this C library")
-    status, out, err = run([folder / program, *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"usage: {program} ")

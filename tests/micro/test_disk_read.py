@@ -83,10 +83,3 @@ def test_an_empty_list(program: Path, tmp_path: Path) -> None:
     status, _, err = run([program, str(tmp_path / "list"), "random"])
     assert status == 1
     assert "no paths" in err
-
-
-@pytest.mark.parametrize("arguments", [[], ["x"], ["x", "upwards"], ["-j", "0", "x", "random"]])
-def test_bad_usage_is_status_2(program: Path, arguments: list[str]) -> None:
-    status, out, err = run([program, *arguments])
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: disk-read ")

@@ -33,9 +33,3 @@ def test_a_socket_that_is_full_loses_nothing(folder: Path) -> None:
     assert (status, err) == (0, "")
     [(_waits, events, _messages, lost, _rate)] = rows(out)
     assert (lost, events) == (0, 1)
-
-
-def test_a_way_that_is_not_here_is_a_skip(folder: Path) -> None:
-    status, out, err = run([folder / "event-rate", "telepathy"])
-    assert (status, out) == (77, "")
-    assert err == "event-rate: telepathy: there is no such way to wait here\n"

@@ -88,9 +88,3 @@ def test_too_few_descriptors_is_an_error_and_no_sample(folder: Path) -> None:
     )
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("event-wait: socket")
-
-
-def test_a_way_that_is_not_here_is_a_skip(folder: Path) -> None:
-    status, out, err = run([folder / "event-wait", "telepathy"])
-    assert (status, out) == (77, "")
-    assert err == "event-wait: telepathy: there is no such way to wait here\n"

@@ -70,22 +70,3 @@ def test_a_descriptor_that_is_refused_is_an_error_and_no_sample(folder: Path, wa
     assert (status, len(cells(out))) == (1, 60)
     reason = "No file descriptors available" if folder.name == "musl" else "Too many open files"
     assert err == f"fd-alloc: {way}: {reason} after 60 descriptors\n"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["-n", "0", "dup"],
-        ["dup", "dup"],
-        ["dup2"],
-        ["-k", "0", "dup"],
-        ["-l", "10", "dupfd"],
-        ["-n", "128", "-m", "128", "dupfd"],
-        ["-t", "65", "dup"],
-    ],
-)
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "fd-alloc", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: fd-alloc [-n DESCRIPTORS] [-k STEP] [-l LOW] [-m LEAST] ")

@@ -134,31 +134,6 @@ def test_a_file_system_ends_with_its_process(folder: Path, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["files"]
 
 
-@pytest.mark.parametrize(
-    ("program", "arguments"),
-    [
-        ("mmap-files", ["here"]),
-        ("mmap-files", ["ntfs", "x"]),
-        ("mmap-files", ["-c", "2", "here", "x"]),
-        ("stat-cost", ["stat", "here", "x"]),
-        ("stat-cost", ["look", "here", "warm", "x"]),
-        ("stat-cost", ["stat", "here", "lukewarm", "x"]),
-        ("stat-cost", ["-n", "10", "-v", "11", "stat", "here", "warm", "x"]),
-        ("stat-cost", ["-d", "0", "stat", "here", "warm", "x"]),
-        ("stat-cost", ["stat", "here", "cold", "x"]),
-        ("directory-size", ["-n", "0", "here", "x"]),
-        ("directory-size", ["here", "x", "y"]),
-        ("directory-size", ["-n", "1000001", "here", "x"]),
-    ],
-)
-def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
-    if folder.name in ("diet", "musl"):
-        pytest.skip("not for this C library")
-    status, out, err = run([folder / program, *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"usage: {program} ") or "cold" in arguments
-
-
 def test_a_folder_that_is_there_is_left_alone(folder: Path, tmp_path: Path) -> None:
     if folder.name in ("diet", "musl"):
         pytest.skip("not for this C library")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from micro_support import rows, run
 
 ASKED, HEAD = 4096, 190
@@ -30,10 +29,3 @@ def test_in_two_pieces_it_is_the_first_or_both(folder: Path) -> None:
     assert got(folder, 1000, "apart") <= {HEAD, HEAD + 1000}
     assert got(folder, 65536, "apart") <= {HEAD, ASKED}
     assert got(folder, 0, "apart") == {HEAD}
-
-
-@pytest.mark.parametrize("arguments", [[], ["both"], ["together", "apart"], ["-p", "-1", "apart"]])
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "first-read", *arguments])
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: first-read [-n SAMPLES] [-p PAGE_BYTES] together|apart ")

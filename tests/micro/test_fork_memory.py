@@ -83,16 +83,3 @@ def test_what_the_system_does_not_give_is_one_line(
     status, out, err = run([folder / command[0], "-n", "1", *command[1:]], before=before)
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"{command[0]}: {reason}")
-
-
-@pytest.mark.parametrize("program", ["fork-memory", "fork-mappings"])
-@pytest.mark.parametrize("arguments", [[], ["large"], ["small", "huge"], ["touched", "huge"]])
-def test_bad_usage(folder: Path, program: str, arguments: list[str]) -> None:
-    status, out, err = run([folder / program, *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"usage: {program} [-n SAMPLES] [-")
-
-
-def test_the_words_of_one_program_are_not_those_of_the_other(folder: Path) -> None:
-    assert run([folder / "fork-memory", "touched"])[0] == 2
-    assert run([folder / "fork-mappings", "small"])[0] == 2

@@ -80,10 +80,3 @@ def test_nobody_there_is_an_error(folder: Path) -> None:
     status, out, err = run([folder / "hold-connections", "-n", "2", "-p", port, "/"])
     assert (status, out) == (1, "")
     assert err == "hold-connections: connect: Connection refused\n"
-
-
-@pytest.mark.parametrize("arguments", [[], ["-n", "0", "/"], ["-p", "65536", "/"], ["/", "/"]])
-def test_bad_usage(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "hold-connections", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: hold-connections [-n CONNECTIONS] [-p PORT] PATH")

@@ -57,47 +57,6 @@ def test_clock_costs_less_than_a_fork(folder: Path) -> None:
     assert 1 <= cost < fork
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize(
-    "arguments",
-    [*(["-n", text] for text in ("0", "-5", "12x", "", "9" * 30, " 5")), ["-x"], ["5", "6"]],
-)
-def test_bad_usage_is_status_2(folder: Path, program: str, arguments: list[str]) -> None:
-    status, out, err = run([folder / program, *arguments, *PROGRAMS[program].arguments])
-    assert (status, out) == (2, "")
-    assert err.startswith(f"usage: {program} [-n ")
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_an_option_without_its_number_is_bad_usage(folder: Path, program: str) -> None:
-    status, out, err = run([folder / program, "-n"])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"usage: {program} [-n ")
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_help(folder: Path, program: str) -> None:
-    status, out, err = run([folder / program, "-h"])
-    assert (status, err) == (0, "")
-    assert out.startswith(f"usage: {program} [-n ")
-    assert out.count("\n") == 1
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_lost_output_is_an_error(folder: Path, program: str) -> None:
-    with open("/dev/full", "w") as full:
-        child = subprocess.run(
-            [folder / program, "-n", "5", *PROGRAMS[program].arguments],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert child.returncode == 1
-    assert child.stderr == f"{program}: write to stdout: No space left on device\n"
-
-
 @pytest.mark.parametrize("program", FORKING)
 def test_inherited_signal_settings_do_not_matter(folder: Path, program: str) -> None:
     """With SIGCHLD ignored, as some init programs leave it, no child could be waited for."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
-from micro_support import PATIENCE_S, rows, run
+from micro_support import rows, run
 
 HEADER = "mapped\tmmap_ns\ttouch_ns\tmunmap_ns\tread_ns"
 
@@ -52,42 +51,3 @@ def test_a_mapping_that_fails_is_an_error_and_no_sample(folder: Path, tmp_path: 
     assert 100 < made < most / 4096
     reason = "Out of memory" if folder.name in ("diet", "musl") else "Cannot allocate memory"
     assert err == f"mmap-pages: mmap: {reason} after {made} mappings\n"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["-n", "5"],
-        ["-n", "0", "x"],
-        ["-n", "100001", "x"],
-        ["x", "y"],
-        ["-z", "x"],
-        ["-k", "0", "x"],
-    ],
-)
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str], tmp_path: Path) -> None:
-    status, out, err = run([folder / "mmap-pages", *arguments])
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: mmap-pages [-n MAPPINGS] [-k STEP] NEW_FILE ")
-    assert err.count("\n") == 1
-
-
-def test_help(folder: Path) -> None:
-    status, out, err = run([folder / "mmap-pages", "-h"])
-    assert (status, err, out.count("\n")) == (0, "", 1)
-    assert out.startswith("usage: mmap-pages [-n MAPPINGS] [-k STEP] NEW_FILE ")
-
-
-def test_lost_output_is_an_error(folder: Path, tmp_path: Path) -> None:
-    with open("/dev/full", "w") as full:
-        child = subprocess.run(
-            [folder / "mmap-pages", "-n", "5", tmp_path / "pages"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=PATIENCE_S,
-        )
-    assert child.returncode == 1
-    assert child.stderr == "mmap-pages: write to stdout: No space left on device\n"

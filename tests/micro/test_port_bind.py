@@ -82,12 +82,3 @@ def test_a_system_without_is_a_skip(folder: Path) -> None:
     status, out, err = run([folder / "port-bind", "-n", "2", "ipv4"])
     assert status in ((77,) if folder.name == "diet" else (0, 77))
     assert (out == "", err.count("\n")) == ((True, 1) if status else (False, 0))
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["-n", "0", "ipv4"], ["ipv4", "ipv6"], ["ipv5"], ["-d", "201", "late"]]
-)
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "port-bind", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: port-bind [-n PORTS] [-k STEP] [-d DESTINATIONS] ipv4|")

@@ -42,20 +42,6 @@ def test_a_system_without_is_a_skip(folder: Path) -> None:
     assert (out == "", err.count("\n")) == ((True, 1) if status else (False, 0))
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["-n", "0", "poll"], ["-c", "x", "poll"], ["poll", "epoll"], ["-n"]]
-)
-def test_bad_usage(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "prefork-herd", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: prefork-herd [-n PROCESSES] [-c CONNECTIONS] accept|poll|")
-
-
-def test_an_unknown_way_is_bad_usage(folder: Path) -> None:
-    status, out, err = herd(folder, "select")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-
-
 def test_too_few_descriptors_is_an_error_of_one_line(folder: Path) -> None:
     if folder.name == "diet":
         pytest.skip("there are no ways to wait in that one")

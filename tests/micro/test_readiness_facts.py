@@ -8,7 +8,6 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-import pytest
 from micro_support import rows, run
 
 
@@ -41,9 +40,3 @@ def test_without_enough_descriptors_the_facts_are_a_skip(folder: Path) -> None:
     )
     assert (status, out) == (77, "")
     assert err == "readiness-facts: 1040 descriptors are needed (ulimit -Hn)\n"
-
-
-@pytest.mark.parametrize("arguments", [["x"], ["-n", "5"]])
-def test_facts_take_no_arguments(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "readiness-facts", *arguments])
-    assert (status, out, err) == (2, "", "usage: readiness-facts\n")

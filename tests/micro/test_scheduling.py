@@ -81,28 +81,6 @@ def test_those_who_compete_share_one_processor(folder: Path) -> None:
         assert row[3] == pytest.approx(row[1] * 5 / sum(times), abs=1e-3)
 
 
-@pytest.mark.parametrize("letter", ["-n", "-t"])
-@pytest.mark.parametrize("text", ["0", "-1", "x", "100000000"])
-def test_a_race_that_cannot_be_is_status_2(folder: Path, letter: str, text: str) -> None:
-    status, out, err = run([folder / "fairness", letter, text])
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: fairness [-n SPINNERS] [-t MILLISECONDS_EACH] ")
-
-
-@pytest.mark.parametrize(
-    ("program", "letter"),
-    [(program, letter) for program, beside in BESIDE.items() for letter in beside[::2]],
-)
-@pytest.mark.parametrize("text", ["-1", "x", "100000000"])
-def test_a_number_that_cannot_be_is_status_2(
-    folder: Path, program: str, letter: str, text: str
-) -> None:
-    status, out, err = run([folder / program, letter, text])
-    assert (status, out) == (2, "")
-    assert err.startswith(f"usage: {program} [-n ")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("program", "beside"),
     [

@@ -31,22 +31,3 @@ def test_the_pages_of_the_file_or_a_copy(folder: Path, way: str, size: int) -> N
     assert (status, err) == (0, "")
     of_the_file = size if way in ("sendfile", "splice") else 0
     assert rows(out) == [[size, of_the_file]] * 5
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["write-parts"],
-        ["write-parts", "two"],
-        ["write-parts", "three", "pipe"],
-        ["write-parts", "two", "tcp"],
-        ["write-parts", "-p", "8001", "two", "pipe"],
-        ["in-flight"],
-        ["in-flight", "write"],
-        ["in-flight", "-p", "0", "read"],
-    ],
-)
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / arguments[0], *arguments[1:]])
-    assert (status, out) == (2, "")
-    assert err.startswith(f"usage: {arguments[0]} ")

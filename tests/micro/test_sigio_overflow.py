@@ -44,8 +44,3 @@ def test_a_full_queue_tells_of_itself_once_and_can_be_emptied(folder: Path) -> N
 
 def test_without_overflow_there_is_no_sigio(folder: Path) -> None:
     overflow(folder, 30, {"signals": 30, "lost": 0, "overflow": 0})
-
-
-def test_a_queue_longer_than_the_events_is_bad_usage(folder: Path) -> None:
-    status, out, err = run([folder / "sigio-overflow", "-n", "10", "-q", "11"])
-    assert (status, out, err.count("\n")) == (2, "", 1)

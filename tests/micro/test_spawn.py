@@ -66,23 +66,6 @@ def test_a_program_that_cannot_be_executed_is_no_sample(folder: Path, way: str) 
     assert err == "spawn: /nowhere: the child could not execute it, or failed\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["spoon"],
-        ["fork", TINY, TINY],
-        ["posix_spawn"],
-        ["-r", "99999999", "fork"],
-        ["-r", "-1"],
-    ],
-)
-def test_bad_usage(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "spawn", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: spawn [-n SAMPLES] [-r MIB] fork|vfork|posix_spawn|clone3 [")
-
-
 def test_more_memory_than_there_may_be_is_one_line(folder: Path) -> None:
     if folder.name in ("asan", "tsan"):
         pytest.skip("the sanitizers reserve more address space than that themselves")

@@ -19,13 +19,6 @@ def test_live_counts_up(folder: Path, stack: list[str]) -> None:
     assert [row[0] for row in rows(out)] == [*range(30)]
 
 
-@pytest.mark.parametrize("stack", ["-1", "x", "1048577", ""])
-def test_a_stack_that_cannot_be_asked_for_is_bad_usage(folder: Path, stack: str) -> None:
-    status, out, err = run([folder / "thread-create", "-n", "3", "-s", stack])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: thread-create [-n THREADS] [-s STACK_KIB]")
-
-
 def test_a_failed_thread_is_an_error_and_no_sample(folder: Path) -> None:
     """Of stacks of 16 MiB not many have room in 128 MiB of address space."""
     if folder.name in ("asan", "tsan"):

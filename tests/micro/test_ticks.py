@@ -41,16 +41,3 @@ def test_another_that_computes_makes_it_stop(folder: Path) -> None:
     samples = [dict(zip(COLUMNS, row, strict=True)) for row in rows(out)]
     assert sum(sample["stops_beside"] for sample in samples) > 0
     assert sum(sample["busy_ticks"] for sample in samples) > 0
-
-
-@pytest.mark.parametrize("arguments", [["-n", "0"], ["-t", "0"], ["-t", "10001"], ["-x"], ["5"]])
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "ticks", *arguments])
-    assert (status, out) == (2, "")
-    assert err.startswith("usage: ticks [-n SAMPLES] [-t MILLISECONDS] ")
-    assert err.count("\n") == 1
-
-
-def test_help(folder: Path) -> None:
-    status, out, err = run([folder / "ticks", "-h"])
-    assert (status, err, out.count("\n")) == (0, "", 1)

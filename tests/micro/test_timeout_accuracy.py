@@ -89,17 +89,3 @@ def test_a_stop_is_no_sample(folder: Path, way: str) -> None:
     child.send_signal(signal.SIGCONT)
     out, err = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, err, len(cells(out))) == (0, "", 2)
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["-n", "0", "select"], ["-t", "0", "select"], ["select", "poll"]]
-)
-def test_bad_usage_is_status_2(folder: Path, arguments: list[str]) -> None:
-    status, out, err = run([folder / "timeout-accuracy", *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("usage: timeout-accuracy [-n SAMPLES] [-t MICROSECONDS] [-s SLACK] ")
-
-
-def test_an_unknown_way_is_bad_usage_or_not_here(folder: Path) -> None:
-    status, out, err = run([folder / "timeout-accuracy", "sleep"])
-    assert (status, out, err.count("\n")) == (77 if folder.name == "diet" else 2, "", 1)

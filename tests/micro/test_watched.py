@@ -71,16 +71,6 @@ def test_every_child_asks_for_the_same(folder: Path) -> None:
     assert float(asked[3]) > 0
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["nobody"], ["child", "fresh"], ["fresh", "child"], ["-p"], ["-m", "-1"]]
-)
-@pytest.mark.parametrize("program", ["cow-pages", "malloc-dirty"])
-def test_bad_usage(folder: Path, program: str, arguments: list[str]) -> None:
-    status, out, err = run([folder / program, *arguments])
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"usage: {program} [-n SAMPLES] [-")
-
-
 @pytest.mark.parametrize("command", [["cow-pages", "-p", "10", "child"], ["malloc-dirty", "used"]])
 def test_the_child_ends_with_its_parent(folder: Path, command: list[str]) -> None:
     child = subprocess.Popen(
