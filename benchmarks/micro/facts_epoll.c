@@ -1,11 +1,14 @@
+#include "facts.h"
+
+#include "die.h"
+
+#if defined(__linux__)
+
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "die.h"
-#include "facts.h"
 
 static void add(int epoll_fd, int fd, uint32_t events, uint64_t cookie)
 {
@@ -61,3 +64,12 @@ struct epoll_facts epoll_facts(void)
     close(epoll_fd);
     return facts;
 }
+
+#else
+
+struct epoll_facts epoll_facts(void)
+{
+    return (struct epoll_facts){NOT_HERE, NOT_HERE, NOT_HERE, NOT_HERE, NOT_HERE};
+}
+
+#endif

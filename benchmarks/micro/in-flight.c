@@ -18,7 +18,14 @@
 
 #include "die.h"
 #include "micro.h"
-#include "sent_ways.h"
+
+#ifdef __linux__
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#endif
+
+/* Sends `size` bytes of the file, from its beginning. Returns how many, or -1 with errno. */
+typedef ssize_t send_fn(int socket_fd, int file_fd, size_t size);
 
 #define MAX_SAMPLES 100000
 #define MAX_SIZE    32768 /* fits into a pipe and into every socket's buffer */
@@ -42,11 +49,43 @@ static ssize_t by_mmap(int socket_fd, int file_fd, size_t size)
     return n;
 }
 
+#ifdef __linux__
+static ssize_t by_sendfile(int socket_fd, int file_fd, size_t size)
+{
+    off_t offset = 0;
+    return sendfile(socket_fd, file_fd, &offset, size);
+}
+
+/* Of what fits into a pipe, which in-flight sees to. */
+static ssize_t by_splice(int socket_fd, int file_fd, size_t size)
+{
+    int ends[2];
+    loff_t offset = 0;
+    if (pipe(ends) == -1)
+        die_errno("pipe");
+    ssize_t n = splice(file_fd, &offset, ends[1], NULL, size, 0);
+    if (n > 0)
+        n = splice(ends[0], NULL, socket_fd, NULL, (size_t)n, 0);
+    close(ends[0]);
+    close(ends[1]);
+    return n;
+}
+#endif
+
+/* NULL if there is none of that name, or this system does not have it. */
 static send_fn *way_of(const char *name)
 {
-    return strcmp(name, "read") == 0   ? by_read
-           : strcmp(name, "mmap") == 0 ? by_mmap
-                                       : sent_way(name);
+    if (strcmp(name, "read") == 0)
+        return by_read;
+    if (strcmp(name, "mmap") == 0)
+        return by_mmap;
+#ifdef __linux__
+    if (strcmp(name, "sendfile") == 0)
+        return by_sendfile;
+    if (strcmp(name, "splice") == 0)
+        return by_splice;
+#endif
+    return NULL;
 }
 
 static void connect_pair(int *sender, int *receiver)

@@ -12,12 +12,10 @@ fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(M
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
 nothing_SRC      := benchmarks/micro/nothing.c
 
-# clone3() needs a few instructions of the machine; dietlibc has no posix_spawn().
+# clone3() needs a few instructions of the machine.
 spawn_SRC      := $(addprefix benchmarks/micro/,spawn.c spawn_ways.c resident.c children.c) \
                   benchmarks/micro/spawn_clone3_$(MACHINE).c \
                   $(MICRO_COMMON)
-spawn_SRC_any  := benchmarks/micro/spawn_posix.c
-spawn_SRC_diet := benchmarks/micro/spawn_posix_none.c
 
 thread-create_SRC  := $(addprefix benchmarks/micro/,thread-create.c children.c) $(MICRO_COMMON)
 thread-create_LIBS := -pthread
@@ -57,10 +55,7 @@ hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)
 
 # What waits for one socket, and how, is Linux's; dietlibc does not know all of it.
 PROGRAMS += prefork-herd
-HERD_WAYS             := benchmarks/micro/herd_$(if $(filter Linux,$(SYSTEM)),linux,none).c
-prefork-herd_SRC      := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
-prefork-herd_SRC_any  := $(HERD_WAYS)
-prefork-herd_SRC_diet := benchmarks/micro/herd_none.c
+prefork-herd_SRC := $(addprefix benchmarks/micro/,prefork-herd.c herd.c children.c) $(MICRO_COMMON)
 
 PROGRAMS += fd-alloc
 fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
@@ -68,14 +63,10 @@ fd-alloc_LIBS := -pthread
 
 # Some ways to wait are Linux's; dietlibc lacks one, and its timerfd_create() does not work.
 PROGRAMS += timeout-accuracy
-timeout-accuracy_SRC      := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
-timeout-accuracy_SRC_any  := benchmarks/micro/waits_$(if $(filter Linux,$(SYSTEM)),linux,none).c
-timeout-accuracy_SRC_diet := benchmarks/micro/waits_none.c
+timeout-accuracy_SRC := $(addprefix benchmarks/micro/,timeout-accuracy.c waits.c) $(MICRO_COMMON)
 
 PROGRAMS += port-bind
-port-bind_SRC      := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MICRO_COMMON)
-port-bind_SRC_any  := benchmarks/micro/own_network_$(if $(filter Linux,$(SYSTEM)),linux,none).c
-port-bind_SRC_diet := benchmarks/micro/own_network_none.c
+port-bind_SRC := $(addprefix benchmarks/micro/,port-bind.c own_network.c children.c) $(MICRO_COMMON)
 
 # Linux has more ways to wait for many sockets than select and poll; 10-kqueue brings one more.
 PROGRAMS += event-wait event-rate
@@ -91,12 +82,12 @@ PROGRAMS += sigio-overflow
 sigio-overflow_SRC := benchmarks/micro/sigio-overflow.c $(MICRO_COMMON)
 
 PROGRAMS += readiness-facts
-readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c children.c \
-                       facts_epoll$(if $(filter Linux,$(SYSTEM)),,_none).c) $(MICRO_COMMON)
+readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c facts_epoll.c children.c) \
+                       $(MICRO_COMMON)
 
 PROGRAMS += write-parts in-flight
 write-parts_SRC := benchmarks/micro/write-parts.c $(MICRO_COMMON)
-in-flight_SRC   := $(addprefix benchmarks/micro/,in-flight.c sent_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c) $(MICRO_COMMON)
+in-flight_SRC   := benchmarks/micro/in-flight.c $(MICRO_COMMON)
 
 # File systems of one's own, asynchronous reads and what tells the page cache to forget are Linux's; dietlibc lacks most of
 # the calls (aio.h, syscall(), nftw(), mkdirat(), posix_fadvise()), and musl-gcc finds no linux/*.h.

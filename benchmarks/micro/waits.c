@@ -1,3 +1,10 @@
+#include "waits.h"
+
+#include "die.h"
+
+/* dietlibc does not know all of it. */
+#if defined(__linux__) && !defined(__dietlibc__)
+
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -8,8 +15,6 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "waits.h"
 
 #define SECOND 1000000000U
 
@@ -107,3 +112,21 @@ int set_timer_slack(unsigned long ns)
 {
     return prctl(PR_SET_TIMERSLACK, ns, 0, 0, 0);
 }
+
+#else
+
+#include <errno.h>
+
+const struct way *linux_way_named(const char *name)
+{
+    die(EXIT_UNSUPPORTED, "%s: Linux, with glibc or musl, is needed to wait so", name);
+}
+
+int set_timer_slack(unsigned long ns)
+{
+    (void)ns;
+    errno = ENOSYS;
+    return -1;
+}
+
+#endif

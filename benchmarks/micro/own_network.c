@@ -1,3 +1,10 @@
+#include "own_network.h"
+
+#include "die.h"
+
+/* dietlibc does not know all of it. */
+#if defined(__linux__) && !defined(__dietlibc__)
+
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -7,9 +14,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "die.h"
-#include "own_network.h"
 
 static void loopback_up(void)
 {
@@ -51,3 +55,28 @@ int bind_address_only(int fd)
     const int on = 1;
     return setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
 }
+
+#else
+
+#include <errno.h>
+
+void own_network(void)
+{
+    die(EXIT_UNSUPPORTED, "Linux, with glibc or musl, is needed for a network of our own");
+}
+
+int port_range(int *low, int *high)
+{
+    *low = *high = 0;
+    errno = ENOSYS;
+    return -1;
+}
+
+int bind_address_only(int fd)
+{
+    (void)fd;
+    errno = ENOSYS;
+    return -1;
+}
+
+#endif

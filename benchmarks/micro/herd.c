@@ -1,12 +1,16 @@
+#include "herd.h"
+
+#include "die.h"
+
+/* dietlibc does not know all of it. */
+#if defined(__linux__) && !defined(__dietlibc__)
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-
-#include "die.h"
-#include "herd.h"
 
 static int wait_poll(int fd)
 {
@@ -78,3 +82,27 @@ unsigned long voluntary_switches(pid_t pid)
         die(EXIT_UNSUPPORTED, "%s does not count context switches", path);
     return count;
 }
+
+#else
+
+#include <errno.h>
+
+const struct way *way_named(const char *name)
+{
+    die(EXIT_UNSUPPORTED, "%s: Linux, with glibc or musl, is needed to count wake-ups", name);
+}
+
+int share_port(int fd)
+{
+    (void)fd;
+    errno = EINVAL;
+    return -1;
+}
+
+unsigned long voluntary_switches(pid_t pid)
+{
+    (void)pid;
+    die(EXIT_UNSUPPORTED, "context switches are not counted here");
+}
+
+#endif
