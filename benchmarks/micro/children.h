@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct children {
     int report[2];
@@ -45,5 +46,21 @@ void children_await_one(const struct children *children);
 
 /* Ends count children and reaps them; dies if one of them had failed. */
 void children_end(struct children *children, size_t count);
+
+/* Processes that want nothing but the processor, and cannot outlive their parent. */
+
+struct spinners {
+    pid_t *pid;
+    size_t count;
+};
+
+/*
+ * Starts count processes, or none, that run without end, `nicer` steps nicer than we are. If one
+ * cannot be made: false, with errno set and `count` of those there are; spinners_end() ends them.
+ */
+bool spinners_start(struct spinners *spinners, size_t count, int nicer);
+
+/* Ends and reaps them. */
+void spinners_end(struct spinners *spinners);
 
 #endif

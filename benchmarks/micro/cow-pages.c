@@ -19,7 +19,6 @@
 #include "die.h"
 #include "micro.h"
 #include "resident.h"
-#include "smaps.h"
 #include "watched.h"
 
 #define MAX_SAMPLES 10000

@@ -17,7 +17,7 @@
 #include "fork_once.h"
 #include "micro.h"
 #include "resident.h"
-#include "smaps.h"
+#include "watched.h"
 
 #define MAX_SAMPLES 10000
 #define MAX_MIB     65536

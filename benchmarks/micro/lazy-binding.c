@@ -20,7 +20,7 @@
 #include "children.h"
 #include "die.h"
 #include "micro.h"
-#include "smaps.h"
+#include "watched.h"
 
 #define DEFAULT_CHILDREN 200
 #define MAX_CHILDREN     100000

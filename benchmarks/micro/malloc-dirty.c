@@ -18,7 +18,6 @@
 #include "children.h"
 #include "die.h"
 #include "micro.h"
-#include "smaps.h"
 #include "watched.h"
 
 #define MAX_SAMPLES  10000

@@ -21,23 +21,22 @@ thread-create_SRC  := $(addprefix benchmarks/micro/,thread-create.c children.c) 
 thread-create_LIBS := -pthread
 
 FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c children.c) $(MICRO_COMMON)
-fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c smaps.c) $(FORK_ONCE_SRC)
+fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c watched.c) $(FORK_ONCE_SRC)
 fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
 
 PROGRAMS += sched-switch mmap-pages wake-latency fairness ticks
-sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c spinners.c children.c) \
-                    benchmarks/micro/vector_$(MACHINE).c \
+sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c vector.c children.c) \
                     $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
-wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c spinners.c children.c) $(MICRO_COMMON)
+wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
-ticks_SRC        := $(addprefix benchmarks/micro/,ticks.c spinners.c children.c) $(MICRO_COMMON)
+ticks_SRC        := $(addprefix benchmarks/micro/,ticks.c children.c) $(MICRO_COMMON)
 
-WATCHED_SRC      := $(addprefix benchmarks/micro/,watched.c smaps.c children.c) $(MICRO_COMMON)
+WATCHED_SRC      := $(addprefix benchmarks/micro/,watched.c children.c) $(MICRO_COMMON)
 cow-pages_SRC    := $(addprefix benchmarks/micro/,cow-pages.c resident.c) $(WATCHED_SRC)
 malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)
 
-lazy-binding_SRC := $(addprefix benchmarks/micro/,lazy-binding.c smaps.c children.c) $(MICRO_COMMON)
+lazy-binding_SRC := $(addprefix benchmarks/micro/,lazy-binding.c watched.c children.c) $(MICRO_COMMON)
 
 # What a child costs, in time or in pages: where names are looked up when they are first called, that is a part of it, which
 # chapters/02b-processes.md takes out by LD_BIND_NOW.
@@ -94,7 +93,7 @@ in-flight_SRC   := benchmarks/micro/in-flight.c $(MICRO_COMMON)
 FILES_PROGRAMS := mmap-files stat-cost directory-size aio-threads kernel-aio
 PROGRAMS       += $(FILES_PROGRAMS)
 BLOCKS_SRC     := $(addprefix benchmarks/micro/,blocks.c micro.c)
-OWN_FILES_SRC  := $(addprefix benchmarks/micro/,own_files.c own_mount.c micro.c)
+OWN_FILES_SRC  := $(addprefix benchmarks/micro/,own_files.c micro.c)
 mmap-files_LINUX     := $(OWN_FILES_SRC)
 stat-cost_LINUX       = $(OWN_FILES_SRC) code/common/open_below_walk.c $(OPEN_BELOW_any)
 directory-size_LINUX := $(OWN_FILES_SRC)
@@ -113,7 +112,7 @@ kernel-aio_LIBS  := -pthread
 aio-threads_VARIANTS := $(filter-out tsan,$(VARIANTS))
 kernel-aio_VARIANTS  := $(filter-out tsan,$(VARIANTS))
 
-# What POSIX has is enough for these. Not for those that read /proc (smaps.c, ticks.c) or choose the size of their pages
+# What POSIX has is enough for these. Not for those that read /proc (watched.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
 PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
             first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts \

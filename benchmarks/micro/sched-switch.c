@@ -29,7 +29,6 @@
 #include "children.h"
 #include "die.h"
 #include "micro.h"
-#include "spinners.h"
 #include "vector.h"
 
 #define MAX_SAMPLES   100000

@@ -25,7 +25,6 @@
 #include "children.h"
 #include "die.h"
 #include "micro.h"
-#include "spinners.h"
 
 #define MAX_SAMPLES 1000
 #define MAX_MS      10000

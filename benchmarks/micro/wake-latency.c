@@ -22,7 +22,6 @@
 #include "children.h"
 #include "die.h"
 #include "micro.h"
-#include "spinners.h"
 
 #define MAX_SAMPLES 100000
 #define MAX_BUSY    10000

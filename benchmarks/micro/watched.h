@@ -4,6 +4,7 @@
 #ifndef WATCHED_H
 #define WATCHED_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,5 +34,14 @@ pid_t watched_start(const struct children *children, void (*work)(void *), void 
 
 /* Ends the child and waits for it; dies if it had ended by itself. */
 void watched_end(pid_t pid);
+
+/* What the memory of a process consists of, from /proc/PID/smaps_rollup (proc(5)). */
+
+/*
+ * The value of a line of that file, as "Private_Dirty", in KiB; pid 0 is this process. Allocates
+ * nothing, so that it does not change what it asks for. Dies if the process is gone; with 77 where
+ * there is no such file (before Linux 4.14, and on other systems).
+ */
+size_t smaps_kib(pid_t pid, const char *field);
 
 #endif

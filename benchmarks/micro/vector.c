@@ -1,13 +1,20 @@
 /*
- * vector_x86_64.c: SSE, AVX and AVX-512.
+ * vector.c: SSE, AVX and AVX-512 of x86-64; nothing elsewhere.
  *
  * XSAVES leaves out what was not written since it was last loaded (Intel SDM, volume 1, 13.6), so
  * whoever wants to see the state saved has to write the registers before each change of process.
  * The upper parts then count as used until something executes vzeroupper: the memcpy of a libc
  * does, read() and write() do not.
  */
-#include "die.h"
 #include "vector.h"
+
+#include "die.h"
+
+static void fill_nothing(void)
+{
+}
+
+#ifdef __x86_64__
 
 #define LOW  "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
 #define HIGH "16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31"
@@ -17,10 +24,6 @@
 #define HIGH_CLOBBERED                                                                             \
     "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",      \
         "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"
-
-static void fill_nothing(void)
-{
-}
 
 /* All ones in each: zeros might be left out again as the state a register begins with. */
 static void fill_sse(void)
@@ -67,3 +70,14 @@ vector_fill_fn vector_fill_of(size_t bytes)
     die(EXIT_UNSUPPORTED, "this processor has no vector registers of %lu bytes",
         (unsigned long)bytes);
 }
+
+#else
+
+vector_fill_fn vector_fill_of(size_t bytes)
+{
+    if (bytes != 0)
+        die(EXIT_UNSUPPORTED, "the vector registers are filled by instructions of x86-64 only");
+    return fill_nothing;
+}
+
+#endif
