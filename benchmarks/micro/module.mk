@@ -54,7 +54,7 @@ hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)
 
 # What waits for one socket, and how, is Linux's; dietlibc does not know all of it.
 PROGRAMS += prefork-herd
-prefork-herd_SRC := $(addprefix benchmarks/micro/,prefork-herd.c herd.c children.c) $(MICRO_COMMON)
+prefork-herd_SRC := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
 
 PROGRAMS += fd-alloc
 fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
@@ -65,7 +65,7 @@ PROGRAMS += timeout-accuracy
 timeout-accuracy_SRC := $(addprefix benchmarks/micro/,timeout-accuracy.c waits.c) $(MICRO_COMMON)
 
 PROGRAMS += port-bind
-port-bind_SRC := $(addprefix benchmarks/micro/,port-bind.c own_network.c children.c) $(MICRO_COMMON)
+port-bind_SRC := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MICRO_COMMON)
 
 # Linux has more ways to wait for many sockets than select and poll; 10-kqueue brings one more.
 PROGRAMS += event-wait event-rate
