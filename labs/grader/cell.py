@@ -25,6 +25,7 @@ from conformance import proc
 
 TOOLS = ("bwrap", "nsenter", "unshare", "prlimit", "setpriv")
 READY_SECONDS = 20.0
+HOSTS = b"127.0.0.1 localhost\n"
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib64")
 #: What a program may be told: how a sanitizer ends.
 TOLD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
@@ -124,9 +125,16 @@ class Cell:
         holder = Path(path_of("sleep"))
         seen = [*see, holder, *libraries(holder)]
         reading, writing = os.pipe()
-        command = [*walls(user, seen), "--info-fd", str(writing), "--", str(holder), "infinity"]
-        process = subprocess.Popen(command, pass_fds=[writing], stdin=subprocess.DEVNULL)
+        hosts, names = os.pipe()
+        os.write(names, HOSTS)
+        os.close(names)
+        told = ["--ro-bind-data", str(hosts), "/etc/hosts", "--info-fd", str(writing)]
+        process = subprocess.Popen(
+            [*walls(user, seen), *told, "--", str(holder), "infinity"],
+            pass_fds=[writing, hosts], stdin=subprocess.DEVNULL,
+        )  # fmt: skip
         os.close(writing)
+        os.close(hosts)
         with os.fdopen(reading) as info:
             text = info.read()
         cell = cls(user, process, json.loads(text)["child-pid"] if text else 0)

@@ -19,6 +19,7 @@ try:
 except ImportError:  # said by grade()
     pytest = None  # type: ignore[assignment]
 
+from conformance.matrix import MODELS
 from conformance.process import calibrate
 from grader import cell
 from grader.errors import LabError
@@ -119,7 +120,9 @@ class Judge:
         names = [self._place(name) for name in test.tests]
         options = ["-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-p", "conftest"]
         options += ["-p", "grader.record", f"--basetemp={self.box.root / 'judge/tmp'}"]
-        where = [f"--build={self.box.root}", f"--servers={self.box.lab.slug}"]
+        where = [f"--build={self.box.root}"]
+        if self.box.lab.slug in MODELS:  # 00-client is no server
+            where += [f"--servers={self.box.lab.slug}"]
         judged = [] if test.afterwards else ["--unjudged"]
         config = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest"]
         patience = f"--patience={self.patience:.3f}"

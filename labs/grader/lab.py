@@ -11,7 +11,8 @@ from grader.errors import LabError
 
 TREE = Path(__file__).resolve().parents[2]
 HINT = re.compile(r"^## ([a-z0-9-]+)\s*$", re.M)
-LAB_KEYS = {"title", "kind", "minutes", "files", "starter", "limits", "test"}
+LAB_KEYS = {"title", "kind", "minutes", "files", "starter", "limits", "test", "mistake"}
+MISTAKE_KEYS = {"file", "test", "old", "new"}
 TEST_KEYS = {"id", "title", "points", "tests", "needs", "afterwards", "seconds", "fail"}
 
 
@@ -40,6 +41,16 @@ class Test:
 
 
 @dataclass(frozen=True)
+class Mistake:
+    """An edit of the real source that makes one test of the lab fail, and no other."""
+
+    file: str
+    test: str
+    old: str  #: there once
+    new: str
+
+
+@dataclass(frozen=True)
 class Hint:
     test: str
     text: str
@@ -56,6 +67,7 @@ class Lab:
     replacements: dict[str, dict[str, str]]  #: file -> solution -> what the starter has instead
     limits: Limits
     tests: tuple[Test, ...]
+    mistakes: tuple[Mistake, ...] = field(default=())
     hints: tuple[Hint, ...] = field(default=())
 
     @property
@@ -108,7 +120,7 @@ def _only(table: dict[str, object], keys: set[str], what: str) -> None:
 
 def _lab(slug: str, folder: Path, table: dict[str, object]) -> Lab:
     _only(table, LAB_KEYS, "lab")
-    files, starter, limits = table["files"], table["starter"], table.get("limits", {})
+    files, starter, limits = table["files"], table.get("starter", {}), table.get("limits", {})
     title, kind, minutes = table["title"], table["kind"], table["minutes"]
     entries = table["test"]
     if not isinstance(files, list) or not isinstance(starter, dict):
@@ -124,6 +136,7 @@ def _lab(slug: str, folder: Path, table: dict[str, object]) -> Lab:
         raise ValueError("starter: a file that is not in files")
     tests = tuple(_test(entry, number) for number, entry in enumerate(entries, 1))
     _check_order(tests)
+    mistakes = tuple(_mistake(entry, files, tests) for entry in _list(table, "mistake"))
     return Lab(
         slug=slug,
         folder=folder,
@@ -134,6 +147,7 @@ def _lab(slug: str, folder: Path, table: dict[str, object]) -> Lab:
         replacements=starter,
         limits=Limits(**limits),
         tests=tests,
+        mistakes=mistakes,
         hints=_hints(folder / "hints.md", {test.id for test in tests}),
     )
 
@@ -162,6 +176,22 @@ def _test(entry: object, number: int) -> Test:
         afterwards=entry.get("afterwards") is True,
         seconds=float(entry.get("seconds", Test.seconds)),
     )
+
+
+def _list(table: dict[str, object], key: str) -> list[object]:
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        raise ValueError(f"{key}: an array of tables")
+    return found
+
+
+def _mistake(entry: object, files: list[str], tests: tuple[Test, ...]) -> Mistake:
+    if not isinstance(entry, dict) or set(entry) != MISTAKE_KEYS:
+        raise ValueError(f"mistake: a table of {', '.join(sorted(MISTAKE_KEYS))}")
+    found = Mistake(**{key: str(entry[key]) for key in MISTAKE_KEYS})
+    if found.file not in files or found.test not in {test.id for test in tests}:
+        raise ValueError(f"mistake: {found.file} or {found.test} is not of this lab")
+    return found
 
 
 def _check_order(tests: tuple[Test, ...]) -> None:

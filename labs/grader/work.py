@@ -74,7 +74,9 @@ def starters(lab: Lab) -> dict[str, str]:
         path = lab.source(name)
         replacements = lab.replacements.get(name, {})
         where = _in_tree(lab, name)
-        found[name] = starter.cut(path.read_text(encoding="utf-8"), replacements, where)
+        text = starter.cut(path.read_text(encoding="utf-8"), replacements, where)
+        mistakes = [mistake for mistake in lab.mistakes if mistake.file == name]
+        found[name] = starter.planted(text, mistakes, where)
     return found
 
 

@@ -71,10 +71,27 @@ def test_faults(place: Place, fault: dict[str, Any]) -> None:
     assert grade.with_outcome("failed") == set(fault["fails"]), grade.out
 
 
+PLANTED = [(slug, at) for slug in labs.slugs() for at, _ in enumerate(labs.load(slug).mistakes)]
+
+
+@pytest.mark.parametrize(("slug", "number"), PLANTED)
+def test_a_planted_mistake_fails_its_test_alone(place: Place, slug: str, number: int) -> None:
+    lab = labs.load(slug)
+    mistake = lab.mistakes[number]
+    grade = place.grade(slug, place.hand_in_the_real(lab, mistake.old, mistake.new), SOON)
+    if unjudged := grade.with_outcome("could not be judged here"):
+        pytest.skip(grade.output(min(unjudged)))
+    failed = grade.with_outcome("failed")
+    waits = {name for name in failed if grade.output(name).startswith("Not tried before ")}
+    assert failed - waits == {mistake.test}, grade.out
+
+
 @ALL_LABS
 def test_every_test_of_a_lab_fails_somebody(slug: str) -> None:
+    lab = labs.load(slug)
     failed = {test for fault in FAULTS if fault["lab"] == slug for test in fault["fails"]}
-    assert failed == {test.id for test in labs.load(slug).tests[1:]}
+    failed |= {mistake.test for mistake in lab.mistakes}
+    assert failed == {test.id for test in lab.tests[1:]}
 
 
 HOSTILE = Path(__file__).with_name("hostile")
