@@ -1,0 +1,28 @@
+"""What the conformance tests leave open about 06-select: that it sleeps."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from conformance.matrix import contract
+from conformance.process import Server
+from conformance.test_faults import busy_share
+from conformance.wire import request
+
+pytestmark = pytest.mark.servers("06-select")
+
+
+@contract("mechanism")
+def test_who_waits_costs_nothing(server: Server) -> None:
+    """Nearly every socket can be written to, nearly always: who asks to be told never sleeps."""
+    idle = server.connect()
+    idle.send(request("/hello.txt"))
+    idle.read_reply()
+    stuck = server.connect(receive_buffer=4096)
+    stuck.send(request("/big.bin"))
+    stuck.read_head()
+    time.sleep(server.patience.silence)
+    share = busy_share(server, 0.6)
+    assert share < 0.3, f"takes {share:.0%} of a busy loop's time while all its clients are silent"
