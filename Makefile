@@ -247,8 +247,8 @@ chapters: ## the chapters, one line each
 	$(Q)$(READER) chapters
 
 # Labs and soak know it by its whole name.
-ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed lab hint solution grade check,$(MAKECMDGOALS))),)
-override CH := $(or $(filter $(CH),$(LABS)),$(call one_of,$(filter $(CH)-%,$(LABS))),$(if $(filter lab hint solution grade check,$(MAKECMDGOALS)),$(CH),$(call chapter,$(CH),CH)))
+ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed lab hint solution grade grade-all check,$(MAKECMDGOALS))),)
+override CH := $(or $(filter $(CH),$(LABS)),$(call one_of,$(filter $(CH)-%,$(LABS))),$(if $(filter lab hint solution grade grade-all check,$(MAKECMDGOALS)),$(CH),$(call chapter,$(CH),CH)))
 endif
 
 # The first source of a program is its own.

@@ -13,7 +13,7 @@ GRADER = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects || exit 2
 
-.PHONY: lab labs hint solution grade lab-objects
+.PHONY: lab labs hint solution grade grade-all lab-objects
 
 lab-objects: $(lab_objects)
 	@:
@@ -33,6 +33,10 @@ solution: ## what separates your server from ours: CH=02-fork
 grade: ## points for what was handed in: CH=02-fork [DIR=folder] [JSON=results.json] [LOGS=folder] [ONLY=id,id]
 	$(Q)$(build_lab_objects)
 	$(Q)$(GRADER) grade $(lab_settings)
+
+grade-all: ## a class: a folder for each in DIR, a line for each in CSV; goes on where it was ended: CH=02-fork DIR=submissions [CSV=grades.csv] [JOBS=2]
+	$(Q)$(build_lab_objects)
+	$(Q)$(GRADER) grade-all $(lab_settings) $(if $(CSV),$(call quoted,CSV=$(CSV))) JOBS=$(or $(JOBS),2)
 
 # Without CH it is the check of all servers in all variants: tests/module.mk.
 ifneq ($(CH),)

@@ -19,6 +19,7 @@ TAKES = {
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK", "schedule": "TRACK", "present": "TRACK PORT", "pdf": "TRACK",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
+    "grade-all": GRADING + " CSV",
     "check": GRADING, "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
     "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
     "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
@@ -37,7 +38,7 @@ GROUPS = {
     "read": "next path done read book epub chapters predict",
     "run": "run diff amalgamate servers",
     "measure": "bench claims compare tables figures doctor peers",
-    "learn": "lab labs hint solution grade",
+    "learn": "lab labs hint solution grade grade-all",
     "speak": "slides present schedule pdf release",
     "maintain": "",
 }

@@ -22,16 +22,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from grader import files, report, work
+from grader import files, many, report, work
 from grader.errors import LabError
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
 from grader.sandbox import Toolchain
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
-COMMANDS = ("lab", "check", "hint", "solution", "grade")
-PATHS = ("JSON", "LOGS", "DIR", "WORK")
-OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED")
+COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
+PATHS = ("JSON", "LOGS", "DIR", "WORK", "CSV")
+OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS")
 SEEDS = 1 << 31
 Number = TypeVar("Number", int, float)
 
@@ -189,6 +189,12 @@ def _run(what: str, given: Given) -> int:
         if what == "check":
             return _check(lab, folder, given)
         return _grade(lab, given.paths.get("DIR", folder), given)
+    if what == "grade-all":
+        table = given.paths.get("CSV", Path(f"{given.paths.get('DIR', folder)}.csv"))
+        told = [name for name in ("SEED", "ONLY", "PATIENCE") if name in given.texts]
+        words = [f"{name}={given.texts[name]}" for name in told]
+        jobs = given.number("JOBS", int, 64) or 2
+        return many.grade_all(lab, given.paths.get("DIR", folder), table, jobs, words)
     if what == "lab":
         say(work.begin(lab, folder))
     elif what == "hint":

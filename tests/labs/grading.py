@@ -55,7 +55,7 @@ class Place:
             (folder / name).write_text(text)
         return folder
 
-    def _how(self, words: tuple[str, ...], environment: dict[str, str]) -> dict[str, Any]:
+    def how(self, *words: str, **environment: str) -> dict[str, Any]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         folders = [f"WORK={self.work}", f"BUILD={self.build}", f"LOGS={self.logs}"]
         return {
@@ -67,12 +67,12 @@ class Place:
         }
 
     def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        how = self._how(words, environment)
+        how = self.how(*words, **environment)
         return subprocess.run(**how, capture_output=True, timeout=LIMIT_S, check=False)
 
     def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """make, while it runs."""
-        how = self._how(words, {})
+        how = self.how(*words)
         return subprocess.Popen(**how, stdout=stdout, stderr=subprocess.PIPE)
 
     def grade(self, lab: str, folder: Path, *words: str, **environment: str) -> Grade:

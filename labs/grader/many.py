@@ -1,0 +1,91 @@
+"""`make grade-all`: every folder in DIR is a submission, named after who handed it in. Each is
+graded by a process of its own; a line of CSV as soon as it is done.
+
+Who has a line is not graded again, so that what was ended half-way goes on. What the machine could
+not do (status 2) is said in its line, and tried again the next time.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from grader.errors import LabError
+from grader.lab import TREE, Lab
+
+FIELDS = ("name", "score", "of", "state", "failed", "seconds")
+GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
+
+
+def done(table: Path) -> list[dict[str, str]]:
+    """The lines that stay. One that was cut short does not."""
+    if not table.exists():
+        return []
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    if rows and set(rows[0]) != set(FIELDS):
+        raise LabError(f"{table}: not a table of ours: its first line is not {','.join(FIELDS)}")
+    return [row for row in rows if row["seconds"] and row["state"] == GRADED]
+
+
+def _grade(lab: Lab, folder: Path, words: list[str]) -> dict[str, object]:
+    began = time.monotonic()
+    row: dict[str, object] = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
+    with tempfile.TemporaryDirectory(prefix="grades-") as place:
+        results = Path(place, "results.json")
+        settings = [f"CH={lab.slug}", f"DIR={folder.absolute()}", f"JSON={results}", *words]
+        command = [sys.executable, "-I", "-B", str(TREE / "labs/grader/__main__.py"), "grade"]
+        ran = subprocess.run(
+            [*command, *settings], cwd=TREE, capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL, env=os.environ,
+        )  # fmt: skip
+        row["seconds"] = f"{time.monotonic() - began:.1f}"
+        if ran.returncode not in (0, 1, 3):
+            said = ran.stderr.strip().splitlines()[-1:] or [f"status {ran.returncode}"]
+            return row | {"state": NOT_GRADED, "failed": said[0]}
+        found: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
+    names = [test["name"].split(":")[0] for test in found["tests"] if test["status"] != "passed"]
+    state = UNJUDGED if ran.returncode == 3 else GRADED
+    return row | {"score": found["score"], "state": state, "failed": " ".join(names)}
+
+
+def grade_all(lab: Lab, folder: Path, table: Path, jobs: int, words: list[str]) -> int:
+    """The status: 0 if all are graded, 3 if some are not."""
+    if not folder.is_dir():
+        raise LabError(f"{folder}: there is no such folder; DIR= has a folder for each submission")
+    everybody = sorted(path for path in folder.iterdir() if path.is_dir())
+    if not everybody:
+        raise LabError(f"{folder}: there is no folder in it; DIR= has one for each submission")
+    kept = done(table)
+    names = {row["name"] for row in kept}
+    todo = [path for path in everybody if path.name not in names]
+    table.parent.mkdir(parents=True, exist_ok=True)
+    part = table.with_name(f"{table.name}.new")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        writer.writerows(kept)
+    part.replace(table)
+    lock, missing = threading.Lock(), 0
+
+    def one(path: Path) -> bool:
+        row = _grade(lab, path, words)
+        with lock, table.open("a", newline="", encoding="utf-8") as file:
+            csv.DictWriter(file, FIELDS).writerow(row)
+            points = f"{row['score']!s:>3} of {row['of']}"
+            print(f"  {path.name:<24} {points}  {row['failed']}", flush=True)
+        return row["state"] == GRADED
+
+    with ThreadPoolExecutor(jobs) as pool:
+        missing = sum(not graded for graded in pool.map(one, todo))
+    print(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
+    return 3 if missing else 0
