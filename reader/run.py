@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from reader import state
-from reader.chapters import chapter, servers
+from reader.chapters import chapter, servers, slugs
 from reader.errors import Wrong
 from reader.words import chosen
 
@@ -102,7 +102,11 @@ def run(settings: dict[str, str]) -> int:
     build = Path(settings.get("BUILD", "build"))
     if not settings.get("CH"):
         raise Wrong(f"which server? CH=01 is the first; there are {', '.join(servers())}")
-    slug = chosen(settings["CH"], [*servers(), "constant"], "CH")
+    known = [*servers(), "constant"]
+    try:  # 02 is the chapter's server, not 02-inetd
+        slug = chosen(settings["CH"], [each for each in known if each in slugs()], "CH")
+    except Wrong:
+        slug = chosen(settings["CH"], known, "CH")
     wanted = settings.get("PORT", str(FIRST_PORT))
     if not wanted.isdigit() or not 0 < int(wanted) < 65536:
         raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")

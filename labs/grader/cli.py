@@ -82,15 +82,17 @@ def say(text: str) -> None:
 
 
 def _list(folder: Path) -> str:
-    lines = []
+    lines, first = [], ""
     for slug in slugs():
         lab = load(slug)
         score = work.Progress.load(folder / slug).score
         state = "not begun" if not (folder / slug).is_dir() else "begun"
+        first = first or (slug if score != lab.points else "")
         if score is not None:
             state = f"{score} of {lab.points} points"
-        lines.append(f"  {slug:<14} {lab.title} ({lab.kind}; {state})")
-    return "\n".join([*lines, "", f"To begin: make lab CH={slugs()[0]}"])
+        lines.append(f"  {slug:<15} {lab.title} ({lab.kind}; {state})")
+    more = f"To begin, or to go on: make lab CH={first}" if first else "You have done all of them."
+    return "\n".join([*lines, "", more])
 
 
 def _build() -> Path:

@@ -107,6 +107,8 @@ def begin(lab: Lab, folder: Path) -> str:
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
     with _changing(lab, folder) as progress:
+        if number is None and progress.score == lab.points and not progress.first_failure:
+            return f"Nothing failed in the last check. What we wrote: make solution CH={lab.slug}"
         if number is None and progress.score is None and not progress.first_failure:
             return f"First see what it lacks: make check CH={lab.slug}"
         if number is None:

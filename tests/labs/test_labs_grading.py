@@ -223,7 +223,7 @@ def test_a_wrong_test_is_the_labs_fault(place: Place) -> None:
     said = place.refusal("grade", "CH=02-fork", "DIR=code/02-fork", "ONLY=nothing")
     assert "lab: ONLY=nothing: there is no such test. There are: serves, " in said
     said = place.refusal("grade", "CH=99-none")
-    assert "lab: CH=99-none: there is no such lab. There are: 02-fork" in said
+    assert "lab: CH=99-none: there is no such lab. There are: 00-client, " in said
 
 
 def test_progress_is_noted(place: Place) -> None:

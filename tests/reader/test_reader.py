@@ -55,7 +55,8 @@ WRONG = [
     ("next N=1", "make next: it takes no N; it takes no setting of its own"),
     ("run", r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*"),
     ("run CH=epol1", r"make run: CH=epol1: there is no such chapter; did you mean 09-epoll\?"),
-    ("run CH=03", None),  # 03-prefork: nothing wrong
+    ("run CH=03 PORT=x", "make run: PORT=x: a port is a number from 1 to 65535"),  # 03-prefork
+    ("run CH=02 PORT=x", "make run: PORT=x: a port is a number from 1 to 65535"),  # 02-fork
     ("run CH=0", r"make run: CH=0: that may be 00-client, 01-iterative, .*"),
     ("run CH=01 PORT=http", "make run: PORT=http: a port is a number from 1 to 65535"),
     ("run CH=01 PORT=99999", "make run: PORT=99999: a port is a number from 1 to 65535"),
