@@ -60,13 +60,15 @@ def load_all(folder: Path = FOLDER) -> list[Experiment]:
 def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -> list[Experiment]:
     """Those asked for: by id, or by the words an id begins with (`disk` for disk-seek, ...)."""
     chosen = [e for e in experiments if e.headline or not headline]
-    wanted = list(only)
-    for word in wanted:
-        if not any(_asked_for(e, [word]) for e in experiments):
-            raise InputError(
-                f'unknown experiment "{word}"{_meant(word, [e.id for e in experiments])}'
-            )
-    return [e for e in chosen if not wanted or _asked_for(e, wanted)]
+    known, wanted = [e.id for e in experiments], set()
+    for word in only:
+        named = [id for id in known if id == word] or [
+            id for id in known if id.startswith(f"{word}-")
+        ]
+        if not named:
+            raise InputError(f'unknown experiment "{word}"{_meant(word, known)}')
+        wanted.update(named)
+    return [e for e in chosen if not wanted or e.id in wanted]
 
 
 def _meant(word: str, known: list[str]) -> str:
@@ -76,10 +78,6 @@ def _meant(word: str, known: list[str]) -> str:
     if len(known) > FEW:
         return f"; make doctor ALL=1 names all {len(known)}"
     return f" (known: {', '.join(known)})"
-
-
-def _asked_for(experiment: Experiment, words: Iterable[str]) -> bool:
-    return any(experiment.id == word or experiment.id.startswith(f"{word}-") for word in words)
 
 
 def load(path: Path) -> Experiment:
