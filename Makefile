@@ -246,9 +246,14 @@ watch: ## the same while you write: made and shown anew whenever a chapter or a 
 chapters: ## the chapters, one line each
 	$(Q)$(READER) chapters
 
-# Labs and soak know it by its whole name.
-ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed lab hint solution grade grade-all check,$(MAKECMDGOALS))),)
-override CH := $(or $(filter $(CH),$(LABS)),$(call one_of,$(filter $(CH)-%,$(LABS))),$(if $(filter lab hint solution grade grade-all check,$(MAKECMDGOALS)),$(CH),$(call chapter,$(CH),CH)))
+# Labs, soak and bench know it by its whole name: 2, 02, fork and 02-fork are one.
+of_these = $(or $(filter $(CH),$(1)),$(call one_of,$(filter $(CH)-% 0$(CH)-% %-$(CH),$(1))))
+ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed,$(MAKECMDGOALS))),)
+override CH := $(call chapter,$(CH),CH)
+else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check,$(MAKECMDGOALS))),)
+override CH := $(or $(call of_these,$(LABS)),$(CH))
+else ifneq ($(and $(CH),$(filter bench,$(MAKECMDGOALS))),)
+override CH := $(call of_these,$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md)))
 endif
 
 # The first source of a program is its own.

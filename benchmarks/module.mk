@@ -11,10 +11,11 @@ cflags: # for a harness that is run without make
 
 .PHONY: cflags bench headline compare claims tables export verdict
 
-bench: ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), AGAIN=1 (what is measured, too), CLIENT=user@host (the load from there, by ssh)
+bench: ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), CH=01 (tell nothing of later chapters), AGAIN=1 (what is measured, too), CLIENT=user@host (the load from there, by ssh)
 	$(Q)wanted="$$($(if $(ONLY),$(HARNESS) programs $(call quoted,$(ONLY)),:))" && \
 		$(MAKE) --no-print-directory -j$(JOBS) bench-programs WANTED="$$(echo $$wanted)"
-	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(call quoted,$(ONLY))) $(if $(AGAIN),--again)
+	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(call quoted,$(ONLY))) $(if $(AGAIN),--again) $(if $(CH),--upto $(CH))
+	$(if $(CH),$(Q)$(READER) measured $(call quoted,BUILD=$(BUILD)) CH=$(CH))
 
 # What `make` measures. Status 1 means that something failed and is recorded: book and deck are still
 # written, and `verdict`, which comes last, says it again and ends with 1.

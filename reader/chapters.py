@@ -17,9 +17,6 @@ class Experiment:
     title: str
     question: str
     seconds: float  # of its quick profile
-    headline: bool
-    chapters: tuple[str, ...]
-    others: bool  # it wants programs of other people, or rights
 
 
 @dataclass(frozen=True)
@@ -31,20 +28,17 @@ class Chapter:
     predictions: int
     exercises: int
     experiments: tuple[Experiment, ...] = field(default=())
+    measure: str = ""  # the experiment that decides what the chapter asks
 
     @property
     def measures(self) -> Experiment | None:
-        """The one experiment to begin with: a short one."""
-        return min(
-            self.experiments,
-            key=lambda e: (e.others, e.chapters[0] != self.slug, not e.headline, e.seconds),
-            default=None,
-        )
+        return next((each for each in self.experiments if each.id == self.measure), None)
 
 
-def _title(text: str) -> str:
-    found = re.search(r'^title: *"?(.*?)"?$', text, re.M)
-    return found[1] if found else "?"
+def _said(text: str, name: str) -> str:
+    """Of the chapter's head: `title: ...`."""
+    found = re.search(rf'^{name}: *"?(.*?)"?$', text.partition("\n---\n")[0], re.M)
+    return found[1] if found else ""
 
 
 @cache
@@ -55,13 +49,11 @@ def experiments() -> dict[str, tuple[Experiment, ...]]:
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
             quick = data["profile"]["quick"]
-            if data["kind"] == "trace" or quick.get("by_name"):
+            if data["kind"] == "trace":
                 continue
             one = Experiment(
-                data["id"], data["title"], data["question"], float(quick.get("seconds", 30)),
-                bool(data.get("headline")), tuple(data.get("chapters", ())),
-                bool(data.get("needs")) or any("peer" in v for v in data["variant"]),
-            )  # fmt: skip
+                data["id"], data["title"], data["question"], float(quick.get("seconds", 30))
+            )
         except (OSError, KeyError, ValueError):
             continue
         for slug in data.get("chapters", ()):
@@ -78,12 +70,13 @@ def chapters() -> tuple[Chapter, ...]:
         found.append(
             Chapter(
                 slug,
-                _title(text),
+                _said(text, "title"),
                 server=(CODE / slug).is_dir(),
                 lab=(LABS / slug / "lab.toml").is_file(),
                 predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),
                 exercises=len(re.findall(r"^:+ *\{?\.?exercise\b", text, re.M)),
                 experiments=experiments().get(slug, ()),
+                measure=_said(text, "measure"),
             )
         )
     return tuple(found)

@@ -14,6 +14,7 @@ COMMANDS: dict[str, Callable[[dict[str, str]], int]] = {
     "next": path.next_step,
     "path": path.show_path,
     "done": path.tick,
+    "measured": path.measured,
     "predict": predict.predict,
     "chapters": path.show_chapters,
     "refuse": settings.refuse,

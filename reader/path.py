@@ -35,18 +35,31 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
         what = "say what you expect before you are told"
         found.append(Step("predict", f"make predict CH={slug}", what))
     if one := chapter.measures:
-        found.append(Step("measure", f"make bench ONLY={one.id}", one.question))
+        takes = f"about {one.seconds:.0f} s, beside what has to be built"
+        found.append(
+            Step("measure", f"make bench ONLY={one.id} CH={slug}", f"{one.question} ({takes})")
+        )
+    # Before reading on: the chapter shows what the lab asks for.
+    if chapter.lab:
+        what = "write it yourself, and have it checked; its task says what to read before"
+        found.append(Step("lab", f"make lab CH={slug}", what))
     page = build / "book" / f"{slug}.html"
-    shown = str(page) if page.exists() else "make read"
-    before = "" if page.exists() else f"in the browser (or chapters/{slug}.md); "
-    if chapter.lab:
-        before += "the lab below comes before its section on the code; "
-    found.append(Step("read", shown, f"{before}then: make done"))
+    read = "make read"
+    what = f"in the browser (or chapters/{slug}.md); then: make done"
+    if page.exists():
+        read, what = str(page), "then: make done"
+        if _older(page, build / "results"):
+            what = "make book puts your new numbers in; then: make done"
+    found.append(Step("read", read, what))
     if chapter.exercises:
-        found.append(Step("exercise", shown, "the exercises at its end; then: make done"))
-    if chapter.lab:
-        found.append(Step("lab", f"make lab CH={slug}", "write it yourself, and have it checked"))
+        found.append(Step("exercise", read, "the exercises at its end; then: make done"))
     return found
+
+
+def _older(page: Path, results: Path) -> bool:
+    """Something was measured after the page was made."""
+    made = page.stat().st_mtime
+    return any(path.stat().st_mtime > made for path in results.glob("*.jsonl"))
 
 
 def _lab_points(slug: str) -> tuple[int, int]:
@@ -64,7 +77,9 @@ def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> boo
     if step.kind in kept["done"].get(chapter.slug, {}):
         return True
     if step.kind == "measure" and chapter.measures:
-        return _finished(build / "results" / f"{chapter.measures.id}.jsonl")
+        first = next(each for each in chapters() if each.measure == chapter.measure)
+        # An earlier chapter's reader was not told of this one's servers (CH=).
+        return chapter == first and _finished(build / "results" / f"{chapter.measure}.jsonl")
     if step.kind == "lab":
         reached, most = _lab_points(chapter.slug)
         return reached == most
@@ -86,6 +101,26 @@ def _first_open(build: Path, kept: dict[str, Any]) -> tuple[Chapter, Step] | Non
             if not done(chapter, step, kept, build):
                 return chapter, step
     return None
+
+
+def where(build: Path, kind: str) -> str:
+    """The first chapter that has such a step and is not finished."""
+    kept = state.read()
+    for chapter in chapters():
+        has = steps(chapter, build)
+        finished = all(done(chapter, step, kept, build) for step in has)
+        if not finished and kind in [step.kind for step in has]:
+            return chapter.slug
+    return chapters()[-1].slug
+
+
+def measured(settings: dict[str, str]) -> int:
+    """`make bench ONLY= CH=` was for this chapter."""
+    build, slug = Path(settings.get("BUILD", "build")), settings.get("CH", "")
+    about = next((each for each in chapters() if each.slug == slug), None)
+    if about and _finished(build / "results" / f"{about.measure}.jsonl"):
+        state.note("measure", slug)
+    return 0
 
 
 def next_step(settings: dict[str, str]) -> int:

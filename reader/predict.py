@@ -1,44 +1,55 @@
 """`make predict CH=`: what a chapter asks under "Predict before you read on", asked here.
-An answer is a line; it is kept in work/path.json.
+A guess is a line; it is kept in work/path.json. Then the chapter's answer is told.
 """
 
 import re
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from reader import curve, state
+from reader import curve, path, state
+from reader.answer import Chapter, plain
 from reader.chapters import chapters, slugs
 from reader.errors import Wrong
 from reader.words import chosen
 
+WIDTH = 90
 BOX = re.compile(r"^:+ *(?:predict\b|\{\.predict\b)([^\n]*)\n(.*?)^:+ *$", re.M | re.S)
 FIGURE = re.compile(r"^!\[[^\]]*\]\(([a-z0-9-]+)\.svg\)", re.M)
 
 
-def questions(slug: str, build: Path) -> list[tuple[str, str, curve.Axes | None]]:
-    """Each question, the figure that answers it ("" if none follows), and what is to be drawn."""
+@dataclass(frozen=True)
+class Question:
+    text: str
+    figure: str  # that answers it; "" if none follows
+    axes: curve.Axes | None  # of what is to be drawn
+    answer: list[str]
+
+
+def questions(slug: str, build: Path) -> list[Question]:
     text = Path(f"chapters/{slug}.md").read_text(encoding="utf-8")
+    chapter = Chapter(text, build)
     found = []
     for box in BOX.finditer(text):
         figure = FIGURE.match(text[box.end() :].lstrip())  # the next thing, or none
-        found.append((plain(box[2]), figure[1] if figure else "", curve.asked(box[1], build)))
+        axes, name = curve.asked(box[1], build), figure[1] if figure else ""
+        found.append(Question(plain(box[2]), name, axes, chapter.answer(box.end())))
     return found
 
 
-def plain(text: str) -> str:
-    """Markdown as one would say it."""
-    text = re.sub(r"\s*\(@(?:fig|sec|tbl)[:\w-]*\)|@(?:fig|sec|tbl):[\w-]+", "", text)
-    text = re.sub(r"\[([^\]]*)\]\{[^}]*\}|`([^`]*)`", lambda m: m[1] or m[2], text)
-    return " ".join(text.replace("*", "").split())
+def _say(text: str) -> None:
+    print("\n".join(textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")))
 
 
 def predict(settings: dict[str, str]) -> int:
-    if not settings.get("CH"):
-        raise Wrong("predict needs CH=, as in make predict CH=09")
-    slug = chosen(settings["CH"], slugs(), "CH")
     build = Path(settings.get("BUILD") or "build")
+    if word := settings.get("CH", ""):
+        slug = chosen(word, slugs(), "CH")
+    else:
+        slug = path.where(build, "predict")
+        print(f"{slug} (another: make predict CH=09)")
     asked = questions(slug, build)
     if not asked:
         some = ", ".join(each.slug for each in chapters() if each.predictions)
@@ -46,9 +57,10 @@ def predict(settings: dict[str, str]) -> int:
     kept = state.read()
     guesses = kept["guesses"].setdefault(slug, {})
     drawings = 0
-    for number, (question, figure, axes) in enumerate(asked, 1):
+    for number, question in enumerate(asked, 1):
+        axes = question.axes
         print(f"\n{number} of {len(asked)}")
-        print("\n".join(textwrap.wrap(question, 90, initial_indent="  ", subsequent_indent="  ")))
+        _say(question.text)
         if old := guesses.get(str(number)):
             print(f"  you said: {old['text']}")
         drawn: list[float] = []
@@ -64,7 +76,7 @@ def predict(settings: dict[str, str]) -> int:
             break
         if text:
             guesses[str(number)] = {
-                "text": text, "figure": figure,
+                "text": text, "figure": question.figure,
                 "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             }  # fmt: skip
             if drawn:
@@ -74,10 +86,13 @@ def predict(settings: dict[str, str]) -> int:
             curve.show(axes, y, state.place().parent / f"guess-{slug}-{drawings + 1}.svg")
         drawings += axes is not None
         if text or old:
-            where = f"build/figures/{figure}.svg (make figures), and " if figure else ""
             page = build / "book" / f"{slug}.html"
             shown = page if page.exists() else f"chapters/{slug}.md"
-            print(f"  the answer: {where}the lines after the question in {shown}")
+            _say("The book answers:" if question.answer else f"The answer follows it in {shown}")
+            for paragraph in question.answer:
+                _say(paragraph)
+            if question.figure:
+                print(f"  figure: {build}/figures/{question.figure}.svg (make figures)")
     if all(str(number) in guesses for number in range(1, len(asked) + 1)):
         state.note("predict", slug)
     sys.stdout.flush()

@@ -15,7 +15,7 @@ TAKES = {
     "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
     "next": "", "path": "", "done": "CH STEP UNDO", "predict": "CH", "chapters": "",
     "read": "PORT", "watch": "PORT",
-    "bench": "ONLY PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
+    "bench": "ONLY CH PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK", "schedule": "TRACK", "present": "TRACK PORT", "pdf": "TRACK",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
@@ -59,14 +59,13 @@ def refuse(given: dict[str, str]) -> int:
             value = given.get(name, "")
             if value and name in VALUES and value not in VALUES[name]:
                 raise Wrong(f"{name}={value}: {name} is one of {', '.join(VALUES[name])}")
+            _of_chapter(goals[0], given)
             continue
         here = ", ".join(sorted(takes)) or "no setting of its own"
         if name not in known:
             near = _near(name, [*takes, *known, *EVERYWHERE])
             raise Wrong(f"there is no setting {name}{near}; it takes {here}")
-        raise Wrong(
-            f"it takes no {name}; it takes {here}{_hint(goals[0], name, given.get('CH', ''))}"
-        )
+        raise Wrong(f"it takes no {name}; it takes {here}")
     return 0
 
 
@@ -75,13 +74,15 @@ def _near(name: str, known: list[str]) -> str:
     return text if "did you mean" in text else ""
 
 
-def _hint(goal: str, name: str, value: str) -> str:
-    """What was probably wanted: the experiments of a chapter."""
-    if (goal, name) != ("bench", "CH"):
-        return ""
-    about = chapter(chosen(value, slugs(), "CH"))
-    ids = ",".join(e.id for e in about.experiments) if about else ""
-    return f" (of {about.slug}: ONLY={ids})" if about and ids else ""
+def _of_chapter(goal: str, given: dict[str, str]) -> None:
+    """CH= alone would measure everything: the experiments of the chapter were meant."""
+    if goal != "bench" or "CH" not in given.get("GIVEN", "").split():
+        return
+    about = chapter(chosen(given.get("CH", ""), slugs(), "CH"))
+    if about and "ONLY" not in given["GIVEN"].split():
+        ids = ",".join(e.id for e in about.experiments)
+        said = f"{about.slug} has ONLY={ids}" if ids else f"{about.slug} has none of its own"
+        raise Wrong(f"CH= wants ONLY= beside it: {said}")
 
 
 def unknown(given: dict[str, str]) -> int:

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
                        default="quick")  # fmt: skip
     bench.add_argument("--only", default="", metavar="ID,ID", help=ids)
     bench.add_argument("--again", action="store_true", help="what is measured already, too")
+    bench.add_argument("--upto", default="", metavar="CHAPTER", help="nothing of later chapters")
     bench.add_argument("--headline", action="store_true", help="only what `make` measures")
 
     command("export", "write numbers and tables for figures and book", data=DATA, **sets)
@@ -89,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         return bench.bench(
             experiment_file.load_all(), arguments.profile, words(arguments.only),
-            arguments.headline, arguments.results, REFERENCE, arguments.again,
+            arguments.headline, arguments.results, REFERENCE, arguments.again, arguments.upto,
         )  # fmt: skip
     if arguments.command == "export":
         return _export(arguments)

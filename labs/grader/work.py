@@ -144,4 +144,6 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
         labels = str(folder / name), _in_tree(lab, name)
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)
+    if text:
+        text += "\nThis is one way; what the tests ask for, another may do as well."
     return text.rstrip("\n") or "Your server is the real one, to the letter."

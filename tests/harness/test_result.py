@@ -39,13 +39,26 @@ def test_a_measurement_that_was_named_ends_with_its_result(tree: Tree) -> None:
     start = lines.index("sample: Is a faster than b?")
     assert lines[start + 1] == "here reference"
     assert lines[start + 2] == "a: us 1.0 µs 40.1 µs (40.0–40.3 µs)"
-    assert lines[start + 4].startswith("gain: b / a 1 2")
+    assert lines[start + 4].startswith("b / a 1 times 2 times")
     assert any(line.startswith("2 rounds") for line in lines), "and what disturbed them"
     assert "claim 9: a is faster than b." in lines
     verdict = next(line for line in lines if line.startswith("yours: "))
     assert verdict.startswith("yours: too few repetitions: 2, and 6 are needed; reference: holds")
     assert "  more repetitions: make bench ONLY=sample PROFILE=quick\n" in done.stdout
     assert lines[-1] == "again: make bench ONLY=sample AGAIN=1"
+
+
+def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
+    path = tree.experiments / "sample.toml"
+    text, chapters = path.read_text("utf-8"), 'chapters = ["01-a", "02-b"]\n'
+    path.write_text(text.replace('kind = "micro"', chapters + 'kind = "micro"'), encoding="utf-8")
+    words = ("bench", "--profile", "smoke", "--only", "sample", "--upto")
+    first = [" ".join(line.split()) for line in tree.run(*words, "01-a").stdout.splitlines()]
+    assert any(line.startswith("a: us") for line in first)
+    assert not any(line.startswith(("b: us", "b / a")) for line in first)
+    assert "left out for later chapters: 02-b (without CH=: all)" in first
+    second = tree.run(*words, "02-b").stdout
+    assert "b / a" in second and "left out" not in second
 
 
 def test_again_measures_again_and_loses_nothing(tree: Tree) -> None:

@@ -44,7 +44,8 @@ WRONG = [
         "run PRT=8090",
         r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, CH, PORT",
     ),
-    ("bench CH=02-fork", r"make bench: it takes no CH; .* \(of 02-fork: ONLY=fork-latency,.*\)"),
+    ("bench CH=2", r"make bench: CH= wants ONLY= beside it: 02-fork has ONLY=fork-latency,.*"),
+    ("bench CH=99 ONLY=slow-client", r"make bench: CH=99: there is no such chapter; .*"),
     ("bench ONLY=nix", r'unknown experiment "nix"; make doctor ALL=1 names all \d+'),
     ("bench ONLY=fork-latncy", r'unknown experiment "fork-latncy"; did you mean fork-latency\?'),
     ("bench PROFILE=fast", "make bench: PROFILE=fast: PROFILE is one of smoke, quick, full"),
@@ -209,9 +210,9 @@ def test_next_names_a_step_and_done_ticks_it(tmp_path: Path) -> None:
     for _ in range(2):
         status, said, _ = make(tmp_path, "done")
         assert status == 0
-    assert "> read" in said
+    assert "> lab" in said
     _, path, _ = make(tmp_path, "path")
-    assert re.search(r"^-> 00-client +\[x\] run  \[x\] measure  \[ \] read", path, re.M)
+    assert re.search(r"^-> 00-client +\[x\] run  \[x\] measure  \[ \] lab  \[ \] read", path, re.M)
     make(tmp_path, "done", "CH=09", "STEP=read")
     _, path, _ = make(tmp_path, "path")
     assert re.search(r"^   09-epoll .*\[x\] read", path, re.M)
@@ -280,6 +281,8 @@ def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
     assert status == 0
     assert out.count("your guess") == 1
     assert "a second" not in out
+    told = " ".join(out.split())
+    assert "The book answers:" in told and "the longest wait is" in told
     kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
     assert kept["guesses"]["01-iterative"]["1"]["text"] == "a second"
     _, again, _ = make(tmp_path, "predict", "CH=01", typed="many\n100\n10k\n1000\n")

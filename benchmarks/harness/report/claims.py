@@ -164,19 +164,19 @@ def judge_all(
 
 def side_by_side(
     results: Path, reference: Path, ids: Iterable[str]
-) -> dict[str, list[tuple[int, str, Judgement, Judgement]]]:
-    """Experiment -> the claims that rest on it: number, text, and the judgement on each run."""
+) -> dict[str, list[tuple[Claim, Judgement, Judgement]]]:
+    """Experiment -> the claims that rest on it, with the judgement on each run."""
     if not LEDGER.exists():
         return {}
     experiments = experiment_file.load_all()
     data = _Data(experiments, results, reference)
-    found: dict[str, list[tuple[int, str, Judgement, Judgement]]] = {}
+    found: dict[str, list[tuple[Claim, Judgement, Judgement]]] = {}
     wanted = set(ids)
     for claim in load(experiments):
         if claim.rules and claim.experiment in wanted:
             own = _judge_on(claim, data, records.HERE)
             other = _judge_on(claim, data, records.REFERENCE)
-            found.setdefault(claim.experiment, []).append((claim.id, claim.text, own, other))
+            found.setdefault(claim.experiment, []).append((claim, own, other))
     return found
 
 

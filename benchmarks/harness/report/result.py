@@ -4,7 +4,7 @@ that rest on it, and where to read on.
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from harness.report.tsv import aligned
 from harness.report.verdicts import WITHOUT_SCIPY
 from harness.run import records
 from harness.run.records import Sources
+from harness.spec.coherence import split_operand
 from harness.spec.model import AA, Experiment, Metric, x_text
 from harness.statistics import estimates, units
 from harness.statistics.analysis import Analysis, numbers
@@ -23,8 +24,12 @@ REPEATS = {"requests", "samples", "seconds", "warm_up", "many"}
 BOOK, FIGURES = Path("build/book"), Path("build/figures")
 
 
-def show(definitions: Sequence[Experiment], results: Path, reference: Path, width: int) -> None:
-    """Prints the result of each that has data."""
+def show(
+    definitions: Sequence[Experiment], results: Path, reference: Path, width: int, upto: str = ""
+) -> None:
+    """Prints the result of each that has data; `upto`: the chapter whose reader asks, who is not to
+    be told what later ones let him guess.
+    """
     found = {e.id: records.load_sources(e, results, reference) for e in definitions}
     judged = claims.side_by_side(
         results, reference, [e.id for e in definitions if found[e.id].here]
@@ -33,11 +38,20 @@ def show(definitions: Sequence[Experiment], results: Path, reference: Path, widt
         if not found[definition.id].here:
             continue
         print(f"\n{definition.id}: {definition.question}")
-        for line in _table(definition, found[definition.id]):
+        later = _later(definition, upto)
+        for line in _table(definition, found[definition.id], later):
             print(f"  {line}")
+        if later:
+            names = ", ".join(sorted(set(later.values())))
+            print(f"  left out for later chapters: {names} (without CH=: all)")
         for beside in then.of(definition, found[definition.id]):
             print("\n" + then.text(beside, definition.id, width))
-        rest_on_it = judged.get(definition.id, [])
+        own = definition.chapters[0] if definition.chapters else ""
+        rest_on_it = [
+            (claim.id, claim.text, here, other)
+            for claim, here, other in judged.get(definition.id, [])
+            if not upto or (claim.chapter or own) <= upto
+        ]
         for number, text, here, other in rest_on_it:
             for words in (f"claim {number}: {text}", f"  {verdicts(here, other)}"):
                 if estimates.AVAILABLE or words.startswith("claim"):
@@ -52,14 +66,32 @@ def show(definitions: Sequence[Experiment], results: Path, reference: Path, widt
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def _table(definition: Experiment, found: Sources) -> list[str]:
+def _later(definition: Experiment, upto: str) -> dict[str, str]:
+    """Variant -> its chapter, of those whose chapter comes after `upto`: the one of its server, or
+    of the system call that it is named after. Chapters sort by their names.
+    """
+    call = {slug.partition("-")[2]: slug for slug in definition.chapters}
+    found = {
+        variant.name: variant.server or call.get(variant.name.partition("-")[0], "")
+        for variant in definition.variants
+    }
+    return {
+        name: chapter
+        for name, chapter in found.items()
+        if upto and chapter in definition.chapters and chapter > upto
+    }
+
+
+def _table(definition: Experiment, found: Sources, later: Container[str]) -> list[str]:
     sources = found.here, found.reference
     analyses = [Analysis(definition, source.results) if source else None for source in sources]
     both = [numbers(each) if each else {} for each in analyses]
     first = next(each for each in analyses if each)
     rows = [["", "here", "reference"]]
-    for name, key in _keys(definition, first):
-        cells = [some[key].shown() if key in some else "-" for some in both]
+    ratios = {derived.key for derived in definition.derived if derived.operation == "ratio"}
+    for name, key in _keys(definition, first, later):
+        times = " times" if key in ratios else ""
+        cells = [some[key].shown() + times if key in some else "-" for some in both]
         if cells[0] != "-":
             rows.append([name, *cells])
     everything = first.results.repetitions
@@ -93,19 +125,26 @@ def _set_otherwise(found: Sources) -> str:
     )
 
 
-def _keys(definition: Experiment, analysis: Analysis) -> Iterable[tuple[str, str]]:
+def _keys(
+    definition: Experiment, analysis: Analysis, later: Container[str]
+) -> Iterable[tuple[str, str]]:
     """(how it is called, its key): what is compared first, then each variant."""
+
+    def told(label: str) -> bool:
+        return definition.variant(label.partition(",")[0]).name not in later
+
     metric = next((m for m in definition.metrics if m.better), None)
     if metric:
-        for label in analysis.plain_labels[:MOST_LABELS]:
+        for label in list(filter(told, analysis.plain_labels))[:MOST_LABELS]:
             yield from _of_label(definition, analysis, label, metric)
     plain = [d for d in definition.derived if not any(AA in o for o in d.operands)]
-    for derived in plain[:MOST_NUMBERS]:
+    labels = {d.key: [split_operand(operand)[0] for operand in d.operands] for d in plain}
+    for derived in [d for d in plain if all(map(told, labels[d.key]))][:MOST_NUMBERS]:
         sign = {"ratio": " / ", "difference": " - "}.get(derived.operation)
-        names, metrics = zip(*(o.rpartition(".")[::2] for o in derived.operands), strict=True)
-        same = len(set(metrics)) == 1
-        what = (sign or " ").join(names if same else derived.operands)
-        yield f"{derived.key}: {what}" if sign else derived.key, derived.key
+        names = sign.join(map(analysis.title, labels[derived.key])) if sign else ""
+        what = {split_operand(operand)[1:] for operand in derived.operands}
+        alone = metric and what == {(metric.name, "")}
+        yield names if names and alone else f"{derived.key}: {names}".rstrip(": "), derived.key
 
 
 def _of_label(

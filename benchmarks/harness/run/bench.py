@@ -85,6 +85,7 @@ def bench(
     results: Path,
     reference: Path,
     again: bool = False,
+    upto: str = "",
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     report = Report()
@@ -105,18 +106,23 @@ def bench(
                 stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
         measured = _bench(chosen, profile, headline, results, report)
     if not headline:  # `make` ends with the verdicts, on one screen
-        _print_results(chosen if wanted else [], measured, results, reference)
+        _print_results(chosen if wanted else [], measured, results, reference, upto)
     return 1 if report.failures or report.errors else 0
 
 
 def _print_results(
-    named: list[Experiment], measured: list[Experiment], results: Path, reference: Path
+    named: list[Experiment],
+    measured: list[Experiment],
+    results: Path,
+    reference: Path,
+    upto: str,
 ) -> None:
     """All that is known of those named; else what the sources say of what was measured."""
     if named:
         from harness.report.result import show
 
-        show(named, results, reference, max(60, min(shutil.get_terminal_size().columns, 100)))
+        width = max(60, min(shutil.get_terminal_size().columns, 100))
+        show(named, results, reference, width, upto)
     elif with_tables := [experiment for experiment in measured if experiment.thens]:
         from harness.report.then import print_all
 
