@@ -280,8 +280,8 @@ C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
-         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd)
+TYPED := "-p harness" "-p grader" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/schedule.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
+         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server

@@ -4,7 +4,7 @@
 
 RELEASE        := $(BUILD)/release
 RELEASE_BUILD  := $(RELEASE)/build
-RELEASE_TRACKS  = $(shell sed -n 's/^\[\(.*\)\]$$/\1/p' slides/tracks.toml)
+RELEASE_TRACKS  = $(shell sed -n 's/^\[\([a-z0-9]*\)\]$$/\1/p' slides/tracks.toml)
 
 # Without one of these the figures would be missing, or have other letters.
 RELEASE_NEEDS   = ^(python3-scipy|gnuplot-nox|graphviz|fonts-dejavu-core|reveal\.js@.*)$$

@@ -5,7 +5,8 @@ if (!exists("logarithmic")) { logarithmic = 0 }
 if (!exists("label_font")) { label_font = ",14" }
 to_axis(y) = logarithmic ? log10(y) : y
 from_axis(y) = logarithmic ? 10**y : y
-label_gap = (to_axis(y_high) - to_axis(y_low)) * 19.0 / (height - 130)
+if (!exists("label_pixels")) { label_pixels = 19.0 }
+label_gap = (to_axis(y_high) - to_axis(y_low)) * label_pixels / (height - 130)
 label_low = to_axis(y_low) + label_gap / 2
 label_high = to_axis(y_high) - label_gap / 2
 

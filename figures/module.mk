@@ -1,4 +1,4 @@
-# Figures: one gnuplot script each, called as its experiment is, or as what it shows of it; one
+# Figures, and plots for slides (figures/stage.tsv): one gnuplot script each, called as its experiment is, or as what it shows of it; one
 # script for all timelines; a Graphviz file each for diagrams. How to add one: figures/README.md.
 
 GNUPLOT := $(shell command -v gnuplot)
@@ -8,9 +8,14 @@ FIGURES_DIR   := $(BUILD)/figures
 FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp then-and-now.gp peers.gp draw.sh) \
                  $(wildcard figures/history/*.tsv)
 FIGURE_NAMES  := $(patsubst figures/%.gp,%,$(filter-out $(FIGURE_PARTS),$(wildcard figures/*.gp)))
-PLOTS         := $(filter-out timeline,$(FIGURE_NAMES))
+PLOTS         := $(filter-out timeline stage,$(FIGURE_NAMES))
+# Words "slug:experiment", one for each step of a plot's build-up.
+STAGE         := $(if $(wildcard figures/stage.tsv),$(shell awk -F '\t' '/^[a-z]/ { n = split($$5, s, " "); for (i = 0; i <= n; i++) print "stage-" $$1 "-" i ":" $$2 }' figures/stage.tsv))
+STAGE_PLOTS   := $(foreach p,$(STAGE),$(firstword $(subst :, ,$(p))))
 TIMELINES     := $(patsubst %.toml,%,$(notdir $(wildcard benchmarks/experiments/timeline-*.toml)))
 DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
+# Drawn by hand.
+DRAWINGS      := $(filter-out readme,$(patsubst figures/%.svg,%,$(wildcard figures/*.svg)))
 figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
 # What the last drawing of a figure left: a picture, or the reason why there is none. Either stays until its data change.
 figure_left    = $(foreach f,$(call figure_svg,$(1)),$(or $(wildcard $(f)),$(wildcard $(f:.svg=.skipped)),$(f)))
@@ -32,7 +37,7 @@ $(BUILD)/data/%/meta.gp: export ; @:
 
 # $(call plot_rule,slug,script,experiment)
 define plot_rule
-$(call figure_left,$(1)): figures/$(2).gp $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
+$(call figure_left,$(1)): figures/$(2).gp $(if $(filter stage,$(2)),figures/stage.tsv) $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
 	@mkdir -p $$(@D)
 	$$(call say,PLOT,$(call figure_svg,$(1)))
 	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $(call figure_svg,$(1))
@@ -41,7 +46,8 @@ endef
 ifneq ($(GNUPLOT),)
 $(foreach p,$(PLOTS),$(eval $(call plot_rule,$(p),$(p),$(call experiment_of,$(p)))))
 $(foreach t,$(TIMELINES),$(eval $(call plot_rule,$(t),timeline,$(t))))
-figures: $(call figure_left,$(PLOTS) $(TIMELINES))
+$(foreach p,$(STAGE),$(eval $(call plot_rule,$(firstword $(subst :, ,$(p))),stage,$(lastword $(subst :, ,$(p))))))
+figures: $(call figure_left,$(PLOTS) $(STAGE_PLOTS) $(TIMELINES))
 else
 figures: figures-without-gnuplot
 endif
@@ -56,11 +62,17 @@ else ifneq ($(DIAGRAMS),)
 figures: figures-without-dot
 endif
 
+$(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+figures: $(call figure_svg,$(DRAWINGS))
+
 figures: ## draw all figures: build/figures
 
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)
-figures-without-gnuplot: names = $(PLOTS) $(TIMELINES)
+figures-without-gnuplot: names = $(PLOTS) $(STAGE_PLOTS) $(TIMELINES)
 figures-without-gnuplot: $(FIGURES_DIR)/drawn-with
 figures-without-dot: reason = dot is not installed (apt-get install graphviz)
 figures-without-dot: names = $(DIAGRAMS)

@@ -17,7 +17,8 @@ TAKES = {
     "read": "PORT", "watch": "PORT",
     "bench": "ONLY CH PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
-    "slides": "TRACK", "schedule": "TRACK", "present": "TRACK PORT", "pdf": "TRACK",
+    "slides": "TRACK SPEAKER EVENT DATE URL", "schedule": "TRACK", "present": "TRACK PORT",
+    "pdf": "TRACK SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
     "grade-all": GRADING + " CSV",
     "check": GRADING, "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
@@ -39,7 +40,7 @@ GROUPS = {
     "run": "run diff amalgamate servers",
     "measure": "bench claims compare tables figures doctor peers",
     "learn": "lab labs hint solution grade grade-all",
-    "speak": "slides present schedule pdf release",
+    "speak": "slides present rehearse demo demo-record schedule pdf release",
     "maintain": "",
 }
 FIRST = ("next", "run", "bench", "book", "lab", "present", "doctor", "test")

@@ -11,11 +11,18 @@ SLIDES       := $(BUILD)/slides
 SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css deck.js)
+SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css demo.js deck.js)
+RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
+# What draws the demos; without it they are told in words.
+DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
-.PHONY: slides schedule present
+STAGE        := PYTHONPATH=slides $(PYTHON) -m stage --build $(BUILD)
+# What the demos start (slides/stage/demos.toml), and who serves the deck.
+STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/stage/demos.toml | sort -u))
+
+.PHONY: slides schedule present demo demo-record rehearse
 
 ifeq ($(PANDOC),)
 SLIDES_SKIP := pandoc is not installed (apt-get install pandoc)
@@ -26,17 +33,29 @@ SLIDES_ALL  := $(DECK)
 PDF_ALL     += $(DECK_PDF)
 endif
 
-slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45|lecture90|course
+slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45, SPEAKER= EVENT= DATE= URL= for its first and last slide
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
 schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
 	$(Q)$(PYTHON) slides/schedule.py . $(TRACK)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
-present: ## show the deck: build/ on 127.0.0.1:8000, served by 02-fork; TRACK=talk45, PORT=8001
+present: ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
 	$(Q)[ -e $(DECK) ] || $(MAKE) --no-print-directory slides
-	$(Q)$(MAKE) --no-print-directory -s $(BUILD)/bin/02-fork
-	$(Q)exec $(PYTHON) slides/present.py $(BUILD)/bin/02-fork $(BUILD) $(DECK) $(or $(PORT),8000)
+	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)exec env $(STAGE) present $(DECK) $(or $(PORT),8000)
+
+demo: ## a demo of the talk in the terminal: N=3 (all without)
+	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(STAGE) demo $(N)
+
+demo-record: ## record the demos, for the day on which they do not run: N=3 (all without)
+	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(STAGE) record $(N)
+
+rehearse: ## every demo once, ports, limits, tools: what will work on stage
+	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(STAGE) rehearse
 
 ifeq ($(CHROMIUM),)
 PDF_SKIP := Chromium is not installed (apt-get install chromium)
@@ -64,14 +83,30 @@ $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEA
 # an error: the page would be blank.
 reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"version": "$(REVEAL_VERSION)"' $(REVEAL)/package.json
 
-$(DECK): $(SLIDE_WOVEN) $(LUA_FORM) $(SLIDE_STYLE) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
+# Changes with what the track has: the deck is made anew then.
+$(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) slides/tracks.py $* > $@
+
+# What stands on the first slide and on the last. The deck changes with it.
+TALK_ABOUT = -M speaker=$(call quoted,$(SPEAKER)) -M event=$(call quoted,$(EVENT)) -M date=$(call quoted,$(DATE)) -M url=$(call quoted,$(URL)) \
+	$(if $(and $(URL),$(shell command -v qrencode)),-M qrcode=$(SLIDES)/address.svg)
+$(SLIDES)/about: slides-always
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) | cmp -s - $@ || { \
+		printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) > $@; \
+		[ -z $(call quoted,$(URL)) ] || ! command -v qrencode > /dev/null || qrencode -t SVG -m 1 -o $(SLIDES)/address.svg $(call quoted,$(URL)); }
+.PHONY: slides-always
+slides-always:
+
+$(DECK): $(SLIDES)/about $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
 	for file in $(REVEAL_FILES); do \
 	  [ -s $$file ] || { echo "slides: reveal.js lacks $$file (rm -r $(BUILD)/node, then make deps)" >&2; exit 1; }; \
 	done; \
 	$(if $(Q),printf '  %-8s %s\n' DECK $@;) \
-	$(call pandoc_output,$(call pandoc_form,deck) -M track="$(TRACK)" -t revealjs --slide-level=2 --template=slides/template.html \
+	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html \
 	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null)
 
 -include $(wildcard $(SLIDE_WOVEN:.json=.d))

@@ -1,150 +1,99 @@
 """Adds up the minutes of the deck: schedule.py [ROOT [TRACK]]
 
-Prints a line for each section and a column for each track of slides/tracks.toml, with the track's
-limit; with TRACK a line for each of its slides, with the minute at which it begins. Ends with 1
-when a track is longer than its limit, when a slide's minutes or tracks cannot be read, and when
+Prints a line for each section of the deck and a column for each track of slides/tracks.toml, with
+the track's limit; with TRACK a line for each of its slides, with the minute at which it begins.
+Ends with 1 when a track is longer than its limit, when a slide's minutes cannot be read, and when
 there is no such track. Breaks are not counted.
 """
 
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "chapters" / "pandoc"))
-from source import Block, Source, read_toml
+from tracks import Slide, Source, Track, read_slides, read_tracks, sources, track_of
 
 
-@dataclass
-class Track:
-    name: str
-    title: str
-    limit: float
-
-
-@dataclass
-class Slide:
-    title: str
-    minutes: float
-    tracks: list[str]
-
-
-@dataclass
-class Section:
-    """A `#` heading with its slides."""
-
-    title: str
-    slides: list[Slide]
-
-    def of(self, track: str) -> list[Slide]:
-        return [slide for slide in self.slides if track in slide.tracks]
-
-    def minutes(self, track: str) -> float:
-        return sum(slide.minutes for slide in self.of(track))
-
-
-def read_tracks(path: Path) -> list[Track]:
-    try:
-        return [
-            Track(name, entry["title"], float(entry["minutes"]))
-            for name, entry in read_toml(path).items()
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        sys.exit(f"{path}: a track has a title and minutes; wrong or missing: {error}")
-
-
-def check_slide(heading: Block, tracks: set[str]) -> str:
-    """What is wrong with the minutes or tracks of a slide, or nothing."""
-    minutes, named = (
-        heading.attributes.values.get("minutes", ""),
-        heading.attributes.values.get("track", ""),
-    )
-    if not re.fullmatch(r"\d+(\.\d+)?", minutes):
-        return f'slide "{heading.text}": minutes="{minutes}" is no number'
-    unknown = set(named.split()) - tracks
-    if unknown or not named:
-        return f'slide "{heading.text}": track="{named}"; known: {", ".join(sorted(tracks))}'
-    return ""
-
-
-def add_up(sources: list[Source], tracks: list[Track]) -> tuple[list[Section], list[str]]:
-    """The sections in order, and a line for each slide that cannot be counted."""
-    names = {track.name for track in tracks}
-    sections: list[Section] = []
-    problems = []
-    for source in sources:
+def problems_of(found: list[Source]) -> Iterator[str]:
+    """A line for each slide whose minutes cannot be read."""
+    for source in found:
         for heading, _ in source.sections(2):
-            if heading.level == 1 or not sections:
-                sections.append(Section(heading.text, []))
-            problem = check_slide(heading, names)
-            if problem:
-                problems.append(f"{source.path}:{heading.line}: {problem}")
-                continue
-            values = heading.attributes.values
-            slide = Slide(heading.text, float(values["minutes"]), values["track"].split())
-            sections[-1].slides.append(slide)
-    return sections, problems
+            place = f'{source.path}:{heading.line}: slide "{heading.text}": '
+            minutes = heading.attributes.values.get("minutes", "")
+            if not re.fullmatch(r"\d+(\.\d+)?", minutes):
+                yield f'{place}minutes="{minutes}" is no number'
 
 
-def cell(section: Section, track: str) -> str:
-    slides = len(section.of(track))
-    return f"{section.minutes(track):g} min ({slides})" if slides else "–"
+def by_section(slides: list[Slide]) -> dict[str, list[str]]:
+    """Title of each section -> the ids of its slides."""
+    found: dict[str, list[str]] = {}
+    section = ""
+    for slide in slides:
+        section = slide.title if slide.opens or not section else section
+        found.setdefault(section, []).append(slide.id)
+    return found
 
 
-def table_of(sections: list[Section], tracks: list[Track]) -> str:
-    total = Section("Sum", [slide for section in sections for slide in section.slides])
-    rows = [["Section", *(track.name for track in tracks)]]
-    rows += [[s.title, *(cell(s, t.name) for t in tracks)] for s in [*sections, total]]
-    rows += [["Limit", *(f"{track.limit:g} min" for track in tracks)]]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(tracks) + 1)]
+def minutes(slides: list[Slide]) -> float:
+    return sum(slide.minutes for slide in slides)
+
+
+def cell(slides: list[Slide]) -> str:
+    return f"{minutes(slides):g} min ({len(slides)})" if slides else "–"
+
+
+def table_of(slides: list[Slide], tracks: list[Track]) -> str:
+    told = {t.name: [slide for _, part in t.parts(slides) for slide in part] for t in tracks}
+    rows = [["Section", *told]]
+    for section, ids in by_section(slides).items():
+        rows.append([section, *(cell([s for s in own if s.id in ids]) for own in told.values())])
+    rows.append(["Sum", *map(cell, told.values())])
+    limits = [
+        f"{t.limit:g} min" + (f" x {len(t.units)}" if len(t.units) > 1 else "") for t in tracks
+    ]
+    rows.append(["Limit", *limits])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in rows
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
     rule = "-" * len(lines[0])
     return "\n".join([lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
 
 
-def running_order(sections: list[Section], track: Track) -> str:
+def running_order(slides: list[Slide], track: Track) -> str:
     """The slides of a track: when each begins, how long it takes."""
     lines = [f"{track.title}: {track.name}, at most {track.limit:g} min", "begins   takes  slide"]
-    minute = 0.0
-    for section in sections:
-        for slide in section.of(track.name):
-            indent = "" if slide is section.slides[0] else "  "
+    for unit, part in track.parts(slides):
+        minute = 0.0
+        lines += ["", unit] if unit else []
+        for slide in part:
+            indent = "" if slide.opens else "  "
             lines.append(f"{minute:6g}  {slide.minutes:6g}  {indent}{slide.title}")
             minute += slide.minutes
-    return "\n".join([*lines, f"{minute:6g}          end"])
+        lines.append(f"{minute:6g}          end")
+    if track.questions:
+        lines.append(f"        {track.questions:6g}  questions")
+    return "\n".join(lines)
 
 
-def over_limit(sections: list[Section], tracks: list[Track]) -> list[str]:
-    result = []
+def over_limit(slides: list[Slide], tracks: list[Track]) -> Iterator[str]:
     for track in tracks:
-        total = sum(section.minutes(track.name) for section in sections)
-        if total > track.limit:
-            result.append(f"schedule: {track.name} takes {total:g} min, limit {track.limit:g} min")
-    return result
+        for unit, part in track.parts(slides):
+            if minutes(part) > track.limit:
+                name = f"{track.name}, {unit}" if unit else track.name
+                yield f"schedule: {name} takes {minutes(part):g} min, limit {track.limit:g} min"
 
 
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else ".")
-    tracks = read_tracks(root / "slides/tracks.toml")
-    sources = [Source(path) for path in sorted((root / "slides").glob("[0-9]*.md"))]
-    sections, problems = add_up(sources, tracks)
+    tracks, found = read_tracks(root / "slides/tracks.toml"), sources(root)
+    problems = list(problems_of(found))
+    slides = read_slides(found)
     if len(arguments) > 1:
-        chosen = [track for track in tracks if track.name == arguments[1]]
-        if not chosen:
-            known = ", ".join(track.name for track in tracks)
-            sys.exit(f'schedule: there is no track "{arguments[1]}"; known: {known}')
-        print(running_order(sections, chosen[0]))
+        print(running_order(slides, track_of(arguments[1], tracks)))
     else:
-        print(table_of(sections, tracks))
-    problems += over_limit(sections, tracks)
+        print(table_of(slides, tracks))
+    problems += over_limit(slides, tracks)
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -155,15 +155,28 @@ function assemble.embed_figures(doc)
   }
 end
 
--- The slides of one track, or all. A slide is a heading of level 1 or 2 and what follows it.
-function assemble.track(blocks, track)
-  local keep = track == ''
-  return blocks:filter(function(block)
-    if track ~= '' and block.t == 'Header' and block.level <= 2 then
-      keep = common.split(block.attributes.track, '%S+'):includes(track)
+-- A slide is a heading of level 1 or 2 and what follows it. With `order`, lines "id minutes" (what
+-- slides/tracks.py prints), these slides in this order, for so long; without it all.
+function assemble.slides(blocks, order)
+  if not order then
+    return blocks
+  end
+  local by_id, slide = {}, pandoc.List {}
+  for _, block in ipairs(blocks) do
+    if block.t == 'Header' and block.level <= 2 then
+      slide = pandoc.List {}
+      by_id[block.identifier] = slide
     end
-    return keep
-  end)
+    slide:insert(block)
+  end
+  local found = pandoc.List {}
+  for id, minutes in order:gmatch('(%S+) (%S+)') do
+    local header = (by_id[id] or {})[1] or common.fail_at('slides', 'no slide has the id ' .. id)
+    header.attributes.minutes = minutes
+    header.attributes['data-timing'] = ('%.0f'):format(minutes * 60)
+    found:extend(by_id[id])
+  end
+  return found
 end
 
 return assemble

@@ -17,8 +17,8 @@ local common = {
 }
 
 local settings = {
-  'form', 'build', 'weave', 'results', 'missing', 'slug', 'inputs', 'depfile', 'track', 'styles',
-  'scripts', 'searchfile', 'part',
+  'form', 'build', 'weave', 'results', 'missing', 'slug', 'inputs', 'depfile', 'order', 'styles',
+  'scripts', 'searchfile', 'part', 'speaker', 'event', 'date', 'url', 'qrcode',
 }
 local errors, dependencies, texts, tables = {}, {}, {}, {}
 

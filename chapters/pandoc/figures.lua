@@ -102,6 +102,22 @@ local function picture(div, src, name)
   return pandoc.Div({ text }, pandoc.Attr('', { 'not-drawn' }))
 end
 
+-- On a slide stage-NAME.svg is built up: first the axes, then with each step one series more. All
+-- lie on one another; on paper the last is seen. `upto=2` ends with the second series.
+local function stage_plot(div, src)
+  local stem, steps = src:gsub('%.svg$', ''), pandoc.List {}
+  local last = tonumber(div.attributes.upto) or 9
+  for step = 0, last do
+    local file = ('%s-%d.svg'):format(stem, step)
+    if step > 0 and not common.exists(common.build .. '/figures/' .. file) then
+      break
+    end
+    local one = picture(div, file, stem)
+    steps:insert(step == 0 and one or pandoc.Div({ one }, pandoc.Attr('', { 'fragment' })))
+  end
+  return pandoc.Div(steps, pandoc.Attr('', { 'stage-plot' }))
+end
+
 local function draw(div)
   if not div.classes:includes('figure') then
     return nil
@@ -119,7 +135,7 @@ local function draw(div)
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
     common.raw(label and ('<span class="run-label %s">%s</span>'):format(source, label) or ''),
-    picture(div, src, name),
+    src:find('^stage%-') and stage_plot(div, src) or picture(div, src, name),
     common.raw('<figcaption>'),
     caption_blocks(div),
     common.raw('</figcaption>\n</figure>'),

@@ -138,14 +138,60 @@ function forms.epub(doc, chapters)
   return doc
 end
 
+-- ::: speaker, on the first slide: who speaks, where and when (make slides SPEAKER= EVENT= DATE=).
+-- ::: last, on the last: the address (URL=), as text and as a code for telephones.
+local function fill(doc)
+  local about = pandoc.List { 'speaker', 'event', 'date' }:map(function(name)
+    return common[name] ~= '' and common[name] or nil
+  end)
+  local url = common.url or ''
+  local fillings = {
+    speaker = #about > 0 and { pandoc.Para(pandoc.Str(table.concat(about, ' · '))) } or {},
+    last = pandoc.List(url ~= '' and { pandoc.Para(pandoc.Link(url, url)) } or {}),
+  }
+  local code = common.qrcode and common.read(common.qrcode)
+  if url ~= '' and code then
+    fillings.last:insert(1, pandoc.RawBlock('html', code:gsub('^.-(<svg)', '%1')))
+  end
+  return doc:walk {
+    Div = function(div)
+      local filling = fillings[div.classes[1]]
+      if filling then
+        div.content = filling
+        return div
+      end
+    end,
+  }
+end
+
+-- A slide with demo="NAME" gets what slides/demo.js draws into, and the recording it falls back to.
+local function with_demos(blocks)
+  local found = pandoc.List {}
+  for _, block in ipairs(blocks) do
+    found:insert(block)
+    local demo = block.t == 'Header' and block.attributes.demo
+    if demo then
+      local recording = common.read(('slides/recordings/%s.jsonl'):format(demo)) or '{}'
+      found:insert(pandoc.RawBlock('html', table.concat {
+        '<div class="demo"><p class="said"></p><p class="unit"><span class="y"></span><span class="recorded"></span></p>',
+        '<div class="plot"></div></div>\n<script type="text/plain" class="recording">',
+        recording:gsub('</', '<\\/'), '</script>',
+      }))
+    end
+  end
+  return found
+end
+
 function forms.deck(doc, chapters)
   for _, chapter in ipairs(chapters) do
-    doc.blocks:extend(assemble.track(chapter.doc.blocks, common.track or ''))
+    doc.blocks:extend(chapter.doc.blocks)
   end
+  doc.blocks = assemble.slides(doc.blocks, common.order and common.read(common.order))
   if #doc.blocks == 0 then
-    common.fail_at('slides', ('no slide of the track "%s"'):format(common.track or ''))
+    common.fail_at('slides', 'the track has no slide')
   end
-  return assemble.embed_figures(doc)
+  doc.blocks = with_demos(doc.blocks)
+  return assemble.embed_figures(fill(doc))
 end
 
 function Pandoc(doc)

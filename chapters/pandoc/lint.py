@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "slides"))
+import tracks
 from source import Block, Source, parse_attributes, read_toml, regions_of
 
 ROLES = [
@@ -151,7 +153,8 @@ def check_verdicts(source: Source) -> Problems:
             )
 
 
-def check_slides(sources: list[Source], tracks: set[str]) -> Problems:
+def check_slides(sources: list[Source], named: set[str]) -> Problems:
+    """`named`: the ids, and the files, that a track has."""
     seen: dict[str, str] = {}
     for source in sources:
         for heading, body in source.sections(2):
@@ -167,9 +170,8 @@ def check_slides(sources: list[Source], tracks: set[str]) -> Problems:
             seen.setdefault(attributes.id, f"{name}:{heading.line}")
             if not re.fullmatch(r"\d+(\.\d+)?", attributes.values.get("minutes", "")):
                 yield *place, f'slide "{heading.text}" has no minutes'
-            unknown = set(attributes.values.get("track", "none").split()) - tracks
-            if unknown:
-                yield *place, f'slide "{heading.text}": unknown track {", ".join(sorted(unknown))}'
+            if not named & {attributes.id, source.path.stem}:
+                yield *place, f'slide "{heading.text}" is in no track of slides/tracks.toml'
             notes = [block for block in body if block.kind == "text" and "notes" in block.inside]
             if not any(block.text.strip() for block in notes):
                 yield *place, f'slide "{heading.text}" has no notes'
@@ -234,8 +236,9 @@ def check_regions(root: Path, sources: list[Source]) -> Problems:
 def problems_of(root: Path) -> list[str]:
     """All faults of a tree, one line each."""
     chapters = [Source(path) for path in sorted((root / "chapters").glob("*.md"))]
-    slides = [Source(path) for path in sorted((root / "slides").glob("[0-9]*.md"))]
-    tracks = set(read_toml(root / "slides/tracks.toml"))
+    slides = tracks.sources(root)
+    told = tracks.read_tracks(root / "slides/tracks.toml")
+    named = {word for track in told for word in track.named()}
     found: list[tuple[str, int, str]] = []
     for chapter in chapters:
         for check in (check_template, check_recap, check_exercises, check_words, check_verdicts):
@@ -243,7 +246,7 @@ def problems_of(root: Path) -> list[str]:
     for source in chapters + slides:
         found += check_language(source)
     found += [problem for source in slides for problem in check_verdicts(source)]
-    found += check_slides(slides, tracks)
+    found += check_slides(slides, named)
     ids = {heading.attributes.id for source in slides for heading, _ in source.sections(2)}
     found += check_map(
         root / "slides/talk-map.toml", {chapter.path.stem for chapter in chapters}, ids

@@ -183,6 +183,16 @@ local function fit_slide(block, html_lines)
     or ''
 end
 
+-- Lines of two slides that say the same move to their new places (data-auto-animate).
+local function with_ids(html_lines)
+  local seen = {}
+  return pandoc.List(html_lines):map(function(line)
+    local text = line:gsub('<[^>]*>', ''):gsub('^%s+', '')
+    seen[text] = (seen[text] or 0) + 1
+    return (line:gsub('^<span ', ('<span data-id="%s:%d" '):format(text:gsub('"', '&quot;'), seen[text]), 1))
+  end)
+end
+
 local function draw(block)
   local class, lines = 'listing', nil
   local is_console = block.classes:includes('console')
@@ -197,6 +207,9 @@ local function draw(block)
   end
   if common.form == 'slides' then
     class = class .. fit_slide(block, lines)
+  end
+  if block.classes:includes('morph') then
+    lines = with_ids(lines)
   end
   local _, steps = steps_of(block.attributes.steps)
   local caption = caption_html(block)

@@ -23,8 +23,17 @@ SECTIONS = {
     "exercises": "::: exercise\nOne?\n:::\n\n::: answer\n1\n:::\n" * 2,
     "recap": "- One.\n- Two.\n",
 }
-SLIDE = '# Title {#title minutes=1 track="talk45 course"}\n\n::: notes\nSay it.\n:::\n'
-TRACKS = '[talk45]\ntitle = "Talk"\nminutes = 45\n\n[course]\ntitle = "Course"\nminutes = 90\n'
+SLIDE = "# Title {#title minutes=1}\n\n::: notes\nSay it.\n:::\n"
+TRACKS = """[talk45]
+title = "Talk"
+minutes = 45
+slides = ["title"]
+
+[course]
+title = "Course"
+minutes = 90
+slides = ["01-one"]
+"""
 MAP = """sections = 1
 planned = ["02-two"]
 
@@ -160,13 +169,11 @@ def test_blocks_on_a_claim_cover_all_verdicts(small: Small) -> None:
         ("#title ", "", "has no id"),
         ("minutes=1", "", "has no minutes"),
         ("minutes=1", "minutes=x", "has no minutes"),
-        ('track="talk45 course"', "", "unknown track none"),
-        ("talk45 course", "talk44", "unknown track talk44"),
         ("Say it.", "", "has no notes"),
-        ("# Title", '# First {#b minutes=1 track="course"}\n\n# Title', '"First" has no notes'),
+        ("# Title", "# First {#b minutes=1}\n\n# Title", '"First" has no notes'),
         (
             "::: notes",
-            '## More {#title minutes=1 track="course"}\n\n::: notes',
+            "## More {#title minutes=1}\n\n::: notes",
             'id "title" is doubled',
         ),
     ],
@@ -233,64 +240,79 @@ def test_the_real_tree_has_a_readable_map() -> None:
 # ---- the schedule
 
 
+MORE = "\n## More {#more minutes=2.5}\n\n## Both {#both minutes=3}\n"
+TALK = 'slides = ["title"]'
+
+
 def test_schedule_adds_up(small: Small) -> None:
-    more = '\n## More {#more minutes=2.5 track="course"}\n'
-    small.write("slides/01-one.md", SLIDE + more)
+    small.write("slides/01-one.md", SLIDE + MORE)
     done = small.run("slides/schedule.py")
     assert done.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["Title", "1", "min", "(1)", "3.5", "min", "(2)"] in rows
-    assert ["Sum", "1", "min", "(1)", "3.5", "min", "(2)"] in rows
+    assert ["Title", "1", "min", "(1)", "6.5", "min", "(3)"] in rows
+    assert ["Sum", "1", "min", "(1)", "6.5", "min", "(3)"] in rows
     assert ["Limit", "45", "min", "90", "min"] in rows
 
 
-MORE = (
-    '\n## More {#more minutes=2.5 track="course"}\n'
-    '\n## Both {#both minutes=3 track="talk45 course"}\n'
-)
-
-
-def test_schedule_of_a_track_says_when_a_slide_begins(small: Small) -> None:
+def test_schedule_of_a_track_is_in_its_order(small: Small) -> None:
     small.write("slides/01-one.md", SLIDE + MORE)
-    orders = {
-        track: [
-            line.split() for line in small.run("slides/schedule.py", track).stdout.splitlines()[2:]
-        ]
-        for track in ("talk45", "course")
-    }
-    assert orders["talk45"] == [["0", "1", "Title"], ["1", "3", "Both"], ["4", "end"]]
-    assert orders["course"] == [
-        ["0", "1", "Title"], ["1", "2.5", "More"], ["3.5", "3", "Both"], ["6.5", "end"],
+    listed = 'questions = 7\nslides = ["both", "title 0.5"]\nbackup = ["more"]'
+    small.write("slides/tracks.toml", TRACKS.replace(TALK, listed))
+    said = small.run("slides/schedule.py", "talk45").stdout
+    assert [line.split() for line in said.splitlines()[2:]] == [
+        ["0", "3", "Both"], ["3", "0.5", "Title"], ["3.5", "end"], ["7", "questions"],
     ]  # fmt: skip
 
 
-def test_schedule_of_an_unknown_track_names_the_known(small: Small) -> None:
-    done = small.run("slides/schedule.py", "talk4")
+def test_schedule_of_units(small: Small) -> None:
+    units = '[[course.units]]\ntitle = "{}"\nslides = ["{}"]\n'
+    course = TRACKS.replace('slides = ["01-one"]\n', "")
+    small.write(
+        "slides/tracks.toml", course + units.format("One", "title") + units.format("Two", "01-one")
+    )
+    small.write("slides/01-one.md", SLIDE + MORE.replace("2.5", "87"))
+    done = small.run("slides/schedule.py")
     assert done.returncode == 1
-    assert done.stderr == 'schedule: there is no track "talk4"; known: talk45, course\n'
+    assert "schedule: course, Two takes 91 min, limit 90 min" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("track", "change", "message"),
+    [
+        ("talk4", "", 'schedule: there is no track "talk4"; known: talk45, course\n'),
+        ("talk45", '"titel"', 'slides/tracks.toml: talk45: no slide has the id "titel"\n'),
+        ("talk45", '"title x"', 'slides/tracks.toml: talk45: "title x": an id, and minutes if n'),
+    ],
+)
+def test_a_wrong_track_is_said(small: Small, track: str, change: str, message: str) -> None:
+    small.write("slides/tracks.toml", TRACKS.replace('"title"', change or '"title"'))
+    done = small.run("slides/schedule.py", track)
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
 
 
 @pytest.mark.parametrize(("minutes", "status"), [("44", 0), ("44.5", 1)])
 def test_schedule_fails_above_the_limit(small: Small, minutes: str, status: int) -> None:
-    small.write(
-        "slides/01-one.md", SLIDE + f'\n## More {{#more minutes={minutes} track="talk45"}}\n'
-    )
+    small.write("slides/tracks.toml", TRACKS.replace(TALK, 'slides = ["01-one"]'))
+    small.write("slides/01-one.md", SLIDE + f"\n## More {{#more minutes={minutes}}}\n")
     done = small.run("slides/schedule.py")
     assert done.returncode == status
     assert ("talk45 takes 45.5 min, limit 45 min" in done.stderr) is (status == 1)
 
 
-@pytest.mark.parametrize("bad", ["minutes=x", "minutes=1e3", 'track="none"'])
+@pytest.mark.parametrize("bad", ["minutes=x", "minutes=1e3"])
 def test_schedule_refuses_what_it_cannot_add(small: Small, bad: str) -> None:
-    heading = (
-        f"## More {{#more {bad}}}\n"
-        if "track" not in bad
-        else f"## More {{#more minutes=1 {bad}}}\n"
-    )
-    small.write("slides/01-one.md", SLIDE + heading)
+    small.write("slides/01-one.md", SLIDE + f"## More {{#more {bad}}}\n")
     done = small.run("slides/schedule.py")
     assert done.returncode == 1
     assert "slides/01-one.md:6: " in done.stderr
+
+
+def test_a_slide_that_no_track_has(small: Small) -> None:
+    small.write("slides/tracks.toml", TRACKS.replace('"01-one"', '"title"'))
+    assert "in order" in small.lint()
+    small.write("slides/01-one.md", SLIDE + "\n## More {#more minutes=1}\n\n::: notes\nSay.\n:::\n")
+    assert 'slide "More" is in no track of slides/tracks.toml' in small.lint()
 
 
 def test_code_on_slides_is_not_taken_for_headings(small: Small) -> None:

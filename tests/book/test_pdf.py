@@ -16,6 +16,9 @@ import pytest
 from book import paper
 from book.tree import PANDOC, REVEAL_JS, ROOT, Done, Tree
 
+sys.path.insert(0, str(ROOT / "slides"))
+import tracks
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
 )
@@ -76,14 +79,10 @@ def decks_of(root: Path) -> list[tuple[str, Path]]:
 
 
 def slides_of(root: Path, track: str) -> int:
-    """How many slides the sources have for a track; all without one."""
-    headings = [
-        line
-        for source in sorted((root / "slides").glob("[0-9]*.md"))
-        for line in source.read_text(encoding="utf-8").splitlines()
-        if re.match(r"##? .*\{.*minutes=", line)
-    ]
-    return sum(not track or track in re.split(r"[\s\"]+", line) for line in headings)
+    """How many slides a track has; all of the sources' without one."""
+    every = tracks.read_slides(tracks.sources(root))
+    known = tracks.read_tracks(root / "slides/tracks.toml")
+    return len(tracks.track_of(track, known).slides(every) if track else every)
 
 
 def plain(html: str) -> str:

@@ -14,7 +14,9 @@ FILTERS = ROOT / "chapters" / "pandoc"
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
 REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
-SHARED_SLIDES = ["module.mk", "template.html", "theme.css", "print.css", "deck.js", "tracks.toml"]
+SHARED_SLIDES = [
+    "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js", "tracks.py",
+]  # fmt: skip
 # The same text is read once.
 PARSED: dict[str, str] = {}
 Done = subprocess.CompletedProcess[str]

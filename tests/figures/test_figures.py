@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "benchmarks" / "experiments"
 # Loaded by the others.
-PARTS = {"style", "curves", "log-log", "doublings", "labels", "then-and-now", "peers"}
+PARTS = {"style", "curves", "log-log", "doublings", "labels", "then-and-now", "peers", "stage"}
 SCRIPTS = sorted(path.stem for path in (ROOT / "figures").glob("*.gp") if path.stem not in PARTS)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]

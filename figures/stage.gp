@@ -1,0 +1,137 @@
+# A plot for a slide, from the line of figures/stage.tsv that the slug names: stage-NAME-COUNT has the
+# first COUNT series of NAME; with 0 there are the axes, for a guess. No footer: the slide's foot names the run.
+name = slug[7:strlen(slug) - 2]
+count = int(slug[strlen(slug):*])
+field(n) = system(sprintf("awk -F '\\t' '$1 == \"%s\" { print $%d }' figures/stage.tsv", name, n))
+experiment = field(2)
+kind = field(3)
+metric = field(4)
+series_names = field(5)
+labels = field(6)
+x_text = field(7)
+y_text = field(8)
+width = 1152
+height = 520
+load "figures/style.gp"
+
+set terminal svg size 1152, 520 dynamic enhanced rounded font 'DejaVu Sans,24' \
+    background 'white' name id
+set output out
+unset label 1000
+unset label 1001
+set linetype 1 linewidth 5
+set linetype 2 linewidth 5
+set linetype 3 linewidth 5
+set linetype 4 linewidth 5
+
+# The label of series i: the i-th of the words between |.
+label_of(i) = system(sprintf("echo '%s' | cut -d '|' -f %d", labels, i))
+shown = ""
+places = ""
+do for [i=1:words(series_names)] {
+    if (has(word(series_names, i))) {
+        shown = shown . " " . word(series_names, i)
+        places = places . sprintf(" %d", i)
+    }
+}
+if (shown eq "") {
+    printerr "no data of " . series_names
+    exit status 77
+}
+nth(i) = word(shown, i)
+kth(i) = int(word(places, i))
+steps = sum [i=1:words(shown)] (kth(i) <= count)
+if (steps == 0 && count > 0) { # its series could not be measured: the next step has something
+    count = kth(1)
+    steps = 1
+}
+is_log = strstrt(kind, "log") > 0 || strstrt(kind, "-xy") > 0
+
+if (kind[1:4] eq "bars") {
+    # One row is taken of each series: that of the x, or of its last.
+    taken(_) = x_text eq "-" || column("x") == x_taken ? column(metric) : NaN
+    rows = words(shown)
+    array values[rows]
+    high = 0
+    low = 1e300
+    do for [i=1:rows] {
+        x_taken = x_text eq "-" || x_text eq "last" ? 0 : real(x_text)
+        if (x_text eq "last") {
+            stats series(nth(i)) using "x" nooutput
+            x_taken = STATS_max
+        }
+        stats series(nth(i)) using (taken(0)) nooutput
+        values[i] = STATS_max
+        high = values[i] > high ? values[i] : high
+        low = values[i] < low ? values[i] : low
+    }
+    shown_as(v) = v < 10 ? sprintf("%.2g", v) : v < 10000 ? sprintf("%.0f", v) : gprintf("%.0s%c", v)
+    left = is_log ? 10**(floor(log10(low)) - 1.0) : 0
+    do for [i=1:rows] {
+        set label 100+i noenhanced label_of(kth(i)) at graph 0, first -i right \
+            offset character -0.8, 0 textcolor rgb inks[kth(i)]
+        if (i <= steps) {
+            set label 200+i noenhanced shown_as(values[i]) \
+                at first values[i], first -i left offset character 0.6, 0 textcolor rgb inks[kth(i)]
+        }
+    }
+    if (is_log) { set logscale x }
+    set xrange [left:(is_log ? 12 * high : 1.25 * high)]
+    set yrange [-rows - 0.6:-0.4]
+    set tmargin 0.5
+    set bmargin 3.6
+    set lmargin 19
+    set rmargin 3
+    set border 1
+    unset ytics
+    unset grid
+    set format x (high < 1000 ? "%g" : "%.0s%c")
+    set xlabel y_text
+    unset key
+    plot NaN, for [i=1:steps] series(nth(i)) every ::::0 using (left):(-i):(left): \
+        (values[i]):(-i - 0.3):(-i + 0.3) with boxxyerror fillstyle solid 1.0 noborder \
+        linecolor rgb colours[kth(i)]
+} else {
+    x_low = 1e300
+    x_high = -1e300
+    y_low = is_log ? 1e300 : 0
+    y_high = -1e300
+    do for [i=1:words(shown)] {
+        stats series(nth(i)) using "x" nooutput
+        x_low = STATS_min < x_low ? STATS_min : x_low
+        x_high = STATS_max > x_high ? STATS_max : x_high
+        stats series(nth(i)) using metric nooutput
+        y_low = STATS_min < y_low ? STATS_min : y_low
+        y_high = STATS_max > y_high ? STATS_max : y_high
+    }
+    if (is_log) {
+        set logscale xy
+        y_low = 0.6 * y_low
+        y_high = 1.6 * y_high
+        set xrange [x_low:x_high]
+        set format xy "%.10g"
+    } else {
+        y_high = 1.25 * y_high
+        set xrange [0:x_high]
+    }
+    set yrange [y_low:y_high]
+    eval y_title(y_text)
+    set label 1002 offset character -4, 0.8
+    set xlabel x_text
+    set tmargin 2.2
+    set bmargin 3.4
+    set lmargin 8
+    set rmargin 12
+    unset key
+    logarithmic = is_log
+    label_font = ",24"
+    label_pixels = 40.0
+    place_of(name) = sum [j=1:words(shown)] (nth(j) eq name ? kth(j) : 0)
+    title_of(name) = label_of(place_of(name))
+    style_of(name) = place_of(name)
+    load "figures/labels.gp"
+    do for [i=1:words(shown)] {
+        if (place_of(label_name[i]) > count) { unset label 100+i }
+    }
+    plot NaN, for [i=1:steps] series(nth(i)) using "x":metric with lines linetype kth(i)
+}

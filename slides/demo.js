@@ -1,0 +1,168 @@
+// Demos: a slide with data-demo plays one. With ?stage=PORT.TOKEN (make present) it runs, and its
+// points come as they are measured; else, and whenever nothing comes for ten seconds, the recording
+// in the deck is played, and the slide says so. Leaving the slide ends it.
+"use strict";
+
+const Demos = (() => {
+  const given = new URLSearchParams(location.search);
+  const paper = given.get("view") === "print" || given.has("print-pdf");
+  // The windows of the speaker view are the same page: the demo runs in the room alone.
+  const [port, token] = given.has("receiver") ? [] : (given.get("stage") || "").split(".");
+  const PATIENCE = 10000;
+  const COLOURS = ["#10479a", "#c0406e", "#1d6f8e", "#8a5c00"];
+  const SIZE = 24;
+
+  function number(y) {
+    if (y === 0) return "0";
+    return y >= 100 ? y.toFixed(0) : String(Number(y.toPrecision(2)));
+  }
+
+  class Demo {
+    constructor(slide) {
+      this.slide = slide;
+      this.plot = slide.querySelector(".plot");
+      this.said = slide.querySelector(".said");
+      const lines = slide.querySelector("script.recording").textContent.trim().split("\n");
+      [this.recorded, ...this.events] = lines.map((line) => JSON.parse(line));
+      this.timers = [];
+    }
+
+    start() {
+      this.stop();
+      if (!port) return this.replay("Recorded");
+      const query = new URLSearchParams({ demo: this.slide.dataset.demo, token });
+      this.source = new EventSource(`http://127.0.0.1:${port}/demo?${query}`);
+      this.wait();
+      this.source.onmessage = (message) => this.take(JSON.parse(message.data));
+      // It would ask again by itself, and the demo begin anew.
+      this.source.onerror = () => this.replay("The demo cannot be reached. Recorded");
+    }
+
+    // Whatever comes, comes within ten seconds of the last.
+    wait() {
+      clearTimeout(this.watch);
+      this.watch = setTimeout(() => this.replay("The demo does not answer. Recorded"), PATIENCE);
+    }
+
+    take(event) {
+      if (event.failed) return this.replay(`${event.failed}. Recorded`);
+      if (event.end) return this.stop();
+      if (event.line) this.wait();
+      this.show(event);
+    }
+
+    stop() {
+      if (this.source) this.source.close();
+      this.source = null;
+      clearTimeout(this.watch);
+      this.timers.splice(0).forEach(clearTimeout);
+    }
+
+    replay(why) {
+      this.stop();
+      const { date, system, cores } = this.recorded;
+      this.label = this.events.length ? `${why} ${date}, ${system}, ${cores} cores` : `${why}: no recording`;
+      for (const event of this.events) {
+        this.timers.push(setTimeout(() => event.end || this.show(event), event.at * 1000));
+      }
+      this.tell("");
+    }
+
+    all() {
+      for (const event of this.events) if (!event.end) this.show(event);
+      this.label = `Recorded ${this.recorded.date}`;
+      this.tell("");
+    }
+
+    show(event) {
+      if (event.begin) return this.begin(event);
+      if (event.note) {
+        if (event.x !== undefined) this.marks.push(event.x);
+        this.note = event.note;
+      } else {
+        const row = [event.x, ...this.lines.map(() => null)];
+        row[1 + this.lines.indexOf(event.line)] = event.y === null ? NaN : event.y;
+        this.rows.push(row);
+        this.rows.sort((a, b) => a[0] - b[0]);
+        this.last[event.line] = event.y;
+      }
+      this.draw();
+    }
+
+    begin(event) {
+      if (!this.source) this.label = this.label || "";
+      else this.label = "";
+      this.lines = [...new Set(event.lines)];
+      [this.rows, this.marks, this.last, this.note, this.about] = [[], [], {}, "", event];
+      if (this.graph) this.graph.destroy();
+      this.graph = null;
+      this.draw();
+    }
+
+    draw() {
+      const shown = this.lines.map((line, index) => {
+        const y = this.last[line];
+        const value = y === undefined ? "" : y === null ? "nobody is served" : number(y);
+        return `<b style="color:${COLOURS[index]}">${line}</b> ${value}`;
+      });
+      this.tell(`${shown.join(" &nbsp; ")} &nbsp; <i>${this.note}</i>`);
+      this.slide.querySelector(".demo .y").textContent = this.about.y;
+      if (typeof Dygraph === "undefined" || !this.rows.length) return;
+      const file = this.rows;
+      if (this.graph) return this.graph.updateOptions({ file });
+      const sweep = this.about.x === "silent";
+      this.graph = new Dygraph(this.plot, file, {
+        labels: ["x", ...this.lines],
+        colors: COLOURS.slice(0, this.lines.length),
+        strokeWidth: 5,
+        drawPoints: sweep,
+        pointSize: 9,
+        connectSeparatedPoints: true,
+        dateWindow: sweep ? [8, 12000] : [0, this.about.until],
+        valueRange: [0, this.about.top || null],
+        axisLabelFontSize: SIZE,
+        axisLabelWidth: 84,
+        axes: { x: { logscale: sweep, drawGrid: false, axisLabelFormatter: number }, y: { axisLabelFormatter: number } },
+        xAxisHeight: 44,
+        gridLineColor: "#dcdce2",
+        legend: "never",
+        interactionModel: {},
+        underlayCallback: (context, area, graph) => {
+          context.strokeStyle = "#8a8a92";
+          context.setLineDash([8, 8]);
+          for (const x of this.marks) {
+            const at = graph.toDomXCoord(x);
+            context.beginPath();
+            context.moveTo(at, area.y);
+            context.lineTo(at, area.y + area.h);
+            context.stroke();
+          }
+          context.setLineDash([]);
+        },
+      });
+    }
+
+    tell(text) {
+      if (text) this.said.innerHTML = text;
+      this.slide.querySelector(".recorded").textContent = this.label || "";
+    }
+  }
+
+  const known = new Map();
+  function of(slide) {
+    if (!slide || !slide.dataset.demo || !slide.querySelector(".plot")) return null;
+    if (!known.has(slide)) known.set(slide, new Demo(slide));
+    return known.get(slide);
+  }
+
+  Reveal.on("ready", (event) => paper || (of(event.currentSlide) && of(event.currentSlide).start()));
+  Reveal.on("slidechanged", (event) => {
+    if (of(event.previousSlide)) of(event.previousSlide).stop();
+    if (of(event.currentSlide)) of(event.currentSlide).start();
+  });
+  // On paper: what the recording ends with.
+  Reveal.on("pdf-ready", () => {
+    for (const slide of document.querySelectorAll("section[data-demo]")) of(slide).all();
+  });
+  return known;
+})();

@@ -1,0 +1,184 @@
+"""The show: the deck served by 15-slashdot, and a small control process that plays the demos.
+
+A page may start a demo only if it has the token of this show, comes from the deck's own address
+(Origin), and asks for 127.0.0.1 by this name (Host: no name that somebody points here). One demo
+is played at a time; it ends with the connection that asked for it, which is to say with the slide.
+"""
+
+import ctypes
+import hmac
+import json
+import os
+import queue
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import webbrowser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from stage import scene
+from stage.play import play
+
+HERE = "127.0.0.1"
+LISTENING = re.compile(r"^[\w-]+: listening on http://[\d.]+:(\d+)/$")
+PORTS = 20
+PR_SET_PDEATHSIG = 1
+DOCROOT = Path("code")
+
+
+class Control(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, build: Path, origin: str) -> None:
+        super().__init__((HERE, 0), Handler)
+        self.build, self.origin, self.token = build, origin, secrets.token_urlsafe(24)
+        self.turn = threading.Lock()
+        self.current: threading.Event | None = None
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def begin(self) -> threading.Event:
+        """Ends the demo that runs; the word to end the new one."""
+        with self.turn:
+            if self.current:
+                self.current.set()
+            self.current = threading.Event()
+            return self.current
+
+    def end(self) -> None:
+        with self.turn:
+            if self.current:
+                self.current.set()
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Control
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if not self._may(asked.get("token", "")):
+            return self._refuse(403, "this page may start nothing")
+        demo = next((d for d in scene.demos() if d.name == asked.get("demo")), None)
+        if parts.path != "/demo" or not demo:
+            return self._refuse(404, "there is no such demo")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.send_header("Access-Control-Allow-Origin", self.server.origin)
+        self.end_headers()
+        self.close_connection = True
+        self._play(demo)
+        return None
+
+    def _play(self, demo: scene.Demo) -> None:
+        stop = self.server.begin()
+        events: queue.Queue[scene.Event] = queue.Queue()
+        words = (demo, self.server.build, DOCROOT, events.put, stop)
+        player = threading.Thread(target=play, args=words)
+        player.start()
+        try:
+            while player.is_alive() or not events.empty():
+                try:
+                    text = f"data: {json.dumps(events.get(timeout=0.25))}\n\n"
+                except queue.Empty:
+                    text = ": still here\n\n"  # so that a page that has gone is noticed
+                self.wfile.write(text.encode())
+        except OSError:
+            pass  # the slide was left
+        finally:
+            stop.set()
+            player.join()
+
+    def _may(self, token: str) -> bool:
+        return (
+            hmac.compare_digest(token.encode(), self.server.token.encode())
+            and self.headers.get("Origin") == self.server.origin
+            and self.headers.get("Host") == f"{HERE}:{self.server.port}"
+        )
+
+    def _refuse(self, status: int, why: str) -> None:
+        body = f"{why}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def end_with_parent() -> None:
+    """When make is killed, so is the show (Linux; elsewhere Ctrl-C has to do)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def free_port(wanted: int) -> int:
+    """It, or the next that nobody listens on; the server itself says what is wrong with others."""
+    for port in range(wanted, wanted + PORTS if wanted else 1):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HERE, port))
+            except OSError:
+                continue
+            return port
+    return wanted
+
+
+def present(build: Path, deck: Path, port: int) -> int:
+    """Until Ctrl-C, SIGTERM, or the end of the server."""
+    if not deck.is_file():
+        print(f"present: {deck} is not there (make slides)", file=sys.stderr)
+        return 1
+    end_with_parent()
+    with scene.Scene(build, DOCROOT) as serving:
+        try:
+            server = serving.start("15-slashdot", "-w", "1", "-p", str(free_port(port)), str(build))
+        except scene.Failed as failed:
+            print(f"present: {failed}", file=sys.stderr)
+            return 1
+        return _present(server, build, deck)
+
+
+def _present(server: subprocess.Popen[str], build: Path, deck: Path) -> int:
+    assert server.stdout is not None
+    listening = LISTENING.match(server.stdout.readline().strip())
+    if not listening:
+        print("present: no server, no show; PORT=0 takes any free port", file=sys.stderr)
+        return 1
+    origin = f"http://{HERE}:{listening[1]}"
+    control = Control(build, origin)
+    threading.Thread(target=control.serve_forever, daemon=True).start()
+    page = f"{origin}/{deck.relative_to(build).as_posix()}?stage={control.port}.{control.token}"
+    print(
+        f"deck          {page}\n"
+        f"speaker view  {page}&speaker\n"
+        "S in the deck opens the speaker view too, F fills the screen, Ctrl-C here ends the show.\n"
+        f"Without a server, and with recorded demos: open {deck} in the browser.",
+        flush=True,
+    )
+
+    def ended(*_: object) -> None:
+        control.end()
+        server.terminate()
+
+    signal.signal(signal.SIGINT, ended)
+    signal.signal(signal.SIGTERM, ended)
+    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
+        webbrowser.open(page)
+    status = server.wait()
+    control.end()
+    control.shutdown()
+    return 0 if status in (0, -signal.SIGTERM) else 1

@@ -1,0 +1,190 @@
+"""What a demo runs: servers of build/bin, hammer against them, and an end of all of it.
+
+Only loopback, only programs of the tree, at most MOST_SILENT silent clients and MOST_SECONDS. When
+this process dies, however it dies, the servers are told to end (prctl(2), PR_SET_PDEATHSIG, by
+setpriv where it is there).
+"""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEMOS = Path(__file__).with_name("demos.toml")
+PAGE = "README.md"  # of the folder that is served
+MOST_SILENT, MOST_SECONDS = 10_000, 30
+SLICE = 0.4  # seconds of load for a point
+LISTENING = re.compile(r"listening on (http://\S+/)$")
+
+Event = dict[str, Any]
+Tell = Callable[[Event], None]
+
+
+class Failed(Exception):
+    """A program of the scene is not there, or has ended."""
+
+
+@dataclass(frozen=True)
+class Act:
+    server: str
+    args: tuple[str, ...]
+    begin: float
+    end: float
+    silent: tuple[int, ...]
+    arrive: float
+    leave: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    number: int  # of make demo N=
+    name: str
+    title: str
+    measure: str
+    x: str
+    y: str
+    rate: int
+    top: float
+    acts: tuple[Act, ...]
+
+    def begin(self) -> Event:
+        """The first event: what is to be drawn."""
+        return {
+            "begin": self.name, "title": self.title, "x": self.x, "y": self.y, "top": self.top,
+            "until": max(act.end for act in self.acts), "lines": [act.server for act in self.acts],
+        }  # fmt: skip
+
+
+def demos() -> list[Demo]:
+    table = tomllib.loads(DEMOS.read_text(encoding="utf-8"))
+    return [_demo(number, name, data) for number, (name, data) in enumerate(table.items(), 1)]
+
+
+def _demo(number: int, name: str, data: dict[str, Any]) -> Demo:
+    acts = tuple(
+        Act(
+            act["server"], tuple(act.get("args", ())), act.get("begin", 0), act["end"],
+            tuple(act["silent"]), act.get("arrive", 0), act.get("leave", act["end"]),
+        )
+        for act in data["acts"]
+    )  # fmt: skip
+    assert all(max(act.silent) <= MOST_SILENT and act.end <= MOST_SECONDS for act in acts), name
+    return Demo(
+        number, name, data["title"], data["measure"], data.get("x", "seconds"), data["y"],
+        data["rate"], data.get("top", 0), acts,
+    )  # fmt: skip
+
+
+def allowed(silent: int) -> int:
+    """So many of them as this process, and a server, may have descriptors for."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return silent if hard == resource.RLIM_INFINITY else min(silent, max(1, hard - 500))
+
+
+class Scene:
+    """The processes of one demo. Use it as a context: nothing outlives it."""
+
+    def __init__(self, build: Path, docroot: Path) -> None:
+        self.bin, self.docroot = build / "bin", docroot
+        self.over = threading.Event()
+        self.lock = threading.Lock()
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> "Scene":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, program: str, *words: str) -> subprocess.Popen[str]:
+        """Its output is a pipe. Failed: it is not built."""
+        path = self.bin / program
+        if not path.exists():
+            raise Failed(f"{path} is not built (make servers)")
+        guard = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
+        with self.lock:
+            if self.over.is_set():
+                raise Failed("the demo is over")
+            process = subprocess.Popen(
+                [*guard, str(path), *words], text=True, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            self.processes.append(process)
+        return process
+
+    def serve(self, server: str, args: tuple[str, ...]) -> str:
+        """Starts it on any free port; its address."""
+        process = self.start(server, "-p", "0", *args, str(self.docroot))
+        assert process.stdout is not None
+        listening = LISTENING.search(process.stdout.readline().rstrip())
+        if not listening:
+            raise Failed(f"{server} does not start here (try make run CH={server})")
+        return listening[1]
+
+    def hammer(self, *words: str) -> dict[str, Any]:
+        process = self.start("hammer", *words, "--json")
+        text = process.communicate(timeout=MOST_SECONDS)[0]
+        with self.lock:
+            self.processes.remove(process)
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError:
+            raise Failed("hammer has said nothing") from None
+        return found
+
+    @contextlib.contextmanager
+    def silent(self, url: str, count: int) -> Iterator[None]:
+        """So many clients that connect and say nothing."""
+        process = self.start("hammer", "--idle", str(allowed(count)), url)
+        try:
+            yield
+        finally:
+            _end(process)
+
+    def close(self) -> None:
+        """Ends all, from any thread, and more than once."""
+        self.over.set()
+        with self.lock:
+            for process in self.processes:
+                if process.poll() is None:
+                    process.terminate()
+            for process in self.processes:
+                _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(6)  # a server has five seconds for replies in flight
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def point(scene: Scene, demo: Demo, url: str) -> float | None:
+    """Pages a second, or the median wait in ms; None: nobody was served."""
+    done = scene.hammer(
+        "-r", str(demo.rate), "-s", str(SLICE), "-t", "0.5", f"{url}{PAGE}",
+    )  # fmt: skip
+    if demo.measure == "rate":
+        return round(float(done["good"]) / SLICE, 1)
+    if done["good"] == 0:
+        return None
+    return round(float(done["total_from_intended"]["median"]) / 1e6, 4)
+
+
+def environment() -> Event:
+    """Of a recording: where it was made. No host, no path."""
+    name = os.uname()
+    return {"system": f"{name.sysname} {name.release.split('-')[0]}", "cores": os.cpu_count()}

@@ -1,0 +1,177 @@
+"""Demos: what they tell, who may start one, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stage import cli, control, scene
+from stage.play import play
+from stage.scene import Demo, Event
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD, CODE = ROOT / "build", ROOT / "code"
+DEMOS = {demo.name: demo for demo in scene.demos()}
+
+
+@pytest.fixture(autouse=True)
+def built() -> None:
+    for program in ("hammer", "01-iterative", "07-poll", "15-slashdot"):
+        if not (BUILD / "bin" / program).exists():
+            pytest.skip(f"build/bin/{program} is not built (make servers)")
+
+
+def short(name: str) -> Demo:
+    """The demo, over in some five seconds."""
+    demo = DEMOS[name]
+    act = replace(demo.acts[0], end=4.5, silent=(1,), arrive=1, leave=3.5)
+    return replace(demo, acts=(act,))
+
+
+def told(demo: Demo, build: Path = BUILD) -> list[Event]:
+    events: list[Event] = []
+    play(demo, build, CODE, events.append, threading.Event())
+    return events
+
+
+def left() -> list[str]:
+    """Programs of the tree that run still, and are ours."""
+    done = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if line.startswith(str(BUILD / "bin"))]
+
+
+def test_one_silent_client_stops_the_iterative_server() -> None:
+    events = told(short("silent"))
+    assert events[0]["begin"] == "silent" and events[0]["lines"] == ["01-iterative"]
+    assert events[-1] == {"end": True}
+    points = [event for event in events if "line" in event]
+    before = [p["y"] for p in points if p["x"] < 0.8]
+    during = [p["y"] for p in points if 1.3 < p["x"] < 3]
+    assert before and max(before) > 0
+    assert during and max(during) == 0
+    notes = [event["note"] for event in events if "note" in event]
+    assert notes == ["one silent client at 01-iterative", "gone from 01-iterative"]
+
+
+def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
+    events = told(short("silent"), tmp_path)
+    assert events[-1] == {"failed": f"{tmp_path}/bin/01-iterative is not built (make servers)"}
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/01-iterative").symlink_to(BUILD / "bin/01-iterative")
+    events = told(short("silent"), tmp_path)
+    assert events[-1] == {"failed": f"{tmp_path}/bin/hammer is not built (make servers)"}
+
+
+def test_a_sweep_has_a_point_for_each_number() -> None:
+    act = replace(DEMOS["poll"].acts[0], silent=(1, 20))
+    points = [e for e in told(replace(DEMOS["poll"], acts=(act,))) if "line" in e]
+    assert [point["x"] for point in points] == [1, 20]
+    assert all(point["y"] > 0 for point in points)
+
+
+def test_a_stopped_demo_leaves_nothing() -> None:
+    stop = threading.Event()
+    events: list[Event] = []
+    demo = replace(DEMOS["silent"], acts=(replace(DEMOS["silent"].acts[0], arrive=0),))
+    with scene.Scene(BUILD, CODE) as other:
+        other.close()
+        with pytest.raises(scene.Failed, match="over"):
+            other.start("hammer")
+    player = threading.Thread(target=play, args=(demo, BUILD, CODE, events.append, stop))
+    player.start()
+    while not any("note" in event for event in events):
+        time.sleep(0.05)
+    stop.set()
+    player.join(20)
+    assert not player.is_alive()
+    assert left() == []
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_each_demo_has_a_recording_of_all_its_lines(name: str) -> None:
+    path = ROOT / cli.recording(DEMOS[name])
+    about, *events = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    assert set(about) == {"date", "system", "cores"}
+    assert events[0]["begin"] == name and events[-1]["end"] is True
+    assert [event["at"] for event in events] == sorted(event["at"] for event in events)
+    points = {event["line"] for event in events if "line" in event and event["y"]}
+    assert points == {act.server for act in DEMOS[name].acts}
+    assert events[0] == {"at": events[0]["at"], **DEMOS[name].begin()}, "make demo-record"
+
+
+def test_a_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "9"]) == 2
+    assert "make demo: N=9: there is no such demo; 1 01-iterative," in capsys.readouterr().err
+
+
+# ---- who may start one ---------------------------------------------------------------------------
+
+ORIGIN = "http://127.0.0.1:8000"
+
+
+@pytest.fixture
+def show(monkeypatch: pytest.MonkeyPatch) -> Iterator[control.Control]:
+    monkeypatch.setattr(scene, "demos", lambda: [short("silent")])
+    monkeypatch.setattr(control, "DOCROOT", CODE)
+    server = control.Control(BUILD, ORIGIN)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.end()
+    server.shutdown()
+    server.server_close()
+
+
+def ask(
+    show: control.Control, demo: str = "silent", token: str = "", **headers: str
+) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", show.port, timeout=20)
+    query = f"/demo?demo={demo}&token={token or show.token}"
+    connection.request("GET", query, headers={"Origin": ORIGIN, **headers})
+    return connection.getresponse()
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"token": "guessed"}, 403),
+        ({"Origin": "http://127.0.0.1:9000"}, 403),
+        ({"Origin": "null"}, 403),  # a page from a file
+        ({"Host": "evil.example"}, 403),
+        ({"demo": "rm"}, 404),
+    ],
+)
+def test_no_other_page_starts_a_demo(
+    show: control.Control, changed: dict[str, str], status: int
+) -> None:
+    assert ask(show, **changed).status == status
+    assert show.current is None
+
+
+def test_a_demo_ends_with_the_connection(show: control.Control) -> None:
+    reply = ask(show)
+    assert reply.status == 200
+    assert reply.headers["Access-Control-Allow-Origin"] == ORIGIN
+    first = json.loads(reply.readline().removeprefix(b"data: "))
+    assert first["begin"] == "silent"
+    reply.close()
+    assert show.current is not None
+    assert show.current.wait(10), "it is told to end"
+
+
+def test_a_demo_ends_when_the_next_begins(show: control.Control) -> None:
+    first = ask(show)
+    while b"line" not in first.readline():
+        pass
+    second = ask(show)
+    rest = first.read().decode()
+    assert rest.rstrip().endswith('{"end": true}')
+    assert b"begin" in second.readline()
+    second.close()
