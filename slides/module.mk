@@ -90,16 +90,16 @@ $(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
 
 # What stands on the first slide and on the last. The deck changes with it.
 TALK_ABOUT = -M speaker=$(call quoted,$(SPEAKER)) -M event=$(call quoted,$(EVENT)) -M date=$(call quoted,$(DATE)) -M url=$(call quoted,$(URL)) \
-	$(if $(and $(URL),$(shell command -v qrencode)),-M qrcode=$(SLIDES)/address.svg)
-$(SLIDES)/about: slides-always
+	$(if $(and $(URL),$(shell command -v qrencode)),-M qrcode=$(WEAVE)/address.svg)
+$(WEAVE)/about: slides-always
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) | cmp -s - $@ || { \
 		printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) > $@; \
-		[ -z $(call quoted,$(URL)) ] || ! command -v qrencode > /dev/null || qrencode -t SVG -m 1 -o $(SLIDES)/address.svg $(call quoted,$(URL)); }
+		[ -z $(call quoted,$(URL)) ] || ! command -v qrencode > /dev/null || qrencode -t SVG -m 1 -o $(WEAVE)/address.svg $(call quoted,$(URL)); }
 .PHONY: slides-always
 slides-always:
 
-$(DECK): $(SLIDES)/about $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
+$(DECK): $(WEAVE)/about $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
 	for file in $(REVEAL_FILES); do \

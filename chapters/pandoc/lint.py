@@ -153,6 +153,19 @@ def check_verdicts(source: Source) -> Problems:
             )
 
 
+#: What notes say where something is shown later than the slide.
+COVERS = re.compile(r"\b(cover it|then show|ask before|before you show|uncover)\b", re.I)
+
+
+def _uncovers(block: Block) -> bool:
+    classes = [*block.attributes.classes, *block.inside]
+    return (
+        "steps" in block.attributes.values
+        or bool({"fragment", "incremental"} & set(classes))
+        or re.search(r"\{[^}]*\.fragment|\(stage-", block.text) is not None
+    )
+
+
 def check_slides(sources: list[Source], named: set[str]) -> Problems:
     """`named`: the ids, and the files, that a track has."""
     seen: dict[str, str] = {}
@@ -175,6 +188,10 @@ def check_slides(sources: list[Source], named: set[str]) -> Problems:
             notes = [block for block in body if block.kind == "text" and "notes" in block.inside]
             if not any(block.text.strip() for block in notes):
                 yield *place, f'slide "{heading.text}" has no notes'
+            said = COVERS.search(" ".join(block.text for block in notes))
+            if said and not any(map(_uncovers, body)) and "demo" not in attributes.values:
+                text = f'slide "{heading.text}": notes say "{said[0]}", and nothing is covered'
+                yield *place, f"{text}: a fragment, steps, or a plot of figures/stage.tsv"
 
 
 def check_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:

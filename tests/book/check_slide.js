@@ -30,6 +30,14 @@ for (const image of slide.querySelectorAll("img")) {
   if (!image.complete || image.naturalWidth === 0) problems.push("missing figure " + image.alt);
   else if (height < 120 * scale) problems.push("figure squeezed: " + image.alt);
 }
+// What is to be read from the last row. Listings side by side are to be compared, not read.
+const small = content.find((element) => {
+  const size = parseFloat(getComputedStyle(element).fontSize);
+  const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  return text && size < (element.closest("pre") && !element.closest(".column, .diff") ? 28 : 19)
+    && !element.closest(".ref-label, figcaption, .unit, .not-drawn, sup, sub");
+});
+if (small) problems.push(`has text of ${getComputedStyle(small).fontSize}: ` + small.outerHTML.slice(0, 60));
 // A section's first slide and a statement may be a title and nothing else.
 if (!slide.matches(".level1, .statement") && !content.some(isContent)) problems.push("is empty");
 if (!slide.textContent.trim()) problems.push("is empty");

@@ -216,7 +216,7 @@ def test_track_keeps_its_slides(made: Tree) -> None:
 def test_unknown_track_fails(made: Tree) -> None:
     done = made.make("slides", "TRACK=talk7")
     assert done.returncode != 0
-    assert 'there is no track "talk7"; known: talk45, course' in done.stderr
+    assert 'there is no track "talk7"; known: talk45, lecture90, course' in done.stderr
 
 
 # ---- the outputs of the demonstration
