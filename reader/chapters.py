@@ -72,7 +72,7 @@ def chapters() -> tuple[Chapter, ...]:
                 slug,
                 _said(text, "title"),
                 server=(CODE / slug).is_dir(),
-                lab=(LABS / slug / "lab.toml").is_file(),
+                lab=any((LABS / slug / name).is_file() for name in ("lab.toml", "measure.toml")),
                 predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),
                 exercises=len(re.findall(r"^:+ *\{?\.?exercise\b", text, re.M)),
                 experiments=experiments().get(slug, ()),

@@ -1,0 +1,169 @@
+"""`python3 -m measuring list|lab|check|grade|hint|solution CH= [DIR= JSON=]`, as make calls it.
+
+Status: 0 all points, 1 some are missing, 2 nothing could be judged (one line says why).
+"""
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+from measuring import data, judge
+from measuring.lab import Lab, Wrong, load, slugs, starter
+
+SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
+WIDTH = 96
+
+
+def begin(lab: Lab, work: Path) -> int:
+    path = work / ANSWERS
+    if path.exists():
+        print(f"{path} is yours already and stays as it is.")
+    else:
+        work.mkdir(parents=True, exist_ok=True)
+        path.write_text(starter(lab), encoding="utf-8")
+        print(f"{lab.title} ({lab.points} points, about {lab.minutes} minutes)\n")
+        print(f"  your file    {path}")
+    print(f"  the task     labs/{lab.slug}/task.md\n  then         make check CH={lab.slug}")
+    return 0
+
+
+def check(lab: Lab, work: Path, build: Path) -> int:
+    """Seals the prediction, then waits for data, then judges."""
+    if not (work / ANSWERS).exists():
+        raise Wrong(f"{work / ANSWERS} is not there: make lab CH={lab.slug}")
+    answers = judge.read_answers(work / ANSWERS)
+    if not (work / SEALED).exists():
+        if lacking := judge.missing(lab.predicted, answers["prediction"]):
+            print("Predict before you measure; what is missing under [prediction]:")
+            print("\n".join(f"  {line}" for line in lacking))
+            return 1
+        sealed = {"at": _now(), "prediction": answers["prediction"]}
+        (work / SEALED).write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+        print(f"Your prediction is kept: {work / SEALED}. It is not marked for being right.")
+    sealed_at = json.loads((work / SEALED).read_text(encoding="utf-8"))["at"]
+    path = work / data.name(lab)
+    if lab.runs and not path.exists():
+        print("Measuring: some seconds for each run, the server stands still for one of them.")
+        data.measure(lab, build, path)
+    if lab.experiment:
+        own = build / "results" / path.name
+        if own.exists() and data.started(lab, own) >= sealed_at:
+            shutil.copyfile(own, path)
+        elif not path.exists():
+            again = " AGAIN=1" if own.exists() else ""
+            print(f"Now measure: make bench ONLY={lab.experiment} CH={lab.slug}{again}")
+            print(f"Then fill in [conclusion], and: make check CH={lab.slug}")
+            return 1
+    got = report(lab, work, None)
+    kept = {"score": max(got, best(work) or 0)}
+    (work / PROGRESS).write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    return 0 if got == lab.points else 1
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def report(lab: Lab, folder: Path, into: Path | None) -> int:
+    """The points for the three files of a folder; JSON as Gradescope wants it, if `into`."""
+    answers = judge.read_answers(folder / ANSWERS)
+    path = folder / data.name(lab)
+    try:
+        sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
+        at, prediction = str(sealed["at"]), sealed["prediction"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Wrong(f"{folder / SEALED}: no prediction was sealed before measuring") from None
+    if not path.exists():
+        raise Wrong(f"{path} is not there")
+    if data.started(lab, path) < at:
+        raise Wrong(f"{path} is older than the prediction in {SEALED}")
+    numbers = data.Numbers(lab, path)
+    lines = judge.judge(lab, answers, numbers)
+    for line in lines:
+        print(f"  {line.points:>3} of {line.of:<2} {line.id}")
+        if line.why:
+            print(textwrap.fill(line.why, WIDTH, initial_indent=" " * 12,
+                                subsequent_indent=" " * 12))  # fmt: skip
+    print("\nPredicted, and seen:")
+    for question in lab.predicted:
+        direction, ratio = judge.seen(question, numbers)
+        saw = direction if question.kind == "direction" else f"{ratio:.3g}"
+        print(f"  {question.id:14} {prediction.get(question.id)!s:>10}  {saw:>10}")
+    got = sum(line.points for line in lines)
+    print(f"\n{got} of {lab.points} points.")
+    if got == lab.points:
+        for question in lab.questions:
+            if question.after:
+                print(textwrap.fill(question.after, WIDTH))
+    if into:
+        tests = [{"name": line.id, "score": line.points, "max_score": line.of, "output": line.why}
+                 for line in lines]  # fmt: skip
+        whys = {part: answers[part].get("why", "") for part in answers}
+        result = {"score": got, "tests": tests, "extra_data": {"for a person": whys}}
+        into.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print("For a person to read: the two `why` of answers.toml.")
+    return got
+
+
+def listed(work: Path) -> int:
+    print("\nTo predict, measure and conclude:")
+    for slug in slugs():
+        lab, folder = load(slug), work / slug
+        score = best(folder)
+        state = f"{score} of {lab.points} points" if score is not None else "begun"
+        print(f"  {slug:<15} {lab.title} (measure; {state if folder.is_dir() else 'not begun'})")
+    return 0
+
+
+def best(folder: Path) -> int | None:
+    """The points of the best check."""
+    try:
+        return int(json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["score"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def hint(lab: Lab) -> int:
+    print((lab.folder / "hints.md").read_text(encoding="utf-8").rstrip())
+    return 0
+
+
+def solution(lab: Lab) -> int:
+    print(f"There is none to copy: your data decide. The chapter says what ours were: "
+          f"chapters/{lab.slug}.md")  # fmt: skip
+    return 0
+
+
+def main(words: list[str]) -> int:
+    given = dict(word.partition("=")[::2] for word in words[1:])
+    build = Path(given.get("BUILD", "build"))
+    try:
+        if words[0] == "list":
+            return listed(Path(given.get("WORK", "work")))
+        lab = load(given.get("CH", ""))
+        work = Path(given.get("WORK", "work")) / lab.slug
+        if words[0] == "lab":
+            return begin(lab, work)
+        if words[0] == "check":
+            return check(lab, work, build)
+        if words[0] == "grade":
+            into = Path(given["JSON"]) if "JSON" in given else None
+            got = report(lab, Path(given.get("DIR", work)), into)
+            return 0 if got == lab.points else 1
+        return hint(lab) if words[0] == "hint" else solution(lab)
+    except Wrong as wrong:
+        print(f"lab: {wrong}", file=sys.stderr)
+    except BrokenPipeError:  # make check | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"lab: {error.filename}: {error.strerror}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""The data of a lab: a finished experiment of the harness, or runs of hammer made here."""
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from harness.errors import InputError
+from harness.run import records
+from harness.spec import experiment_file
+from harness.spec.model import Experiment
+from harness.statistics.analysis import Analysis
+from measuring.lab import TREE, Lab, Wrong
+
+SERVER = "01-iterative"
+FREEZE_AFTER, FREEZE = 2.0, 1.0  # seconds into each run
+
+
+def name(lab: Lab) -> str:
+    return f"{lab.experiment}.jsonl" if lab.experiment else "runs.json"
+
+
+def started(lab: Lab, path: Path) -> str:
+    """When it was measured, as 2026-11-24T05:30:00Z."""
+    try:
+        first = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
+        return str(first["started"])
+    except (ValueError, KeyError, TypeError):
+        raise Wrong(f"{path}: no data of {lab.experiment or 'this lab'}") from None
+
+
+class Numbers:
+    """`variant.metric@x` of an experiment, or `run.total.p99` of hammer's JSON."""
+
+    def __init__(self, lab: Lab, path: Path) -> None:
+        self.lab, self.path = lab, path
+        self.analysis: Analysis | None = None
+        self.runs: dict[str, Any] = {}
+        try:
+            if lab.experiment:
+                results = records.read(path)
+                self.rounds = len({r["round"] for r in results.repetitions})
+                self.analysis = Analysis(_definition(lab.experiment), results)
+            else:
+                self.runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+                self.rounds = 1
+        except (InputError, ValueError, KeyError, OSError) as error:
+            raise Wrong(f"{path}: {error}") from None
+
+    def value(self, operand: str) -> float:
+        if self.analysis:
+            point = self.analysis.point(operand)
+            if point is None or not point.values:
+                raise Wrong(f"{self.path}: nothing was measured for {operand}")
+            return statistics.median(point.values.values())
+        try:
+            found = reduce(lambda table, key: table[key], operand.split("."), self.runs)
+            return float(found)  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError):
+            raise Wrong(f"{self.path}: nothing was measured for {operand}") from None
+
+    def ratio(self, of: tuple[str, str]) -> float:
+        above, below = map(self.value, of)
+        if below <= 0:
+            raise Wrong(f"{self.path}: {of[1]} is {below:g}")
+        return above / below
+
+
+def _definition(id: str) -> Experiment:
+    """The experiments are named below the root of the tree."""
+    here = Path.cwd()
+    os.chdir(TREE)
+    try:
+        return next(e for e in experiment_file.load_all() if e.id == id)
+    finally:
+        os.chdir(here)
+
+
+def measure(lab: Lab, build: Path, into: Path) -> None:
+    """The runs of hammer, each beside a server that stands still for a second."""
+    server, hammer = (build / "bin" / program for program in (SERVER, "hammer"))
+    for program in (server, hammer):
+        if not program.exists():
+            raise Wrong(f"{program} is not built (make servers)")
+    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    runs = {run.name: _run(server, hammer, run.args) for run in lab.runs}
+    text = json.dumps({"started": begun, "runs": runs})
+    into.write_text(text + "\n", encoding="utf-8")
+
+
+def _run(server: Path, hammer: Path, args: tuple[str, ...]) -> Any:
+    with subprocess.Popen(
+        [server, "-p", "0", TREE / "code"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1] + "README.md"
+            load = subprocess.Popen(
+                [hammer, *args, "--json", url], stdout=subprocess.PIPE, text=True
+            )
+            time.sleep(FREEZE_AFTER)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(FREEZE)
+            process.send_signal(signal.SIGCONT)
+            return json.loads(load.communicate(timeout=60)[0])
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()

@@ -1,0 +1,161 @@
+"""Labs that measure: a prediction before the data, conclusions from one's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "benchmarks/results/reference"
+LABS = sorted(path.parent.name for path in ROOT.glob("labs/*/measure.toml"))
+SLUG, DATA = "02b-processes", "fork-latency.jsonl"
+PREDICTION = {"growth": '"down"', "linking": "3", "why": '"a guess"'}
+CONCLUSION = {
+    "growth": '"flat"', "linking": "1.57", "why": '"the table"',
+    "cause-growth": '"only the parent is copied"',
+    "cause-linking": '"fewer mappings and page tables to copy"',
+}  # fmt: skip
+
+pytest.importorskip("scipy")
+
+
+def lab(work: Path, *words: str) -> tuple[int, str, str]:
+    paths = {"PYTHONPATH": f"{ROOT / 'benchmarks'}:{ROOT / 'labs'}"}
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "measuring", *words, f"WORK={work}", f"BUILD={work}/build"],
+        env=os.environ | paths, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def answer(work: Path, part: str, answers: dict[str, str]) -> None:
+    path = work / SLUG / "answers.toml"
+    text = path.read_text("utf-8")
+    before, mark, after = text.partition(f"[{part}]")
+    own, rest = (after, "") if part == "conclusion" else re.split(r"(?m)^(?=# After)", after)
+    for name, value in answers.items():
+        own = re.sub(rf"(?m)^{name} = .*$", f"{name} = {value}", own)
+    path.write_text(before + mark + own + rest, "utf-8")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """Begun, predicted and sealed long ago, and measured: with the reference run's data."""
+    assert lab(tmp_path, "lab", f"CH={SLUG}")[0] == 0
+    answer(tmp_path, "prediction", PREDICTION)
+    assert lab(tmp_path, "check", f"CH={SLUG}")[0] == 1
+    sealed = tmp_path / SLUG / "sealed.json"
+    sealed.write_text(re.sub(r"20\d\d-", "2020-", sealed.read_text("utf-8")), "utf-8")
+    results = tmp_path / "build/results"
+    results.mkdir(parents=True)
+    shutil.copy(REFERENCE / DATA, results)
+    return tmp_path
+
+
+def test_the_way_of_one_who_learns(tmp_path: Path) -> None:
+    words = ("check", f"CH={SLUG}")
+    assert lab(tmp_path, *words)[0] == 2
+    assert lab(tmp_path, "lab", f"CH={SLUG}")[0] == 0
+    status, said, _ = lab(tmp_path, *words)
+    assert status == 1
+    assert "growth: one of up, flat, down" in said and "linking: a number above 0" in said
+    assert not (tmp_path / SLUG / "sealed.json").exists(), "half a prediction is none"
+    answer(tmp_path, "prediction", PREDICTION)
+    status, said, _ = lab(tmp_path, *words)
+    assert status == 1
+    assert f"make bench ONLY=fork-latency CH={SLUG}" in said
+    kept = json.loads((tmp_path / SLUG / "sealed.json").read_text("utf-8"))
+    assert kept["prediction"]["growth"] == "down"
+
+
+def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> None:
+    sealed = work / SLUG / "sealed.json"
+    sealed.write_text(sealed.read_text("utf-8").replace("2020-", "2099-"), "utf-8")
+    status, said, _ = lab(work, "check", f"CH={SLUG}")
+    assert status == 1 and "AGAIN=1" in said
+    shutil.copy(REFERENCE / DATA, work / SLUG)
+    status, _, wrong = lab(work, "grade", f"CH={SLUG}", f"DIR={work / SLUG}")
+    assert status == 2 and "is older than the prediction" in wrong
+
+
+def test_a_wrong_prediction_costs_nothing(work: Path) -> None:
+    answer(work, "conclusion", CONCLUSION)
+    status, said, wrong = lab(work, "check", f"CH={SLUG}")
+    assert (status, wrong) == (0, "")
+    assert "20 of 20 points" in said
+    assert re.search(r"growth +down +flat", said), "predicted, and seen"
+    assert json.loads((work / SLUG / ".progress.json").read_text("utf-8")) == {"score": 20}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "points", "why"),
+    [
+        ("growth", '"up"', 17, "you say up, your data say flat"),
+        ("growth", '"sideways"', 17, "one of up, flat, down"),
+        ("linking", "3", 17, "you say 3, your data say 1.5"),
+        ("linking", "0", 17, "a number above 0"),
+        ("cause-growth", '"the processes share a stack"', 17, "does not explain these data"),
+    ],
+)
+def test_a_conclusion_is_judged_by_ones_own_data(
+    work: Path, name: str, value: str, points: int, why: str
+) -> None:
+    answer(work, "conclusion", CONCLUSION | {name: value})
+    status, said, _ = lab(work, "check", f"CH={SLUG}")
+    assert status == 1
+    assert f"{points} of 20 points" in said
+    assert why in " ".join(said.split())
+
+
+def test_a_grade_needs_the_three_files(work: Path) -> None:
+    answer(work, "conclusion", CONCLUSION)
+    assert lab(work, "check", f"CH={SLUG}")[0] == 0
+    into = work / "result.json"
+    words = ("grade", f"CH={SLUG}", f"DIR={work / SLUG}", f"JSON={into}")
+    assert lab(work, *words)[0] == 0
+    result = json.loads(into.read_text("utf-8"))
+    assert (result["score"], sum(test["max_score"] for test in result["tests"])) == (20, 20)
+    assert result["extra_data"]["for a person"]["conclusion"] == "the table"
+    for name in ("sealed.json", DATA, "answers.toml"):
+        (work / SLUG / name).rename(work / "away")
+        status, _, wrong = lab(work, *words)
+        assert status == 2 and name in wrong and wrong.count("\n") == 1
+        (work / "away").rename(work / SLUG / name)
+
+
+def test_data_that_were_changed_are_refused(work: Path) -> None:
+    answer(work, "conclusion", CONCLUSION)
+    path = work / "build/results" / DATA
+    path.write_text(path.read_text("utf-8").replace('"fork_ns":', '"fork_ns" :', 1), "utf-8")
+    text = path.read_text("utf-8")
+    path.write_text(re.sub(r'"wall_s": ?[\d.]+', '"wall_s": 9.9', text, count=3), "utf-8")
+    status, _, wrong = lab(work, "check", f"CH={SLUG}")
+    assert status == 2 and DATA in wrong
+
+
+@pytest.mark.parametrize("slug", LABS)
+def test_each_lab_is_whole_and_its_data_can_be_had(slug: str, tmp_path: Path) -> None:
+    from measuring.data import Numbers
+    from measuring.lab import load
+
+    one = load(slug)
+    assert one.points == 20
+    for name in ("task.md", "hints.md"):
+        assert (ROOT / "labs" / slug / name).is_file()
+    assert lab(tmp_path, "hint", f"CH={slug}")[0] == 0
+    if one.experiment:
+        numbers = Numbers(one, REFERENCE / f"{one.experiment}.jsonl")
+        for question in one.predicted:
+            assert numbers.ratio(question.of) > 0
+
+
+def test_a_mistake_in_a_lab_is_one_line(tmp_path: Path) -> None:
+    status, _, wrong = lab(tmp_path, "lab", "CH=99")
+    assert status == 2 and wrong.startswith("lab: CH=99: there is no such lab; those that measure")
