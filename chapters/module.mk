@@ -8,7 +8,7 @@ BOOK       := $(BUILD)/book
 
 # The order of the book: the front page, the chapters, the appendices, the glossary.
 BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard chapters/index.md) $(sort $(wildcard chapters/[0-9]*.md)) \
-              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/glossary.md))
+              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/instructor.md) $(wildcard chapters/glossary.md))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
