@@ -48,7 +48,7 @@ READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.
 ifeq ($(MAKELEVEL),0)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) 2>&1)
+REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
 ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif

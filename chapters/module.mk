@@ -8,7 +8,7 @@ BOOK       := $(BUILD)/book
 
 # The order of the book: the front page, the chapters, the appendices, the glossary.
 BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard chapters/index.md) $(sort $(wildcard chapters/[0-9]*.md)) \
-              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/instructor.md) $(wildcard chapters/glossary.md))
+              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/handout.md chapters/instructor.md) $(wildcard chapters/glossary.md))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
@@ -53,7 +53,7 @@ BOOK_SKIP := chapters/ holds no chapter yet
 else
 BOOK_ALL  := $(BOOK_HTML) $(BOOK)/search-index.js
 EPUB_ALL  := $(addprefix $(BOOK)/,book.html book.epub)
-PDF_ALL   := $(PDF)/book.pdf
+PDF_ALL   := $(PDF)/book.pdf $(if $(filter handout,$(BOOK_PAGES)),$(PDF)/handout.pdf)
 endif
 
 book: $(BOOK_ALL) ## the book's pages: build/book/index.html
@@ -118,7 +118,7 @@ $(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css
 	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
 	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --resource-path=$(BUILD) /dev/null)
 
-$(PDF)/book.pdf: $(BOOK)/book.html $(PRINT)
+$(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 	$(call say,PDF,$@)
 	$(Q)$(call print_page,$<)
 

@@ -18,7 +18,7 @@ TAKES = {
     "bench": "ONLY CH PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
     "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK SPEAKER EVENT DATE URL", "schedule": "TRACK", "present": "TRACK PORT",
-    "pdf": "TRACK SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
+    "pdf": "TRACK WHAT SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
     "grade-all": GRADING + " CSV",
     "check": GRADING, "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
@@ -34,7 +34,7 @@ EVERYWHERE = {
     "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
 }  # fmt: skip
 TRACKS = tuple(tomllib.loads(Path("slides/tracks.toml").read_text(encoding="utf-8")))
-VALUES = {"PROFILE": ("smoke", "quick", "full"), "TRACK": TRACKS}
+VALUES = {"WHAT": ("deck",), "PROFILE": ("smoke", "quick", "full"), "TRACK": TRACKS}
 GROUPS = {
     "read": "next path done read book epub chapters predict",
     "run": "run diff amalgamate servers",

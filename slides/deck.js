@@ -93,6 +93,5 @@ Reveal.initialize({
   backgroundTransition: "none",
   pdfSeparateFragments: false,
   pdfMaxPagesPerSlide: 1,
-  scrollActivationWidth: 0,
   plugins: [RevealNotes, RevealSearch, RevealZoom],
 });

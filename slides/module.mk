@@ -64,7 +64,7 @@ else ifeq ($(PANDOC),)
 PDF_SKIP := $(SLIDES_SKIP)
 endif
 
-pdf: $(PDF_ALL) ## on paper: build/pdf/book.pdf, deck.pdf, deck-notes.pdf; TRACK=talk45
+pdf: $(if $(filter deck,$(WHAT)),$(filter $(PDF_ALL),$(DECK_PDF)),$(PDF_ALL)) ## on paper: build/pdf/book.pdf, handout.pdf (two pages), deck.pdf, deck-notes.pdf; TRACK=talk45, WHAT=deck (without the book)
 	@$(if $(PDF_SKIP),echo "SKIP pdf: $(PDF_SKIP)",:)
 
 # Where reveal.js is missing, the rule of the deck has said so.
