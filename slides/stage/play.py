@@ -20,7 +20,7 @@ def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: Stop) -> bool
     with Scene(build, docroot) as scene:
         start = time.monotonic()
         threads = [
-            threading.Thread(target=_act, args=(scene, demo, act, start, tell, stop, failures))
+            threading.Thread(target=_act, args=(scene, demo, act, start, tell, failures))
             for act in demo.acts
         ]
         for thread in threads:
@@ -37,11 +37,9 @@ def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: Stop) -> bool
     return not stop.is_set()
 
 
-def _act(
-    scene: Scene, demo: Demo, act: Act, start: float, tell: Tell, stop: Stop, failures: list[str]
-) -> None:
+def _act(scene: Scene, demo: Demo, act: Act, start: float, tell: Tell, failures: list[str]) -> None:
     try:
-        if stop.wait(act.begin):
+        if scene.over.wait(act.begin):
             return
         url = scene.serve(act.server, act.args)
         if demo.x == "silent":

@@ -69,6 +69,19 @@ def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
     assert events[-1] == {"failed": f"{tmp_path}/bin/hammer is not built (make servers)"}
 
 
+def test_an_act_that_fails_ends_those_that_wait_for_their_turn(tmp_path: Path) -> None:
+    late = replace(DEMOS["shop"].acts[1], begin=25, end=30)
+    demo = replace(DEMOS["shop"], acts=(DEMOS["shop"].acts[0], late))
+    events: list[Event] = []
+    player = threading.Thread(
+        target=play, args=(demo, tmp_path, CODE, events.append, threading.Event())
+    )
+    player.start()
+    player.join(10)
+    assert not player.is_alive()
+    assert "is not built" in events[-1]["failed"]
+
+
 def test_a_sweep_has_a_point_for_each_number() -> None:
     act = replace(DEMOS["poll"].acts[0], silent=(1, 20))
     points = [e for e in told(replace(DEMOS["poll"], acts=(act,))) if "line" in e]
