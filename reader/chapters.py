@@ -28,6 +28,7 @@ class Chapter:
     predictions: int
     exercises: int
     experiments: tuple[Experiment, ...] = field(default=())
+    measuring: bool = False  # the lab begins with a prediction, before anything is measured
     measure: str = ""  # the experiment that decides what the chapter asks
 
     @property
@@ -76,6 +77,7 @@ def chapters() -> tuple[Chapter, ...]:
                 predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),
                 exercises=len(re.findall(r"^:+ *\{?\.?exercise\b", text, re.M)),
                 experiments=experiments().get(slug, ()),
+                measuring=(LABS / slug / "measure.toml").is_file(),
                 measure=_said(text, "measure"),
             )
         )

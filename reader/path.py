@@ -40,7 +40,10 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
             Step("measure", f"make bench ONLY={one.id} CH={slug}", f"{one.question} ({takes})")
         )
     # Before reading on: the chapter shows what the lab asks for.
-    if chapter.lab:
+    if chapter.measuring:
+        what = "predict, measure, conclude from your own data; its task says what to read before"
+        found.insert(0, Step("lab", f"make lab CH={slug}", what))
+    elif chapter.lab:
         what = "write it yourself, and have it checked; its task says what to read before"
         found.append(Step("lab", f"make lab CH={slug}", what))
     page = build / "book" / f"{slug}.html"

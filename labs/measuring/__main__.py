@@ -10,12 +10,14 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 from measuring import data, judge
 from measuring.lab import Lab, Wrong, load, slugs, starter
 
 SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
 WIDTH = 96
+COMMANDS = ("list", "lab", "check", "grade", "hint", "solution")
 
 
 def begin(lab: Lab, work: Path) -> int:
@@ -44,7 +46,7 @@ def check(lab: Lab, work: Path, build: Path) -> int:
         sealed = {"at": _now(), "prediction": answers["prediction"]}
         (work / SEALED).write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
         print(f"Your prediction is kept: {work / SEALED}. It is not marked for being right.")
-    sealed_at = json.loads((work / SEALED).read_text(encoding="utf-8"))["at"]
+    sealed_at, _ = unsealed(work)
     path = work / data.name(lab)
     if lab.runs and not path.exists():
         print("Measuring: some seconds for each run, the server stands still for one of them.")
@@ -64,6 +66,15 @@ def check(lab: Lab, work: Path, build: Path) -> int:
     return 0 if got == lab.points else 1
 
 
+def unsealed(folder: Path) -> tuple[str, dict[str, Any]]:
+    """When the prediction was kept, and what it was."""
+    try:
+        sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
+        return str(sealed["at"]), dict(sealed["prediction"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Wrong(f"{folder / SEALED}: no prediction was sealed before measuring") from None
+
+
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
@@ -72,11 +83,7 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
     """The points for the three files of a folder; JSON as Gradescope wants it, if `into`."""
     answers = judge.read_answers(folder / ANSWERS)
     path = folder / data.name(lab)
-    try:
-        sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
-        at, prediction = str(sealed["at"]), sealed["prediction"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise Wrong(f"{folder / SEALED}: no prediction was sealed before measuring") from None
+    at, prediction = unsealed(folder)
     if not path.exists():
         raise Wrong(f"{path} is not there")
     if data.started(lab, path) < at:
@@ -142,6 +149,8 @@ def main(words: list[str]) -> int:
     given = dict(word.partition("=")[::2] for word in words[1:])
     build = Path(given.get("BUILD", "build"))
     try:
+        if words[0] not in COMMANDS:
+            raise Wrong(f"{words[0]} is for labs with a program; here: {', '.join(COMMANDS)}")
         if words[0] == "list":
             return listed(Path(given.get("WORK", "work")))
         lab = load(given.get("CH", ""))

@@ -99,15 +99,18 @@ def _run(server: Path, hammer: Path, args: tuple[str, ...]) -> Any:
     ) as process:
         try:
             assert process.stdout is not None
-            url = process.stdout.readline().split()[-1] + "README.md"
-            load = subprocess.Popen(
-                [hammer, *args, "--json", url], stdout=subprocess.PIPE, text=True
-            )
-            time.sleep(FREEZE_AFTER)
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(FREEZE)
-            process.send_signal(signal.SIGCONT)
-            return json.loads(load.communicate(timeout=60)[0])
+            said = process.stdout.readline().split()
+            if not said:
+                raise Wrong(f"{server} does not start here")
+            command = [str(hammer), *args, "--json", f"{said[-1]}README.md"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
+                time.sleep(FREEZE_AFTER)
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(FREEZE)
+                process.send_signal(signal.SIGCONT)
+                return json.loads(load.communicate(timeout=60)[0])
+        except (ValueError, subprocess.TimeoutExpired):
+            raise Wrong(f"{hammer} has said nothing") from None
         finally:
             process.send_signal(signal.SIGCONT)
             process.terminate()

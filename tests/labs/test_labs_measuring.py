@@ -130,6 +130,17 @@ def test_a_grade_needs_the_three_files(work: Path) -> None:
         (work / "away").rename(work / SLUG / name)
 
 
+def test_a_sealed_file_that_cannot_be_read_is_one_line(work: Path) -> None:
+    (work / SLUG / "sealed.json").write_text("{", "utf-8")
+    status, _, wrong = lab(work, "check", f"CH={SLUG}")
+    assert status == 2 and wrong.count("\n") == 1 and "sealed.json" in wrong
+
+
+def test_what_is_for_programs_alone_is_refused(work: Path) -> None:
+    status, _, wrong = lab(work, "grade-all", f"CH={SLUG}")
+    assert status == 2 and wrong.startswith("lab: grade-all is for labs with a program")
+
+
 def test_data_that_were_changed_are_refused(work: Path) -> None:
     answer(work, "conclusion", CONCLUSION)
     path = work / "build/results" / DATA
@@ -145,8 +156,10 @@ def test_each_lab_is_whole_and_its_data_can_be_had(slug: str, tmp_path: Path) ->
     from measuring.data import Numbers
     from measuring.lab import load
 
+    from reader.path import points_of
+
     one = load(slug)
-    assert one.points == 20
+    assert one.points == points_of(slug) == 20
     for name in ("task.md", "hints.md"):
         assert (ROOT / "labs" / slug / name).is_file()
     assert lab(tmp_path, "hint", f"CH={slug}")[0] == 0
