@@ -16,7 +16,8 @@ from stage.play import play
 from stage.scene import Demo, Event
 
 RECORDINGS = Path("slides/recordings")
-DOCROOT = Path("code")
+DOCROOT = scene.DOCROOT
+DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
 WIDTH = 60
 
 
@@ -87,6 +88,7 @@ def rehearse(build: Path) -> bool:
     line(may == most, f"{most} silent clients", f"{may} is what the limit allows (ulimit -n)")
     line(shutil.which("setpriv") is not None, "servers end with the show, whatever happens",
          "apt-get install util-linux")  # fmt: skip
+    line(DYGRAPHS.exists(), "demos are drawn", "apt-get install libjs-dygraphs, make slides")
     decks = sorted((build / "slides").glob("deck*.html"))
     line(bool(decks), "a deck: " + ", ".join(d.name for d in decks), "make slides TRACK=talk45")
     print("\n" + ("All of it will work on stage." if good else "What says NOT will fall back."))

@@ -29,7 +29,6 @@ HERE = "127.0.0.1"
 LISTENING = re.compile(r"^[\w-]+: listening on http://[\d.]+:(\d+)/$")
 PORTS = 20
 PR_SET_PDEATHSIG = 1
-DOCROOT = Path("code")
 
 
 class Control(ThreadingHTTPServer):
@@ -84,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
     def _play(self, demo: scene.Demo) -> None:
         stop = self.server.begin()
         events: queue.Queue[scene.Event] = queue.Queue()
-        words = (demo, self.server.build, DOCROOT, events.put, stop)
+        words = (demo, self.server.build, scene.DOCROOT, events.put, stop)
         player = threading.Thread(target=play, args=words)
         player.start()
         try:
@@ -143,7 +142,7 @@ def present(build: Path, deck: Path, port: int) -> int:
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
     end_with_parent()
-    with scene.Scene(build, DOCROOT) as serving:
+    with scene.Scene(build, scene.DOCROOT) as serving:
         try:
             server = serving.start("15-slashdot", "-w", "1", "-p", str(free_port(port)), str(build))
         except scene.Failed as failed:

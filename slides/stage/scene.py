@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 DEMOS = Path(__file__).with_name("demos.toml")
+DOCROOT = Path("code")
 PAGE = "README.md"  # of the folder that is served
 MOST_SILENT, MOST_SECONDS = 10_000, 30
 SLICE = 0.4  # seconds of load for a point

@@ -308,6 +308,19 @@ def test_schedule_refuses_what_it_cannot_add(small: Small, bad: str) -> None:
     assert "slides/01-one.md:6: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("slide", "covered"),
+    [("", False), ("[x]{.fragment}\n\n", True), ("![](stage-x.svg)\n\n", True),
+     ("``` {.c steps=\"1\"}\nint x;\n```\n\n", True)],
+)  # fmt: skip
+def test_what_is_asked_before_it_is_shown_is_covered(
+    small: Small, slide: str, covered: bool
+) -> None:
+    told = SLIDE.replace("Say it.", "Ask. Then show it.").replace("::: notes", slide + "::: notes")
+    small.write("slides/01-one.md", told)
+    assert ("nothing is covered" in small.lint()) is not covered
+
+
 def test_a_slide_that_no_track_has(small: Small) -> None:
     small.write("slides/tracks.toml", TRACKS.replace('"01-one"', '"title"'))
     assert "in order" in small.lint()

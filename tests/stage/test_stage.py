@@ -41,23 +41,17 @@ def told(demo: Demo, build: Path = BUILD) -> list[Event]:
     return events
 
 
-def left() -> list[str]:
-    """Programs of the tree that run still, and are ours."""
-    done = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if line.startswith(str(BUILD / "bin"))]
-
-
 def test_one_silent_client_stops_the_iterative_server() -> None:
     events = told(short("silent"))
     assert events[0]["begin"] == "silent" and events[0]["lines"] == ["01-iterative"]
     assert events[-1] == {"end": True}
-    points = [event for event in events if "line" in event]
-    before = [p["y"] for p in points if p["x"] < 0.8]
-    during = [p["y"] for p in points if 1.3 < p["x"] < 3]
-    assert before and max(before) > 0
-    assert during and max(during) == 0
-    notes = [event["note"] for event in events if "note" in event]
-    assert notes == ["one silent client at 01-iterative", "gone from 01-iterative"]
+    notes = [place for place, event in enumerate(events) if "note" in event]
+    assert [events[place]["note"] for place in notes] == [
+        "one silent client at 01-iterative", "gone from 01-iterative",
+    ]  # fmt: skip
+    came, gone = notes
+    assert max(event["y"] for event in events[1:came]) > 0
+    assert events[gone - 1]["y"] == 0, "the last point beside the silent client"
 
 
 def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
@@ -89,7 +83,15 @@ def test_a_sweep_has_a_point_for_each_number() -> None:
     assert all(point["y"] > 0 for point in points)
 
 
-def test_a_stopped_demo_leaves_nothing() -> None:
+def test_a_stopped_demo_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+    start = scene.Scene.start
+
+    def noted(self: scene.Scene, *words: str) -> subprocess.Popen[str]:
+        started.append(start(self, *words))
+        return started[-1]
+
+    monkeypatch.setattr(scene.Scene, "start", noted)
     stop = threading.Event()
     events: list[Event] = []
     demo = replace(DEMOS["silent"], acts=(replace(DEMOS["silent"].acts[0], arrive=0),))
@@ -104,7 +106,8 @@ def test_a_stopped_demo_leaves_nothing() -> None:
     stop.set()
     player.join(20)
     assert not player.is_alive()
-    assert left() == []
+    assert len(started) > 1
+    assert [process.args for process in started if process.poll() is None] == []
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -132,7 +135,7 @@ ORIGIN = "http://127.0.0.1:8000"
 @pytest.fixture
 def show(monkeypatch: pytest.MonkeyPatch) -> Iterator[control.Control]:
     monkeypatch.setattr(scene, "demos", lambda: [short("silent")])
-    monkeypatch.setattr(control, "DOCROOT", CODE)
+    monkeypatch.setattr(scene, "DOCROOT", CODE)
     server = control.Control(BUILD, ORIGIN)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
