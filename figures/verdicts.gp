@@ -5,7 +5,7 @@ load "figures/style.gp"
 table_file = folder . "verdicts.tsv"
 stats table_file using 2 nooutput
 rows = STATS_records
-kinds = 8 # columns 2 to 9, in the order of the ledger's standings
+kinds = 9 # columns 2 to 10, in the order of the ledger's standings
 height = 150 + 48 * rows
 eval open_canvas(height)
 
@@ -14,8 +14,8 @@ share(last) = 100.0 * up_to(last) / up_to(kinds + 1)
 level(_) = rows - column(0)
 
 # What was judged has a colour, what cannot be judged here a grey; dark ground bears white words.
-array grounds[8] = [0x10479a, 0xd99a1c, 0xc0406e, 0x9fd3e6, 0x8a8a92, 0xb4b4bc, 0xd4d4da, 0xececf0]
-array words_on[8] = [0xffffff, ink, 0xffffff, ink, 0xffffff, ink, ink, ink]
+array grounds[9] = [0x10479a, 0xd99a1c, 0xc0406e, 0x9fd3e6, 0x6f6f78, 0x8a8a92, 0xb4b4bc, 0xd4d4da, 0xececf0]
+array words_on[9] = [0xffffff, ink, 0xffffff, ink, 0xffffff, 0xffffff, ink, ink, ink]
 
 set lmargin 32
 set rmargin 9
@@ -29,11 +29,11 @@ set xtics 0, 25, 100 format "%g %%"
 set xlabel "share of the source's claims; in the bars how many they are" offset 0, 0.3
 unset key
 
-# A key of two rows over the whole width; gnuplot's own would take that of the bars.
+# A key of rows over the whole width; gnuplot's own would take that of the bars.
 name(k) = system(sprintf("head -n 1 '%s' | cut -f %d", table_file, k + 1))
 do for [k=1:kinds] {
-    x = 0.04 + 0.24 * ((k - 1) % 4)
-    y = 1 - (26.0 + 25 * ((k - 1) / 4)) / height
+    x = 0.04 + 0.19 * ((k - 1) % 5)
+    y = 1 - (26.0 + 25 * ((k - 1) / 5)) / height
     set object k rectangle center screen x, screen y size screen 0.028, screen 13.0 / height \
         fillstyle solid noborder fillcolor rgb grounds[k]
     set label (100 + k) noenhanced name(k) at screen x + 0.024, screen y left textcolor rgb ink

@@ -16,7 +16,7 @@ local plain = numbers.plain
 local standings = verdicts.words .. { 'another system', 'historical', 'no rule' }
 
 local function measured(claim)
-  return claim.rule ~= '' and claim.verdict ~= 'not measured here'
+  return claim.rule ~= '' and claim.verdict ~= 'not judged' and claim.verdict ~= 'not measured here'
 end
 
 -- What [..]{.count} may name beside a standing.

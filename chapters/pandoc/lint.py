@@ -36,7 +36,7 @@ EXEMPT = {
     "front": set(ROLES),
 }
 WORDS = (1500, 3000)
-VERDICTS = {"holds", "changed", "reversed", "no difference seen", "not measured here"}
+VERDICTS = {"holds", "changed", "reversed", "no difference seen", "not judged", "not measured here"}
 WHEN = re.compile(r"\{([^{}]*\.when\b[^{}]*)\}")
 NOT_PROSE = {"answer", "box", "when"}  # of .when blocks the reader sees one
 

@@ -8,7 +8,9 @@ local numbers = require 'numbers'
 
 local verdicts = {}
 
-verdicts.words = pandoc.List { 'holds', 'changed', 'reversed', 'no difference seen', 'not measured here' }
+verdicts.words = pandoc.List {
+  'holds', 'changed', 'reversed', 'no difference seen', 'not judged', 'not measured here',
+}
 
 -- All claims in order; their ids are texts.
 function verdicts.claims()

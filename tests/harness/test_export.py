@@ -362,7 +362,7 @@ def test_the_figure_of_the_verdicts_has_a_row_for_each_source(inside: Tree) -> N
     exported()
     head, *rows = read("claims/verdicts.tsv").splitlines()
     assert head.split("\t") == ["source", *claims.STANDINGS]
-    assert rows == ["the talk, 2003\t1\t0\t0\t0\t0\t0\t1\t1"]
+    assert rows == ["the talk, 2003\t1\t0\t0\t0\t0\t0\t0\t1\t1"]
     meta = read("claims/meta.gp")
     assert 'footer = "1 of 3 claims judged"' in meta
     assert 'source = "reference"' in meta

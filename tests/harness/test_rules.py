@@ -173,4 +173,5 @@ def test_the_worst_of_several_rules_counts() -> None:
 def test_without_scipy_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.statistics.estimates.AVAILABLE", False)
     judgement = judge("faster", {"a": FAST, "b": SLOW}, {})
-    assert judgement == Judgement(NOT_MEASURED, "SciPy is not installed")
+    assert judgement.verdict == NOT_MEASURED
+    assert judgement.why == "SciPy is not installed"

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.report import rules
-from harness.report.rules import NOT_MEASURED, VERDICTS, Judgement, Measured, combine, not_measured
+from harness.report.rules import UNDECIDED, VERDICTS, Judgement, Measured, combine, not_measured
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec import experiment_file
@@ -16,7 +16,7 @@ from harness.spec.coherence import operand_problem, split_operand
 from harness.spec.experiment_file import LEDGER, SOURCES
 from harness.spec.model import Experiment, x_text
 from harness.spec.schema import read_toml, validate
-from harness.statistics.analysis import Analysis
+from harness.statistics.analysis import Analysis, Point
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -200,6 +200,8 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "verdict": judgement.verdict,
         "why": judgement.why,
         "numbers": judgement.numbers,
+        "usable": judgement.usable,
+        "repetitions": judgement.of,
         "near": judgement.near or bool(claim.near),
         "near_why": claim.near,
         "standing": judgement.verdict if claim.rules else no_rule,
@@ -225,10 +227,10 @@ def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     if not claim.rules:
         return not_measured(_why_not(claim)), records.HERE
     own = _judge_on(claim, data, records.HERE)
-    if own.verdict != NOT_MEASURED:
+    if own.verdict not in UNDECIDED:
         return own, records.HERE
     other = _judge_on(claim, data, records.REFERENCE)
-    if other.verdict != NOT_MEASURED:
+    if other.verdict not in UNDECIDED:
         return other, records.REFERENCE
     # Where nobody looks at the reader's own data, the reason is the reference's.
     return (other, records.REFERENCE) if records.wants_reference() else (own, records.HERE)
@@ -253,7 +255,8 @@ def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
         for key, operand in rule.operands.items():
             other, _, rest = operand.rpartition(":")
             name = other or claim.experiment
-            measured = _measured(rest, name, data, origin)
+            allowed = rules.allowed(rule.name, rule.numbers)
+            measured = _measured(rest, name, data, origin, allowed)
             if measured is None:
                 return not_measured(_why_missing(operand, data.sources(name)))
             shown = f"{measured.name} ({name})" if named else measured.name
@@ -270,41 +273,50 @@ def _why_missing(operand: str, found: Sources) -> str:
     return "it was not run" if found.here is None else f"no data for {operand}"
 
 
-def _measured(operand: str, name: str, data: _Data, origin: str) -> Measured | None:
+def _measured(operand: str, name: str, data: _Data, origin: str, allowed: float) -> Measured | None:
+    """What others may have taken `allowed` from."""
     analysis = data.analysis(name, origin)
     if analysis is None:
         return None
     if "." not in operand:
-        return _derived(operand, name, analysis)
+        return _derived(operand, name, analysis, allowed)
     label, metric_name, x = split_operand(operand)
     point = analysis.point(operand)
     if point is None:
         return None
     series = analysis.series(label, metric_name)
-    points = {
-        float(p.x): p.values for p in series.points if p.x is not None and not isinstance(p.x, str)
-    }
+    points = {float(p.x): p for p in series.points if p.x is not None and not isinstance(p.x, str)}
     return Measured(
         name=analysis.title(label) + (f" at {x_text(point.x)}" if x else ""),
-        values=point.values,
+        values=point.usable(allowed).values,
         unit=series.metric.unit,
         better=series.metric.better,
-        points=points,
+        points={x: p.usable(allowed).values for x, p in points.items()},
         floor=analysis.floor(metric_name, point.x if x else None),
         set=f"{name}/{origin}",
+        of=len(point.values),
+        against=_against([point, *points.values()], allowed),
     )
 
 
-def _derived(key: str, name: str, analysis: Analysis) -> Measured | None:
+def _against(points: Iterable[Point], allowed: float) -> frozenset[str]:
+    return frozenset(mark for point in points for mark in point.unusable(allowed).values())
+
+
+def _derived(key: str, name: str, analysis: Analysis, allowed: float) -> Measured | None:
     wanted = next(d for d in analysis.experiment.derived if d.key == key)
-    number = analysis.derived(wanted)
-    if number is None:
+    whole, number = analysis.derived(wanted), analysis.derived(wanted, allowed)
+    if whole is None:
         return None
+    points = [p for o in wanted.operands if (p := analysis.point(o, wanted.at)) is not None]
+    count, value = (number.count, number.value) if number else (0, whole.value)
     return Measured(
         name=key,
         # Only how many there are matters: the value and its interval are computed already.
-        values=dict.fromkeys(range(number.count), number.value),
-        unit=number.unit,
+        values=dict.fromkeys(range(count), value),
+        unit=whole.unit,
         set=name,
-        number=(number.value, number.low, number.high),
+        number=(number.value, number.low, number.high) if number else None,
+        of=whole.count,
+        against=_against(points, allowed),
     )

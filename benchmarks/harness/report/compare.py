@@ -7,10 +7,10 @@ from harness.errors import InputError
 from harness.report.tsv import aligned
 from harness.run.records import read
 from harness.spec import experiment_file
-from harness.spec.model import Experiment, x_text
+from harness.spec.model import LEAST, Experiment, x_text
 from harness.statistics import analysis, estimates, units
 from harness.statistics.analysis import Analysis, Point
-from harness.statistics.estimates import DIFFERENT, LEAST
+from harness.statistics.estimates import DIFFERENT
 
 HEADER = ("", "old", "new", "new/old", "p", "n")
 WHAT_IS_OLD = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.report import tsv
 from harness.report.claims import STANDINGS
-from harness.report.rules import NOT_MEASURED
+from harness.report.rules import UNDECIDED
 from harness.report.then import Beside
 from harness.run.records import HERE, REFERENCE, Sources
 from harness.spec.experiment_file import SOURCES
@@ -94,7 +94,7 @@ def tally(entries: Entries) -> dict[str, str]:
 
 
 def _meta(entries: Entries, rows: Sequence[Sequence[Any]]) -> str:
-    judged = [e for e in entries if e["rule"] and e["verdict"] != NOT_MEASURED]
+    judged = [e for e in entries if e["rule"] and e["verdict"] not in UNDECIDED]
     of_run = Counter(entry["source_run"] for entry in judged)
     # The figure's footer says "measured here, " or "reference machine, " before these words.
     footer = f"{len(judged)} of {len(entries)} claims judged"

@@ -169,7 +169,7 @@ def verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
     """`yours: holds; reference: holds`, with the reason where nothing could be said."""
     parts = []
     for name, judgement in (("yours", here), ("reference", reference)):
-        undecided = judgement.verdict == rules.NOT_MEASURED
+        undecided = judgement.verdict in rules.UNDECIDED
         parts.append(f"{name}: {judgement.why if undecided else judgement.verdict}")
     seen = here.numbers or reference.numbers
     return "; ".join(parts) + (f" ({seen})" if seen else "")

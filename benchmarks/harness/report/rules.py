@@ -2,25 +2,30 @@
 
 A rule says "holds" only if the data show it beyond doubt and beyond the A/A floor; where an
 interval lies across the line, the median decides and the judgement is marked as near the line.
+Repetitions that a mark speaks against are not asked (statistics/usable.py); where too few are left,
+nothing is judged.
 """
 
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints
 
+from harness.spec.model import LEAST
 from harness.statistics import estimates, units
-from harness.statistics.estimates import DIFFERENT, LEAST, Ends, Growth, Ratio, Rounds
+from harness.statistics.estimates import DIFFERENT, Ends, Growth, Ratio, Rounds
 
 HOLDS = "holds"
 CHANGED = "changed"
 REVERSED = "reversed"
 NO_DIFFERENCE = "no difference seen"
+NOT_JUDGED = "not judged"  # measured, and not well enough
 NOT_MEASURED = "not measured here"
-VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_MEASURED)
+VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_JUDGED, NOT_MEASURED)
+UNDECIDED = (NOT_JUDGED, NOT_MEASURED)
 # Of several rules of one claim the worst verdict counts.
-WORST_FIRST = (NOT_MEASURED, REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
+WORST_FIRST = (*reversed(UNDECIDED), REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Judgement:
     why: str
     numbers: str = ""
     near: bool = False
+    usable: int = 0  # repetitions that were asked, of the operand that has the fewest
+    of: int = 0
 
 
 class Undecidable(Exception):
@@ -47,6 +54,8 @@ class Measured:
     floor: float | None = None
     set: str = ""  # values of one set were taken in the same rounds and are compared in pairs
     number: Ends | None = None  # a derived one, with interval
+    of: int = 0  # repetitions there are; `values` and `points` are of those that are usable
+    against: frozenset[str] = frozenset()  # the marks of the others
 
     def text(self) -> str:
         return units.text(self.median()[0], self.unit, *self.median()[1:])
@@ -61,7 +70,9 @@ def combine(judgements: list[Judgement]) -> Judgement:
     """All rules of a claim must hold."""
     verdict = min((j.verdict for j in judgements), key=WORST_FIRST.index)
     why, numbers = _joined(j.why for j in judgements), _joined(j.numbers for j in judgements)
-    return Judgement(verdict, why, numbers, any(j.near for j in judgements))
+    fewest = min(judgements, key=lambda j: (j.usable, -j.of))
+    near = any(j.near for j in judgements)
+    return Judgement(verdict, why, numbers, near, fewest.usable, fewest.of)
 
 
 def _joined(texts: Iterable[str]) -> str:
@@ -302,8 +313,53 @@ def parameters(rule: str) -> tuple[list[str], list[str], list[str]]:
     return operands, needed, [name for name in others if name not in needed]
 
 
+# ---- which repetitions a rule may ask ------------------------------------------------------------
+
+# The smallest effect a rule asks about. A line has none: there a repetition counts that others took
+# less from than makes it `noisy` (run/micro.py).
+EFFECTS: dict[str, Callable[[Mapping[str, float]], float]] = {
+    "faster": lambda n: n["min_effect"],
+    "ratio_at_least": lambda n: max(n["bound"], 1 / n["bound"]) - 1,
+    "ratio_between": lambda n: math.sqrt(n["high"] / n["low"]) - 1,
+    "equal": lambda n: n["margin"],
+    "flat": lambda n: n["tolerance"],
+    "linear": lambda n: n["tolerance"],
+    "grows": lambda n: n["at_least"] - 1,
+    "about": lambda n: n["factor"] - 1,
+}
+BESIDE_A_LINE = 0.10
+
+
+def allowed(rule: str, numbers: Mapping[str, float]) -> float:
+    """The share of the processors that others may have taken from a repetition this rule asks.
+
+    What takes the share s makes a time longer by 1/(1-s): that must be less than half of the effect
+    (half of its logarithm), so that it cannot turn the verdict alone.
+    """
+    if rule not in EFFECTS:
+        return BESIDE_A_LINE
+    signature = inspect.signature(RULES[rule]).parameters
+    defaults = {name: p.default for name, p in signature.items() if p.default is not p.empty}
+    return float(1 - (1 + EFFECTS[rule]({**defaults, **numbers})) ** -0.5)
+
+
 def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, Any]) -> Judgement:
+    usable, of = min(
+        ((_usable(a, rule), max(a.of, _usable(a, rule))) for a in operands.values()),
+        default=(0, 0),
+    )
     try:
-        return RULES[rule](**operands, **numbers)
+        found = RULES[rule](**operands, **numbers)
     except Undecidable as why:
-        return not_measured(str(why))
+        found = not_measured(str(why))
+        against = sorted(frozenset().union(*(a.against for a in operands.values())))
+        if against and of >= LEAST:
+            marks = ", ".join(against)
+            found = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {of} usable)")
+    return replace(found, usable=usable, of=of)
+
+
+def _usable(a: Measured, rule: str) -> int:
+    """Of a rule over x at the x that has the fewest."""
+    over_x = a.points and rule in ("flat", "grows", "linear")
+    return min(map(len, a.points.values())) if over_x else len(a.values)

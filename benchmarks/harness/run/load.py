@@ -8,7 +8,6 @@ the warm-up too.
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -20,15 +19,14 @@ from pathlib import Path
 from harness.errors import InputError, RepetitionError
 from harness.run import load_tools, museum, peers, programs, remote
 from harness.run.context import Context, Repetition, expand, expand_all, folders
-from harness.run.micro import mark_noise, usage_scalars
+from harness.run.micro import Noise, usage_scalars
 from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Stage, Variant
+from harness.statistics.usable import LITTLE_TOLERANCE
 from harness.system import cgroups, counters, disks, environment, limits, places, processes
 from harness.system.cgroups import Limits
 from harness.system.cpus import WORKERS, narrowed
 from harness.system.places import scratch
 from harness.system.processes import Process, Usage, running
-
-LITTLE_TOLERANCE = 0.1
 
 
 @dataclass
@@ -64,13 +62,12 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         values["load_cpus"] = _load_cpus(context)
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
-        before, own = counters.cpu_time(cpus), _own_cpu_s()
+        noise = Noise.begin(cpus)
         usage, wall_s = _measure(scene)
-        elapsed, ours = counters.cpu_time(cpus).since(before), _own_cpu_s() - own
+        noise.end()
+        known = usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
+        noise.mark(scene.repetition, known + (0.0 if client else scene.load_cpu_s), wall_s)
     _summarize(scene, usage)
-    ours += usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
-    ours += 0.0 if client else scene.load_cpu_s
-    mark_noise(scene.repetition, elapsed, ours, wall_s * max(1, len(cpus)))
     scene.repetition.mark(*context.placement.marks)
     if not environment.in_namespace():
         scene.repetition.mark("no-namespace")
@@ -80,11 +77,6 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
 def _load_cpus(context: Context) -> int:
     """Processors the load may use; what another host gives it is not known."""
     return 1 if remote.current() else max(1, len(context.placement.load))
-
-
-def _own_cpu_s() -> float:
-    times = os.times()
-    return times.user + times.system
 
 
 def _measure(scene: Scene) -> tuple[Usage, float]:

@@ -13,12 +13,15 @@ from harness.run.context import Context, Repetition, Runner, runner
 from harness.run.jobs import Estimate, Job, Progress
 from harness.run.records import Record, ResultSet, Writer, set_aside, step_key, utc_now
 from harness.spec import plan
-from harness.spec.model import NO_LOAD
+from harness.spec.model import LEAST, NO_LOAD
 from harness.spec.plan import Step
+from harness.statistics.usable import NOISY
 from harness.system import cpus, environment, limits
 from harness.system.cpus import Placement
 
 GIVE_UP_AFTER = 3  # failures of a variant in a row
+#: Rounds beyond the plan, as a share of it, where too few have stayed undisturbed.
+EXTRA_ROUNDS = 0.5
 
 
 @dataclass
@@ -28,6 +31,7 @@ class _Run:
     job: Job
     writer: Writer
     result: ResultSet
+    names: list[str]  # of the variants that can be run
     steps: list[Step]
     caps: Mapping[str, Any]
     context: Context
@@ -103,7 +107,7 @@ def _open(
         step = Step(repetition["variant"], repetition["params"], repetition["round"], 0)
         estimate.learn(step, repetition["wall_s"])
     return _Run(
-        job, writer, result, steps, header.get("caps", {}), context,
+        job, writer, result, names, steps, header.get("caps", {}), context,
         runner(job.experiment.kind), progress, estimate, later,
     )  # fmt: skip
 
@@ -132,6 +136,29 @@ def _pending(run: _Run) -> list[Step]:
 
 
 def _steps(run: _Run) -> None:
+    """All rounds; and more while fewer than an interval needs were left alone by others.
+
+    How many more is decided by the marks alone, never by what was measured.
+    """
+    rounds, caps = run.job.profile.rounds, {key: cap["most"] for key, cap in run.caps.items()}
+    _pass(run)
+    for extra in range(1, int(rounds * EXTRA_ROUNDS) + 1 if rounds >= LEAST else 1):
+        if _undisturbed(run) >= LEAST:
+            break
+        seed = run.result.run["seed"]
+        run.steps = plan.steps(run.job.experiment, run.job.profile, seed, run.names, caps, extra)
+        _pass(run)
+
+
+def _undisturbed(run: _Run) -> int:
+    """Rounds without a repetition that is marked as noisy."""
+    rounds = {repetition["round"] for repetition in run.result.repetitions}
+    noisy = {r["round"] for r in run.result.repetitions if NOISY in r["marks"]}
+    return len(rounds - noisy)
+
+
+def _pass(run: _Run) -> None:
+    """What is left of the steps there are."""
     pending = _pending(run)
     for place, step in enumerate(pending):
         name = run.job.experiment.variant(step.variant).name

@@ -5,13 +5,16 @@ stays in the data and is counted, but no metric ever takes it for a fast sample 
 """
 
 import contextlib
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import RepetitionError
 from harness.run import museum
 from harness.run.context import Context, Repetition, expand_all, folders
 from harness.spec.model import NO_ERROR, Experiment, Params, Variant
-from harness.system.counters import CpuTime, cpu_time
+from harness.system.counters import CpuTime, cpu_time, kernel_threads_s
 from harness.system.places import scratch
 from harness.system.processes import Usage, output_of, running
 
@@ -31,14 +34,14 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
             mounted = stack.enter_context(mount)
             mounted.begin()
         words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
-        before = cpu_time(cpus)
+        noise = Noise.begin(cpus)
         with running(variant.name, words, cpus) as process:
             output = output_of(process, context.timeout, context.tick)
-            after = cpu_time(cpus)
+            noise.end()
             repetition = Repetition(samples=parse_samples(output, variant.rename))
             assert process.usage is not None
             repetition.scalars = usage_scalars(process.usage)
-            elapsed, wall = after.since(before), process.wall_s
+            wall = process.wall_s
         if mounted:
             repetition.scalars.update(mounted.scalars())
     column = repetition.samples.get("error", ())
@@ -47,7 +50,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         repetition.scalars["errors"] = float(errors)
         repetition.mark("errors")
     repetition.mark(*context.placement.marks)
-    mark_noise(repetition, elapsed, repetition.scalars["cpu_s"], wall * max(1, len(cpus)))
+    noise.mark(repetition, repetition.scalars["cpu_s"], wall)
     return repetition
 
 
@@ -64,18 +67,52 @@ def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:
     }
 
 
-def mark_noise(repetition: Repetition, elapsed: CpuTime, ours: float, available: float) -> None:
-    """Marks a repetition during which others used the same processors."""
-    if available <= 0:
-        return
-    foreign = max(0.0, elapsed.busy - elapsed.softirq - ours)
-    repetition.scalars["foreign_share"] = foreign / available
-    repetition.scalars["steal_share"] = elapsed.steal / available
-    noisy = foreign > NOISY_SECONDS and foreign / available > NOISY_SHARE
-    # One tick of the clock is not yet a share.
-    stolen = elapsed.steal > 0.015 and elapsed.steal / available > STEAL_SHARE
-    if noisy or stolen:
-        repetition.mark("noisy")
+@dataclass
+class Noise:
+    """What the processors of a measurement do from begin() to end(), and who did it."""
+
+    cpus: Collection[int]
+    total: CpuTime
+    children_s: float
+    own_s: float
+    kernel_s: float
+
+    @classmethod
+    def begin(cls, cpus: Collection[int]) -> "Noise":
+        return cls(cpus, cpu_time(cpus), *_ours(), kernel_threads_s())
+
+    def end(self) -> None:
+        """The figures are from now on what was done since begin()."""
+        children_s, own_s = _ours()
+        self.total = cpu_time(self.cpus).since(self.total)
+        self.children_s, self.own_s = children_s - self.children_s, own_s - self.own_s
+        self.kernel_s = kernel_threads_s() - self.kernel_s
+
+    def mark(self, repetition: Repetition, known_s: float, wall_s: float) -> None:
+        """Marks a repetition during which others used the same processors.
+
+        `known_s` is what our programs say they have used. What a server used that lets the kernel
+        reap its children is known to none but them; what a helper used is in our children's time.
+        """
+        available = wall_s * max(1, len(self.cpus))
+        if available <= 0:
+            return
+        ours = self.own_s + max(known_s, self.children_s) + self.kernel_s
+        foreign = max(0.0, self.total.busy - self.total.softirq - ours)
+        repetition.scalars["foreign_share"] = foreign / available
+        repetition.scalars["kernel_share"] = self.kernel_s / available
+        repetition.scalars["steal_share"] = self.total.steal / available
+        noisy = foreign > NOISY_SECONDS and foreign / available > NOISY_SHARE
+        # One tick of the clock is not yet a share.
+        stolen = self.total.steal > 0.015 and self.total.steal / available > STEAL_SHARE
+        if noisy or stolen:
+            repetition.mark("noisy")
+
+
+def _ours() -> tuple[float, float]:
+    """Seconds of processor time: of all our children that have ended, and of this process."""
+    times = os.times()
+    return times.children_user + times.children_system, times.user + times.system
 
 
 def parse_samples(text: str, rename: Any = None) -> dict[str, list[Any]]:

@@ -14,6 +14,7 @@ NO_ERROR = ("", "-", "0")  # in the column `error` of samples
 NO_LOAD = "none"  # the helpers are all that visits the server
 # Operations of a [[number]]: what of the law of usl.py, fitted over x.
 LAWS = ("usl_lambda", "usl_sigma", "usl_kappa", "usl_peak")
+LEAST = 6  # repetitions for an interval or a test
 LEAST_WORKERS = 4  # for that law; with fewer the terms of σ and κ are too much alike
 
 

@@ -67,12 +67,15 @@ def steps(
     seed: int,
     variants: Iterable[str],
     caps: Mapping[str, int],
+    extra: int = 0,
 ) -> list[Step]:
-    """The whole plan. Within a round everything is in random order; the seed decides which."""
+    """The whole plan, and `extra` rounds beyond it. Within a round everything is in random order;
+    the seed decides which.
+    """
     one_round = _round(experiment, profile, variants, caps)
     order = 0
     plan = []
-    for number in range(profile.rounds):
+    for number in range(profile.rounds + extra):
         shuffled = list(one_round)
         random.Random(f"{seed}/{number}").shuffle(shuffled)
         for variant, params in shuffled:

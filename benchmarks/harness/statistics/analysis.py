@@ -6,14 +6,14 @@ combination is a series of its own, called `variant,size=1024`.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
 from harness.run.records import Record, ResultSet
 from harness.spec.coherence import split_operand
 from harness.spec.model import AA, LAWS, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
-from harness.statistics import estimates, units, usl
+from harness.statistics import estimates, units, usable, usl
 from harness.statistics.estimates import Ends, median, percentile
 
 
@@ -37,12 +37,27 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
 
 @dataclass
 class Point:
-    """`values`: round -> what that repetition gave at this x; `raw`: every single sample."""
+    """`values`: round -> what that repetition gave at this x; `raw`: every single sample.
+
+    `taken` and `spoilt`: of rounds that a mark speaks against, as in usable.py.
+    """
 
     x: Value | None
     values: dict[int, float] = field(default_factory=dict)
     raw: list[float] = field(default_factory=list)
     marks: set[str] = field(default_factory=set)
+    taken: dict[int, float] = field(default_factory=dict)
+    spoilt: dict[int, str] = field(default_factory=dict)
+
+    def unusable(self, allowed: float) -> dict[int, str]:
+        """Round -> the mark, where others may have taken no more than this share."""
+        noisy = {n: usable.NOISY for n, share in self.taken.items() if share > allowed}
+        return noisy | self.spoilt
+
+    def usable(self, allowed: float) -> "Point":
+        """With those rounds alone that no mark speaks against."""
+        values = {n: v for n, v in self.values.items() if n not in self.unusable(allowed)}
+        return replace(self, values=values)
 
 
 @dataclass
@@ -110,13 +125,19 @@ def _across(points: list[Point]) -> Point:
     rounds = sorted({number for point in points for number in point.values})
     values = {n: median([p.values[n] for p in points if n in p.values]) for n in rounds}
     marks = set().union(*(point.marks for point in points)) if points else set()
-    return Point(None, values, [raw for point in points for raw in point.raw], marks)
+    taken = {n: max(p.taken.get(n, 0.0) for p in points) for n in rounds}
+    spoilt = {n: mark for point in points for n, mark in point.spoilt.items()}
+    return Point(None, values, [raw for point in points for raw in point.raw], marks, taken, spoilt)
 
 
 def _add(point: Point, metric: Metric, repetition: Record, samples: list[float]) -> None:
     point.values[repetition["round"]] = REDUCTIONS[metric.reduce](samples)
     point.raw += samples
     point.marks.update(repetition["marks"])
+    if share := usable.taken(metric, repetition):
+        point.taken[repetition["round"]] = share
+    if mark := usable.spoilt(metric, repetition):
+        point.spoilt[repetition["round"]] = mark
 
 
 def _is_number(value: Any) -> bool:
@@ -261,14 +282,21 @@ class Analysis:
             floors += [value for value in found if value is not None and math.isfinite(value)]
         return max(floors, default=None)
 
-    def derived(self, wanted: Derived) -> Number | None:
-        """A [[number]] of the experiment; None if a part of it was not measured."""
+    def derived(self, wanted: Derived, allowed: float | None = None) -> Number | None:
+        """A [[number]] of the experiment; None if a part of it was not measured.
+
+        With `allowed` only of repetitions in which others took no more than this share.
+        """
         if wanted.operation in LAWS:
             return self._of_law(wanted)
         points = [self.point(operand, wanted.at) for operand in wanted.operands]
         if any(point is None for point in points):
             return None
         present = [point for point in points if point is not None]
+        if allowed is not None:
+            present = [point.usable(allowed) for point in present]
+            if not all(point.values for point in present):
+                return None
         marks = tuple(sorted(set().union(*(point.marks for point in present))))
         if len(present) == 1:
             return _transformed(wanted, present[0], marks)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from harness.spec.model import LEAST
+
 try:
     import numpy
     from scipy import stats
@@ -19,7 +21,6 @@ except ImportError:
 else:
     AVAILABLE = True
 
-LEAST = 6  # repetitions for an interval or a test
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 SEED = 20031016  # the same data must give the same numbers in every build

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.spec.model import LEAST_WORKERS
+from harness.spec.model import LEAST, LEAST_WORKERS
 from harness.statistics import estimates
-from harness.statistics.estimates import LEAST, LEAST_X, Rounds
+from harness.statistics.estimates import LEAST_X, Rounds
 
 try:
     import numpy
