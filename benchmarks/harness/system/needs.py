@@ -7,6 +7,7 @@ of its own is taken for a program that must be in PATH.
 import itertools
 import os
 import re
+import resource
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -133,6 +134,15 @@ def processes() -> Answer:
     return answer("" if cap.most >= 1000 else reason, "ulimit -u, or pids.max")
 
 
+def descriptors() -> Answer:
+    """A hundred thousand connections in one process, and what else it has open."""
+    most, wanted = resource.getrlimit(resource.RLIMIT_NOFILE)[1], 100_100
+    reason = f"one process may have {most} descriptors here, and {wanted} are needed"
+    remedy = "as root: sysctl fs.nr_open=1048576, ulimit -Hn 200000"
+    few = most != resource.RLIM_INFINITY and most < wanted
+    return answer(reason if few else "", remedy)
+
+
 def many() -> Answer:
     """Consent to more processes or connections than others on the machine would fail to notice."""
     reason = "so many processes or connections are taken only by consent"
@@ -173,6 +183,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "own-mounts": own_mounts,
     "fuse": fuse,
     "processes": processes,
+    "descriptors": descriptors,
     "many": many,
     "million": million,
     "memory-cgroup": lambda: _group("memory"),
