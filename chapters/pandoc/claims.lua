@@ -83,6 +83,9 @@ local function seen(claim)
   if groups.near(claim) and claim.near_why ~= '' then
     reasons:insert('near the line: ' .. claim.near_why)
   end
+  if (claim.repetitions or 0) > 0 then
+    reasons:insert(('%d of %d repetitions'):format(claim.usable, claim.repetitions))
+  end
   return lines(plain(claim.numbers), reasons:map(function(reason) return quiet(reason, 'why') end))
 end
 

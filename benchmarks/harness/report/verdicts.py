@@ -68,7 +68,9 @@ def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
     if not long:
         return head + text
     on_reference = f"reference: {entry['verdict']}" if entry.get("own") else ""
-    parts = (entry.get("own"), on_reference, entry["numbers"], entry["why"])
+    of = entry.get("repetitions", 0)
+    asked = f"{entry['usable']} of {of} repetitions" if of else ""
+    parts = (entry.get("own"), on_reference, entry["numbers"], asked, entry["why"])
     seen = "; ".join(part for part in parts if part)
     indent = " " * 6
     return "\n".join([head + text, *textwrap.wrap(seen, width - 6, initial_indent=indent,
