@@ -160,7 +160,7 @@ def test_a_made_up_machine(
     assert doctor.show(as_json=False, everything=False) == 0
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 40
-    assert "chapters: 4 of 7 run\n  03-odd  " in short
+    assert "chapters and servers: 4 of 7 run\n  03-odd  " in short
     assert "experiments: 3 of 6 run\n  broken  " in short
     assert "tools: 1 of 4 here\n  nginx  no: not installed" in short
     assert doctor.show(as_json=True, everything=False) == 0

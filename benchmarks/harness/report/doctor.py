@@ -313,7 +313,8 @@ def examine() -> Report:
 
 
 def title_of(section: str) -> str:
-    return "libc variants" if section == "variants" else section
+    titles = {"variants": "libc variants", "chapters": "chapters and servers"}
+    return titles.get(section, section)
 
 
 def line(each: Row, skipped: str = "skipped") -> str:
