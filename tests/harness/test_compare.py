@@ -57,6 +57,35 @@ def test_two_folders(tree: Tree) -> None:
     assert not any(line.startswith("a+aa") for line in lines)
 
 
+LEDGER = """
+[[claim]]
+id = 9
+source = "talk"
+kind = "testable"
+text = "a is faster than b."
+experiment = "sample"
+rule = { is = "faster", a = "a.us", b = "b.us" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "alike"),
+    [(4e4, []), (16e4, ["claim 9: holds -> reversed"])],
+)
+def test_how_many_verdicts_are_the_same(tree: Tree, value: float, alike: list[str]) -> None:
+    tree.experiment()
+    (tree.root / "benchmarks" / "claims.toml").write_text(LEDGER, encoding="utf-8")
+    for folder, a in (("old", 4e4), ("new", value)):
+        data = {
+            name: [each * (1 + 0.001 * i) for i in range(8)]
+            for name, each in (("a", a), ("a+aa", a), ("b", 8e4))
+        }
+        write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
+    lines = tree.run("compare", "old", "new").stdout.splitlines()
+    head = f"claims that both judge: 1, {1 - len(alike)} of them alike"
+    assert lines[lines.index(head) + 1 :] == alike
+
+
 def test_the_columns_are_aligned() -> None:
     text = compare.layout([("", "old", "new", "r", "p", "n"), ("name", "1", "22", "~", "", "n=1")])
     assert text.splitlines() == ["      old  new  r  p    n", "name    1   22  ~     n=1"]

@@ -1,5 +1,5 @@
-"""Each judged claim of the real ledger on made-up data: on which it holds, on which it does not, and
-on which nothing can be said. A claim that cannot fail, or cannot hold, is found here.
+"""Each judged claim of the real ledger on made-up data: on which it holds, on which it does not,
+and on which nothing can be said. A claim that cannot fail, or cannot hold, is found here.
 """
 
 import random
@@ -67,12 +67,12 @@ MADE_UP: dict[str, Callable[[Numbers, str], tuple[tuple[float | Function, ...], 
     "ratio_between": lambda n, _: _two((n["low"] * n["high"]) ** 0.5, n["high"] * CLEARLY),
     "equal": lambda n, _: _two(1, (1 + n.get("margin", 0.05)) * CLEARLY),
     "flat": lambda n, _: ((_constant,), (_line((1 + n.get("tolerance", 0.25)) * CLEARLY),)),
-    "linear": lambda n, _: ((_line(100),), (_constant,)),
+    "linear": lambda _n, _: ((_line(100),), (_constant,)),
     "grows": lambda n, _: ((_line(n.get("at_least", 1.25) * CLEARLY),), (_constant,)),
     "at_least": lambda n, _: ((n["bound"] * CLEARLY,), (n["bound"] / CLEARLY,)),
     "at_most": lambda n, _: ((n["bound"] / CLEARLY,), (n["bound"] * CLEARLY or 1,)),
     "about": lambda n, _: ((n["then"],), (n["then"] * n.get("factor", 1.5) * CLEARLY,)),
-    "exists": lambda n, _: ((1,), (0,)),
+    "exists": lambda _n, _: ((1,), (0,)),
 }
 
 

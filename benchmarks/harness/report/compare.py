@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.errors import InputError
+from harness.report import claims
+from harness.report.rules import UNDECIDED
 from harness.report.tsv import aligned
 from harness.run.records import read
 from harness.spec import experiment_file
@@ -25,7 +27,21 @@ def compare(old: Path, new: Path, only: Sequence[str]) -> int:
     tables = [_table(experiments[name], old, new) for name in names]
     print("\n\n".join(tables))
     print(f"\n{WHAT_IS_OLD}")
+    print("\n".join(verdicts(old, new, names)))
     return 0
+
+
+def verdicts(old: Path, new: Path, names: Sequence[str]) -> list[str]:
+    """How many claims both runs judge alike, and each that they do not, with what was known."""
+    found = [each for some in claims.side_by_side(new, old, names).values() for each in some]
+    pairs = [each for each in found if not {each[1].verdict, each[2].verdict} & set(UNDECIDED)]
+    differ = [each for each in pairs if each[1].verdict != each[2].verdict]
+    head = f"claims that both judge: {len(pairs)}, {len(pairs) - len(differ)} of them alike"
+    lines = [f"\n{head}"] if pairs else []
+    for claim, after, before in differ:
+        near = " (near the line)" if before.near or after.near or claim.near else ""
+        lines.append(f"claim {claim.id}: {before.verdict} -> {after.verdict}{near}")
+    return lines
 
 
 def _common(
