@@ -72,8 +72,14 @@ local function lines(content, more)
 end
 
 local function said(claim)
-  local past = claim['then'] ~= '' and quiet('Then: ' .. claim['then'], 'said-then')
-  return lines(plain(claim.text), { past or nil })
+  local beside = pandoc.List {}
+  if claim['then'] ~= '' then
+    beside:insert(quiet('Then: ' .. claim['then'], 'said-then'))
+  end
+  if (claim.reason or '') ~= '' then
+    beside:insert(quiet('The line: ' .. claim.reason, 'said-then'))
+  end
+  return lines(plain(claim.text), beside)
 end
 
 -- What was measured, and what the rule made of it. Where the author of a rule expects that it lies

@@ -16,6 +16,7 @@ STANDINGS = [
     "changed",
     "reversed",
     "no difference seen",
+    "not judged",
     "not measured here",
     "another system",
     "historical",
@@ -55,7 +56,7 @@ def without_rule(number: int, kind: str, standing: str, **changes: Any) -> dict[
 
 PAGE = {"source": "page", "source_title": "the benchmark page, 2003"}
 CLAIMS = [
-    claim(1, "holds", then="350 µs"),
+    claim(1, "holds", then="350 µs", reason="A tenth.", usable=12, repetitions=15),
     claim(2, "changed", near=True, near_why="it is of the machine"),
     claim(3, "reversed", source_run="reference", run="run of 2026-11-20, reference machine"),
     claim(4, "not measured here", numbers="", near=True, chapters=["15-later"], run=""),
@@ -76,7 +77,8 @@ def test_a_table_has_text_then_value_verdict_and_chapter(tree: Tree) -> None:
     html = accepted(tree.weave(fence('.claims source="talk"')))
     assert cells(html) == [
         ["", "claim", "here", "verdict", "chapter"],
-        ["1", "Text of 1. Then: 350 µs", "x 1 µs why 1", "holds", "1"],
+        ["1", "Text of 1. Then: 350 µs The line: A tenth.", "x 1 µs why 1 12 of 15 repetitions",
+         "holds", "1"],
         ["2", "Text of 2.", "x 2 µs why 2 near the line: it is of the machine",
          "changed near the line", "1"],
         ["3", "Text of 3.", "x 3 µs why 3", "reversedref", "1"],
@@ -118,9 +120,9 @@ def test_nothing_found_is_said(tree: Tree) -> None:
 def test_a_tally_counts_each_source_and_all(tree: Tree) -> None:
     rows = cells(accepted(tree.weave(fence(".tally"))))
     assert rows[0] == ["", *STANDINGS, "all"]
-    assert rows[1] == ["the talk, 2003", "1", "1", "1", "–", "1", "–", "1", "–", "5"]
-    assert rows[2] == ["the benchmark page, 2003", "–", "–", "–", "1", "–", "1", "–", "1", "3"]
-    assert rows[3] == ["all", "1", "1", "1", "1", "1", "1", "1", "1", "8"]
+    assert rows[1] == ["the talk, 2003", "1", "1", "1", "–", "–", "1", "–", "1", "–", "5"]
+    assert rows[2] == ["the benchmark page, 2003", "–", "–", "–", "1", "–", "–", "1", "–", "1", "3"]
+    assert rows[3] == ["all", "1", "1", "1", "1", "–", "1", "1", "1", "1", "8"]
 
 
 def test_counts_in_a_sentence(tree: Tree) -> None:

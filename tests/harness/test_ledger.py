@@ -136,3 +136,9 @@ def test_a_claim_can_hold_fail_and_be_undecided(claim: Claim) -> None:
         found = judge(use.name, noisy, use.numbers)
         assert found.verdict == NOT_JUDGED, place
         assert found.why == f"the data is noisy ({left} of {ENOUGH} usable)"
+
+
+@pytest.mark.parametrize("claim", JUDGED, ids=lambda claim: f"claim {claim.id}")
+def test_a_line_has_a_reason(claim: Claim) -> None:
+    lines = {use.name for use in claim.rules} - {"exists"}
+    assert bool(claim.reason) == bool(lines)

@@ -49,6 +49,7 @@ class Claim:
     rules: tuple[RuleUse, ...] = ()
     planned: str = ""
     why: str = ""
+    reason: str = ""  # for the lines that its rules draw
     near: str = ""
     chapter: str = ""
 
@@ -204,6 +205,7 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "repetitions": judgement.of,
         "near": judgement.near or bool(claim.near),
         "near_why": claim.near,
+        "reason": claim.reason,
         "standing": judgement.verdict if claim.rules else no_rule,
         "chapters": chapters,
         "source_run": origin,
