@@ -92,9 +92,12 @@ class Lab:
         return tuple(name for name in self.files if self.source(name).parent == self.folder)
 
     def source(self, name: str) -> Path:
-        """The real file: one of the server, or a program in the lab's folder."""
-        own = self.folder / name
-        return own if own.exists() else self.folder.parent.parent / "code" / self.slug / name
+        """The real file: a program in the lab's folder, or one of the server: its chapter's, or the
+        only one of that name in those before."""
+        code = self.folder.parent.parent / "code"
+        own = [path for path in (self.folder / name, code / self.slug / name) if path.exists()]
+        others = own or sorted(code.glob(f"[0-9]*/{name}"))
+        return others[0] if len(others) == 1 or own else code / self.slug / name
 
 
 def slugs(tree: Path = TREE) -> list[str]:

@@ -107,8 +107,8 @@ class Sandbox:
         code/ come along, its programs do not: what is handed in shall be what is judged."""
         code = self.root / "code"
         shutil.copytree(TREE / "code", code, ignore=NOT_THE_ANSWER, dirs_exist_ok=True)
-        real = Path("code") / self.lab.slug
-        given = tuple(str((real / name).with_suffix(".o")) for name in self.lab.files)
+        real = [self.lab.source(name).relative_to(TREE) for name in self.lab.files]
+        given = tuple(str(path.with_suffix(".o")) for path in real)
         objects = []
         for number, path in enumerate(tools.objects):
             if not str(path).endswith(given):
