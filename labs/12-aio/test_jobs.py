@@ -1,0 +1,56 @@
+"""What the conformance tests leave open about jobs, because only a broken queue shows it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance import tracing
+from conformance.matrix import contract
+from conformance.process import Server
+from conformance.programs import Start
+from conformance.site import HELLO, noise
+from conformance.test_faults import busy_share
+from conformance.wire import request
+
+pytestmark = pytest.mark.servers("12-aio")
+
+
+@contract("concurrency", "mechanism")
+def test_nobody_waits_for_the_disk_of_another(start: Start, tmp_path: Path) -> None:
+    """Every read takes a while. Five clients want to read, so five threads do, and not the loop."""
+    calls = "pread64"
+    trace = tracing.Trace(tmp_path / "trace", calls, inject=f"{calls}:delay_enter=300000")
+    server = start("-d", "threads", wrapper=trace.wrapper(), env=tracing.ENV)
+    at_start = len(trace.calls())  # the dynamic linker reads, too
+    clients = [server.connect() for _ in range(5)]
+    for c in clients:
+        c.send(request("/hello.txt"))
+    for c in clients:
+        assert c.read_reply().body == HELLO
+    readers = {pid for pid, name, _ in trace.calls()[at_start:] if name == calls}
+    assert server.pid not in readers, "the loop itself has read"
+    assert len(readers) >= 3, f"{len(readers)} read for five clients at once"
+
+
+@contract("concurrency", "any-length")
+def test_more_jobs_than_threads(start: Start) -> None:
+    """Two threads, thirty clients, files of several pieces: each job is done, once."""
+    server = start("-d", "threads", "-r", "2")
+    clients = [server.connect() for _ in range(30)]
+    for c in clients:
+        c.send(request("/medium.bin"))
+    for c in clients:
+        assert c.read_reply().body == noise(300_007)
+
+
+@contract("mechanism")
+def test_when_all_is_over_it_sleeps(server: Server) -> None:
+    with server.connect() as c:
+        assert c.ask(request("/hello.txt")).body == HELLO
+        assert c.ask(request("/medium.bin")).body == noise(300_007)
+        time.sleep(server.patience.silence)
+        share = busy_share(server, 0.6)
+    assert share < 0.3, f"takes {share:.0%} of a busy loop's time while nothing is to be done"
