@@ -12,7 +12,7 @@ lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE 
 MEASURING = PYTHONPATH=benchmarks:labs $(PYTHON) -B -m measuring
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
 JUDGE  = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
-	LAB_OBJECTS=$(call quoted,$(lab_objects)) $(PYTHON) -I -B labs/grader/__main__.py
+	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS)) $(PYTHON) -I -B labs/grader/__main__.py
 
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))

@@ -35,6 +35,7 @@ class Toolchain:
     compiler: tuple[str, ...]
     flags: tuple[str, ...]
     objects: tuple[Path, ...]  #: of the real server, from below the tree's root
+    libraries: tuple[str, ...] = ()  #: that it is linked with: -luring
 
     @classmethod
     def of_make(cls) -> Self:
@@ -45,7 +46,10 @@ class Toolchain:
         objects = tuple(Path(name) for name in os.environ.get("LAB_OBJECTS", "").split())
         if not all(words) or not objects:
             raise LabError("start it by make (make check CH=..., make grade CH=...)")
-        return cls(tuple(words[0]), tuple(words[1]), objects)
+        named = os.environ.get("LAB_LIBS", "").split()
+        # Into the program: where it runs there is the C library, and no other.
+        libraries = ("-Wl,-Bstatic", *named, "-Wl,-Bdynamic") if named else ()
+        return cls(tuple(words[0]), tuple(words[1]), objects, libraries)
 
 
 class Sandbox:
@@ -118,7 +122,7 @@ class Sandbox:
         text = ""
         for program, sources in self._sources().items():
             command = [*tools.compiler, *tools.flags, "-o", f"real/{program}", *sources, *objects]
-            text += self._compile(command)
+            text += self._compile([*command, *tools.libraries])
             script = self.root / "bin" / program
             script.write_text(self.confinement.script(self.root / "real" / program))
             script.chmod(0o755)
