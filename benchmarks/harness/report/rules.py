@@ -155,12 +155,12 @@ def faster(a: Measured, b: Measured, min_effect: float = 0.05) -> Judgement:
 def ratio_at_least(a: Measured, b: Measured, bound: float) -> Judgement:
     """a is at least `bound` times b."""
     found = Comparison(a, b)
-    verdict, why = CHANGED, f"{a.name} is more than {b.name}, but less than {bound:g} times"
+    verdict, why = CHANGED, f"{a.name} is less than {bound:g} times {b.name}"
     if found.value >= bound:
         verdict, why = HOLDS, f"{a.name} is at least {bound:g} times {b.name}"
     elif not found.seen:
         verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
-    elif found.value < 1:
+    elif found.value < 1 <= bound:
         verdict, why = REVERSED, f"{a.name} is less than {b.name}"
     return Judgement(verdict, why, found.numbers, found.near(bound))
 
