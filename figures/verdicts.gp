@@ -6,7 +6,7 @@ table_file = folder . "verdicts.tsv"
 stats table_file using 2 nooutput
 rows = STATS_records
 kinds = 9 # columns 2 to 10, in the order of the ledger's standings
-height = 150 + 48 * rows
+height = 175 + 48 * rows
 eval open_canvas(height)
 
 up_to(last) = sum [i=2:last] column(i)
@@ -19,7 +19,7 @@ array words_on[9] = [0xffffff, ink, 0xffffff, ink, 0xffffff, 0xffffff, ink, ink,
 
 set lmargin 32
 set rmargin 9
-set tmargin 4.2
+set tmargin 5.7
 set border 0
 unset ytics
 unset grid
@@ -29,11 +29,11 @@ set xtics 0, 25, 100 format "%g %%"
 set xlabel "share of the source's claims; in the bars how many they are" offset 0, 0.3
 unset key
 
-# A key of rows over the whole width; gnuplot's own would take that of the bars.
+# A key of three rows over the whole width; gnuplot's own would take that of the bars.
 name(k) = system(sprintf("head -n 1 '%s' | cut -f %d", table_file, k + 1))
 do for [k=1:kinds] {
-    x = 0.04 + 0.19 * ((k - 1) % 5)
-    y = 1 - (26.0 + 25 * ((k - 1) / 5)) / height
+    x = 0.04 + 0.24 * ((k - 1) % 4)
+    y = 1 - (26.0 + 25 * ((k - 1) / 4)) / height
     set object k rectangle center screen x, screen y size screen 0.028, screen 13.0 / height \
         fillstyle solid noborder fillcolor rgb grounds[k]
     set label (100 + k) noenhanced name(k) at screen x + 0.024, screen y left textcolor rgb ink
