@@ -71,12 +71,13 @@ local function lines(content, more)
   return content
 end
 
+-- On a slide there is no room for why the line is where it is, nor for how many were asked (seen).
 local function said(claim)
   local beside = pandoc.List {}
   if claim['then'] ~= '' then
     beside:insert(quiet('Then: ' .. claim['then'], 'said-then'))
   end
-  if (claim.reason or '') ~= '' then
+  if (claim.reason or '') ~= '' and common.form ~= 'slides' then
     beside:insert(quiet('The line: ' .. claim.reason, 'said-then'))
   end
   return lines(plain(claim.text), beside)
@@ -89,7 +90,7 @@ local function seen(claim)
   if groups.near(claim) and claim.near_why ~= '' then
     reasons:insert('near the line: ' .. claim.near_why)
   end
-  if (claim.repetitions or 0) > 0 then
+  if (claim.repetitions or 0) > 0 and common.form ~= 'slides' then
     reasons:insert(('%d of %d repetitions'):format(claim.usable, claim.repetitions))
   end
   return lines(plain(claim.numbers), reasons:map(function(reason) return quiet(reason, 'why') end))

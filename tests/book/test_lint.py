@@ -158,7 +158,7 @@ WHEN = '::: {{.when claim=9 verdict="{}"}}\nText.\n:::\n\n'
 
 def test_blocks_on_a_claim_cover_all_verdicts(small: Small) -> None:
     small.sections["then-now"] = WHEN.format("holds") + WHEN.format("changed, reversed")
-    assert "claim 9: no .when for no difference seen, not measured here" in small.lint()
+    assert "claim 9: no .when for no difference seen, not judged, not measured here" in small.lint()
     small.sections["then-now"] += WHEN.format("otherwise")
     assert "in order" in small.lint()
 

@@ -407,9 +407,9 @@ def write_disk(data: Path) -> None:
 
 def write_claims(data: Path) -> None:
     """Of one source some stand in each way, of the other all in the same."""
-    standings = ["holds", "changed", "reversed", "none seen", "none", "other", "old", "no rule"]
-    rows: list[list[object]] = [["a talk", *(8.5 - i for i in range(8))]]
-    rows.append(["a page", 3.5, *[0] * 7])
+    standings = ["holds", "changed", "reversed", "none seen", "noisy", "none", "other", "old", "no rule"]
+    rows: list[list[object]] = [["a talk", *(8.5 - i for i in range(9))]]
+    rows.append(["a page", 3.5, *[0] * 8])
     write_table(data / "claims" / "verdicts.tsv", [["source", *standings], *rows])
     write_meta(data / "claims", {})
 

@@ -80,7 +80,7 @@ this machine
 limits
   namespace  no: no fork; another system
 
-chapters
+chapters and servers
   00-client  runs
   02-fork    runs (3 of 5 experiments)
                no-diet skipped: no diet; install it

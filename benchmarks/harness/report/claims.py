@@ -8,7 +8,15 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.report import rules
-from harness.report.rules import UNDECIDED, VERDICTS, Judgement, Measured, combine, not_measured
+from harness.report.rules import (
+    NOT_JUDGED,
+    UNDECIDED,
+    VERDICTS,
+    Judgement,
+    Measured,
+    combine,
+    not_measured,
+)
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec import experiment_file
@@ -234,8 +242,9 @@ def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     other = _judge_on(claim, data, records.REFERENCE)
     if other.verdict not in UNDECIDED:
         return other, records.REFERENCE
-    # Where nobody looks at the reader's own data, the reason is the reference's.
-    return (other, records.REFERENCE) if records.wants_reference() else (own, records.HERE)
+    # Where nobody looks at the reader's own data, or there is none, the reason is the reference's.
+    only = records.wants_reference() or other.verdict == NOT_JUDGED != own.verdict
+    return (other, records.REFERENCE) if only else (own, records.HERE)
 
 
 def _why_not(claim: Claim) -> str:
