@@ -407,7 +407,17 @@ def write_disk(data: Path) -> None:
 
 def write_claims(data: Path) -> None:
     """Of one source some stand in each way, of the other all in the same."""
-    standings = ["holds", "changed", "reversed", "none seen", "noisy", "none", "other", "old", "no rule"]
+    standings = [
+        "holds",
+        "changed",
+        "reversed",
+        "unseen",
+        "noisy",
+        "none",
+        "other",
+        "old",
+        "unruled",
+    ]
     rows: list[list[object]] = [["a talk", *(8.5 - i for i in range(9))]]
     rows.append(["a page", 3.5, *[0] * 8])
     write_table(data / "claims" / "verdicts.tsv", [["source", *standings], *rows])
