@@ -146,7 +146,7 @@ def test_the_runs_are_labelled_and_named(tree: Tree) -> None:
 
 def test_a_slide_has_number_text_and_verdict(tree: Tree) -> None:
     body = fence('.claims only="1 3"')
-    slide = f'## T {{#t minutes=1}}\n\n{body}\n::: notes\nSay it.\n:::\n'
+    slide = f"## T {{#t minutes=1}}\n\n{body}\n::: notes\nSay it.\n:::\n"
     rows = cells(accepted(tree.weave(slide, form="slides", results="reference")))
     assert rows[0] == ["", "claim", "verdict"]
     assert rows[2] == ["3", "Text of 3.", "reversed"]
