@@ -178,10 +178,10 @@ bool clients_make_room(int ms)
     return true;
 }
 
+/* Nobody is ended who has just come: the request may be on its way. */
 void clients_lack_room(void)
 {
-    if (!clients_make_room(
-            ACCEPT_PAUSE_MS)) /* not one who has just come: the request may be on its way */
+    if (!clients_make_room(ACCEPT_PAUSE_MS))
         paused_until = now_ms() + ACCEPT_PAUSE_MS;
 }
 

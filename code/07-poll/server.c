@@ -15,8 +15,7 @@
 #include "options.h"
 #include "stop.h"
 
-/* fds[0] is the listening socket, fds[i] that of who[i]. No gaps: each would cost what a client
- * costs. */
+/* fds[0] is the listening socket, fds[i] that of who[i]. A gap would cost what a client costs. */
 static struct pollfd *fds;
 static struct client **who;
 static int used, room;
@@ -26,13 +25,12 @@ static void watch(struct client *c)
     fds[c->place].events = c->want == WANT_WRITE ? POLLOUT : POLLIN;
 }
 
-static bool has_room(int place)
+static bool has_room(void)
 {
     int more = room > 0 ? 2 * room : 64;
 
-    if (place < room)
+    if (used < room)
         return true;
-    more = more > place ? more : place + 1;
     struct pollfd *new_fds = realloc(fds, (size_t)more * sizeof *fds);
     fds = new_fds != NULL ? new_fds : fds;
     struct client **new_who = realloc(who, (size_t)more * sizeof *who);
@@ -45,7 +43,7 @@ static bool has_room(int place)
 
 static bool enter(struct client *c)
 {
-    if (!has_room(used))
+    if (!has_room())
         return false;
     c->place = used++;
     who[c->place] = c;
@@ -81,8 +79,8 @@ static void event_loop(int listen_fd, const struct options *o)
     struct client *c;
 
     while (!stopping || clients_count() > 0) {
-        fds[0].fd =
-            clients_pending || stopping ? -1 : listen_fd; /* first: a signal may come in between */
+        /* First: a signal may come in between. */
+        fds[0].fd = clients_pending || stopping ? -1 : listen_fd;
         if (stopping)
             clients_stop();
         int nready = poll(fds, (nfds_t)used, clients_timeout_ms());
@@ -113,7 +111,7 @@ int main(int argc, char **argv)
     options_parse(&o, argc, argv, "a web server that waits for all clients with poll()");
     stop_on_signals();
     int listen_fd = tcp_listen_nonblocking(&o);
-    if (!has_room(used))
+    if (!has_room())
         die_errno("malloc");
     used = 1;
     fds[0] = (struct pollfd){.events = POLLIN};
