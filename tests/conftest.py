@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,30 +16,10 @@ from typing import Any
 
 import pytest
 
-from conformance import site, tracing
+from conformance import process, programs, site, tracing
 from conformance.matrix import EXEMPT, FOLDERS, MODELS
-from conformance.process import (
-    Launch,
-    Misbehaved,
-    Patience,
-    Reaper,
-    Server,
-    Target,
-    Unprivileged,
-    Unsupported,
-    calibrate,
-    environment,
-)
-from conformance.programs import (
-    COLLECTED,
-    TREE,
-    Run,
-    Start,
-    Traced,
-    kind_of,
-    targets,
-    variants,
-)
+from conformance.process import Patience, Reaper, Server, Target, Unprivileged
+from conformance.programs import Run, Start, Traced
 from conformance.wire import ContractBroken, transcripts
 from harness.system import needs
 
@@ -53,24 +32,14 @@ SERVERS = pytest.StashKey[list[Server]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("servers under test")
-    group.addoption("--build", default="build", help="folder of the built programs")
-    group.addoption("--variants", default="glibc", help=f"which of {','.join(FOLDERS)}")
-    group.addoption("--servers", default=",".join(MODELS), help="which of the servers")
-    group.addoption(
-        "--patience",
-        type=float,
-        default=0.0,
-        help="scale all time-outs by this, not by calibration",
-    )
-    group.addoption(
-        "--unjudged",
-        action="store_true",
-        help="end servers without judging them: for the labs, where that has points of its own",
-    )
-    group.addoption(
-        "--in-cell", action="store_true", help="programs are started in a sandbox (labs/grader)"
-    )
+    add = parser.getgroup("servers under test").addoption
+    add("--build", default="build", help="folder of the built programs")
+    add("--variants", default="glibc", help=f"which of {','.join(FOLDERS)}")
+    add("--servers", default=",".join(MODELS), help="which of the servers")
+    add("--patience", type=float, default=0.0, help="scale all time-outs by this: no calibration")
+    # for the labs, where that has points of its own; and their sandbox
+    add("--unjudged", action="store_true", help="end servers without judging them")
+    add("--in-cell", action="store_true", help="programs are started in a cell (labs/grader)")
 
 
 def pytest_configure() -> None:
@@ -86,35 +55,31 @@ def pytest_configure() -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     only = metafunc.definition.get_closest_marker("servers")
-    kind = kind_of(metafunc.definition)
+    kind = programs.kind_of(metafunc.definition)
     if "target" in metafunc.fixturenames:
-        chosen = [t for t in targets(metafunc.config, kind) if only is None or t.name in only.args]
+        known = programs.targets(metafunc.config, kind)
+        chosen = [t for t in known if only is None or t.name in only.args]
         metafunc.parametrize("target", chosen, ids=str, indirect=True)
     elif "variant" in metafunc.fixturenames:
-        metafunc.parametrize("variant", variants(metafunc.config, kind))
+        metafunc.parametrize("variant", programs.variants(metafunc.config, kind))
 
 
 def _exempt(item: pytest.Item) -> None:
     """Skips the test, or demands that it fails, if its server is exempt from one of its lines."""
     marker = item.get_closest_marker("contract")
-    callspec = getattr(item, "callspec", None)
-    target = callspec.params.get("target") if callspec is not None else None
-    if marker is None or not isinstance(target, Target):
+    target = item.callspec.params.get("target") if hasattr(item, "callspec") else None
+    if marker is None or target is None:
         return
     for line in marker.args:
-        exemption = EXEMPT.get((target.name, line))
-        if exemption is None:
-            continue
-        reason = f"{line}: {exemption.reason}"
-        if exemption.must_fail:
-            item.add_marker(pytest.mark.xfail(strict=True, reason=reason, raises=ContractBroken))
-        else:
-            item.add_marker(pytest.mark.skip(reason=reason))
+        if exemption := EXEMPT.get((target.name, line)):
+            reason = f"{line}: {exemption.reason}"
+            expected = pytest.mark.xfail(strict=True, reason=reason, raises=ContractBroken)
+            item.add_marker(expected if exemption.must_fail else pytest.mark.skip(reason=reason))
 
 
 # A conftest's hooks run before pytest's own, so before -k and -m take items away.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[COLLECTED] = list(items)
+    config.stash[programs.COLLECTED] = list(items)
     for item in items:
         _exempt(item)
     items[:] = long_first(items, getattr(config, "workerinput", {}).get("workercount", 1))
@@ -143,9 +108,9 @@ def _show_exchange(item: pytest.Item) -> Generator[None, Any, None]:
     report: pytest.TestReport = outcome.get_result()
     if report.failed:
         for server in item.stash.get(SERVERS, []):
-            text = transcripts(server.connections)
-            report.sections.append((f"{server.target}: last connections", text))
-            report.sections.append((f"{server.target}: stderr", server.stderr()))
+            name, said = server.target, transcripts(server.connections)
+            report.sections.append((f"{name}: last connections", said))
+            report.sections.append((f"{name}: stderr", server.stderr()))
 
 
 pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_show_exchange)
@@ -157,7 +122,7 @@ pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_show_exchange)
 @pytest.fixture(scope="session")
 def patience(pytestconfig: pytest.Config) -> Patience:
     factor = float(pytestconfig.getoption("--patience"))
-    return Patience(factor) if factor > 0 else calibrate()
+    return Patience(factor) if factor > 0 else process.calibrate()
 
 
 @pytest.fixture(scope="session")
@@ -173,14 +138,9 @@ def top() -> Iterator[Path]:
     """A folder that other users can search too: some servers run as one. pytest's own is for one
     user.
     """
-    folder = Path(tempfile.mkdtemp(prefix="conformance-"))
-    folder.chmod(0o755)
-    yield folder
-    for path, names, _ in os.walk(folder):
-        for name in names:  # some folders are made unreadable; links are left alone
-            if not os.path.islink(os.path.join(path, name)):
-                os.chmod(os.path.join(path, name), 0o700)
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")
@@ -202,9 +162,8 @@ def unprivileged(top: Path, pytestconfig: pytest.Config) -> Unprivileged:
 @pytest.fixture
 def own_site(top: Path) -> Iterator[site.Site]:
     """A small docroot of the test's own, to be changed at will."""
-    folder = Path(tempfile.mkdtemp(dir=top))
-    yield site.Site(folder)
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir=top) as folder:
+        yield site.Site(Path(folder))
 
 
 @pytest.fixture
@@ -214,12 +173,9 @@ def target(request: pytest.FixtureRequest) -> Target:
     """
     chosen: Target = request.param
     if not os.access(chosen.binary, os.X_OK):
-        lacking = needs.missing_library(chosen.binary.name, TREE)
-        if lacking is not None:
+        if lacking := needs.missing_library(chosen.binary.name, programs.TREE):
             pytest.skip(f"{lacking.reason}: {lacking.remedy}")
-        pytest.fail(
-            f"{chosen.binary} is not there: make it, or leave it out with --variants", False
-        )
+        pytest.fail(f"{chosen.binary} is not there: make it, or choose other --variants", False)
     lines = request.node.get_closest_marker("contract")
     if chosen.variant == "libkqueue" and lines is not None and "mechanism" in lines.args:
         pytest.skip("the library has threads, sockets and waits of its own")
@@ -228,12 +184,9 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture
 def start(
-    target: Target,
-    docroot: site.Site,
-    patience: Patience,
-    reaper: Reaper,
+    target: Target, docroot: site.Site, patience: Patience, reaper: Reaper,
     request: pytest.FixtureRequest,
-) -> Iterator[Start]:
+) -> Iterator[Start]:  # fmt: skip
     """start(*options, ...) -> a server that is ended and judged with the test.
 
     root: another docroot. here: another working folder, without DOCROOT unless named. user: run it
@@ -243,21 +196,18 @@ def start(
     request.node.stash[SERVERS] = servers
 
     def start_one(
-        *options: str,
-        root: Path | None = None,
-        user: Unprivileged | None = None,
-        here: Path | None = None,
-        **more: object,
-    ) -> Server:
+        *options: str, root: Path | None = None, user: Unprivileged | None = None,
+        here: Path | None = None, **more: Any,
+    ) -> Server:  # fmt: skip
         program = target
         folder = root or (None if here is not None else docroot.root)
         if user is not None:
             program = dataclasses.replace(target, binary=user.reachable(target.binary))
             more["as_user"] = user.prefix
-        launch = Launch(folder, options, cwd=here, **more)  # type: ignore[arg-type]
+        launch = process.Launch(folder, options, cwd=here, **more)
         try:
             servers.append(Server(program, launch, patience, reaper))
-        except Unsupported as error:
+        except process.Unsupported as error:
             pytest.skip(str(error))
         return servers[-1]
 
@@ -267,13 +217,13 @@ def start(
         try:
             if not request.config.getoption("--unjudged"):
                 server.finish()
-        except Misbehaved as error:
+        except process.Misbehaved as error:
             complaints.append(str(error))
         finally:
             server.release()
             reaper.end(server.process.pid)
     if complaints:
-        raise Misbehaved("\n".join(complaints))
+        raise process.Misbehaved("\n".join(complaints))
 
 
 @pytest.fixture
@@ -291,18 +241,14 @@ def traced(target: Target, start: Start, tmp_path: Path) -> Traced:
     names = itertools.count()
 
     def start_one(
-        calls: str,
-        *options: str,
-        inject: str | Sequence[str] = (),
-        path: Path | None = None,
-        operations: bool = False,
-        wrapper: Sequence[str] = (),
-        **more: object,
-    ) -> tuple[Server, tracing.Trace]:
+        calls: str, *options: str, inject: str | Sequence[str] = (), path: Path | None = None,
+        operations: bool = False, wrapper: Sequence[str] = (), **more: Any,
+    ) -> tuple[Server, tracing.Trace]:  # fmt: skip
         output = tmp_path / f"trace{next(names)}"
-        trace = tracing.Trace(output, calls, inject=inject, path=path)
         if operations:
             trace = tracing.watch(target, output, calls, inject=inject, path=path)
+        else:
+            trace = tracing.Trace(output, calls, inject=inject, path=path)
         wrapped = [*wrapper, *trace.wrapper()]
         return start(*options, wrapper=wrapped, env=trace.env, **more), trace
 
@@ -314,21 +260,13 @@ def run(patience: Patience) -> Run:
     """run(program, *args, ...) -> the completed process of a program that ends by itself."""
 
     def run_one(
-        *command: str | Path,
-        cwd: Path | None = None,
-        stdin: int = subprocess.DEVNULL,
-        env: dict[str, str] | None = None,
+        *command: str | Path, env: dict[str, str] | None = None, **more: Any
     ) -> subprocess.CompletedProcess[str]:
+        words = [str(word) for word in command]
         return subprocess.run(
-            [str(word) for word in command],
-            cwd=cwd,
-            stdin=stdin,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=environment(**(env or {})),
-            timeout=patience.limit,
-            check=False,
-        )
+            words, env=process.environment(**(env or {})), capture_output=True, text=True,
+            errors="replace", timeout=patience.limit, check=False,
+            **{"stdin": subprocess.DEVNULL, **more},
+        )  # fmt: skip
 
     return run_one

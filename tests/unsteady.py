@@ -19,13 +19,8 @@ OWN = ("build", "variants", "servers", "patience")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--unsteady",
-        type=int,
-        default=0,
-        metavar="MOST",
-        help="run what failed again alone, twice; so many that then pass do no harm",
-    )
+    text = "run what failed again alone, twice; so many that then pass do no harm"
+    parser.addoption("--unsteady", type=int, default=0, metavar="MOST", help=text)
 
 
 def passes_alone(config: pytest.Config, test: str) -> bool:
@@ -33,20 +28,14 @@ def passes_alone(config: pytest.Config, test: str) -> bool:
     own = [f"--{name}={config.getoption(name, None)}" for name in OWN if name in config.option]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *own, test]
     done = subprocess.run(
-        command,
-        cwd=config.invocation_params.dir,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+        command, cwd=config.invocation_params.dir, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+    )  # fmt: skip
     # A test that is skipped this time has not passed.
-    if done.returncode == 0 and re.search(r"^1 (passed|xfailed)", done.stdout, re.MULTILINE):
-        return True
-    print(done.stdout)
-    return False
+    passed = re.search(r"^1 (passed|xfailed)", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or not passed:
+        print(done.stdout)
+    return done.returncode == 0 and passed is not None
 
 
 def _run_again(session: pytest.Session) -> Generator[None, None, None]:
