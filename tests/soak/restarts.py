@@ -1,5 +1,5 @@
 """SIGHUP again and again under clients of every kind, and then SIGTERM, with a trace of all the
-server's processes. Looks whether each reply was whole, and what became of each process.
+processes of 15-slashdot. Looks whether each reply was whole, and what became of each process.
 
     python3 tests/soak/restarts.py --seconds 60 --workers 16 --restarts 30 --build build
 
@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from soak import end_the_server_too, program, running, write_files
@@ -34,6 +34,7 @@ from conformance.wire import Connection, ContractBroken, request
 
 PATIENCE_S = 20.0  #: for what must come, and for the server to end after SIGTERM
 SETTLED_S = 1.0  #: between the last restart and the last downloads
+CLIENTS = 60
 LAST = 16  #: downloads that SIGTERM finds
 PIECE = 65536
 FILES = {"s": (50, 1500), "m": (10, 100_000), "l": (2, 8_000_000)}  #: kind: number, bytes
@@ -67,18 +68,8 @@ Seen = Counter[tuple[str, str]]  #: (replies | ends | faults, which)
 
 
 class Client(Connection):
-    def __init__(self, port: int, files: Mapping[str, bytes]) -> None:
-        super().__init__(("127.0.0.1", port), PATIENCE_S, receive_buffer=PIECE)
-        self.files = files
-
-    def say(self, data: bytes) -> None:
-        """Whether it arrives, the reply will tell."""
-        if not self.try_send(data):
-            self.ended = None  # what had come before can still be read
-
-    def reads_whole(self, name: str, pause_s: float = 0.0) -> bool:
+    def reads(self, content: bytes, pause_s: float = 0.0) -> bool:
         """Reads a reply, and judges it. Returns whether the connection goes on."""
-        content = self.files[name]
         head = self.read_head()
         if head.status != 200:
             raise ContractBroken(f"status {head.status}")
@@ -91,14 +82,10 @@ class Client(Connection):
             time.sleep(pause_s)
         return head.keeps_alive
 
-    def end(self) -> str:
-        """How the server ends it, once it has said so."""
-        if self.read_all():
-            raise ContractBroken("more than the reply")
-        return str(self.ended)
 
-
-def use(client: Client, habit: Habit, chance: random.Random, seen: Seen) -> None:
+def use(
+    client: Client, files: Mapping[str, bytes], habit: Habit, chance: random.Random, seen: Seen
+) -> None:
     fields = ["Connection: close"] if habit.closes else []
     for _ in range(habit.rounds):
         kinds = chance.choices(habit.kinds, k=chance.choice(habit.at_once))
@@ -106,17 +93,20 @@ def use(client: Client, habit: Habit, chance: random.Random, seen: Seen) -> None
         data = b"".join(request(f"/{name}", *fields) for name in names)
         step = 2 if habit.drips else len(data)
         for at in range(0, len(data), step):
-            client.say(data[at : at + step])
+            if not client.try_send(data[at : at + step]):
+                client.ended = None  # what had come before can still be read, and will tell
             time.sleep(0.03 if habit.drips else 0)
         if habit.half_closes:
             client.finish_sending()
         for name in names:
-            goes_on = client.reads_whole(name, chance.random() * habit.pause_s)
+            goes_on = client.reads(files[name], chance.random() * habit.pause_s)
             seen["replies", habit.name] += 1
             if not goes_on:
                 break
         if not goes_on or habit.closes or habit.half_closes:
-            seen["ends", client.end()] += 1
+            if client.read_all():
+                raise ContractBroken("more than the reply")
+            seen["ends", str(client.ended)] += 1
             return
         time.sleep(chance.random() * 0.1)
 
@@ -127,8 +117,8 @@ def visit(habit: Habit, port: int, files: Mapping[str, bytes], number: int, unti
     chance = random.Random(number)
     while True:
         try:
-            with Client(port, files) as client:
-                use(client, habit, chance, seen)
+            with Client(("127.0.0.1", port), PATIENCE_S, receive_buffer=PIECE) as client:
+                use(client, files, habit, chance, seen)
         except (ContractBroken, OSError) as error:
             what = re.sub(r"\d+", "N", str(error).splitlines()[0])
             seen["faults", f"{habit.name}: {type(error).__name__}: {what}"] += 1
@@ -137,15 +127,13 @@ def visit(habit: Habit, port: int, files: Mapping[str, bytes], number: int, unti
         time.sleep(chance.random() * 0.05)
 
 
-def soak(
-    pid: int, port: int, files: Mapping[str, bytes], seconds: float, restarts: int, clients: int
-) -> Seen:
+def soak(pid: int, port: int, files: Mapping[str, bytes], seconds: float, restarts: int) -> Seen:
     """The clients come again and again, and the restarts; then downloads, and SIGTERM in their
     middle: these are to be finished.
     """
     until = time.monotonic() + seconds
-    with ThreadPoolExecutor(max(clients, LAST)) as pool:
-        habits = [ODD[i // 10 % 3] if i % 10 == 9 else USUAL[i % 10] for i in range(clients)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        habits = [ODD[i // 10 % 3] if i % 10 == 9 else USUAL[i % 10] for i in range(CLIENTS)]
         visits = [pool.submit(visit, h, port, files, i, until) for i, h in enumerate(habits)]
         for _ in range(restarts):
             os.kill(pid, signal.SIGHUP)
@@ -160,43 +148,23 @@ def soak(
 
 # ---- the processes
 
-FORKED = re.compile(r"^(?:clone3?|v?fork)\((.*)\) += (\d+)$", re.MULTILINE)
+FORKED = re.compile(r"^(?:clone3?|v?fork)\((?!.*CLONE_THREAD).*\) += (\d+)$", re.MULTILINE)
 WAITED = re.compile(r"^wait4\(.*\) += (\d+)$", re.MULTILINE)
 ENDED = re.compile(r"^\+\+\+ (exited with \d+|killed by \w+).* \+\+\+$", re.MULTILINE)
-STARTED = re.compile(r"^execve\(.* = 0$", re.MULTILINE)
 
 
-@dataclass
-class Lives:
-    """What the traces of `strace -ff -e trace=process` tell, one of each process or thread."""
-
-    forked: set[int] = field(default_factory=set)  #: beside the first process
-    programs: int = 0  #: started, the first one included
-    ends: dict[int, str] = field(default_factory=dict)
-    waited_for: set[int] = field(default_factory=set)
-
-    def end(self, pid: int) -> str:
-        return self.ends.get(pid, "never ended")
-
-    def faults(self) -> list[str]:
-        found = []
-        for pid in sorted(self.forked):
-            if self.end(pid) != "exited with 0":
-                found.append(f"process {pid}: {self.end(pid)}")
-            elif pid not in self.waited_for:
-                found.append(f"process {pid}: nobody waited for it")
-        return found
-
-
-def lives(traces: Mapping[int, str]) -> Lives:
-    found = Lives()
-    for pid, text in traces.items():
-        children = FORKED.findall(text)
-        found.forked |= {int(child) for flags, child in children if "CLONE_THREAD" not in flags}
-        found.waited_for |= {int(child) for child in WAITED.findall(text)}
-        found.programs += len(STARTED.findall(text))
-        if ended := ENDED.search(text):
-            found.ends[pid] = ended[1]
+def lives(traces: Mapping[int, str]) -> dict[int, str]:
+    """How each process that was forked ended, by what the traces of `strace -ff -e trace=process`
+    tell, one of each process or thread: "well", or what was wrong.
+    """
+    waited_for = {pid for text in traces.values() for pid in WAITED.findall(text)}
+    found = {}
+    for pid in (pid for text in traces.values() for pid in FORKED.findall(text)):
+        ended = ENDED.search(traces.get(int(pid), ""))
+        end = ended[1] if ended else "never ended"
+        if end == "exited with 0":
+            end = "well" if pid in waited_for else "nobody waited for it"
+        found[int(pid)] = end
     return found
 
 
@@ -215,38 +183,29 @@ def traced(server: Path, options: Sequence[str], trace: Path) -> Iterator[tuple[
             raise SystemExit(f"soak: {server} ended with {status}")
 
 
-# ---- all of it
-
-
-def listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{number} {what}" for what, number in sorted(counts.items()))
-
-
-def report(seen: Seen, found: Lives) -> list[str]:
-    """Prints what was seen; returns what was wrong."""
+def report(seen: Seen, ends: Mapping[int, str]) -> int:
     for title in ("replies", "ends"):
-        counts = Counter({what: number for (key, what), number in seen.items() if key == title})
-        print(f"{title}: {counts.total()} ({listed(counts)})")
-    waited_for = len(found.forked & found.waited_for)
-    ends = listed(Counter(map(found.end, found.forked)))
-    print(f"programs: {found.programs}")
-    print(f"processes: {len(found.forked)} ({ends}; {waited_for} waited for)")
+        counts = {what: number for (key, what), number in sorted(seen.items()) if key == title}
+        listed = ", ".join(f"{number} {what}" for what, number in counts.items())
+        print(f"{title}: {sum(counts.values())} ({listed})")
+    print(f"processes: {len(ends)}")
     faults = [f"{n} x {what}" for (key, what), n in sorted(seen.items()) if key == "faults"]
-    return faults + found.faults()
+    faults += [f"process {pid}: {end}" for pid, end in sorted(ends.items()) if end != "well"]
+    for fault in faults[:40]:
+        print(f"fault: {fault}")
+    print(f"{len(faults)} kinds of fault" if faults else "no reply short, every life accounted for")
+    return 1 if faults else 0
 
 
 def main() -> int:
     end_the_server_too()
     parser = argparse.ArgumentParser(description="Restarts under load; every process is followed.")
-    parser.add_argument("--server", default="15-slashdot")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--restarts", type=int, default=30)
-    parser.add_argument("--clients", type=int, default=60)
     parser.add_argument("--build", type=Path, default=Path("build"))
-    parser.add_argument("--keep-trace", type=Path, help="copy the traces to this folder")
     o = parser.parse_args()
-    server = program(o.build, o.server)
+    server = program(o.build, "15-slashdot")
     if shutil.which("strace") is None:
         parser.error("strace is not there (Debian: strace)")
     with tempfile.TemporaryDirectory() as folder:
@@ -256,16 +215,9 @@ def main() -> int:
         files = write_files(docroot, FILES)
         options = ["-w", str(o.workers), "-b", "4096", str(docroot)]
         with traced(server, options, traces / "of") as (pid, port):
-            seen = soak(pid, port, files, o.seconds, o.restarts, o.clients)
-        if o.keep_trace:
-            shutil.copytree(traces, o.keep_trace)
+            seen = soak(pid, port, files, o.seconds, o.restarts)
         texts = {int(p.suffix[1:]): p.read_text(errors="replace") for p in traces.iterdir()}
-    found = lives(texts)
-    faults = report(seen, found)
-    for fault in faults[:40]:
-        print(f"fault: {fault}")
-    print(f"{len(faults)} kinds of fault" if faults else "no reply short, every life accounted for")
-    return 1 if faults else 0
+    return report(seen, lives(texts))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,7 @@ import random
 import re
 import resource
 import signal
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -36,9 +34,12 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from scipy.stats import theilslopes
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from conformance import proc
+from conformance.wire import Connection, request
 
 RISE = 0.25  #: of latency, over the life of a worker
 GROWTH = 0.02  #: of memory, from the first quarter of a worker's cycles to the last
@@ -74,19 +75,13 @@ def rise(cycles: Sequence[Cycle]) -> float:
     Sen's line, which a few bad cycles do not turn. What ages is a process: its successors begin
     anew, whereas a machine that has other work later stays slow for them as well.
     """
-    points = []
-    for generation in {c.generation for c in cycles}:
-        its = [c for c in cycles if c.generation == generation]
+    ages, shares = [], []
+    for _, group in itertools.groupby(cycles, key=lambda c: c.generation):
+        its = list(group)
         middle = statistics.median(c.median_us for c in its)
-        points += [(c.at_s - its[0].at_s, c.median_us / middle) for c in its]
-    points.sort()
-    slopes = [
-        (there[1] - here[1]) / (there[0] - here[0])
-        for i, here in enumerate(points)
-        for there in points[i + 1 :]
-        if there[0] > here[0]
-    ]
-    return statistics.median(slopes) * (points[-1][0] - points[0][0])
+        ages += [c.at_s - its[0].at_s for c in its]
+        shares += [c.median_us / middle for c in its]
+    return float(theilslopes(shares, ages)[0]) * (max(ages) - min(ages))
 
 
 def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
@@ -119,18 +114,17 @@ def processes(pid: int) -> list[int]:
     return [pid, *itertools.chain.from_iterable(leaves)]
 
 
-def descriptors(pid: int, kind: str) -> int:
-    """Those that begin so: "socket:" leaves out the files that a server may keep open."""
-    found = (name for each in processes(pid) for name in proc.descriptors(each).values())
-    return sum(name.startswith(kind) for name in found)
-
-
-def settled(pid: int, kind: str, base: int) -> int:
-    """The descriptors once they are `base` again, or after SETTLE_S."""
+def descriptors(pid: int, kind: str, base: int) -> int:
+    """How many there are once they are `base` again, or after SETTLE_S. Those that begin so:
+    "socket:" leaves out the files that a server may keep open.
+    """
     deadline = time.monotonic() + SETTLE_S
-    while (now := descriptors(pid, kind)) != base and time.monotonic() < deadline:
+    while True:
+        names = (name for each in processes(pid) for name in proc.descriptors(each).values())
+        now = sum(name.startswith(kind) for name in names)
+        if now == base or time.monotonic() >= deadline:
+            return now
         time.sleep(0.02)
-    return now
 
 
 @contextmanager
@@ -162,10 +156,10 @@ def write_files(folder: Path, kinds: Mapping[str, tuple[int, int]]) -> dict[str,
 
 def break_off(port: int) -> None:
     """A download of which a little is read, and then a reset."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as s:
-        s.sendall(b"GET /l0.bin HTTP/1.1\r\nHost: soak\r\n\r\n")
-        s.recv(1000)
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with Connection(("127.0.0.1", port), 10) as client:
+        client.send(request("/l0.bin"))
+        client.read_head()
+        client.reset()
 
 
 @dataclass(frozen=True)
@@ -184,12 +178,9 @@ class Load:
             options = [["--herd", str(self.herd), "-c", "1", "-k", "-n", "200", url]]
         else:
             options = [[*o, "-s", str(CYCLE_S), "--check", "-i", str(self.urls)] for o in LOADS]
-        pipe = subprocess.PIPE
+        hammer = [str(self.hammer), "-t", "30", "--json"]
         hammers = [
-            subprocess.Popen(
-                [self.hammer, "-t", "30", "--json", *o], stdout=pipe, stderr=pipe, text=True
-            )
-            for o in options
+            subprocess.Popen([*hammer, *o], stdout=subprocess.PIPE, text=True) for o in options
         ]
         for i in range(0 if self.herd else BROKEN_OFF):
             if restart and i == BROKEN_OFF // 2:
@@ -198,9 +189,9 @@ class Load:
             time.sleep(CYCLE_S / BROKEN_OFF / 2)
         results = []
         for process in hammers:
-            out, err = process.communicate(timeout=600 + CYCLE_S)
+            out, _ = process.communicate(timeout=600 + CYCLE_S)
             if process.returncode != 0:
-                raise SystemExit(f"soak: hammer ended with {process.returncode}: {err.strip()}")
+                raise SystemExit(f"soak: hammer ended with {process.returncode}")
             results.append(json.loads(out))
         failed = sum(r["failed"] for r in results)
         if self.herd:
@@ -212,18 +203,17 @@ class Load:
 def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
     kind = "" if load.herd else "socket:"
     load.cycle()
-    base = settled(pid, kind, -1)
+    base = descriptors(pid, kind, -1)
     cycles: list[Cycle] = []
     start = last_restart = time.monotonic()
     generation = 0
     print(*(field.name for field in fields(Cycle)), sep="\t")
-    while time.monotonic() - start < seconds:
-        due = bool(restarts) and time.monotonic() - last_restart >= restarts
+    while (now := time.monotonic()) - start < seconds:
+        due = bool(restarts) and now - last_restart >= restarts
         if due:
-            last_restart = time.monotonic()
-            generation += 1
+            last_restart, generation = now, generation + 1
         seen = load.cycle(pid if due else 0)
-        left = settled(pid, kind, base)
+        left = descriptors(pid, kind, base)
         at_s = round(time.monotonic() - start, 1)
         kib = sum(map(proc.anonymous_kib, processes(pid)))
         cycles.append(Cycle(at_s, generation, *seen, kib, left))
@@ -256,7 +246,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--restarts", type=float, default=0, help="SIGHUP after so many seconds")
     parser.add_argument("--build", type=Path, default=Path("build"))
-    parser.add_argument("options", nargs="*", help="of the server, after --")
     o = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < o.herd + 100:
@@ -269,8 +258,7 @@ def main() -> int:
         docroot.mkdir()
         files = write_files(docroot, FILES)
         often = [name for name in files for _ in range(4 if name[0] == "s" else 1)]
-        command = [str(server), "-p", "0", *o.options, str(docroot)]
-        with running(command) as (process, port):
+        with running([str(server), "-p", "0", str(docroot)]) as (process, port):
             urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in often))
             return watch(process.pid, Load(hammer, port, urls, o.herd), o.seconds, o.restarts)
 

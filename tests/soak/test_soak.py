@@ -24,11 +24,11 @@ from conformance.wire import ContractBroken
 Change = Callable[[int, Cycle], Cycle]
 
 
-def cycles(change: Change, n: int = 60) -> list[Cycle]:
+def cycles(change: Change) -> list[Cycle]:
     """Flat, with some noise, then changed; the workers are replaced once."""
     flat = [
         Cycle(5.0 * i, i // 30, 9000, 0, 80 + (i * 7) % 11, 4000 + (i * 5) % 13, 9)
-        for i in range(n)
+        for i in range(60)
     ]
     return [change(i, c) for i, c in enumerate(flat)]
 
@@ -53,10 +53,7 @@ def test_what_is_flat_and_what_is_not(change: Change, word: str) -> None:
     found = faults(cycles(change), 9)
     assert len(found) == (word != "")
     assert word in "".join(found)
-
-
-def test_too_few_cycles() -> None:
-    assert "too few" in faults(cycles(lambda _, c: c, n=9), 9)[0]
+    assert "too few" in faults(cycles(change)[:9], 9)[0]
 
 
 # ---- processes and replies, of restarts.py
@@ -74,20 +71,17 @@ exit_group(0) = ?
 
 
 @pytest.mark.parametrize(
-    ("end", "first", "faults"),
+    ("end", "first", "judged"),
     [
-        ("+++ exited with 0 +++", FIRST, []),
-        ("+++ killed by SIGKILL +++", FIRST, ["process 12: killed by SIGKILL"]),
-        ("+++ killed by SIGSEGV (core dumped) +++", FIRST, ["process 12: killed by SIGSEGV"]),
-        ("+++ exited with 1 +++", FIRST, ["process 12: exited with 1"]),
-        ("exit_group(0) = ?", FIRST, ["process 12: never ended"]),
-        ("+++ exited with 0 +++", FIRST.replace(WAIT, ""), ["process 12: nobody waited for it"]),
+        ("+++ exited with 0 +++", FIRST, "well"),
+        ("+++ killed by SIGSEGV (core dumped) +++", FIRST, "killed by SIGSEGV"),
+        ("+++ exited with 1 +++", FIRST, "exited with 1"),
+        ("exit_group(0) = ?", FIRST, "never ended"),
+        ("+++ exited with 0 +++", FIRST.replace(WAIT, ""), "nobody waited for it"),
     ],
 )
-def test_lives(end: str, first: str, faults: list[str]) -> None:
-    found = lives({11: first, 12: f"{end}\n", 13: f"{end}\n"})
-    assert (found.programs, found.forked) == (1, {12})
-    assert found.faults() == faults
+def test_lives(end: str, first: str, judged: str) -> None:
+    assert lives({11: first, 12: f"{end}\n", 13: f"{end}\n"}) == {12: judged}
 
 
 HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
@@ -98,21 +92,19 @@ HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
     [
         (HEAD + "\r\nhello", "goes on"),
         (HEAD + "Connection: close\r\n\r\nhello", "ends"),
-        (HEAD + "\r\nhell", "4 of 5 bytes of body"),
         (HEAD + "\r\nhellO", "a wrong body"),
         (HEAD.replace("5", "6") + "\r\nhello!", "a wrong length"),
-        (HEAD, "no complete reply head"),
         ("HTTP/1.1 503 Service Unavailable\r\n\r\n", "status 503"),
     ],
 )
 def test_replies(text: str, judged: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        client = Client(listening.getsockname()[1], {"name": b"hello"})
+        client = Client(listening.getsockname(), 20)
         with client, listening.accept()[0] as server:
             server.sendall(text.encode())
             server.shutdown(socket.SHUT_WR)
             try:
-                said = "goes on" if client.reads_whole("name") else "ends"
+                said = "goes on" if client.reads(b"hello") else "ends"
             except ContractBroken as fault:
                 said = str(fault).splitlines()[0]
     assert said == judged
