@@ -91,7 +91,7 @@ soak-restarts: servers ## restarts under odd clients, every process followed by 
 # Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
 .PHONY: vm
 vm: ## 10-kqueue and its tests in a virtual machine: OS=freebsd (DEPS=yes fetches the image), or OS=netbsd IMAGE=disk KEY=file
-	$(Q)$(PYTHON) tests/bsd/vm.py --build $(BUILD) --os $(or $(OS),freebsd) $(if $(IMAGE),--image $(IMAGE)) $(if $(KEY),--key $(KEY)) $(VM_ARGS)
+	$(Q)BUILD=$(BUILD) OS=$(or $(OS),freebsd) IMAGE=$(IMAGE) KEY=$(KEY) sh tests/bsd/vm.sh $(VM_ARGS)
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
 FUZZ_SECONDS ?= 30

@@ -1,5 +1,5 @@
-"""`make vm` but for the machine: what is fetched, and when; the table; and that what it runs there
-can fail. No QEMU is needed here.
+"""`make vm` with a machine that is made up: what is fetched, and when; that it is reached from here
+only; what its tests say; and that what it runs there can fail.
 """
 
 from __future__ import annotations
@@ -8,81 +8,99 @@ import hashlib
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-import vm
 
-CONTENT = b"a disk" * 1000
+HERE = Path(__file__).parent
+COMMANDS = {
+    "qemu-system-x86_64": 'echo "$*" >$FAKE/booted; echo $$ >$FAKE/pid; exec sleep 60',
+    "qemu-img": "",
+    "genisoimage": "",
+    # What is to be done there is done here, in a folder of its own.
+    "ssh": 'for word; do :; done; cd $FAKE/there && PATH=$FAKE/guest:$PATH exec sh -c "$word"',
+    "guest/sysctl": "test -e $FAKE/booted && echo 7",
+    "guest/env": "",
+    "guest/gmake": """
+        test -e code/10-kqueue/server.c && mkdir -p build/bin
+        printf '#!/bin/sh\\necho ok 1 - made up\\n' >build/bin/kqueue_test
+        chmod +x build/bin/kqueue_test""",
+    "guest/python3": 'test "$1" = tests/bsd/test_smoke.py && exit $SMOKE',
+    "guest/shutdown": "kill $(cat $FAKE/pid)",
+}
+
+
+def vm(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """With the commands that are made up, and an image that is."""
+    for name in ("curl", "xz", "ssh-keygen", "git"):
+        if shutil.which(name) is None:
+            pytest.skip(f"needs {name}")
+    for name, text in COMMANDS.items():
+        path = folder / "fake" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+        path.chmod(0o755)
+    (folder / "fake/there").mkdir(exist_ok=True)
+    packed = lzma.compress(b"a disk")
+    (folder / "disk.qcow2.xz").write_bytes(packed)
+    known = {
+        "PATH": f"{folder}/fake:{os.environ['PATH']}", "FAKE": f"{folder}/fake", "SMOKE": "0",
+        "BUILD": f"{folder}/build", "VM_URL": (folder / "disk.qcow2.xz").as_uri(), "VM_CALM": "0",
+        "VM_SHA256": hashlib.sha256(packed).hexdigest(), "DEPS": "yes",
+    }  # fmt: skip
+    return subprocess.run(
+        ["/bin/sh", HERE / "vm.sh"], cwd=HERE.parents[1], env={**os.environ, **known, **settings},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "build/vm").iterdir()}
+
+
+@pytest.mark.parametrize(("smoke", "status", "said"), [("0", 0, "passed"), ("1", 1, "NOT passed")])
+def test_a_machine(tmp_path: Path, smoke: str, status: int, said: str) -> None:
+    done = vm(tmp_path, SMOKE=smoke)
+    assert (done.returncode, f"vm: {said}; " in done.stdout + done.stderr) == (status, True), done
+    assert left(tmp_path) == {"disk.qcow2", "freebsd.txt"}
+    assert f"smoke test of 10-kqueue: status {smoke}" in done.stdout
+    booted = (tmp_path / "fake/booted").read_text(encoding="ascii")
+    assert re.search(r"hostfwd=tcp:127\.0\.0\.1:\d+-:22 ", booted), "it is reached from here only"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "fake/pid").read_text(encoding="ascii")), 0)
+    again = vm(tmp_path, SMOKE=smoke, VM_URL="file:///none/disk.qcow2.xz")
+    assert "fetching" not in again.stdout and again.returncode == status
 
 
 @pytest.mark.parametrize(
-    ("deps", "right", "refusal"),
+    ("setting", "refusal"),
     [
-        ("yes", True, ""),
-        ("yes", False, "not used"),
-        ("skip", True, "DEPS=yes fetches it"),
-        ("ask", True, "DEPS=yes fetches it"),  # nobody is asked: this is no terminal
+        ({"VM_SHA256": "0" * 64}, "not used"),
+        ({"DEPS": "skip"}, "DEPS=yes fetches it"),
+        ({"DEPS": "ask"}, "DEPS=yes fetches it"),  # nobody is asked: this is no terminal
+        ({"OS": "plan9"}, "there is no plan9"),
+        ({"PATH": "/nowhere"}, "qemu-system-x86_64 (Debian: qemu-system-x86)"),
     ],
 )
-def test_an_image_is_fetched_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deps: str, right: bool, refusal: str
-) -> None:
-    """After a yes, if it has the right checksum; and whole or not at all."""
-    monkeypatch.setenv("DEPS", deps)
-    source, store = tmp_path / "disk.qcow2.xz", tmp_path / "vm"
-    store.mkdir()
-    packed = lzma.compress(CONTENT)
-    source.write_bytes(packed)
-    sha256 = hashlib.sha256(packed).hexdigest() if right else "0" * 64
-    known = {"url": source.as_uri(), "sha256": sha256, "bytes": len(packed)}
-    if refusal:
-        with pytest.raises(vm.Failed, match=refusal):
-            vm.image_of("it", known, store)
-        assert list(store.iterdir()) == []
-    else:
-        assert vm.image_of("it", known, store).read_bytes() == CONTENT
-        source.unlink()
-        assert vm.image_of("it", known, store) == store / "disk.qcow2"
-        assert list(store.iterdir()) == [store / "disk.qcow2"]
-
-
-def test_it_says_what_is_missing(tmp_path: Path) -> None:
-    command = [sys.executable, vm.__file__, "--os", "freebsd", "--build", str(tmp_path)]
-    done = subprocess.run(
-        command, env=os.environ | {"PATH": str(tmp_path), "DEPS": "yes"}, capture_output=True,
-        text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1 and list(tmp_path.iterdir()) == []
-    assert "qemu-system-x86_64 (Debian: qemu-system-x86)" in done.stderr
-
-
-def test_the_table() -> None:
-    systems = tomllib.loads((vm.HERE / "images.toml").read_text())
-    assert {"freebsd", "netbsd", "openbsd"} <= set(systems)
-    for known in systems.values():
-        assert {"ready", "prepare", "make", "off"} <= set(known)
-        if "url" in known:
-            assert known["url"].startswith("https://")
-            assert re.fullmatch("[0-9a-f]{64}", known["sha256"])
-
-
-def test_the_machine_is_reached_from_this_one_only() -> None:
-    forwarded = re.findall(r"hostfwd=\S+", vm.QEMU)
-    assert forwarded == ["hostfwd=tcp:127.0.0.1:{port}-:22"]
+def test_nothing_is_fetched(tmp_path: Path, setting: dict[str, str], refusal: str) -> None:
+    (tmp_path / "build/vm").mkdir(parents=True)
+    done = vm(tmp_path, **setting)
+    assert done.returncode == 1
+    assert refusal in done.stderr
+    assert left(tmp_path) == set()
 
 
 def test_the_smoke_test_can_fail() -> None:
     """Of a server for one client."""
-    command = [sys.executable, str(vm.HERE / "test_smoke.py")]
+    command = [sys.executable, str(HERE / "test_smoke.py")]
     command += ["-k", "test_connections", "-k", "test_pipelining", "-k", "test_stop_in_flight"]
-    environment = os.environ | {"SERVER": "01-iterative", "SECONDS": "1"}
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+        command, env=os.environ | {"SERVER": "01-iterative", "SECONDS": "1"}, capture_output=True,
+        text=True, check=False, timeout=300,
+    )  # fmt: skip
     assert done.returncode == 1
     failed = set(re.findall(r"^FAIL: (\w+)", done.stderr, re.MULTILINE))
     assert failed == {"test_connections", "test_pipelining"}, done.stderr
