@@ -7,6 +7,7 @@ before it) is the same in two revisions as long as the line is, so that two runs
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 import re
 from collections import Counter
@@ -20,19 +21,16 @@ PYTHON_TEXT = re.compile(r'"""(?:.|\n)*?"""|#[^\n]*|[rf]?"(?:\\.|[^"\\\n])*"')
 # kind -> what is looked for in a line, and what takes its place.
 EXCHANGES = {
     "comparison": [
-        (r" < ", " <= "),
-        (r" <= ", " < "),
-        (r" > ", " >= "),
-        (r" >= ", " > "),
-        (r" == ", " != "),
-        (r" != ", " == "),
+        (f" {pair[place]} ", f" {pair[1 - place]} ")
+        for pair in (("<", "<="), (">", ">="), ("==", "!="))
+        for place in (0, 1)
     ],
     "logic": [(r" && ", " || "), (r" \|\| ", " && "), (r" and ", " or "), (r" or ", " and ")],
     "errno": [(r" (?:&&|\|\|) errno [!=]= E\w+", ""), (r"errno [!=]= E\w+ (?:&&|\|\|) ", "")],
     "off by one": [(r" \+ 1\b(?!\.)", ""), (r" - 1\b(?!\.)", ""), (r" >= 1\b", " >= 2")],
     "flag": [(r" \| [A-Z][A-Z0-9_]{3,}", ""), (r"\b[A-Z][A-Z0-9_]{3,} \| (?=[A-Z])", "")],
     "negated": [
-        (r"\bif \((?=.*\)(?: \{)?$)", "if (!"),
+        (r"\bif \((.*)\)( \{)?$", r"if (!(\1))\2"),
         (r"\bif not ", "if "),
         (r"\bwhile \(!", "while ("),
     ],
@@ -82,34 +80,24 @@ class Fault:
 
 def masked(path: str, text: str) -> str:
     """The text, of the same length, with blanks where no fault shall be."""
-
-    def blank(match: re.Match[str]) -> str:
-        return re.sub(r"[^\n]", " ", match[0])
-
-    if path.endswith(".py"):
-        return PYTHON_TEXT.sub(blank, text)
-    return C_STRING.sub(blank, C_COMMENT.sub(blank, text))
+    for pattern in [PYTHON_TEXT] if path.endswith(".py") else [C_COMMENT, C_STRING]:
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return text
 
 
 def of_line(line: str, code: str) -> Iterator[tuple[str, str]]:
     """(kind, the line with the fault) for a line and its masked self."""
-    if code.lstrip().startswith(("#", "import ", "from ", "assert", "@")) or not code.startswith(
-        " "
-    ):
+    passed_over = ("#", "import ", "from ", "assert", "@")
+    if code.lstrip().startswith(passed_over) or not code.startswith(" "):
         return
     for kind, exchanges in EXCHANGES.items():
         for pattern, new in exchanges:
-            for match in re.finditer(pattern, code):
-                after = line[: match.start()] + new + line[match.end() :]
-                if new == "if (!":
-                    end = ") {" if line.endswith("{") else ")"
-                    after = (
-                        line[: match.start()] + "if (!(" + line[match.end() : -len(end)] + ")" + end
-                    )
-                yield kind, after
+            for place in re.finditer(pattern, code):
+                if match := re.compile(pattern).match(line, place.start()):
+                    yield kind, line[: match.start()] + match.expand(new) + line[match.end() :]
     for kind, pattern in LEFT_OUT.items():
         if re.match(pattern, code.rstrip()) and not DECLARED.match(code):
-            yield kind, re.match(r"\s*", line)[0] + "(void)0;"  # type: ignore[index]
+            yield kind, line[: len(line) - len(line.lstrip())] + "(void)0;"
             return
 
 
@@ -130,8 +118,8 @@ def chosen(candidates: dict[str, list[Fault]], count: int, seed: int) -> list[Fa
     """So many, from all files in turn and in each from all kinds in turn, by the seed. When more
     are asked for they follow in the same order."""
     chance = random.Random(seed)
-    queues = {}
-    for path, all_faults in sorted(candidates.items()):
+    ranked: list[tuple[float, Fault]] = []
+    for _, all_faults in sorted(candidates.items()):
         by_kind: dict[str, list[Fault]] = {}
         for fault in sorted(all_faults, key=lambda fault: fault.name):
             by_kind.setdefault(fault.kind, []).append(fault)
@@ -139,18 +127,11 @@ def chosen(candidates: dict[str, list[Fault]], count: int, seed: int) -> list[Fa
         chance.shuffle(rows)
         for row in rows:
             chance.shuffle(row)
-        queue = [
-            row[i] for i in range(max(map(len, rows), default=0)) for row in rows if i < len(row)
-        ]
+        turns = itertools.zip_longest(*rows)
+        queue = [fault for turn in turns for fault in turn if fault is not None]
         # A file with many lines has more to say: it comes up more often, by the square root.
-        queues[path] = [
-            (index / max(len(queue), 1) ** 0.5, fault) for index, fault in enumerate(queue)
-        ]
+        ranked += [(index / len(queue) ** 0.5, fault) for index, fault in enumerate(queue)]
     # Files of equal rank by lot: a run that is stopped has seen some of everything.
-    lot = {path: chance.random() for path in sorted(queues)}
-    ranked = sorted(
-        (rank, lot[path], path, index)
-        for path, queue_of_path in queues.items()
-        for index, (rank, _) in enumerate(queue_of_path)
-    )
-    return [queues[path][index][1] for _, _, path, index in ranked[:count]]
+    lots = {path: chance.random() for path in sorted(candidates)}
+    ranked.sort(key=lambda each: (each[0], lots[each[1].path]))
+    return [fault for _, fault in ranked[:count]]

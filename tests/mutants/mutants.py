@@ -40,27 +40,13 @@ EQUIVALENT: dict[str, str] = {
 SHAPES = ["01-iterative", "09-epoll", "15-slashdot"]
 SOURCES = ["code/*/*.c", "code/12-aio/appendix/*.c", "benchmarks/load/*.c"]
 #: The ledger's rules, wherever they are just now.
-RULES = [
-    "benchmarks/harness/**/rules.py",
-    "benchmarks/harness/**/judgement.py",
-    "benchmarks/harness/**/shapes.py",
-    "benchmarks/harness/**/claims.py",
-]
+RULES = [f"benchmarks/harness/**/{name}.py" for name in ("rules", "judgement", "shapes", "claims")]
 LEFT_OUT = {"code/10-kqueue/closing_libkqueue.c"}
 SECONDS = 600
 #: A faulty server may call kill(-1), or allocate for ever: then it is the first that the kernel
 #: ends. (A limit of addresses would end every program with AddressSanitizer, faulty or not.)
-CONFINED = [
-    "unshare",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-    "choom",
-    "--adjust=1000",
-    "--",
-    "nice",
-]
+CONFINED = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+CONFINED += ["choom", "--adjust=1000", "--", "nice"]
 #: Has make print a line for each program: its name and its sources.
 OF_ONE = "$(info $(p) $($(p)_SRC) $(or $($(p)_SRC_glibc),$($(p)_SRC_any)))"
 PRINT = f"mutants-sources: ; @:$(foreach p,$(PROGRAMS),{OF_ONE})"
@@ -83,13 +69,9 @@ def suites(path: str, linked: list[str]) -> Iterator[list[str]]:
     if path.endswith(".py"):
         yield ["tests/harness", "-k", "rules or export or claim"]
         return
-    units = [p for p in linked if p.endswith("_test")]
-    if units:
-        yield [
-            "tests/unit" if path.startswith("code") else "tests/hammer",
-            "-k",
-            " or ".join(units),
-        ]
+    if units := [p for p in linked if p.endswith("_test")]:
+        folder = "tests/unit" if path.startswith("code") else "tests/hammer"
+        yield [folder, "-k", " or ".join(units)]
     if path.startswith("benchmarks/load"):
         yield ["tests/hammer"]
         return
@@ -139,18 +121,12 @@ def first_failure(tree: Path, arguments: list[str], jobs: int) -> str | None:
 def build(tree: Path, path: str, linked: list[str]) -> bool:
     """False if it does not compile, or compiles to what it was."""
     if path.endswith(".py"):
-        return (
-            subprocess.run(
-                [sys.executable, "-m", "py_compile", path], cwd=tree, check=False
-            ).returncode
-            == 0
-        )
+        command = [sys.executable, "-m", "py_compile", path]
+        return subprocess.run(command, cwd=tree, check=False).returncode == 0
     built = tree / "build/obj/glibc" / Path(path).with_suffix(".o")
     before = built.read_bytes() if built.exists() else b""
-    targets = [f"build/bin/{program}" for program in linked]
-    done = subprocess.run(
-        ["make", "-s", "-j2", *targets], cwd=tree, capture_output=True, check=False
-    )
+    command = ["make", "-s", "-j2", *(f"build/bin/{program}" for program in linked)]
+    done = subprocess.run(command, cwd=tree, capture_output=True, check=False)
     return done.returncode == 0 and built.read_bytes() != before
 
 
@@ -162,20 +138,12 @@ def tried(tree: Path, fault: Fault, linked: list[str], jobs: int) -> dict[str, o
     try:
         if not build(tree, fault.path, linked):
             return None
-        caught = None
-        for arguments in suites(fault.path, linked):
-            caught = first_failure(tree, arguments, jobs)
-            if caught:
-                break
+        tests = (first_failure(tree, words, jobs) for words in suites(fault.path, linked))
         return {
-            "name": fault.name,
-            "path": fault.path,
-            "kind": fault.kind,
-            "line": fault.number,
-            "before": fault.before.strip(),
-            "after": fault.after.strip(),
-            "caught": caught,
-        }
+            "name": fault.name, "path": fault.path, "kind": fault.kind, "line": fault.number,
+            "before": fault.before.strip(), "after": fault.after.strip(),
+            "caught": next(filter(None, tests), None),
+        }  # fmt: skip
     finally:
         file.write_text(text, encoding="utf-8")
         build(tree, fault.path, linked)
@@ -219,48 +187,45 @@ def main() -> int:
     parser.add_argument("--before", type=Path, help="the results of another revision")
     parser.add_argument("--jobs", type=int, default=4, help="of pytest")
     options = parser.parse_args()
-    linked = programs()
-    paths = [
-        p.relative_to(ROOT).as_posix()
-        for pattern in SOURCES + RULES
-        for p in sorted(ROOT.glob(pattern))
-    ]
-    paths = [
-        p
-        for p in paths
-        if p.startswith(options.only) and p not in LEFT_OUT and (p in linked or p.endswith(".py"))
-    ]
-    candidates = {p: faults(p, (ROOT / p).read_text(encoding="utf-8")) for p in paths}
     done = known(options.results)
+    there = [row for row in done.values() if row["path"]]
+    rows = made(options, done) if options.n else there
+    return report(rows, known(options.before) if options.before else {})
+
+
+def made(
+    options: argparse.Namespace, done: dict[str, dict[str, object]]
+) -> list[dict[str, object]]:
+    """As many as are asked for: those of `done`, and others that are tried now."""
+    linked = programs()
+    found = (p for pattern in SOURCES + RULES for p in sorted(ROOT.glob(pattern)))
+    paths = [path.relative_to(ROOT).as_posix() for path in found]
+    candidates = {
+        path: faults(path, (ROOT / path).read_text(encoding="utf-8"))
+        for path in paths
+        if path.startswith(options.only) and path not in LEFT_OUT
+        if path in linked or path.endswith(".py")
+    }
     counted: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
-        if options.n:
-            shutil.copytree(
-                ROOT,
-                tree,
-                symlinks=True,
-                ignore=shutil.ignore_patterns(".git", "results", "asan", "tsan"),
-            )
+        left_out = shutil.ignore_patterns(".git", "results", "asan", "tsan")
+        shutil.copytree(ROOT, tree, symlinks=True, ignore=left_out)
         for fault in chosen(candidates, 4 * options.n, options.seed):
             if len(counted) == options.n:
                 break
             row = done.get(fault.name)
-            if row is None and fault.name not in done:
+            if row is None:
                 row = tried(tree, fault, linked.get(fault.path, []), options.jobs)
+                row = row or {"name": fault.name, "path": None}
                 with options.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row or {"name": fault.name, "path": None}) + "\n")
-                if row:
-                    print(
-                        f"caught by {row['caught']}" if row["caught"] else "SURVIVED",
-                        said(row),
-                        flush=True,
-                    )
-            if row and row.get("path"):
+                    file.write(json.dumps(row) + "\n")
+                if row["path"]:
+                    caught = f"caught by {row['caught']}" if row["caught"] else "SURVIVED"
+                    print(caught, said(row), flush=True)
+            if row["path"]:
                 counted.append(row)
-    if not options.n:
-        counted = [row for row in done.values() if row.get("path")]
-    return report(counted, known(options.before) if options.before else {})
+    return counted
 
 
 if __name__ == "__main__":
