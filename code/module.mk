@@ -13,9 +13,9 @@
 #   07-poll          server.c                                                   + 05b conn, 06 clients
 #   08-sigio         server.c                                                   + 05b conn, 06 clients
 #   09-epoll         server.c                                                   + 05b conn, 06 clients
-#   10-kqueue        server.c, closing.h, closing_*.c; on Linux linux/kqueue.c  + 05b conn, 06 clients
+#   10-kqueue        server.c, closing.[ch]; on Linux linux/kqueue.c            + 05b conn, 06 clients
 #   11-sendfile      server.c, exchange.[ch]: the connection with operations,
-#                    send_path.[ch], and of body_*.c and join_*.c those of the system   + 05b conn.h, 06 clients
+#                    send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c            + 05b conn.h, 06 clients
 #   12-aio           server.c, look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
 #                                       + 05b conn.h, 06 clients, 11 exchange, send_path.h, body_mmap; appendix/ beside
 #   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)
@@ -69,16 +69,10 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 09-epoll_SRC        := code/09-epoll/server.c $(CLIENTS_SRC)
 10-kqueue_SRC       := code/10-kqueue/server.c $(CLIENTS_SRC)
 
-# Ways to send that not every system has, or has by another name.
-SENDFILE_Linux   := linux
-SENDFILE_FreeBSD := freebsd
-SENDFILE_Darwin  := macos
-CORK_Linux       := join_cork.c cork_linux.c
-CORK_NetBSD      := join_cork_none.c
-LINUX_OR_NONE    := $(if $(filter Linux,$(SYSTEM)),linux,none)
-SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c \
-                 $(or $(CORK_$(SYSTEM)),join_cork.c cork_bsd.c) join_more$(if $(filter Linux,$(SYSTEM)),,_none).c \
-                 body_read.c body_mmap.c body_sendfile_$(or $(SENDFILE_$(SYSTEM)),none).c body_splice_$(LINUX_OR_NONE).c)
+# Two of the ways to send have another name elsewhere.
+SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c join_more.c join_cork.c \
+                 $(if $(filter Linux,$(SYSTEM)),cork_linux.c,$(if $(filter NetBSD,$(SYSTEM)),,cork_bsd.c)) \
+                 body_read.c body_mmap.c body_splice.c body_sendfile_$(if $(filter Linux,$(SYSTEM)),linux,others).c)
 11-sendfile_SRC := code/11-sendfile/server.c $(EXCHANGE_SRC) $(SEND_PATH_SRC)
 
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
@@ -115,8 +109,9 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
 
-10-kqueue_SRC_libkqueue := $(OPEN_BELOW_any) code/10-kqueue/closing_libkqueue.c
-10-kqueue_SRC_any       += code/10-kqueue/closing_kernel.c $(KQUEUE_SRC)
+10-kqueue_SRC_libkqueue := $(OPEN_BELOW_any) code/10-kqueue/closing.c
+10-kqueue_SRC_any       += $(KQUEUE_SRC) code/10-kqueue/closing.c
+$(BUILD)/obj/libkqueue/code/10-kqueue/%.o: CPPFLAGS += -DLIBKQUEUE
 10-kqueue_VARIANTS := $(filter-out diet,$(VARIANTS)) # the timers of linux/kqueue.c: dietlibc's timerfd_create() is broken
 
 PROGRAMS += 00-client constant $(SERVERS)

@@ -1,15 +1,17 @@
 /*
  * splice(2): what sendfile() is made of, in two steps, file to pipe and pipe to socket. A pipe
  * holds references to pages and not their bytes, so nothing is copied here either. What the
- * socket does not take stays in the pipe, so every reply in flight has one of its own.
+ * socket does not take stays in the pipe, so every reply in flight has one of its own. Linux only.
  */
+#include "11-sendfile/send_path.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "11-sendfile/send_path.h"
 #include "die.h"
 
+#ifdef __linux__
 struct channel {
     int out, in; /* as pipe() has them */
     size_t full; /* bytes in it */
@@ -84,3 +86,6 @@ static ssize_t send_body(int fd, struct exchange *x, size_t most)
 
 const struct body body_splice = {
     .name = "splice", .send = send_body, .end = end, .prepare = prepare};
+#else
+const struct body body_splice = {.name = "splice"};
+#endif

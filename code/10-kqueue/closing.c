@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/event.h>
 
+#ifdef LIBKQUEUE
 /* EV_RECEIPT, so that no event comes along. What was not there need not be deleted. */
 void before_close(int queue, int fd)
 {
@@ -15,3 +16,10 @@ void before_close(int queue, int fd)
     EV_SET(&gone[1], (uintptr_t)fd, EVFILT_WRITE, EV_DELETE | EV_RECEIPT, 0, 0, NULL);
     (void)!kevent(queue, gone, 2, answers, 2, NULL);
 }
+#else
+void before_close(int queue, int fd)
+{
+    (void)queue;
+    (void)fd;
+}
+#endif
