@@ -23,6 +23,7 @@ class Experiment:
 class Chapter:
     slug: str
     title: str
+    summary: str
     server: bool  # there is a program of this name
     lab: bool
     predictions: int
@@ -72,6 +73,7 @@ def chapters() -> tuple[Chapter, ...]:
             Chapter(
                 slug,
                 _said(text, "title"),
+                _said(text, "summary"),
                 server=(CODE / slug).is_dir(),
                 lab=any((LABS / slug / name).is_file() for name in ("lab.toml", "measure.toml")),
                 predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),

@@ -20,7 +20,7 @@ from reader.chapters import chapter
 from reader.errors import Wrong
 from reader.run import free_port
 
-FIRST_PORT = 8000
+FIRST_PORT = "8000"
 LIVE = Path(__file__).with_name("live.js")
 WATCHED = ("chapters", "code", "figures", "slides", "benchmarks/experiments")
 EVERY = 0.5  # seconds between two looks at what is watched
@@ -152,15 +152,12 @@ def _watch(version: list[int]) -> None:
 
 def read(settings: dict[str, str], watching: bool = False) -> int:
     build = Path(settings.get("BUILD", "build"))
-    wanted = settings.get("PORT", str(FIRST_PORT))
-    if not wanted.isdigit() or not 0 < int(wanted) < 65536:
-        raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
+    port = free_port(settings.get("PORT", FIRST_PORT))
     page = build / "book" / "index.html"
     if (watching or not page.exists()) and not make_book() and not page.exists():
         raise Wrong("there is no book to read: make book says why")
     if not page.exists():
         raise Wrong("there is no book to read: pandoc is missing (make deps)")
-    port = free_port(int(wanted))
     handler = type("OfThisBuild", (Book,), {"build": build})
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()

@@ -15,25 +15,27 @@ from reader.errors import Wrong
 from reader.words import chosen
 
 SITE = Path("code/site")
-FIRST_PORT, PORTS = 8080, 20
+FIRST_PORT, PORTS = "8080", 20
 # Bytes of /big.bin: more than all buffers between a server and a browser hold. Most is a hole.
 BIG = 400_000_000
 
 
-def free_port(wanted: int, address: str = "127.0.0.1") -> int:
-    """It, or the next one that nobody listens on."""
-    for port in range(wanted, min(wanted + PORTS, 65536)):
+def free_port(wanted: str) -> int:
+    """It, or the next one that nobody listens on; any for "0"."""
+    first = int(wanted) if wanted.isdecimal() else -1
+    if not 0 <= first < 65536:
+        raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
+    for port in range(first, min(first + PORTS, 65536)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((address, port))
+                probe.bind(("127.0.0.1", port))
             except PermissionError:
-                raise Wrong(
-                    f"PORT={wanted}: only root may listen there; take one from 1024 on"
-                ) from None
+                why = "only root may listen there; take one from 1024 on"
+                raise Wrong(f"PORT={wanted}: {why}") from None
             except OSError:
                 continue
-            return port
+            return int(probe.getsockname()[1])
     raise Wrong(
         f"PORT={wanted}: it and the {PORTS - 1} after it are taken; PORT=9000, for instance"
     )
@@ -53,42 +55,26 @@ def site(build: Path, slug: str) -> Path:
     root = build / "site" / slug
     root.mkdir(parents=True, exist_ok=True)
     about = chapter(slug)
-    text = Path(f"chapters/{slug}.md")
     book = build / "book" / f"{slug}.html"
     values = {
         "@server@": slug,
         "@title@": about.title if about else slug,
-        "@summary@": _summary(text),
-        "@chapter@": "/chapter.txt" if text.exists() else "/",
+        "@summary@": about.summary if about else "",
+        "@chapter@": "/chapter.txt" if about else "/",
         "@book@": "" if book.exists() else " (after <code>make book</code>)",
     }
-    for page in sorted(SITE.iterdir()):
-        target = root / page.name
-        if page.suffix in (".html", ".css", ".txt"):
-            content = page.read_text(encoding="utf-8")
-            for mark, value in values.items():
-                content = content.replace(mark, value)
-            target.write_text(content, encoding="utf-8")
-        else:
-            shutil.copyfile(page, target)
-    if text.exists():
-        shutil.copyfile(text, root / "chapter.txt")
-    picture = Path("figures/readme.svg")
-    if picture.exists():
-        shutil.copyfile(picture, root / "picture.svg")
+    for page in SITE.iterdir():
+        content = page.read_text(encoding="utf-8")
+        for mark, value in values.items():
+            content = content.replace(mark, value)
+        (root / page.name).write_text(content, encoding="utf-8")
+    if about:
+        shutil.copyfile(f"chapters/{slug}.md", root / "chapter.txt")
+    shutil.copyfile("figures/readme.svg", root / "picture.svg")
     with (root / "big.bin").open("wb") as big:
         big.write(b"A big file. The rest is zeros, which take no room on the disk.\n")
         big.truncate(BIG)
     return root
-
-
-def _summary(path: Path) -> str:
-    if not path.exists():
-        return ""
-    line = next(
-        (x for x in path.read_text(encoding="utf-8").splitlines() if x.startswith("summary:")), ""
-    )
-    return line.removeprefix("summary:").strip().strip('"')
 
 
 def told(url: str, *lines: tuple[str, str]) -> None:
@@ -107,17 +93,15 @@ def run(settings: dict[str, str]) -> int:
         slug = chosen(settings["CH"], [each for each in known if each in slugs()], "CH")
     except Wrong:
         slug = chosen(settings["CH"], known, "CH")
-    wanted = settings.get("PORT", str(FIRST_PORT))
-    if not wanted.isdigit() or not 0 < int(wanted) < 65536:
-        raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
-    port = free_port(int(wanted))
+    wanted = settings.get("PORT", FIRST_PORT)
+    port = free_port(wanted)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
     if words and slug != "02-inetd":
         return _become([str(program), *words])
     if slug == "00-client":
         return _client(build, program, port)
-    if port != int(wanted):
+    if wanted not in ("0", str(port)):
         print(f"port {wanted} is taken: {port} instead")
     state.note("run", slug)
     url = f"http://127.0.0.1:{port}/"

@@ -5,6 +5,7 @@ All of it on loopback. Status 0: as wanted; 1: something failed; 2: bad usage.
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import threading
@@ -16,7 +17,6 @@ from stage.play import play
 from stage.scene import Demo, Event
 
 RECORDINGS = Path("slides/recordings")
-DOCROOT = scene.DOCROOT
 DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
 WIDTH = 60
 
@@ -43,7 +43,7 @@ def show(demo: Demo, build: Path) -> bool:
             shown = "-" if y is None else f"{y:g}"
             print(f"{event['x']:>7g}  {event['line']:12} {shown:>8}  {bar}", flush=True)
 
-    return play(demo, build, DOCROOT, tell, threading.Event())
+    return play(demo, build, scene.DOCROOT, tell, threading.Event())
 
 
 def record(demo: Demo, build: Path) -> bool:
@@ -53,10 +53,13 @@ def record(demo: Demo, build: Path) -> bool:
     def tell(event: Event) -> None:
         events.append({"at": round(time.monotonic() - start, 2), **event})
 
-    if not play(demo, build, DOCROOT, tell, threading.Event()):
+    if not play(demo, build, scene.DOCROOT, tell, threading.Event()):
         print(f"demo {demo.number} ({demo.name}): not recorded: {events[-1]}", file=sys.stderr)
         return False
-    lines = [{"date": time.strftime("%Y-%m-%d"), **scene.environment()}, *events]
+    name = os.uname()  # no host, no path
+    system = f"{name.sysname} {name.release.split('-')[0]}"
+    about = {"date": time.strftime("%Y-%m-%d"), "system": system, "cores": os.cpu_count()}
+    lines = [about, *events]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     RECORDINGS.mkdir(exist_ok=True)
     recording(demo).write_text(text, encoding="utf-8")
@@ -77,7 +80,7 @@ def rehearse(build: Path) -> bool:
         events: list[Event] = []
         if sys.stdout.isatty():
             print(f"  ...  demo {demo.number}, {demo.title}", end="\r", flush=True)
-        ok = play(demo, build, DOCROOT, events.append, threading.Event())
+        ok = play(demo, build, scene.DOCROOT, events.append, threading.Event())
         lively = {e["line"] for e in events if "line" in e and e["y"]}
         if ok and len(lively) < len(demo.acts):
             ok, events = False, [{"failed": "a line has no point"}]
@@ -98,25 +101,20 @@ def rehearse(build: Path) -> bool:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="stage", description="The talk on stage.")
     parser.add_argument("--build", type=Path, default=Path("build"))
-    commands = parser.add_subparsers(dest="command", required=True)
-    known = scene.demos()
-    for name in ("demo", "record"):
-        one = commands.add_parser(name)
-        one.add_argument("number", type=int, nargs="*", metavar=f"1-{len(known)}")
-    commands.add_parser("rehearse")
-    present = commands.add_parser("present")
-    present.add_argument("deck", type=Path)
-    present.add_argument("port", type=int)
+    parser.add_argument("command", choices=("demo", "record", "rehearse", "present"))
+    parser.add_argument("words", nargs="*", help="numbers of demos; of present: DECK PORT")
     given = parser.parse_args(words)
     if given.command == "rehearse":
         return 0 if rehearse(given.build) else 1
     if given.command == "present":
-        return control.present(given.build, given.deck, given.port)
-    if set(given.number) - {demo.number for demo in known}:
+        deck, port = given.words
+        return control.present(given.build, Path(deck), port)
+    known = scene.demos()
+    for unknown in set(given.words) - {str(demo.number) for demo in known}:
         listed = "; ".join(f"{demo.number} {demo.title}" for demo in known)
-        print(f"make demo: N={given.number[0]}: there is no such demo; {listed}", file=sys.stderr)
+        print(f"make demo: N={unknown}: there is no such demo; {listed}", file=sys.stderr)
         return 2
-    chosen = [demo for demo in known if demo.number in given.number or not given.number]
+    chosen = [demo for demo in known if str(demo.number) in given.words or not given.words]
     act = show if given.command == "demo" else record
     failed = [demo for demo in chosen if not act(demo, given.build)]
     return 1 if failed else 0

@@ -10,10 +10,8 @@ import hmac
 import json
 import os
 import queue
-import re
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,12 +20,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from reader.errors import Wrong
+from reader.run import free_port
 from stage import scene
 from stage.play import play
 
 HERE = "127.0.0.1"
-LISTENING = re.compile(r"^[\w-]+: listening on http://[\d.]+:(\d+)/$")
-PORTS = 20
 PR_SET_PDEATHSIG = 1
 
 
@@ -66,10 +64,10 @@ class Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if not self._may(asked.get("token", "")):
-            return self._refuse(403, "this page may start nothing")
+            return self.send_error(403, "this page may start nothing")
         demo = next((d for d in scene.demos() if d.name == asked.get("demo")), None)
         if parts.path != "/demo" or not demo:
-            return self._refuse(404, "there is no such demo")
+            return self.send_error(404, "there is no such demo")
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
@@ -106,58 +104,27 @@ class Handler(BaseHTTPRequestHandler):
             and self.headers.get("Host") == f"{HERE}:{self.server.port}"
         )
 
-    def _refuse(self, status: int, why: str) -> None:
-        body = f"{why}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
     def log_message(self, format: str, *args: object) -> None:
         pass
 
 
-def end_with_parent() -> None:
-    """When make is killed, so is the show (Linux; elsewhere Ctrl-C has to do)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def free_port(wanted: int) -> int:
-    """It, or the next that nobody listens on; the server itself says what is wrong with others."""
-    for port in range(wanted, wanted + PORTS if wanted else 1):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HERE, port))
-            except OSError:
-                continue
-            return port
-    return wanted
-
-
-def present(build: Path, deck: Path, port: int) -> int:
+def present(build: Path, deck: Path, port: str) -> int:
     """Until Ctrl-C, SIGTERM, or the end of the server."""
     if not deck.is_file():
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
-    end_with_parent()
-    with scene.Scene(build, scene.DOCROOT) as serving:
+    if sys.platform == "linux":  # when make is killed, so is the show; elsewhere Ctrl-C has to do
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    with scene.Scene(build, build) as serving:
         try:
-            server = serving.start("15-slashdot", "-w", "1", "-p", str(free_port(port)), str(build))
-        except scene.Failed as failed:
+            url = serving.serve("15-slashdot", ("-w", "1"), free_port(port))
+            return _present(serving.processes[0], url.rstrip("/"), build, deck)
+        except (scene.Failed, Wrong) as failed:
             print(f"present: {failed}", file=sys.stderr)
             return 1
-        return _present(server, build, deck)
 
 
-def _present(server: subprocess.Popen[str], build: Path, deck: Path) -> int:
-    assert server.stdout is not None
-    listening = LISTENING.match(server.stdout.readline().strip())
-    if not listening:
-        print("present: no server, no show; PORT=0 takes any free port", file=sys.stderr)
-        return 1
-    origin = f"http://{HERE}:{listening[1]}"
+def _present(server: subprocess.Popen[str], origin: str, build: Path, deck: Path) -> int:
     control = Control(build, origin)
     threading.Thread(target=control.serve_forever, daemon=True).start()
     page = f"{origin}/{deck.relative_to(build).as_posix()}?stage={control.port}.{control.token}"

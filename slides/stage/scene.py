@@ -7,14 +7,13 @@ setpriv where it is there).
 
 import contextlib
 import json
-import os
 import re
 import resource
 import shutil
 import subprocess
 import threading
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,25 +36,25 @@ class Failed(Exception):
 @dataclass(frozen=True)
 class Act:
     server: str
-    args: tuple[str, ...]
-    begin: float
     end: float
-    silent: tuple[int, ...]
-    arrive: float
-    leave: float
+    silent: Sequence[int]
+    args: Sequence[str] = ()
+    begin: float = 0
+    arrive: float = 0
+    leave: float = 0
 
 
 @dataclass(frozen=True)
 class Demo:
     number: int  # of make demo N=
     name: str
+    acts: Sequence[Act]
     title: str
     measure: str
-    x: str
     y: str
     rate: int
-    top: float
-    acts: tuple[Act, ...]
+    x: str = "seconds"
+    top: float = 0
 
     def begin(self) -> Event:
         """The first event: what is to be drawn."""
@@ -67,22 +66,12 @@ class Demo:
 
 def demos() -> list[Demo]:
     table = tomllib.loads(DEMOS.read_text(encoding="utf-8"))
-    return [_demo(number, name, data) for number, (name, data) in enumerate(table.items(), 1)]
-
-
-def _demo(number: int, name: str, data: dict[str, Any]) -> Demo:
-    acts = tuple(
-        Act(
-            act["server"], tuple(act.get("args", ())), act.get("begin", 0), act["end"],
-            tuple(act["silent"]), act.get("arrive", 0), act.get("leave", act["end"]),
-        )
-        for act in data["acts"]
-    )  # fmt: skip
-    assert all(max(act.silent) <= MOST_SILENT and act.end <= MOST_SECONDS for act in acts), name
-    return Demo(
-        number, name, data["title"], data["measure"], data.get("x", "seconds"), data["y"],
-        data["rate"], data.get("top", 0), acts,
-    )  # fmt: skip
+    found = []
+    for number, (name, data) in enumerate(table.items(), 1):
+        acts = [Act(**act) for act in data.pop("acts")]
+        assert all(max(act.silent) <= MOST_SILENT and act.end <= MOST_SECONDS for act in acts), name
+        found.append(Demo(number, name, acts, **data))
+    return found
 
 
 def allowed(silent: int) -> int:
@@ -122,9 +111,9 @@ class Scene:
             self.processes.append(process)
         return process
 
-    def serve(self, server: str, args: tuple[str, ...]) -> str:
-        """Starts it on any free port; its address."""
-        process = self.start(server, "-p", "0", *args, str(self.docroot))
+    def serve(self, server: str, args: Sequence[str], port: int = 0) -> str:
+        """Starts it, on any free port; its address."""
+        process = self.start(server, "-p", str(port), *args, str(self.docroot))
         assert process.stdout is not None
         listening = LISTENING.search(process.stdout.readline().rstrip())
         if not listening:
@@ -136,10 +125,9 @@ class Scene:
         text = process.communicate(timeout=MOST_SECONDS)[0]
         with self.lock:
             self.processes.remove(process)
-        try:
-            found: dict[str, Any] = json.loads(text)
-        except ValueError:
-            raise Failed("hammer has said nothing") from None
+        if not text:
+            raise Failed("hammer has said nothing")
+        found: dict[str, Any] = json.loads(text)
         return found
 
     @contextlib.contextmanager
@@ -156,8 +144,7 @@ class Scene:
         self.over.set()
         with self.lock:
             for process in self.processes:
-                if process.poll() is None:
-                    process.terminate()
+                process.terminate()
             for process in self.processes:
                 _end(process)
 
@@ -175,17 +162,10 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def point(scene: Scene, demo: Demo, url: str) -> float | None:
     """Pages a second, or the median wait in ms; None: nobody was served."""
-    done = scene.hammer(
-        "-r", str(demo.rate), "-s", str(SLICE), "-t", "0.5", f"{url}{PAGE}",
-    )  # fmt: skip
+    load = ["-r", str(demo.rate), "-s", str(SLICE), "-t", "0.5"]
+    done = scene.hammer(*load, f"{url}{PAGE}")
     if demo.measure == "rate":
         return round(float(done["good"]) / SLICE, 1)
     if done["good"] == 0:
         return None
     return round(float(done["total_from_intended"]["median"]) / 1e6, 4)
-
-
-def environment() -> Event:
-    """Of a recording: where it was made. No host, no path."""
-    name = os.uname()
-    return {"system": f"{name.sysname} {name.release.split('-')[0]}", "cores": os.cpu_count()}
