@@ -13,8 +13,7 @@ from typing import Any
 
 from reader import state
 from reader.chapters import Chapter, chapters, slugs
-from reader.errors import Wrong
-from reader.words import chosen
+from reader.words import Wrong, chosen
 
 SAID = ("read", "exercise")  # by the reader
 
@@ -90,7 +89,7 @@ def _lab_points(slug: str) -> tuple[int, int]:
 def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> bool:
     if step.kind in kept["done"].get(chapter.slug, {}):
         return True
-    if step.kind == "measure" and chapter.measures:
+    if step.kind == "measure":
         first = next(each for each in chapters() if each.measure == chapter.measure)
         # An earlier chapter's reader was not told of this one's servers (CH=).
         return chapter == first and _finished(build / "results" / f"{chapter.measure}.jsonl")
@@ -108,64 +107,65 @@ def _finished(path: Path) -> bool:
         return False
 
 
-def _first_open(build: Path, kept: dict[str, Any]) -> tuple[Chapter, Step] | None:
-    """In the chapter that was touched last, or the first that is not finished."""
-    for chapter in chapters():
-        for step in steps(chapter, build):
-            if not done(chapter, step, kept, build):
-                return chapter, step
-    return None
+Way = dict[Chapter, list[tuple[Step, bool]]]
+
+
+def way(build: Path) -> Way:
+    """Every chapter's steps, and which of them are done."""
+    kept = state.read()
+    return {
+        chapter: [(step, done(chapter, step, kept, build)) for step in steps(chapter, build)]
+        for chapter in chapters()
+    }
+
+
+def _first_open(all_steps: Way) -> tuple[Chapter, Step] | None:
+    there = ((chapter, *each) for chapter, some in all_steps.items() for each in some)
+    return next(((chapter, step) for chapter, step, is_done in there if not is_done), None)
 
 
 def where(build: Path, kind: str) -> str:
     """The first chapter that has such a step and is not finished."""
-    kept = state.read()
-    for chapter in chapters():
-        has = steps(chapter, build)
-        finished = all(done(chapter, step, kept, build) for step in has)
-        if not finished and kind in [step.kind for step in has]:
+    for chapter, some in way(build).items():
+        if kind in [step.kind for step, _ in some] and not all(is_done for _, is_done in some):
             return chapter.slug
-    return chapters()[-1].slug
+    return slugs()[-1]
 
 
 def measured(settings: dict[str, str]) -> int:
     """`make bench ONLY= CH=` was for this chapter."""
-    build, slug = Path(settings.get("BUILD", "build")), settings.get("CH", "")
-    about = next((each for each in chapters() if each.slug == slug), None)
+    build = Path(settings.get("BUILD", "build"))
+    about = next((each for each in chapters() if each.slug == settings.get("CH")), None)
     if about and _finished(build / "results" / f"{about.measure}.jsonl"):
-        state.note("measure", slug)
+        state.note("measure", about.slug)
     return 0
 
 
 def next_step(settings: dict[str, str]) -> int:
-    build, kept = Path(settings.get("BUILD", "build")), state.read()
-    found = _first_open(build, kept)
+    all_steps = way(Path(settings.get("BUILD", "build")))
+    found = _first_open(all_steps)
     if not found:
         print("You have done all of it. make claims: the verdicts; labs/README.md: more to write.")
         return 0
-    chapter, step = found
-    all_steps = steps(chapter, build)
+    chapter, now = found
     number = slugs().index(chapter.slug) + 1
     print(f"{chapter.slug}: {chapter.title} (chapter {number} of {len(chapters())})\n")
-    for each in all_steps:
-        mark = "x" if done(chapter, each, kept, build) else ">" if each == step else " "
-        print(f"  {mark} {each.kind:9} {each.command}")
-        if each == step:
-            print(f"    {'':9} {each.what}")
-    skip = "" if step.kind in SAID else "   (or make done, to go on without it)"
-    print(f"\nnow: {step.command}{skip}")
+    for step, is_done in all_steps[chapter]:
+        mark = "x" if is_done else ">" if step == now else " "
+        print(f"  {mark} {step.kind:9} {step.command}")
+        if step == now:
+            print(f"    {'':9} {step.what}")
+    skip = "" if now.kind in SAID else "   (or make done, to go on without it)"
+    print(f"\nnow: {now.command}{skip}")
     return 0
 
 
 def show_path(settings: dict[str, str]) -> int:
-    build, kept = Path(settings.get("BUILD", "build")), state.read()
-    found = _first_open(build, kept)
-    wide = max(len(chapter.slug) for chapter in chapters())
-    for chapter in chapters():
-        words = [
-            f"[{'x' if done(chapter, step, kept, build) else ' '}] {step.kind}"
-            for step in steps(chapter, build)
-        ]
+    all_steps = way(Path(settings.get("BUILD", "build")))
+    found = _first_open(all_steps)
+    wide = max(len(chapter.slug) for chapter in all_steps)
+    for chapter, some in all_steps.items():
+        words = [f"[{'x' if is_done else ' '}] {step.kind}" for step, is_done in some]
         here = "->" if found and found[0] == chapter else "  "
         print(f"{here} {chapter.slug:{wide}}  {'  '.join(words)}")
     print("\nmake next says what to do now; make done ticks what only you can know.")
@@ -178,28 +178,24 @@ def tick(settings: dict[str, str]) -> int:
     """
     if settings.get("UNDO") and not settings.get("STEP"):
         raise Wrong("UNDO=1 wants to know which: make done CH=01 STEP=read UNDO=1")
-    build, kept = Path(settings.get("BUILD", "build")), state.read()
-    found = _first_open(build, kept)
-    if word := settings.get("CH", ""):
-        slug = chosen(word, slugs(), "CH")
-        chapter = next(each for each in chapters() if each.slug == slug)
-        open_steps = [s for s in steps(chapter, build) if not done(chapter, s, kept, build)]
-        found = (chapter, open_steps[0]) if open_steps else None
-        if name := settings.get("STEP", ""):
-            kinds = [step.kind for step in steps(chapter, build)]
-            kind = chosen(name, kinds, "STEP")
-            found = chapter, next(s for s in steps(chapter, build) if s.kind == kind)
-    elif settings.get("STEP"):
+    if settings.get("STEP") and not settings.get("CH"):
         raise Wrong("STEP= goes with CH=: make done CH=01 STEP=read")
+    all_steps = way(Path(settings.get("BUILD", "build")))
+    if word := settings.get("CH"):
+        slug = chosen(word, slugs(), "CH")
+        all_steps = {each: some for each, some in all_steps.items() if each.slug == slug}
+        if name := settings.get("STEP"):
+            (some,) = all_steps.values()
+            kind = chosen(name, [step.kind for step, _ in some], "STEP")
+            state.note(kind, slug, done=not settings.get("UNDO"))
+            print(f"{'not done' if settings.get('UNDO') else 'done'}: {slug}, {kind}\n")
+            return next_step(settings)
+    found = _first_open(all_steps)
     if not found:
         print("there is nothing left to tick")
         return 0
-    if settings.get("UNDO"):
-        state.forget(found[1].kind, found[0].slug)
-        print(f"not done: {found[0].slug}, {found[1].kind}\n")
-    else:
-        state.note(found[1].kind, found[0].slug)
-        print(f"done: {found[0].slug}, {found[1].kind}\n")
+    state.note(found[1].kind, found[0].slug)
+    print(f"done: {found[0].slug}, {found[1].kind}\n")
     return next_step(settings)
 
 

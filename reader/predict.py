@@ -12,8 +12,7 @@ from pathlib import Path
 from reader import curve, path, state
 from reader.answer import Chapter, plain
 from reader.chapters import chapters, slugs
-from reader.errors import Wrong
-from reader.words import chosen
+from reader.words import Wrong, chosen
 
 WIDTH = 90
 BOX = re.compile(r"^:+ *(?:predict\b|\{\.predict\b)([^\n]*)\n(.*?)^:+ *$", re.M | re.S)

@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 from reader import path, state
 from reader.chapters import chapter
-from reader.errors import Wrong
 from reader.run import free_port
+from reader.words import Wrong
 
 FIRST_PORT = "8000"
 LIVE = Path(__file__).with_name("live.js")

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from reader import state
 from reader.chapters import chapter, servers, slugs
-from reader.errors import Wrong
-from reader.words import chosen
+from reader.words import Wrong, chosen
 
 SITE = Path("code/site")
 FIRST_PORT, PORTS = "8080", 20

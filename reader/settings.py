@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 
 from reader.chapters import chapter, slugs
-from reader.errors import Wrong
-from reader.words import chosen, meant
+from reader.words import Wrong, chosen, meant
 
 GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SEED SURE"
 TAKES = {

@@ -61,17 +61,12 @@ def write(state: dict[str, Any]) -> None:
         print(f"{path}: {error.strerror}: what you have done is not kept", file=sys.stderr)
 
 
-def note(step: str, slug: str) -> None:
-    """The reader has done this step of a chapter."""
+def note(step: str, slug: str, done: bool = True) -> None:
+    """The reader has done this step of a chapter; or has not, after all."""
     state = read()
-    done = state["done"].setdefault(slug, {})
-    if step not in done:
-        done[step] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    steps = state["done"].setdefault(slug, {})
+    if done and step not in steps:
+        steps[step] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         write(state)
-
-
-def forget(step: str, slug: str) -> None:
-    """The reader has not done it, after all."""
-    state = read()
-    if state["done"].get(slug, {}).pop(step, None):
+    elif not done and steps.pop(step, None):
         write(state)

@@ -5,7 +5,9 @@ told from nonsense.
 import difflib
 from collections.abc import Sequence
 
-from reader.errors import Wrong
+
+class Wrong(Exception):
+    """What is wrong with what was asked for: one line, what and where and what to do."""
 
 
 def chosen(word: str, known: Sequence[str], what: str) -> str:

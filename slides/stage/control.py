@@ -20,8 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from reader.errors import Wrong
 from reader.run import free_port
+from reader.words import Wrong
 from stage import scene
 from stage.play import play
 

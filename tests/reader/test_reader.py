@@ -1,4 +1,4 @@
-"""What a newcomer types: the first minute, wrong command lines, and the path."""
+"""What a newcomer types: the first minute, wrong command lines, the path, and predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from reader import curve
+from reader import answer, curve
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -39,58 +39,40 @@ def make(
 
 # ---- wrong command lines -------------------------------------------------------------------------
 
-WRONG = [
-    (
-        "run PRT=8090",
-        r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, CH, PORT",
-    ),
-    ("bench CH=2", r"make bench: CH= wants ONLY= beside it: 02-fork has ONLY=fork-latency,.*"),
-    ("bench CH=99 ONLY=slow-client", r"make bench: CH=99: there is no such chapter; .*"),
-    ("bench ONLY=nix", r'unknown experiment "nix"; make doctor ALL=1 names all \d+'),
-    ("bench ONLY=fork-latncy", r'unknown experiment "fork-latncy"; did you mean fork-latency\?'),
-    ("bench PROFILE=fast", "make bench: PROFILE=fast: PROFILE is one of smoke, quick, full"),
-    ("present TRACK=talk5", "make present: TRACK=talk5: TRACK is one of talk45, .*, course"),
-    ("diff FROM=07", r"TO= is missing: make diff FROM=07 TO=09"),
-    ("diff FROM=05 TO=0", r"TO=0: that may be 00-client 01-iterative .*"),
-    ("claims PORT=3", "make claims: it takes no PORT; it takes ONLY"),
-    ("next N=1", "make next: it takes no N; it takes no setting of its own"),
-    ("run", r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*"),
-    ("run CH=epol1", r"make run: CH=epol1: there is no such chapter; did you mean 09-epoll\?"),
-    ("run CH=03 PORT=x", "make run: PORT=x: a port is a number from 1 to 65535"),  # 03-prefork
-    ("run CH=02 PORT=x", "make run: PORT=x: a port is a number from 1 to 65535"),  # 02-fork
-    ("run CH=0", r"make run: CH=0: that may be 00-client, 01-iterative, .*"),
-    ("run CH=01 PORT=http", "make run: PORT=http: a port is a number from 1 to 65535"),
-    ("run CH=01 PORT=99999", "make run: PORT=99999: a port is a number from 1 to 65535"),
-    (
-        "tset",
-        r"make tset: there is no such goal; did you mean test\?; make help says what there is",
-    ),
-    (
-        "build/no-such-file",
-        "make build/no-such-file: there is no such file, and no rule that makes it",
-    ),
-    ("diff FROM=01 TO=99", r"TO=99: there is no such program\. There are: 00-client .*"),
-    ("predict CH=00-client", "make predict: CH=00-client: it asks for no prediction; these do: .*"),
-    ("done STEP=read", "make done: STEP= goes with CH=: make done CH=01 STEP=read"),
-    ("hint CH=02 N=x", "lab: N=x: give a number above 0, at most 19"),
-    ("compare", "compare needs A= and B=, folders of results or the words reference and here"),
-]
+WRONG = {
+    "run PRT=8090": r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, .*",
+    "bench CH=2": r"make bench: CH= wants ONLY= beside it: 02-fork has ONLY=fork-latency,.*",
+    "bench CH=99 ONLY=slow-client": r"make bench: CH=99: there is no such chapter; .*",
+    "bench ONLY=nix": r'unknown experiment "nix"; make doctor ALL=1 names all \d+',
+    "bench ONLY=fork-latncy": r'unknown experiment "fork-latncy"; did you mean fork-latency\?',
+    "bench PROFILE=fast": "make bench: PROFILE=fast: PROFILE is one of smoke, quick, full",
+    "present TRACK=talk5": "make present: TRACK=talk5: TRACK is one of talk45, .*, course",
+    "diff FROM=07": "TO= is missing: make diff FROM=07 TO=09",
+    "diff FROM=05 TO=0": "TO=0: that may be 00-client 01-iterative .*",
+    "diff FROM=01 TO=99": r"TO=99: there is no such program\. There are: 00-client .*",
+    "claims PORT=3": "make claims: it takes no PORT; it takes ONLY",
+    "next N=1": "make next: it takes no N; it takes no setting of its own",
+    "run": r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*",
+    "run CH=epol1": r"make run: CH=epol1: there is no such chapter; did you mean 09-epoll\?",
+    "run CH=0": "make run: CH=0: that may be 00-client, 01-iterative, .*",
+    "run CH=02 PORT=x": "make run: PORT=x: a port is a number from 1 to 65535",  # not 02-inetd
+    "run CH=01 PORT=99999": "make run: PORT=99999: a port is a number from 1 to 65535",
+    "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
+    "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
+    "predict CH=00": "make predict: CH=00-client: it asks for no prediction; these do: .*",
+    "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
+    "hint CH=02 N=x": "lab: N=x: give a number above 0, at most 19",
+    "compare": "compare needs A= and B=, folders of results or the words reference and here",
+}
 
 
-@pytest.mark.parametrize(("line", "answer"), WRONG, ids=[line for line, _ in WRONG])
-def test_a_wrong_command_line_is_answered_in_one_line(
-    tmp_path: Path, line: str, answer: str | None
-) -> None:
-    status, out, err = make(tmp_path, *line.split(), *(["-n"] if answer is None else []))
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_command_line_is_answered_in_one_line(tmp_path: Path, line: str) -> None:
+    status, out, err = make(tmp_path, *line.split())
     said = [text for text in err.splitlines() if not text.startswith("make: *** [")]
-    if answer is None:
-        assert (status, said) == (0, [])
-        return
-    assert status == 2
-    assert out == ""
-    assert len(said) == 1, said
+    assert (status, out, len(said)) == (2, "", 1), said
     text = re.sub(r"^\S+:\d+: \*\*\* |\.  Stop\.$", "", said[0])
-    assert re.fullmatch(answer, text), text
+    assert re.fullmatch(WRONG[line], text), text
 
 
 def test_a_measurement_builds_what_it_starts_and_no_more(tmp_path: Path) -> None:
@@ -124,14 +106,9 @@ def test_help_is_short_and_whole_when_asked(tmp_path: Path) -> None:
     assert len(short.splitlines()) <= 12
     _, whole, _ = make(tmp_path, "help", "ALL=1")
     makefiles = [TREE / "Makefile", *TREE.glob("*/*.mk")]
-    goals = {
-        goal
-        for path in makefiles
-        for goal in re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", path.read_text("utf-8"), re.M)
-    }
-    assert {
-        line.split()[1] for line in whole.splitlines() if line.startswith("  make ")
-    } >= goals - {"all"}
+    text = "".join(path.read_text("utf-8") for path in makefiles)
+    goals = set(re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", text, re.M))
+    assert set(re.findall(r"^  make (\S+)", whole, re.M)) >= goals - {"all"}
 
 
 # ---- the first minute ----------------------------------------------------------------------------
@@ -312,3 +289,45 @@ def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
     status, _, err = make(tmp_path / "work", "done")
     assert status == 0
     assert "is not kept" in err
+
+
+# ---- what a chapter answers ----------------------------------------------------------------------
+
+TEXT = """::: predict
+How long?
+:::
+
+![A picture.](some.svg){#fig:some}
+
+::: {.when claim=9 verdict="holds"}
+It took [a.b.us]{.num} in @fig:some, and [not much]{.when claim=9 verdict="changed"} (@sec:other).
+:::
+::: {.when claim=9 verdict="otherwise"}
+The ledger says [9]{.verdict}.
+:::
+
+More.
+
+Never told.
+
+## A section
+"""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "first"),
+    [("holds", "It took 3 µs in the figure, and."), ("reversed", "The ledger says reversed.")],
+)
+def test_the_answer_has_its_numbers_and_its_verdict(
+    tmp_path: Path, verdict: str, first: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/numbers.json").write_text('{"a.b.us": {"text": "3 µs"}}', "utf-8")
+    (tmp_path / "data/claims.json").write_text(json.dumps([{"id": 9, "verdict": verdict}]), "utf-8")
+    chapter = answer.Chapter(TEXT, tmp_path)
+    assert chapter.answer(TEXT.index(":::\n\n") + 4) == [first, "More."]
+
+
+def test_without_data_a_number_is_a_question_mark(tmp_path: Path) -> None:
+    chapter = answer.Chapter("[a]{.num} is much.\n\n# Next", tmp_path)
+    assert chapter.answer(0) == ["? is much."]
