@@ -32,9 +32,7 @@ def failures(output: str, status: int) -> list[str]:
     wrong = [match[0] for match in checks if match[1]]
     numbers = [int(match[2]) for match in checks]
     if len(plan) != 1 or numbers != list(range(1, plan[0] + 1)) or not numbers:
-        wrong.append(
-            f"{len(numbers)} checks were made, the plan is {plan}: it did not come to its end"
-        )
+        wrong.append(f"{len(numbers)} checks, and the plan is {plan}: it did not come to its end")
     elif (status == 0) != (not wrong):
         wrong.append(f"exit status {status}")
     return wrong
@@ -48,14 +46,9 @@ def test_in_c(name: str, variant: str, pytestconfig: pytest.Config) -> None:
     if not os.access(program, os.X_OK):
         pytest.fail(f"{program} is not there: make it, or leave it out with --variants", False)
     done = subprocess.run(
-        [program],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=environment(),
-        timeout=300,
-        check=False,
-    )
+        [program], env=environment(), capture_output=True, text=True, errors="replace",
+        timeout=300, check=False,
+    )  # fmt: skip
     wrong = failures(done.stdout, done.returncode)
     assert not wrong and done.stderr == "", "\n".join([*wrong, done.stderr])
 
@@ -67,9 +60,7 @@ def test_in_c(name: str, variant: str, pytestconfig: pytest.Config) -> None:
         ("ok 1 - a\nnot ok 2 - b\n1..2\n", 1, 1),
         ("ok 1 - a\nok 2 - b\n1..2\n", 1, 1),
         ("ok 1 - a\nnot ok 2 - b\n1..2\n", 0, 2),
-        ("ok 1 - a\n", 0, 1),
         ("ok 1 - a\nok 3 - b\n1..2\n", 0, 1),
-        ("1..0\n", 0, 1),
         ("", 0, 1),
         ("ok 1 - a\n1..2\n", 0, 1),
         ("", -11, 1),
