@@ -48,17 +48,12 @@ def test_only_the_classes_asked_for(machine: Machine) -> None:
     assert "pandoc" not in "".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("word", "deps", "complaint"),
-    [
-        ("biuld", "ask", 'unknown class "biuld"'),
-        ("build", "maybe", 'DEPS is "maybe"; it can be ask, yes or skip'),
-    ],
-)
-def test_bad_usage(machine: Machine, word: str, deps: str, complaint: str) -> None:
-    result = machine.run(word, DEPS=deps)
-    assert (result.status, len(result.said.splitlines())) == (2, 1)
-    assert complaint in result.said
+def test_bad_usage(machine: Machine) -> None:
+    classes = "build measure book slides test lint browser cross peers"
+    refusal = f'deps.sh: unknown class "biuld"; there are {classes}\n'
+    assert machine.run("biuld") == Result(2, refusal)
+    refusal = 'deps.sh: DEPS is "maybe"; it can be ask, yes or skip\n'
+    assert machine.run("build", DEPS="maybe") == Result(2, refusal)
 
 
 # ---- who is asked, and whether it installs then
@@ -72,10 +67,8 @@ ASK_FOR = "ask for:\n  apt-get install --no-install-recommends wrk\n"
         # sudo: None for root. typed: None where there is no terminal.
         ("ask", None, "y\n", True, True, "install these 1 packages with apt-get? [y/N]"),
         ("ask", None, "maybe\n", True, False, MAY_GO_ON),
-        ("ask", None, "\n", True, False, MAY_GO_ON),
         ("ask", None, "\x04", True, False, MAY_GO_ON),
         ("ask", "password", "y\n", True, True, ""),
-        ("ask", "password", "n\n", True, False, MAY_GO_ON),
         ("ask", "refusing", "y\n", True, False, "sudo did not let us"),
         ("ask", "", "y\n", False, False, ASK_FOR),
         ("ask", "free", None, False, False, MAY_GO_ON),
@@ -112,7 +105,6 @@ def test_who_is_asked(
     [
         ({}, "100 %", "wrk strace", False),
         ({"lists": "none"}, "apt-get update", "wrk strace", True),
-        ({"lists": "old"}, "100 %", "wrk strace", False),
         ({"unknown": "wrk"}, "wrk: not in this release; skipped", "strace", False),
         ({"unknown": "wrk", "lists": "old"}, "apt-get update", "wrk strace", True),
         ({"stale": ""}, "404", "wrk strace", True),
@@ -126,11 +118,10 @@ def test_how_it_installs(
     """One that cannot be installed takes no other with it; what can be mended is."""
     machine.have_all_but("wrk", "strace")
     lists = machine.root / "var/lib/apt/lists"
-    match state.pop("lists", ""):
-        case "none":
-            (lists / "x_Packages").unlink()
-        case "old":
-            os.utime(lists, (time.time() - 3 * 86400,) * 2)
+    if state.get("lists") == "none":
+        (lists / "x_Packages").unlink()
+    elif state.get("lists") == "old":
+        os.utime(lists, (time.time() - 3 * 86400,) * 2)
     for name, text in state.items():
         machine.put(name, text)
     result = machine.run(DEPS="yes")
@@ -285,16 +276,15 @@ def test_no_peer_is_started_and_none_at_boot(machine: Machine) -> None:
         assert done.returncode == status
 
 
-@pytest.mark.parametrize(("status", "installs"), [(0, False), (101, True)])
-def test_a_policy_of_the_users_own_is_kept(machine: Machine, status: int, installs: bool) -> None:
+def test_a_policy_of_the_users_own_is_kept(machine: Machine) -> None:
     machine.have_all_but("nginx")
     policy = machine.root / POLICY
-    machine.script(policy, f"exit {status}")
-    before = policy.read_text()
-    result = machine.run("peers", DEPS="yes")
-    assert (result.status, policy.read_text()) == (0, before)
-    assert machine.installed() == ["nginx"] * installs
-    assert ("move it away" in result.said) != installs
+    for status, installs in ((0, False), (101, True)):
+        machine.script(policy, f"exit {status}")
+        result = machine.run("peers", DEPS="yes")
+        assert (result.status, policy.read_text()) == (0, f"#!/bin/sh\nexit {status}\n")
+        assert machine.installed() == ["nginx"] * installs
+        assert ("move it away" in result.said) != installs
 
 
 def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
@@ -335,18 +325,15 @@ def test_the_table_is_in_order() -> None:
         assert packages[program] in places.PACKAGES[program].split(), program
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "says"),
-    [
+def test_what_the_fresh_machine_would_run() -> None:
+    """The proof itself takes a quarter of an hour: tests/fresh-machine/run."""
+    for words, status, says in (
         ("-n trixie", 0, "0 apt-get install -y make && make.*\n0 make test\n"),
         *((f"-n -u {level}", 0, "\n1000 ") for level in ("all", "essential", "bare")),
         ("sid", 2, '^fresh-machine: "sid": there are bookworm and trixie\n$'),
         ("-u some", 2, '^fresh-machine: -u "some": there are all, essential and bare\n$'),
-    ],
-)
-def test_what_the_fresh_machine_would_run(words: str, status: int, says: str) -> None:
-    """The proof itself takes a quarter of an hour: tests/fresh-machine/run."""
-    command = ["sh", str(TREE / "tests/fresh-machine/run"), *words.split()]
-    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
-    assert done.returncode == status
-    assert re.search(says, done.stdout + done.stderr, re.DOTALL)
+    ):
+        command = ["sh", str(TREE / "tests/fresh-machine/run"), *words.split()]
+        done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+        assert done.returncode == status, words
+        assert re.search(says, done.stdout + done.stderr, re.DOTALL), words
