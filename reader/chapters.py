@@ -14,7 +14,6 @@ SLUG = re.compile(r"\d\d[a-z]?-")
 @dataclass(frozen=True)
 class Experiment:
     id: str
-    title: str
     question: str
     seconds: float  # of its quick profile
 
@@ -53,9 +52,7 @@ def experiments() -> dict[str, tuple[Experiment, ...]]:
             quick = data["profile"]["quick"]
             if data["kind"] == "trace":
                 continue
-            one = Experiment(
-                data["id"], data["title"], data["question"], float(quick.get("seconds", 30))
-            )
+            one = Experiment(data["id"], data["question"], float(quick.get("seconds", 30)))
         except (OSError, KeyError, ValueError):
             continue
         for slug in data.get("chapters", ()):

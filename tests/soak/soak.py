@@ -207,7 +207,7 @@ def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
     cycles: list[Cycle] = []
     start = last_restart = time.monotonic()
     generation = 0
-    print(*(field.name for field in fields(Cycle)), sep="\t")
+    print(*(field.name for field in fields(Cycle)), sep="\t", flush=True)
     while (now := time.monotonic()) - start < seconds:
         due = bool(restarts) and now - last_restart >= restarts
         if due:

@@ -4,21 +4,20 @@ end; the soak: `make soak`, `make soak-restarts`.
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import soak
 from restarts import Client, lives
 from soak import Cycle, faults
 
+from conformance import proc
+from conformance.programs import TREE
 from conformance.wire import ContractBroken
 
 Change = Callable[[int, Cycle], Cycle]
@@ -112,36 +111,19 @@ def test_replies(text: str, judged: str) -> None:
 
 # ---- their end
 
-SERVER = """#!{python}
-import os, pathlib, socket, time
-pathlib.Path("{folder}/pid").write_text(str(os.getpid()))
-s = socket.create_server(("127.0.0.1", 0))
-print(f"listening on http://127.0.0.1:{{s.getsockname()[1]}}/", flush=True)
-time.sleep(60)
-"""
-HAMMER = """#!/bin/sh
-touch {folder}/asked
-exec sleep 2
-"""
 
-
-def test_sigterm_ends_the_server_too(tmp_path: Path) -> None:
-    """Server and load are made up."""
-    (tmp_path / "bin").mkdir()
-    for name, text in (("server", SERVER), ("hammer", HAMMER)):
-        path = tmp_path / "bin" / name
-        path.write_text(text.format(python=sys.executable, folder=tmp_path), encoding="utf-8")
-        path.chmod(0o755)
-    command = [sys.executable, soak.__file__, "--server", "server", "--build", str(tmp_path)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 20
-        while not (tmp_path / "asked").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        pid = int((tmp_path / "pid").read_text(encoding="ascii"))
-        os.kill(pid, 0)  # it is there
+def test_sigterm_ends_the_server_too(pytestconfig: pytest.Config) -> None:
+    build = TREE / str(pytestconfig.getoption("--build"))
+    command = [sys.executable, soak.__file__, "--herd", "10", "--build", str(build)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout
+        process.stdout.readline()  # by then it has a server, that has served
+        (server,) = (
+            pid for pid in proc.children(process.pid) if "09-epoll" in proc.text(pid, "cmdline")
+        )
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert said.endswith("soak: ended by SIGTERM\n")
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert "soak: ended by SIGTERM\n" in said  # beside what hammer says of a server that is gone
+    assert not proc.alive(server)
