@@ -1,35 +1,48 @@
-"""Each rule on made-up data: on which it holds, on which it does not, on which nothing is told."""
+"""Each rule on made-up data: on which it holds, on which it does not, on which nothing is told; and
+each line that a rule draws from both of its sides, and on it.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
+from harness.report import rules
 from harness.report.rules import (
     CHANGED,
     HOLDS,
     NO_DIFFERENCE,
+    NOT_JUDGED,
     NOT_MEASURED,
     REVERSED,
     RULES,
     Judgement,
     Measured,
     combine,
-    judge,
     parameters,
 )
 
 pytest.importorskip("scipy")
 
 
-def near(value: float, count: int = 10, name: str = "it", **more: object) -> Measured:
+def of(values: Sequence[float], name: str = "it", **more: Any) -> Measured:
+    fields = {"unit": "µs", "better": "lower", "set": "one run", **more}
+    return Measured(name, dict(enumerate(values)), **fields)
+
+
+def near(value: float, count: int = 10, name: str = "it", **more: Any) -> Measured:
     """Rounds within one per cent of a value."""
-    generator = random.Random(f"{value}{name}")
-    values = {i: value * (1 + generator.uniform(-0.01, 0.01)) for i in range(count)}
-    fields = {"unit": "µs", "better": "lower", "set": "one run", "floor": 0.02, **more}
-    return Measured(name, values, **fields)  # type: ignore[arg-type]
+    apart = random.Random(f"{value}{name}")
+    values = [value * (1 + apart.uniform(-0.01, 0.01)) for _ in range(count)]
+    return of(values, name, **{"floor": 0.02, **more})
+
+
+def just(value: float, count: int = 6, **more: Any) -> Measured:
+    """The same in all rounds: what is exactly on a line."""
+    return of([value] * count, **more)
 
 
 def curve(function: Callable[[float], float], count: int = 8) -> Measured:
@@ -42,20 +55,24 @@ def curve(function: Callable[[float], float], count: int = 8) -> Measured:
     return Measured("it", points[0.0], unit="µs", points=points)
 
 
-def apart(times: float) -> Measured:
-    """Rounds that differ by far more than the two compared do."""
-    spread = [1.0, 3.0, 0.4, 2.2, 0.7, 5.0, 1.6, 0.5, 2.8, 4.1]
-    return Measured("it", {i: 100 * times * d for i, d in enumerate(spread)}, set="one run")
+def judge(rule: str, operands: Sequence[Measured], **numbers: Any) -> Judgement:
+    return rules.judge(rule, dict(zip(parameters(rule)[0], operands, strict=True)), numbers)
 
 
 FAST, SLOW = near(100, name="a"), near(150, name="b")
 MORE, LESS = (near(value, better="higher") for value in (200, 100))
+# Rounds that differ by far more than the two compared do.
+APART = [of([t * d for d in (1, 3, 0.4, 2.2, 0.7, 5, 1.6, 0.5, 2.8, 4.1)]) for t in (100, 120)]
 CONSTANT, LINE = curve(lambda _: 100), curve(lambda x: 100 + x)
 FALLING, KNEE = curve(lambda x: 100 - 0.04 * x), curve(lambda x: 100 if x < 1400 else 9000)
 SHORT = curve(lambda _: 100, count=5)
-ONCE, NEVER = (Measured("it", {0: 0.0, 1: value}) for value in (1.0, 0.0))
+ONCE, NEVER = of([0.0, 1.0]), of([0.0, 0.0])
+# The ranks differ, and the lower end of the interval is exactly 1.
+TOUCHING = of([100.0] * 4 + [110.0] * 8)
+LATER = Measured("later", dict.fromkeys(range(50, 56), 100.0))
+TWICE = {"low": 1.5, "high": 2.5}
 
-CASES = [
+CASES: list[tuple[str, tuple[Measured, ...], dict[str, float], str, str]] = [
     ("faster", (FAST, SLOW), {}, HOLDS, "a is faster than b"),
     ("faster", (SLOW, FAST), {}, REVERSED, "a is faster than b"),
     ("faster", (MORE, LESS), {}, HOLDS, ""),
@@ -64,21 +81,37 @@ CASES = [
     ("faster", (near(100), near(103)), {}, NO_DIFFERENCE, "below 5.0 %"),
     ("faster", (near(100), near(110)), {"min_effect": 0.2}, NO_DIFFERENCE, "below 20 %"),
     ("faster", (near(100, floor=0.6), SLOW), {}, NO_DIFFERENCE, "within the noise floor of 60 %"),
-    ("faster", (apart(1), apart(1.2)), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
+    ("faster", (just(100, floor=0.5), just(150)), {}, NO_DIFFERENCE, "within the noise floor"),
+    ("faster", (just(100, floor=0.49), just(150)), {}, HOLDS, ""),
+    ("faster", tuple(APART), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
+    ("faster", (just(100, 12), TOUCHING), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
     ("faster", (FAST, near(150, 7, set="another run")), {}, HOLDS, ""),  # not in pairs
+    ("faster", (Measured("it", just(50).values), LATER), {}, HOLDS, ""),  # of no set: no pairs
+    ("faster", (just(50), Measured("it", LATER.values, set="one run")), {}, NOT_MEASURED, ""),
+    ("faster", (just(100), just(150)), {"min_effect": 0.5}, HOLDS, ""),
+    ("faster", (just(200), just(100)), {"min_effect": 1}, REVERSED, ""),
+    ("faster", (just(0, better="higher"), just(9)), {}, REVERSED, ""),
+    ("faster", (just(0), just(9)), {}, NO_DIFFERENCE, ""),  # no ratio to nothing
     ("faster", (near(100, 5), SLOW), {}, NOT_MEASURED, "too few repetitions: 5, and 6 are needed"),
     ("ratio_at_least", (near(1500), FAST), {"bound": 10}, HOLDS, "at least 10 times a"),
+    ("ratio_at_least", (just(200), just(100)), {"bound": 2}, HOLDS, ""),
     ("ratio_at_least", (near(300), FAST), {"bound": 10}, CHANGED, "less than 10 times"),
     ("ratio_at_least", (near(50), FAST), {"bound": 10}, REVERSED, "it is less than a"),
+    ("ratio_at_least", (near(50), FAST), {"bound": 1}, REVERSED, ""),
     ("ratio_at_least", (near(100), FAST), {"bound": 10}, NO_DIFFERENCE, "do not differ"),
     ("ratio_at_least", (near(70), FAST), {"bound": 0.9}, CHANGED, "it is less than 0.9 times a"),
-    ("ratio_at_least", (near(1500, 2), FAST), {"bound": 10}, NOT_MEASURED, ""),
-    ("ratio_between", (near(200), FAST), {"low": 1.5, "high": 2.5}, HOLDS, "1.5 to 2.5 times"),
-    ("ratio_between", (near(400), FAST), {"low": 1.5, "high": 2.5}, CHANGED, "is not 1.5 to 2.5"),
-    ("ratio_between", (near(50), FAST), {"low": 1.5, "high": 2.5}, REVERSED, "the other sign"),
-    ("ratio_between", (near(101), FAST), {"low": 1.5, "high": 2.5}, NO_DIFFERENCE, ""),
-    ("ratio_between", (near(200, 1), FAST), {"low": 1.5, "high": 2.5}, NOT_MEASURED, ""),
+    ("ratio_at_least", (near(1500, 5), FAST), {"bound": 10}, NOT_MEASURED, ""),
+    ("ratio_between", (near(200), FAST), TWICE, HOLDS, "1.5 to 2.5 times"),
+    ("ratio_between", (just(150), just(100)), TWICE, HOLDS, ""),
+    ("ratio_between", (just(250), just(100)), TWICE, HOLDS, ""),
+    ("ratio_between", (near(400), FAST), TWICE, CHANGED, "is not 1.5 to 2.5"),
+    ("ratio_between", (near(50), FAST), TWICE, REVERSED, "the other sign"),
+    ("ratio_between", (near(400), FAST), {"low": 0.5, "high": 2}, REVERSED, ""),
+    ("ratio_between", (near(101), FAST), TWICE, NO_DIFFERENCE, ""),
+    ("ratio_between", (near(200, 1), FAST), TWICE, NOT_MEASURED, ""),
     ("equal", (near(101), FAST), {}, HOLDS, "equal within 5.0 %"),
+    ("equal", (just(200), just(100)), {"margin": 1}, HOLDS, ""),
+    ("equal", (just(50), just(100)), {"margin": 1}, HOLDS, ""),
     ("equal", (near(130), FAST), {}, CHANGED, "by more than 5.0 %"),
     ("equal", (near(130, floor=0.4), FAST), {}, HOLDS, "equal within 40 %"),
     ("equal", (near(100, 3), FAST), {}, NOT_MEASURED, ""),
@@ -99,15 +132,20 @@ CASES = [
     ("linear", (FALLING,), {}, REVERSED, ""),
     ("linear", (SHORT,), {}, NOT_MEASURED, ""),
     ("at_least", (FAST,), {"bound": 50}, HOLDS, "a is at least 50 µs"),
+    ("at_least", (just(100),), {"bound": 100}, HOLDS, ""),
     ("at_least", (FAST,), {"bound": 200}, CHANGED, "a is less than 200 µs"),
-    ("at_least", (near(100, 2),), {"bound": 50}, NOT_MEASURED, ""),
+    ("at_least", (near(100, 5),), {"bound": 50}, NOT_MEASURED, ""),
     ("at_most", (FAST,), {"bound": 200}, HOLDS, "a is at most 200 µs"),
+    ("at_most", (just(100),), {"bound": 100}, HOLDS, ""),
     ("at_most", (FAST,), {"bound": 50}, CHANGED, "a is more than 50 µs"),
-    ("at_most", (near(100, 2),), {"bound": 50}, NOT_MEASURED, ""),
+    ("at_most", (near(100, 5),), {"bound": 50}, NOT_MEASURED, ""),
     ("about", (FAST,), {"then": 120}, HOLDS, "within a factor of 1.5"),
+    ("about", (just(50),), {"then": 100, "factor": 2}, HOLDS, ""),
+    ("about", (just(200),), {"then": 100, "factor": 2}, HOLDS, ""),
     ("about", (near(35),), {"then": 350}, CHANGED, "10 times less than then"),
     ("about", (near(350),), {"then": 35}, CHANGED, "10 times more than then"),
-    ("about", (near(40, 2),), {"then": 350}, NOT_MEASURED, ""),
+    ("about", (just(0),), {"then": 35}, CHANGED, "many times less than then"),
+    ("about", (near(40, 5),), {"then": 350}, NOT_MEASURED, ""),
     ("exists", (FAST,), {}, HOLDS, "it is there"),
     ("exists", (ONCE,), {}, CHANGED, "not always"),
     ("exists", (NEVER,), {}, CHANGED, "it is not there"),
@@ -119,8 +157,7 @@ CASES = [
 def test_a_rule(
     rule: str, operands: tuple[Measured, ...], numbers: dict[str, float], verdict: str, why: str
 ) -> None:
-    names = parameters(rule)[0]
-    judgement = judge(rule, dict(zip(names, operands, strict=True)), numbers)
+    judgement = judge(rule, operands, **numbers)
     assert judgement.verdict == verdict
     assert why in judgement.why
 
@@ -133,7 +170,8 @@ def test_every_rule_can_hold_fail_and_tell_nothing() -> None:
 
 
 def wide(low: float) -> Measured:
-    return Measured("it", {i: low + i for i in range(12)}, unit="µs", set="one run")
+    """Of 12 values the interval of the median goes from the third to the tenth."""
+    return of([low + i for i in range(12)])
 
 
 @pytest.mark.parametrize(
@@ -152,27 +190,48 @@ def wide(low: float) -> Measured:
 def test_a_line_within_the_interval_is_near(
     rule: str, operands: list[Measured], numbers: dict[str, float]
 ) -> None:
-    names = parameters(rule)[0]
-    assert judge(rule, dict(zip(names, operands, strict=True)), numbers).near
-    far = [near(m.median()[0] * 9, 12, set="one run") for m in operands[:1]] + operands[1:]
-    assert not judge(rule, dict(zip(names, far, strict=True)), numbers).near
+    assert judge(rule, operands, **numbers).near
+    far = near(operands[0].median()[0] * 9, 12)
+    assert not judge(rule, [far, *operands[1:]], **numbers).near
+
+
+def test_a_line_at_the_end_of_the_interval_is_not_near() -> None:
+    ends = {bound: judge("at_least", [wide(95)], bound=bound).near for bound in (97, 98, 103, 104)}
+    assert ends == {97: False, 98: True, 103: True, 104: False}
+    assert not judge("exists", [NEVER]).near
 
 
 def test_numbers_have_intervals() -> None:
-    numbers = judge("faster", {"a": FAST, "b": SLOW}, {}).numbers
+    numbers = judge("faster", [FAST, SLOW]).numbers
     assert numbers.startswith("a 99.9 µs, b 150 µs; ratio 1.50")
     assert " times (1.4" in numbers
-    assert judge("about", {"a": FAST}, {"then": 350}).numbers == "a 99.9 µs here, 350 µs then"
+    assert judge("about", [FAST], then=350).numbers == "a 99.9 µs here, 350 µs then"
+
+
+def test_who_is_asked() -> None:
+    """With enough repetitions of which the marks leave too few, nothing is judged."""
+    noisy = {"of": 6, "against": frozenset({"noisy", "little"})}
+    found = judge("at_least", [just(9, 5, **noisy)], bound=1)
+    assert (found.verdict, found.usable, found.of) == (NOT_JUDGED, 5, 6)
+    assert found.why == "the data is little, noisy (5 of 6 usable)"
+    few = judge("at_least", [just(9, 5, **{**noisy, "of": 5})], bound=1)
+    assert (few.verdict, few.usable, few.of) == (NOT_MEASURED, 5, 5)
+    both = judge("faster", [just(9, of=9), just(99, 7)])
+    assert (both.usable, both.of) == (6, 9), "of the operand that has fewest"
+    over_x = Measured("it", just(9, 9).values, points={1.0: just(9, 7).values})
+    assert judge("at_least", [over_x], bound=1).usable == 9
+    assert judge("flat", [over_x]).usable == 7
 
 
 def test_the_worst_of_several_rules_counts() -> None:
     holds, reversed_ = Judgement(HOLDS, "x", "1"), Judgement(REVERSED, "y", "2", near=True)
     assert combine([holds, reversed_]) == Judgement(REVERSED, "x; y", "1; 2", True)
     assert combine([reversed_, Judgement(NOT_MEASURED, "z")]).verdict == NOT_MEASURED
+    asked = [Judgement(HOLDS, "x", usable=n, of=whole) for n, whole in ((9, 9), (7, 8), (7, 9))]
+    assert combine(asked) == Judgement(HOLDS, "x", usable=7, of=9)
 
 
 def test_without_scipy_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.statistics.estimates.AVAILABLE", False)
-    judgement = judge("faster", {"a": FAST, "b": SLOW}, {})
-    assert judgement.verdict == NOT_MEASURED
-    assert judgement.why == "SciPy is not installed"
+    found = judge("faster", [FAST, SLOW])
+    assert (found.verdict, found.why) == (NOT_MEASURED, "SciPy is not installed")

@@ -8,15 +8,7 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.report import rules
-from harness.report.rules import (
-    NOT_JUDGED,
-    UNDECIDED,
-    VERDICTS,
-    Judgement,
-    Measured,
-    combine,
-    not_measured,
-)
+from harness.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec import experiment_file
@@ -28,8 +20,12 @@ from harness.statistics.analysis import Analysis, Point
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
+WHY_NO_RULE = {
+    "other-system": "it needs another operating system",
+    "historical": "historical: it can only be cited",
+}
 NO_RULE = "no rule"
-STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
+STANDINGS = (*rules.VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
 
 
 @dataclass(frozen=True)
@@ -105,22 +101,22 @@ def _rule(
     name = data["is"]
     if name not in rules.RULES:
         raise ValueError(f'rule: "is" must be one of {", ".join(rules.RULES)}, not "{name}"')
-    operands, needed, optional = rules.parameters(name)
-    numbers = [*needed, *optional]
+    operands, needed, defaults = rules.parameters(name)
     for key in [*operands, *needed]:
         if key not in data:
             raise ValueError(f'rule: "{key}" is missing')
-    for key, value in data.items():
-        if key not in ("is", *operands, *numbers):
+    given = {key: value for key, value in data.items() if key != "is"}
+    for key, value in given.items():
+        if key not in (*operands, *needed, *defaults):
             raise ValueError(f'rule: unknown key "{key}"')
-        if key in numbers and isinstance(value, str):
+        if key not in operands and isinstance(value, str):
             raise ValueError(f'rule: "{key}" must be a number')
         if key in operands and (problem := _operand_problem(str(value), home, known)):
             raise ValueError(f"rule: {problem}")
     return RuleUse(
         name,
-        {key: str(data[key]) for key in operands},
-        {key: float(data[key]) for key in numbers if key in data},
+        {key: str(given[key]) for key in operands},
+        {key: float(given[key]) for key in (*needed, *defaults) if key in given},
     )
 
 
@@ -142,20 +138,14 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 
 
 class _Data:
-    """The analyses of all experiments, made when first asked for."""
+    """The sources and analyses of all experiments, made when first asked for."""
 
-    def __init__(
-        self, experiments: Iterable[Experiment], results: Path, reference: Path,
-        problems: list[str] | None = None,
-    ) -> None:  # fmt: skip
-        self.experiments = {e.id: e for e in experiments}
-        self._folders = results, reference
-        self._problems = problems
-        self.sources = cache(self._sources)
+    def __init__(self, results: Path, reference: Path, problems: list[str] | None = None) -> None:
+        self.experiments = {e.id: e for e in experiment_file.load_all()}
+        self.sources = cache(
+            lambda name: records.load_sources(self.experiments[name], results, reference, problems)
+        )
         self.analysis = cache(self._analysis)
-
-    def _sources(self, name: str) -> Sources:
-        return records.load_sources(self.experiments[name], *self._folders, self._problems)
 
     def _analysis(self, name: str, origin: str) -> Analysis | None:
         source = self.sources(name).of(origin)
@@ -166,9 +156,8 @@ def judge_all(
     results: Path, reference: Path, problems: list[str] | None = None
 ) -> list[dict[str, Any]]:
     """Every claim with its verdict, as claims.json has them; `problems` as in load_sources()."""
-    experiments = experiment_file.load_all()
-    data = _Data(experiments, results, reference, problems)
-    return [_entry(claim, data) for claim in load(experiments)]
+    data = _Data(results, reference, problems)
+    return [_entry(claim, data) for claim in load(data.experiments.values())]
 
 
 def side_by_side(
@@ -177,26 +166,26 @@ def side_by_side(
     """Experiment -> the claims that rest on it, with the judgement on each run."""
     if not LEDGER.exists():
         return {}
-    experiments = experiment_file.load_all()
-    data = _Data(experiments, results, reference)
+    data = _Data(results, reference)
     found: dict[str, list[tuple[Claim, Judgement, Judgement]]] = {}
     wanted = set(ids)
-    for claim in load(experiments):
+    for claim in load(data.experiments.values()):
         if claim.rules and claim.experiment in wanted:
-            own = _judge_on(claim, data, records.HERE)
-            other = _judge_on(claim, data, records.REFERENCE)
+            own, other = (_judge_on(claim, data, run) for run in (records.HERE, records.REFERENCE))
             found.setdefault(claim.experiment, []).append((claim, own, other))
     return found
 
 
 def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
     judgement, origin = _judge(claim, data)
-    chapters, run = _where(claim, data, origin)
-    # Why the reader's own data, if they are there, decide nothing.
-    own = ""
-    if origin == records.REFERENCE and data.sources(claim.experiment).here:
-        own = _judge_on(claim, data, records.HERE).why
-    no_rule = WITHOUT_RULE.get(claim.kind, NO_RULE)
+    chapters, run, own = [claim.chapter] if claim.chapter else [], "", ""
+    if claim.experiment:  # its own chapter first, then the others that tell of it
+        chapters = list(dict.fromkeys([*chapters, *data.experiments[claim.experiment].chapters]))
+        found = data.sources(claim.experiment)
+        source = found.of(origin)
+        run = source.footer if source else ""
+        if origin == records.REFERENCE and found.here:
+            own = _judge_on(claim, data, records.HERE).why
     return {
         "id": claim.id,
         "source": claim.source,
@@ -214,28 +203,20 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "near": judgement.near or bool(claim.near),
         "near_why": claim.near,
         "reason": claim.reason,
-        "standing": judgement.verdict if claim.rules else no_rule,
+        "standing": judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE),
         "chapters": chapters,
         "source_run": origin,
-        "run": run,
-        "own": own,
+        "run": run,  # the footer of the one that decides
+        "own": own,  # why the reader's own data, if they are there, decide nothing
     }
-
-
-def _where(claim: Claim, data: _Data, origin: str) -> tuple[list[str], str]:
-    """The chapters that tell of it, its own first, and the footer of the run that decides."""
-    own = [claim.chapter] if claim.chapter else []
-    if not claim.experiment:
-        return own, ""
-    others = data.experiments[claim.experiment].chapters
-    source = data.sources(claim.experiment).of(origin)
-    return list(dict.fromkeys([*own, *others])), source.footer if source else ""
 
 
 def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     """On the reader's own data; where those do not suffice, on the reference."""
     if not claim.rules:
-        return not_measured(_why_not(claim)), records.HERE
+        planned = f"its experiment, {claim.planned}, is still to come"
+        why = claim.why or WHY_NO_RULE.get(claim.kind, planned)
+        return Judgement(NOT_MEASURED, why), records.HERE
     own = _judge_on(claim, data, records.HERE)
     if own.verdict not in UNDECIDED:
         return own, records.HERE
@@ -245,16 +226,6 @@ def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     # Where nobody looks at the reader's own data, or there is none, the reason is the reference's.
     only = records.wants_reference() or other.verdict == NOT_JUDGED != own.verdict
     return (other, records.REFERENCE) if only else (own, records.HERE)
-
-
-def _why_not(claim: Claim) -> str:
-    if claim.why:
-        return claim.why
-    if claim.kind == "historical":
-        return "historical: it can only be cited"
-    if claim.kind == "other-system":
-        return "it needs another operating system"
-    return f"its experiment, {claim.planned}, is still to come"
 
 
 def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
@@ -269,19 +240,17 @@ def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
             allowed = rules.allowed(rule.name, rule.numbers)
             measured = _measured(rest, name, data, origin, allowed)
             if measured is None:
-                return not_measured(_why_missing(operand, data.sources(name)))
+                return Judgement(NOT_MEASURED, _why_missing(operand, data.sources(name)))
             shown = f"{measured.name} ({name})" if named else measured.name
             operands[key] = replace(measured, name=shown)
         judgements.append(rules.judge(rule.name, operands, rule.numbers))
-    return combine(judgements)
+    return rules.combine(judgements)
 
 
 def _why_missing(operand: str, found: Sources) -> str:
     variant = operand.rpartition(":")[2].partition(".")[0].partition(",")[0]
-    for name, reason in found.skips:
-        if name == variant:
-            return reason
-    return "it was not run" if found.here is None else f"no data for {operand}"
+    otherwise = "it was not run" if found.here is None else f"no data for {operand}"
+    return next((reason for name, reason in found.skips if name == variant), otherwise)
 
 
 def _measured(operand: str, name: str, data: _Data, origin: str, allowed: float) -> Measured | None:

@@ -10,11 +10,11 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, get_type_hints
+from typing import Any
 
 from harness.spec.model import LEAST
 from harness.statistics import estimates, units
-from harness.statistics.estimates import DIFFERENT, Ends, Growth, Ratio, Rounds
+from harness.statistics.estimates import DIFFERENT, Ends, Ratio, Rounds
 
 HOLDS = "holds"
 CHANGED = "changed"
@@ -68,23 +68,23 @@ class Measured:
 
 def combine(judgements: list[Judgement]) -> Judgement:
     """All rules of a claim must hold."""
-    verdict = min((j.verdict for j in judgements), key=WORST_FIRST.index)
-    why, numbers = _joined(j.why for j in judgements), _joined(j.numbers for j in judgements)
+
+    def joined(texts: Iterable[str]) -> str:
+        return "; ".join(dict.fromkeys(text for text in texts if text))
+
     fewest = min(judgements, key=lambda j: (j.usable, -j.of))
-    near = any(j.near for j in judgements)
-    return Judgement(verdict, why, numbers, near, fewest.usable, fewest.of)
-
-
-def _joined(texts: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(text for text in texts if text))
+    return Judgement(
+        min((j.verdict for j in judgements), key=WORST_FIRST.index),
+        joined(j.why for j in judgements),
+        joined(j.numbers for j in judgements),
+        any(j.near for j in judgements),
+        fewest.usable,
+        fewest.of,
+    )
 
 
 #: What a smoke run has of everything.
 TOO_FEW = "too few repetitions"
-
-
-def not_measured(why: str) -> Judgement:
-    return Judgement(NOT_MEASURED, why)
 
 
 def _need(count: int) -> None:
@@ -106,23 +106,18 @@ class Comparison:
     """a to b, with what can be said of any such ratio."""
 
     def __init__(self, a: Measured, b: Measured, invert: bool = False) -> None:
-        paired = bool(a.set) and a.set == b.set
-        if paired:
-            _need(len(set(a.values) & set(b.values)))
+        over, under = (b.values, a.values) if invert else (a.values, b.values)
+        if a.set and a.set == b.set:
+            _need(len(set(over) & set(under)))
+            self.ratio: Ratio = estimates.paired_ratio(over, under)
         else:
-            _need(min(len(a.values), len(b.values)))
-        over, under = (b, a) if invert else (a, b)
-        self.ratio: Ratio = (
-            estimates.paired_ratio(over.values, under.values)
-            if paired
-            else estimates.unpaired_ratio(list(over.values.values()), list(under.values.values()))
-        )
+            _need(min(len(over), len(under)))
+            self.ratio = estimates.unpaired_ratio(list(over.values()), list(under.values()))
         self.value = self.ratio.value
         self.floor = max(a.floor or 0.0, b.floor or 0.0)
-        low, high = self.ratio.low, self.ratio.high
-        times = f"{units.text(self.value, '', low, high)} times"
-        interval = units.interval(self.value, "", low, high)
-        self.numbers = f"{a.name} {a.text()}, {b.name} {b.text()}; ratio {times} ({interval})"
+        shown = self.value, "", self.ratio.low, self.ratio.high
+        ratio = f"{units.text(*shown)} times ({units.interval(*shown)})"
+        self.numbers = f"{a.name} {a.text()}, {b.name} {b.text()}; ratio {ratio}"
 
     def near(self, *lines: float) -> bool:
         return _between(self.ratio.low, self.ratio.high, *lines)
@@ -132,7 +127,7 @@ class Comparison:
         """A difference: by the rank test, by the interval, and beyond what A/A differs by."""
         low, high = self.ratio.interval or (0.0, math.inf)
         ranks_differ = self.ratio.p is not None and self.ratio.p < DIFFERENT
-        beyond = abs(math.log(self.value)) > math.log1p(self.floor)
+        beyond = not self.value or abs(math.log(self.value)) > math.log1p(self.floor)
         return ranks_differ and not low <= 1 <= high and beyond
 
 
@@ -194,13 +189,9 @@ def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
 # ---- one value -----------------------------------------------------------------------------------
 
 
-def _one(a: Measured) -> Ends:
-    _need(len(a.values))
-    return a.median()
-
-
 def _beside_line(a: Measured, bound: float, sign: int, holds: str, fails: str) -> Judgement:
-    value, low, high = _one(a)
+    _need(len(a.values))
+    value, low, high = a.median()
     verdict, how = (HOLDS, holds) if sign * value >= sign * bound else (CHANGED, fails)
     why = f"{a.name} is {how} {units.text(bound, a.unit)}"
     return Judgement(verdict, why, f"{a.name} {a.text()}", _between(low, high, bound))
@@ -218,7 +209,8 @@ def at_most(a: Measured, bound: float) -> Judgement:
 
 def about(a: Measured, then: float, factor: float = 1.5) -> Judgement:
     """a is what it was then, up to `factor`."""
-    value, low, high = _one(a)
+    _need(len(a.values))
+    value, low, high = a.median()
     numbers = f"{a.name} {a.text()} here, {units.text(then, a.unit)} then"
     lines = (then / factor, then * factor)
     near = _between(low, high, *lines)
@@ -245,8 +237,10 @@ def exists(a: Measured) -> Judgement:
 GROWS_HOW = {"linear": "grows linearly", "grows": "grows", "falls": "falls"}
 
 
-def _growth(a: Measured, tolerance: float) -> tuple[Growth, str, str]:
-    """How a grows, that in words, and its numbers."""
+def _shape(
+    a: Measured, tolerance: float, verdicts: Mapping[str, str], otherwise: str, *lines: float
+) -> Judgement:
+    """By how a grows: a verdict for each kind of growth."""
     if not a.points:
         raise Undecidable("no points over x")
     _need(min(map(len, a.points.values())))
@@ -267,29 +261,24 @@ def _growth(a: Measured, tolerance: float) -> tuple[Growth, str, str]:
     fitted = growth.rise, "", growth.rise_low, growth.rise_high
     rise, interval = units.text(*fitted), units.interval(*fitted)
     numbers = f"{a.name}: {', '.join(ends)}; fitted rise {rise} times"
-    return growth, how, numbers + (f" ({interval})" if interval else "")
+    numbers += f" ({interval})" if interval else ""
+    near = _between(growth.rise_low, growth.rise_high, 1 + tolerance, *lines)
+    return Judgement(verdicts.get(growth.kind, otherwise), how, numbers, near)
 
 
 def flat(a: Measured, tolerance: float = 0.25) -> Judgement:
     """a does not depend on x: fitted, it rises by no more than `tolerance` from end to end."""
-    growth, how, numbers = _growth(a, tolerance)
-    near = _between(growth.rise_low, growth.rise_high, 1 + tolerance, 1 / (1 + tolerance))
-    return Judgement(HOLDS if growth.kind == "flat" else CHANGED, how, numbers, near)
+    return _shape(a, tolerance, {"flat": HOLDS}, CHANGED, 1 / (1 + tolerance))
 
 
 def grows(a: Measured, at_least: float = 1.25) -> Judgement:
     """a grows with x, at least `at_least`-fold from end to end."""
-    growth, how, numbers = _growth(a, at_least - 1)
-    verdict = {"falls": REVERSED, "flat": CHANGED}.get(growth.kind, HOLDS)
-    return Judgement(verdict, how, numbers, _between(growth.rise_low, growth.rise_high, at_least))
+    return _shape(a, at_least - 1, {"falls": REVERSED, "flat": CHANGED}, HOLDS)
 
 
 def linear(a: Measured, tolerance: float = 0.25) -> Judgement:
     """a is a straight line over x, and not a flat one."""
-    growth, how, numbers = _growth(a, tolerance)
-    verdict = {"linear": HOLDS, "falls": REVERSED}.get(growth.kind, CHANGED)
-    near = _between(growth.rise_low, growth.rise_high, 1 + tolerance)
-    return Judgement(verdict, how, numbers, near)
+    return _shape(a, tolerance, {"linear": HOLDS, "falls": REVERSED}, CHANGED)
 
 
 # ---- all of them ---------------------------------------------------------------------------------
@@ -303,14 +292,13 @@ RULES: dict[str, Callable[..., Judgement]] = {
 }  # fmt: skip
 
 
-def parameters(rule: str) -> tuple[list[str], list[str], list[str]]:
-    """Of a rule: the names of its operands, of numbers it needs, of numbers it may be given."""
-    hints = get_type_hints(RULES[rule])
-    signature = inspect.signature(RULES[rule]).parameters
-    operands = [name for name in signature if hints[name] is Measured]
-    others = {name: p for name, p in signature.items() if name not in operands}
-    needed = [name for name, p in others.items() if p.default is inspect.Parameter.empty]
-    return operands, needed, [name for name in others if name not in needed]
+def parameters(rule: str) -> tuple[list[str], list[str], dict[str, float]]:
+    """Of a rule: its operands, the numbers it needs, those it may be given with their defaults."""
+    signature = inspect.signature(RULES[rule]).parameters.items()
+    operands = [name for name, p in signature if p.annotation is Measured]
+    defaults = {name: p.default for name, p in signature if p.default is not p.empty}
+    needed = [name for name, _ in signature if name not in (*operands, *defaults)]
+    return operands, needed, defaults
 
 
 # ---- which repetitions a rule may ask ------------------------------------------------------------
@@ -338,28 +326,23 @@ def allowed(rule: str, numbers: Mapping[str, float]) -> float:
     """
     if rule not in EFFECTS:
         return BESIDE_A_LINE
-    signature = inspect.signature(RULES[rule]).parameters
-    defaults = {name: p.default for name, p in signature.items() if p.default is not p.empty}
-    return float(1 - (1 + EFFECTS[rule]({**defaults, **numbers})) ** -0.5)
+    return float(1 - (1 + EFFECTS[rule]({**parameters(rule)[2], **numbers})) ** -0.5)
 
 
 def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, Any]) -> Judgement:
-    usable, of = min(
-        ((_usable(a, rule), max(a.of, _usable(a, rule))) for a in operands.values()),
-        default=(0, 0),
-    )
+    def asked(a: Measured) -> int:
+        """Of a rule over x at the x that has the fewest."""
+        over_x = a.points and rule in ("flat", "grows", "linear")
+        return min(map(len, a.points.values())) if over_x else len(a.values)
+
+    counts = [(asked(a), max(a.of, asked(a))) for a in operands.values()]
+    usable, of = min(counts, default=(0, 0))
     try:
         found = RULES[rule](**operands, **numbers)
     except Undecidable as why:
-        found = not_measured(str(why))
+        found = Judgement(NOT_MEASURED, str(why))
         against = sorted(frozenset().union(*(a.against for a in operands.values())))
         if against and of >= LEAST:
             marks = ", ".join(against)
             found = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {of} usable)")
     return replace(found, usable=usable, of=of)
-
-
-def _usable(a: Measured, rule: str) -> int:
-    """Of a rule over x at the x that has the fewest."""
-    over_x = a.points and rule in ("flat", "grows", "linear")
-    return min(map(len, a.points.values())) if over_x else len(a.values)
