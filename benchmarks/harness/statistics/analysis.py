@@ -4,17 +4,19 @@ A series belongs to one variant and one metric. Where a sweep has parameters bes
 combination is a series of its own, called `variant,size=1024`.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from itertools import repeat
 from typing import Any
 
 from harness.run.records import Record, ResultSet
 from harness.spec.coherence import split_operand
 from harness.spec.model import AA, LAWS, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
 from harness.statistics import estimates, units, usable, usl
-from harness.statistics.estimates import Ends, median, percentile
+from harness.statistics.estimates import median, percentile
 
 
 def jain(values: Sequence[float]) -> float:
@@ -60,6 +62,9 @@ class Point:
         return replace(self, values=values)
 
 
+ENDS = {"first": slice(0, 1), "last": slice(-1, None)}
+
+
 @dataclass
 class Series:
     label: str
@@ -68,34 +73,30 @@ class Series:
     overall: Point
 
     def at(self, x: Value) -> Point | None:
-        same = (p for p in self.points if p.x is not None and x_text(p.x) == x_text(x))
-        return next(same, None)
+        """An x of its own may be called "first" or "last"; else these are the ends."""
+        same = [p for p in self.points if p.x is not None and x_text(p.x) == x_text(x)]
+        if not same and x in ENDS:
+            same = self.points[ENDS[str(x)]]
+        return same[0] if same else None
 
 
 def labels(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]]:
     """Series label -> its repetitions, in the order of the file, `x+aa` behind `x`."""
-    by_variant: dict[str, list[Record]] = {}
-    for variant in experiment.variants:
-        for name in (variant.name, variant.name + AA):
-            by_variant[name] = [r for r in results.repetitions if r["variant"] == name]
+    x = experiment.axis.parameter if experiment.axis else ""
     found: dict[str, list[Record]] = {}
-    for name, repetitions in by_variant.items():
-        beside = _varying(experiment.axis, repetitions)
+    for name in (variant.name + again for variant in experiment.variants for again in ("", AA)):
+        own = [r for r in results.repetitions if r["variant"] == name]
+        keys = sorted({key for r in own for key in r["params"]} - {x})
+        beside = [key for key in keys if len({str(r["params"].get(key)) for r in own}) > 1]
         # In the order of the plan's parameters, not in the random order of the round.
-        for repetition in sorted(repetitions, key=lambda r: _order(r, beside)):
+        for repetition in sorted(own, key=partial(_order, beside)):
             parts = [f"{key}={x_text(repetition['params'][key])}" for key in beside]
             found.setdefault(",".join([name, *parts]), []).append(repetition)
     return found
 
 
-def _varying(axis: Axis | None, repetitions: list[Record]) -> list[str]:
-    keys = sorted({key for r in repetitions for key in r["params"]})
-    x = axis.parameter if axis else ""
-    return [k for k in keys if k != x and len({str(r["params"].get(k)) for r in repetitions}) > 1]
-
-
-def _order(repetition: Record, beside: list[str]) -> list[tuple[bool, float, str]]:
-    values = [repetition["params"].get(key) for key in beside]
+def _order(keys: list[str], repetition: Record) -> list[tuple[bool, float, str]]:
+    values = [repetition["params"].get(key) for key in keys]
     return [
         (isinstance(v, str), 0.0 if isinstance(v, str) or v is None else float(v), str(v))
         for v in values
@@ -105,90 +106,81 @@ def _order(repetition: Record, beside: list[str]) -> list[tuple[bool, float, str
 def series(
     experiment: Experiment, label: str, metric: Metric, repetitions: Iterable[Record]
 ) -> Series:
+    axis = experiment.axis
     points: dict[str, Point] = {}
-    overall: Point = Point(None)
+    overall = Point(None)
     for repetition in repetitions:
-        for x, samples in _by_x(experiment.axis, metric, repetition):
-            if samples:
-                _add(points.setdefault(x_text(x), Point(x)), metric, repetition, samples)
-        everything = _values(metric, repetition)
-        if everything and not (experiment.axis and experiment.axis.parameter):
-            _add(overall, metric, repetition, everything)
+        samples = _samples(axis, metric, repetition)
+        by_x: dict[Value | None, list[float]] = {}
+        for x, y in samples:
+            if x is not None or not (axis and axis.column):
+                by_x.setdefault(x, []).append(y)
+        for x, ys in by_x.items():
+            _add(points.setdefault(x_text(x), Point(x)), metric, repetition, ys)
+        if samples and not (axis and axis.parameter):
+            _add(overall, metric, repetition, [y for _, y in samples])
     ordered = sorted(points.values(), key=lambda p: (isinstance(p.x, str), p.x or 0))
-    if experiment.axis and experiment.axis.parameter:
+    if axis and axis.parameter:
         overall = _across(ordered)
     return Series(label, metric, ordered, overall)
 
 
-def _across(points: list[Point]) -> Point:
-    """All x together, where x is a parameter: in each round the median of the points."""
-    rounds = sorted({number for point in points for number in point.values})
-    values = {n: median([p.values[n] for p in points if n in p.values]) for n in rounds}
-    marks = set().union(*(point.marks for point in points)) if points else set()
-    taken = {n: max(p.taken.get(n, 0.0) for p in points) for n in rounds}
-    spoilt = {n: mark for point in points for n, mark in point.spoilt.items()}
-    return Point(None, values, [raw for point in points for raw in point.raw], marks, taken, spoilt)
+def _samples(
+    axis: Axis | None, metric: Metric, repetition: Record
+) -> list[tuple[Value | None, float]]:
+    """x and y of each that is a number and no error. x is None where there is none: a scalar
+    belongs to the whole repetition, not to one bin.
+    """
+    samples = repetition["samples"]
+    xs: Iterable[Value | None] = repeat(None)
+    if axis and axis.parameter:
+        xs = repeat(repetition["params"].get(axis.parameter))
+    elif axis and metric.column:
+        xs = (_centre(axis, x) for x in samples.get(axis.column, ()))
+    ys, errors = samples.get(metric.column, ()), samples.get("error") or repeat("")
+    if metric.scalar:
+        ys, errors = (repetition["scalars"].get(metric.scalar),), ("",)
+    return [
+        (x, y * metric.scale)
+        for x, y, error in zip(xs, ys, errors, strict=False)
+        if str(error) in NO_ERROR and _is_number(y)
+    ]
 
 
-def _add(point: Point, metric: Metric, repetition: Record, samples: list[float]) -> None:
-    point.values[repetition["round"]] = REDUCTIONS[metric.reduce](samples)
-    point.raw += samples
-    point.marks.update(repetition["marks"])
-    if share := usable.taken(metric, repetition):
-        point.taken[repetition["round"]] = share
-    if mark := usable.spoilt(metric, repetition):
-        point.spoilt[repetition["round"]] = mark
+def _centre(axis: Axis, x: Any) -> float | None:
+    """Of the bin it is in: from 0 on and of one width, so that centres stay the same."""
+    width = axis.bin_width
+    if not _is_number(x):
+        return None
+    return (math.floor(x / width) + 0.5) * width if width else float(x)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _values(metric: Metric, repetition: Record) -> list[float]:
-    if metric.scalar:
-        value = repetition["scalars"].get(metric.scalar)
-        return [] if value is None else [value * metric.scale]
-    column = repetition["samples"].get(metric.column, [])
-    good = _good(repetition)
-    return [v * metric.scale for v, ok in zip(column, good, strict=False) if ok and _is_number(v)]
+def _add(point: Point, metric: Metric, repetition: Record, samples: list[float]) -> None:
+    number = repetition["round"]
+    point.values[number] = REDUCTIONS[metric.reduce](samples)
+    point.raw += samples
+    point.marks.update(repetition["marks"])
+    if share := usable.taken(metric, repetition):
+        point.taken[number] = share
+    if mark := usable.spoilt(metric, repetition):
+        point.spoilt[number] = mark
 
 
-def _good(repetition: Record) -> list[bool]:
-    """Which samples are no errors."""
-    samples = repetition["samples"]
-    length = max((len(column) for column in samples.values()), default=0)
-    if "error" not in samples:
-        return [True] * length
-    return [str(value) in NO_ERROR for value in samples["error"]]
-
-
-def _centre(axis: Axis, x: float) -> float:
-    """Of the bin it is in: from 0 on and of one width, so that centres stay the same."""
-    width = axis.bin_width
-    return (math.floor(x / width) + 0.5) * width if width else x
-
-
-def _by_x(
-    axis: Axis | None, metric: Metric, repetition: Record
-) -> Iterable[tuple[Value | None, list[float]]]:
-    if axis is None:
-        yield None, _values(metric, repetition)
-    elif axis.parameter:
-        yield repetition["params"].get(axis.parameter), _values(metric, repetition)
-    elif metric.scalar:
-        return  # a scalar belongs to the whole repetition, not to one bin
-    else:
-        yield from _binned(axis, metric, repetition).items()
-
-
-def _binned(axis: Axis, metric: Metric, repetition: Record) -> dict[Value | None, list[float]]:
-    samples = repetition["samples"]
-    xs, ys = samples.get(axis.column, []), samples.get(metric.column, [])
-    found: dict[Value | None, list[float]] = {}
-    for x, y, ok in zip(xs, ys, _good(repetition), strict=False):
-        if ok and _is_number(x) and _is_number(y):
-            found.setdefault(_centre(axis, x), []).append(y * metric.scale)
-    return found
+def _across(points: list[Point]) -> Point:
+    """All x together, where x is a parameter: in each round the median of the points."""
+    rounds = sorted({number for point in points for number in point.values})
+    return Point(
+        None,
+        {n: median([p.values[n] for p in points if n in p.values]) for n in rounds},
+        [raw for point in points for raw in point.raw],
+        {mark for point in points for mark in point.marks},
+        {n: max(p.taken.get(n, 0.0) for p in points) for n in rounds},
+        {n: mark for point in points for n, mark in point.spoilt.items()},
+    )
 
 
 # ---- One finished result set, reduced: all series, and the derived numbers -----------------------
@@ -254,8 +246,10 @@ class Analysis:
         if label not in self.repetitions or metric not in self._metric_names:
             return None
         series = self.series(label, metric)
-        wanted = at if at is not None else (_x_value(x) if x else None)
-        found = series.overall if wanted is None else _at(series, wanted)
+        wanted = x if at is None else at
+        with contextlib.suppress(ValueError):
+            wanted = float(wanted)
+        found = series.overall if wanted == "" else series.at(wanted)
         return found if found and found.values else None
 
     @cached_property
@@ -273,8 +267,8 @@ class Analysis:
             first, second = (self.series(name, metric) for name in (label, again))
             pairs = [(first.overall, second.overall)]
             if x is not None:
-                at = first.at(x), second.at(x)
-                pairs = [(at[0], at[1])] if at[0] and at[1] else pairs
+                a, b = first.at(x), second.at(x)
+                pairs = [(a, b)] if a and b else pairs
             elif self.experiment.axis and self.experiment.axis.parameter:
                 # A/A may have been run at some x only: compare where both are.
                 pairs = [(p, q) for q in second.points if (p := first.at(q.x or 0)) is not None]
@@ -289,18 +283,32 @@ class Analysis:
         """
         if wanted.operation in LAWS:
             return self._of_law(wanted)
-        points = [self.point(operand, wanted.at) for operand in wanted.operands]
-        if any(point is None for point in points):
+        found = [self.point(operand, wanted.at) for operand in wanted.operands]
+        points = [p if allowed is None else p.usable(allowed) for p in found if p]
+        if len(points) < len(wanted.operands) or not all(point.values for point in points):
             return None
-        present = [point for point in points if point is not None]
-        if allowed is not None:
-            present = [point.usable(allowed) for point in present]
-            if not all(point.values for point in present):
+        values, *others = (point.values for point in points)
+        common = set(values).intersection(*others)
+        if not common:
+            return None
+        scale, count = wanted.scale, len(common)
+        if wanted.operation == "ratio":
+            ratio = estimates.paired_ratio(values, others[0])
+            value, low, high = ratio.value, ratio.low, ratio.high
+            if not math.isfinite(value):
                 return None
-        marks = tuple(sorted(set().union(*(point.marks for point in present))))
-        if len(present) == 1:
-            return _transformed(wanted, present[0], marks)
-        return _of_two(wanted, present[0], present[1], marks)
+        elif wanted.operation == "difference":
+            each = [(values[r] - others[0][r]) * scale for r in sorted(common)]
+            value, low, high = estimates.median_and_ends(each)
+            scale = 1.0
+        else:
+            value, low, high = estimates.median_and_ends(list(values.values()))
+        if wanted.operation == "inverse":
+            if 0 in (value, low, high):
+                return None
+            value, low, high = 1 / value, high and 1 / high, low and 1 / low
+        low, high = (None if end is None else end * scale for end in (low, high))
+        return Number(value * scale, low, high, wanted.unit, count, _marks(points))
 
     def _law(self, operand: str) -> usl.Fit | None:
         """Of `variant.metric`, fitted over x; None if there are too few points that may count."""
@@ -319,7 +327,6 @@ class Analysis:
         law = self.law(wanted.operands[0])
         if law is None:
             return None
-        marks = set().union(*(p.marks for p in self._counted(wanted.operands[0]).values()))
         words = ""
         if wanted.operation == "usl_kappa" and not law.told:
             words = "not told from 0"
@@ -327,104 +334,48 @@ class Analysis:
             least = f"{law.peak.low or 0:.0f} {wanted.unit}".rstrip()
             words = f"{least} or more" if law.peak.low else "not told"
         found = law.estimate(wanted.operation.removeprefix("usl_"))
-        return Number(
-            found.value, found.low, found.high, wanted.unit, law.rounds, tuple(sorted(marks)), words
-        )
+        marks = _marks(self._counted(wanted.operands[0]).values())
+        return Number(found.value, found.low, found.high, wanted.unit, law.rounds, marks, words)
 
 
-def _at(series: Series, x: Value) -> Point | None:
-    """An x of its own may be called "first"; else that is the first there is."""
-    ends = {"first": 0, "last": -1}
-    found = series.at(x)
-    if found or x not in ends or not series.points:
-        return found
-    return series.points[ends[str(x)]]
-
-
-def _x_value(text: str) -> Value:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _marks(points: Iterable[Point]) -> tuple[str, ...]:
+    return tuple(sorted({mark for point in points for mark in point.marks}))
 
 
 def summary(point: Point, unit: str) -> Number:
     values = list(point.values.values())
-    marks = tuple(sorted(point.marks))
-    return Number(*estimates.median_and_ends(values), unit, len(values), marks)
-
-
-def _transformed(wanted: Derived, point: Point, marks: tuple[str, ...]) -> Number | None:
-    number = summary(point, wanted.unit)
-    value, low, high = number.value, number.low, number.high
-    if wanted.operation == "inverse":
-        if 0 in (value, low, high):
-            return None
-        value, low, high = 1 / value, high and 1 / high, low and 1 / low
-    return _scaled(wanted, (value, low, high), number.count, marks)
-
-
-def _scaled(wanted: Derived, ends: Ends, count: int, marks: tuple[str, ...]) -> Number:
-    value, *interval = ends
-    low, high = (None if end is None else end * wanted.scale for end in interval)
-    return Number(value * wanted.scale, low, high, wanted.unit, count, marks)
-
-
-def _of_two(wanted: Derived, a: Point, b: Point, marks: tuple[str, ...]) -> Number | None:
-    if wanted.operation == "difference":
-        common = sorted(set(a.values) & set(b.values))
-        if not common:
-            return None
-        each = [(a.values[r] - b.values[r]) * wanted.scale for r in common]
-        return Number(*estimates.median_and_ends(each), wanted.unit, len(each), marks)
-    if not set(a.values) & set(b.values):
-        return None
-    ratio = estimates.paired_ratio(a.values, b.values)
-    if not math.isfinite(ratio.value):
-        return None
-    return _scaled(wanted, (ratio.value, ratio.low, ratio.high), ratio.rounds, marks)
+    return Number(*estimates.median_and_ends(values), unit, len(values), _marks([point]))
 
 
 def numbers(analysis: Analysis) -> Mapping[str, Number]:
-    """All bound numbers of an experiment by key, without the experiment's id."""
+    """All bound numbers of an experiment by key, without the experiment's id.
+
+    `...@100` for each x, and `...@first` and `...@last`, which do not depend on the profile;
+    `floor.<metric>`: what two runs of the same thing differed by, in per cent.
+    """
     found: dict[str, Number] = {}
     for label in analysis.labels:
         for metric in analysis.experiment.metrics:
-            series = analysis.series(label, metric.name)
+            key, series = f"{label}.{metric.name}", analysis.series(label, metric.name)
             if series.overall.values:
-                found[f"{label}.{metric.name}"] = summary(series.overall, metric.unit)
-            found.update(_over_x(f"{label}.{metric.name}", series))
-    for wanted in analysis.experiment.derived:
-        number = analysis.derived(wanted)
-        if number:
-            found[wanted.key] = number
-    found.update(_floors(analysis))
-    return found
-
-
-def _over_x(key: str, series: Series) -> dict[str, Number]:
-    """`...@100` for each x, and `...@first` and `...@last`, which do not depend on the profile."""
-    found = {}
-    points = [point for point in series.points if point.x is not None]
-    for point in points:
-        found[f"{key}@{x_text(point.x)}"] = summary(point, series.metric.unit)
-    for word, place in (("first", 0), ("last", -1)):
-        if points:
-            found[f"{key}@{word}"] = summary(points[place], series.metric.unit)
-            x = points[place].x
-            if isinstance(x, int | float):
-                found[f"{key}@{word}-x"] = Number(float(x))
-    return found
-
-
-def _floors(analysis: Analysis) -> dict[str, Number]:
-    """`floor.<metric>`: what two runs of the same thing differed by, in per cent."""
-    found = {}
-    for metric in analysis.experiment.metrics:
-        floor = analysis.floor(metric.name)
-        if floor is not None:
-            found[f"floor.{metric.name}"] = Number(floor * 100, unit="%")
-    return found
+                found[key] = summary(series.overall, metric.unit)
+            points = [point for point in series.points if point.x is not None]
+            for point in points:
+                found[f"{key}@{x_text(point.x)}"] = summary(point, metric.unit)
+            for word, ends in ENDS.items():
+                for end in points[ends]:
+                    found[f"{key}@{word}"] = summary(end, metric.unit)
+                    if isinstance(end.x, int | float):
+                        found[f"{key}@{word}-x"] = Number(float(end.x))
+    derived = {
+        d.key: number for d in analysis.experiment.derived if (number := analysis.derived(d))
+    }
+    floors = {
+        f"floor.{metric.name}": Number(floor * 100, unit="%")
+        for metric in analysis.experiment.metrics
+        if (floor := analysis.floor(metric.name)) is not None
+    }
+    return found | derived | floors
 
 
 def scalar_numbers(analysis: Analysis) -> dict[str, Number]:

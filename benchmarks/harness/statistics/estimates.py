@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from harness.spec.model import LEAST
@@ -23,6 +23,7 @@ else:
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+TAIL = (1 - CONFIDENCE) / 2  # beyond each end of an interval
 SEED = 20031016  # the same data must give the same numbers in every build
 DIFFERENT = 0.05  # p below which a rank test sees a difference
 LEAST_X = 4  # points for a statement about growth
@@ -44,19 +45,21 @@ def median(values: Sequence[float]) -> float:
     return float(statistics.median(values))
 
 
-@lru_cache(maxsize=256)
-def _order(count: int) -> int:
-    """k such that the k-th smallest and the k-th largest of `count` values bracket the median."""
-    return int(stats.binom.ppf((1 - CONFIDENCE) / 2, count, 0.5))
-
-
 def median_interval(values: Sequence[float]) -> Interval | None:
-    """Distribution-free interval of the median, from order statistics: at least CONFIDENCE."""
+    """Distribution-free interval of the median, from order statistics: at least CONFIDENCE.
+
+    The k-th smallest and the k-th largest of all values bracket the median.
+    """
     if not AVAILABLE or len(values) < LEAST:
         return None
     ordered = sorted(values)
-    k = max(1, _order(len(ordered)))
+    k = max(1, int(_order(len(ordered))))
     return ordered[k - 1], ordered[-k]
+
+
+@cache
+def _order(count: int) -> float:
+    return float(stats.binom.ppf(TAIL, count, 0.5))
 
 
 def median_and_ends(values: Sequence[float]) -> Ends:
@@ -65,7 +68,7 @@ def median_and_ends(values: Sequence[float]) -> Ends:
 
 def tukey(values: Sequence[float]) -> list[str]:
     """For each value "mild" or "far" outside of Tukey's fences, else "". Nothing is dropped."""
-    if not AVAILABLE or len(values) < 4:
+    if len(values) < 4:
         return [""] * len(values)
     first, third = percentile(values, 25), percentile(values, 75)
     spread = third - first
@@ -179,9 +182,25 @@ def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | 
         return None
     line, line_error = _fit(xs, medians, xs)
     rise = _rise(line, xs)
-    low, high = _rise_interval(points, xs)
     kind, knee = _kind(xs, medians, rise, line_error, tolerance)
-    return Growth(kind, rise, low, high, knee)
+    rises = [_rise(_fit(xs, ys, xs)[0], xs) for ys in resampled(points, xs, 400)]
+    finite = [rise for rise in rises if math.isfinite(rise)]
+    if not finite:
+        return Growth(kind, rise, None, None, knee)
+    low, high = numpy.quantile(finite, [TAIL, 1 - TAIL])
+    return Growth(kind, rise, float(low), float(high), knee)
+
+
+def resampled(points: Mapping[float, Rounds], xs: Any, times: int = RESAMPLES) -> Any:
+    """The medians over x of whole rounds drawn anew, again and again: what disturbs a round
+    disturbs all its points. Nothing with too few rounds.
+    """
+    rounds = sorted(set.intersection(*(set(points[x]) for x in xs)))
+    if len(rounds) < LEAST:
+        return []
+    table = numpy.array([[points[x][r] for x in xs] for r in rounds])
+    drawn = numpy.random.default_rng(SEED).integers(0, len(rounds), (times, len(rounds)))
+    return numpy.median(table[drawn], axis=1)
 
 
 def _fit(xs: Any, ys: Any, regressor: Any) -> tuple[Any, float]:
@@ -197,36 +216,28 @@ def _rise(line: Any, xs: Any) -> float:
     return float(end / start) if start > 0 else math.inf
 
 
-def _rise_interval(
-    points: Mapping[float, Rounds], xs: Any
-) -> tuple[float, float] | tuple[None, None]:
-    """By resampling whole rounds: what disturbed a round disturbed all its points."""
-    rounds = sorted(set.intersection(*(set(points[x]) for x in xs)))
-    if len(rounds) < LEAST:
-        return None, None
-    table = numpy.array([[points[x][r] for x in xs] for r in rounds])
-    generator = numpy.random.default_rng(SEED)
-    rises = []
-    for _ in range(400):
-        chosen = generator.integers(0, len(rounds), len(rounds))
-        line, _error = _fit(xs, numpy.median(table[chosen], axis=0), xs)
-        rises.append(_rise(line, xs))
-    finite = [rise for rise in rises if math.isfinite(rise)]
-    if not finite:
-        return None, None
-    tail = (1 - CONFIDENCE) / 2
-    low, high = numpy.quantile(finite, [tail, 1 - tail])
-    return float(low), float(high)
-
-
 def _kind(
     xs: Any, ys: Any, rise: float, line_error: float, tolerance: float
 ) -> tuple[str, float | None]:
+    """Of Growth; and where the knee is, of the line that is flat up to some x."""
     count = len(xs)
-    knee_error, knee = _best_knee(xs, ys)
-    improves = _bic(count, line_error, 2) - _bic(count, knee_error, 3) > 10
+    knee_error, knee = math.inf, None
+    for at in xs[2:-2] if count >= 6 else ():
+        for regressor in (numpy.maximum(0.0, xs - at), (xs > at).astype(float)):
+            line, error = _fit(xs, ys, regressor)
+            if error < knee_error and line[1] > 0:
+                knee_error, knee = error, float(at)
+
+    def bic(error: float, parameters: int) -> float:
+        # An error of one in a million is as good as none; its logarithm must not decide.
+        return count * math.log(max(error, 1e-12)) + parameters * math.log(count)
+
     largest = float(ys.max() / numpy.median(ys[: max(2, count // 4)]))
-    if knee is not None and improves and largest > 1 + tolerance:
+    if (
+        knee is not None
+        and bic(line_error, 2) - bic(knee_error, 3) > 10
+        and largest > 1 + tolerance
+    ):
         return "knee", knee
     if 1 / (1 + tolerance) <= rise <= 1 + tolerance:
         return "flat", None
@@ -235,19 +246,3 @@ def _kind(
     flat_error = float(numpy.mean((numpy.median(ys) / ys - 1) ** 2))
     explained = 1 - line_error / flat_error if flat_error else 0.0
     return ("linear" if explained > 0.8 else "grows"), None
-
-
-def _bic(count: int, error: float, parameters: int) -> float:
-    # An error of one in a million is as good as none; its logarithm must not decide.
-    return count * math.log(max(error, 1e-12)) + parameters * math.log(count)
-
-
-def _best_knee(xs: Any, ys: Any) -> tuple[float, float | None]:
-    """The mean square error of the best line that is flat up to some x, and that x."""
-    best: tuple[float, float | None] = (math.inf, None)
-    for knee in xs[2:-2] if len(xs) >= 6 else ():
-        for regressor in (numpy.maximum(0.0, xs - knee), (xs > knee).astype(float)):
-            line, error = _fit(xs, ys, regressor)
-            if error < best[0] and line[1] > 0:
-                best = error, float(knee)
-    return best

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.spec.model import LEAST, LEAST_WORKERS
+from harness.spec.model import LEAST_WORKERS
 from harness.statistics import estimates
 from harness.statistics.estimates import LEAST_X, Rounds
 
@@ -55,10 +55,6 @@ class Fit:
         return {"lambda": self.rate, "sigma": self.sigma, "kappa": self.kappa}.get(name, self.peak)
 
 
-def law(n: float, rate: float, sigma: float, kappa: float) -> float:
-    return rate * n / (1 + sigma * (n - 1) + kappa * n * (n - 1))
-
-
 def peak(sigma: float, kappa: float) -> float:
     """N*, where the rate is highest: with one at least."""
     return max(1.0, math.sqrt((1 - sigma) / kappa)) if kappa else math.inf
@@ -75,17 +71,20 @@ def fit(points: Mapping[float, Rounds]) -> Fit | None:
     if xs[0] < 1 or not (medians > 0).all():
         return None
     values = _solve(xs, medians)
-    rounds = sorted(set.intersection(*(set(points[x]) for x in xs)))
-    if len(rounds) < LEAST:
-        rate, sigma, kappa = (Estimate(value) for value in values)
-        return Fit(rate, sigma, kappa, Estimate(math.inf), len(rounds))
-    table = numpy.array([[points[x][r] for x in xs] for r in rounds])
-    *ends, reach = _intervals(xs, table)
-    rate, sigma, kappa = (Estimate(value, *end) for value, end in zip(values, ends, strict=True))
-    last = Estimate(peak(sigma.value, kappa.value), *reach)
+    rounds = len(set.intersection(*(set(points[x]) for x in xs)))
+    solved = [_solve(xs, again) for again in estimates.resampled(points, xs)]
+    if not solved:
+        rate, sigma, kappa = map(Estimate, values)
+        return Fit(rate, sigma, kappa, Estimate(math.inf), rounds)
+    found = [(*some, peak(*some[1:])) for some in solved]
+    # One of those that were found, and none between two: N* may be infinite.
+    lows = numpy.quantile(found, estimates.TAIL, axis=0, method="lower").tolist()
+    highs = numpy.quantile(found, 1 - estimates.TAIL, axis=0, method="higher").tolist()
+    rate, sigma, kappa = map(Estimate, values, lows, highs)
+    last = Estimate(peak(sigma.value, kappa.value), lows[3], highs[3])
     if not kappa.low:
-        last = Estimate(math.inf, reach[0] if math.isfinite(reach[0]) else None)
-    return Fit(rate, sigma, kappa, last, len(rounds))
+        last = Estimate(math.inf, lows[3] if math.isfinite(lows[3]) else None)
+    return Fit(rate, sigma, kappa, last, rounds)
 
 
 def _solve(xs: Any, ys: Any) -> tuple[float, float, float]:
@@ -103,16 +102,3 @@ def _solve(xs: Any, ys: Any) -> tuple[float, float, float]:
     sigma = sigma if sigma * (most - 1) >= NOTHING else 0.0
     kappa = kappa if kappa * most * (most - 1) >= NOTHING else 0.0
     return float(unit) / one, sigma, kappa
-
-
-def _intervals(xs: Any, table: Any) -> list[tuple[float, float]]:
-    """Of λ, σ, κ and N*, by resampling whole rounds: what disturbs one disturbs all its points."""
-    generator = numpy.random.default_rng(estimates.SEED)
-    chosen = generator.integers(0, len(table), (estimates.RESAMPLES, len(table)))
-    solved = [_solve(xs, medians) for medians in numpy.median(table[chosen], axis=1)]
-    found = [(rate, sigma, kappa, peak(sigma, kappa)) for rate, sigma, kappa in solved]
-    tail = (1 - estimates.CONFIDENCE) / 2
-    # One of those that were found, and none between two: N* may be infinite.
-    lows = numpy.quantile(found, tail, axis=0, method="lower")
-    highs = numpy.quantile(found, 1 - tail, axis=0, method="higher")
-    return [(float(low), float(high)) for low, high in zip(lows, highs, strict=True)]
