@@ -1,12 +1,16 @@
-"""Limits, processors, names that must not be recorded, programs, progress."""
+"""Limits, processors, what the machine counts, names that must not be recorded, programs, needs,
+progress.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,13 +24,6 @@ from harness.system import counters, cpus, environment, limits, needs, places
 from harness.system.cpus import Placement
 from harness.system.limits import Cap
 
-# ---- limits -------------------------------------------------------------------------------------
-
-HUNDRED = {f"proc/{number}/comm": "" for number in range(1, 101)}
-MEMINFO = {"proc/meminfo": f"MemTotal: 9 kB\nMemAvailable:  {480 << 10} kB\n"}
-FILES = "proc/sys/fs/file-max"
-WATCHES = "proc/sys/fs/epoll/max_user_watches"
-
 
 def machine(root: Path, files: Mapping[str, str]) -> Path:
     for name, text in files.items():
@@ -35,12 +32,12 @@ def machine(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def processes(root: Path) -> Iterable[Cap]:
-    return limits.process_caps(root / "proc", root / "cg")
+# ---- limits -------------------------------------------------------------------------------------
 
-
-def memory(root: Path) -> Iterable[Cap]:
-    return limits.memory_caps(root / "proc", root / "cg")
+HUNDRED = {f"proc/{number}/comm": "" for number in range(1, 101)}
+MEMINFO = {"proc/meminfo": f"MemTotal: 9 kB\nMemAvailable:  {480 << 10} kB\n"}
+FILES = "proc/sys/fs/file-max"
+WATCHES = "proc/sys/fs/epoll/max_user_watches"
 
 
 def pids_of_a_cgroup(line: str, folder: str) -> dict[str, str]:
@@ -67,48 +64,55 @@ def memory_of_a_cgroup(line: str, folder: str, limit: str, usage: str) -> dict[s
 @pytest.mark.parametrize(
     ("caps", "ulimit", "files", "expected"),
     [
-        (processes, 900, {**HUNDRED, "proc/sys/kernel/pid_max": "32768\n"},
+        (limits.process_caps, 900, {**HUNDRED, "proc/sys/kernel/pid_max": "32768\n"},
          [(200, "ulimit -u 900"), (8167, "kernel.pid_max 32768")]),
-        (processes, -1, pids_of_a_cgroup("0:", "a"), [(125, "pids.max 512 of our cgroup")]),
-        (processes, -1, pids_of_a_cgroup("8:cpu,pids", "pids/a"),
+        (limits.process_caps, -1, pids_of_a_cgroup("0:", "a"),
          [(125, "pids.max 512 of our cgroup")]),
-        (memory, 4 << 30, MEMINFO, [(120, "480 MiB available"), (1024, "ulimit -v 4194304")]),
-        (memory, -1, memory_of_a_cgroup("0:", "a", "memory.max", "memory.current"),
+        (limits.process_caps, -1, pids_of_a_cgroup("8:cpu,pids", "pids/a"),
+         [(125, "pids.max 512 of our cgroup")]),
+        (limits.descriptor_caps, 900, {FILES: "80000\n"},
+         [(836, "ulimit -n 900"), (20000, "fs.file-max 80000")]),
+        (limits.memory_caps, 4 << 30, MEMINFO,
+         [(120, "480 MiB available"), (1024, "ulimit -v 4194304")]),
+        (limits.memory_caps, -1, memory_of_a_cgroup("0:", "a", "memory.max", "memory.current"),
          [(100, "memory.max 1000 MiB of our cgroup")]),
-        (memory, -1,
+        (limits.memory_caps, -1,
          memory_of_a_cgroup("4:memory", "memory/a", "memory.limit_in_bytes",
                             "memory.usage_in_bytes"),
          [(100, "memory.limit_in_bytes 1000 MiB of our cgroup")]),
-        (lambda root: limits.connection_caps(root / "proc"), -1, {**MEMINFO, FILES: "80000\n"},
+        (limits.connection_caps, -1, {**MEMINFO, FILES: "80000\n"},
          [(10240, "480 MiB available"), (10000, "fs.file-max 80000")]),
-        (lambda root: limits.mapping_caps(root / "proc"), -1, MEMINFO, []),
-        (lambda root: limits.mapping_caps(root / "proc"), -1,
-         {"proc/sys/vm/max_map_count": "65530\n"}, [(64530, "vm.max_map_count 65530")]),
+        (limits.mapping_caps, -1, MEMINFO, []),
+        (limits.mapping_caps, -1, {"proc/sys/vm/max_map_count": "65530\n"},
+         [(64530, "vm.max_map_count 65530")]),
     ],
 )  # fmt: skip
 def test_what_a_machine_allows(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    caps: Callable[[Path], Iterable[Cap]],
+    caps: Callable[[], Iterable[Cap]],
     ulimit: int,
     files: Mapping[str, str],
     expected: list[tuple[int, str]],
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (ulimit, ulimit))
-    (tmp_path / "proc").mkdir()
-    found = caps(machine(tmp_path, files))
-    assert [(cap.most, cap.why) for cap in found] == expected
+    monkeypatch.setattr(limits, "PROC", machine(tmp_path, files) / "proc")
+    monkeypatch.setattr(limits, "CGROUPS", tmp_path / "cg")
+    assert [(cap.most, cap.why) for cap in caps()] == expected
 
 
-def test_which_limit_so_many_connections_exceed(tmp_path: Path) -> None:
+def test_which_limit_so_many_connections_exceed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = machine(tmp_path, {**MEMINFO, FILES: "60000\n", WATCHES: "12000\n"})
+    monkeypatch.setattr(limits, "PROC", root / "proc")
     says = {
         10000: "",
         15000: "they take 15000 entries of epoll, and max_user_watches is 12000",
         25000: "they take 70000 open files, and fs.file-max is 60000",
         50000: "they take up to 585 MiB, and there are 480: 480 MiB available",
     }
-    assert {n: limits.shortage(n, root / "proc", root / "cg") for n in says} == says
+    assert {n: limits.shortage(n) for n in says} == says
 
 
 def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
@@ -118,12 +122,12 @@ def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
 
 
 def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "process_caps", lambda: [Cap(50, "p"), Cap(70, "q")])
-    monkeypatch.setattr(limits, "descriptor_caps", lambda: [Cap(60, "d")])
-    declared = {"n": ("processes", "descriptors"), "m": ("descriptors",)}
-    assert limits.caps_for(declared) == {"n": Cap(50, "p"), "m": Cap(60, "d")}
-    monkeypatch.setattr(limits, "process_caps", lambda: [Cap(-5, "full")])
-    assert limits.caps_for({"n": ("processes",)})["n"].most == 1
+    found = {"processes": [Cap(50, "p"), Cap(70, "q")], "descriptors": [Cap(60, "d")]}
+    monkeypatch.setattr(limits, "RESOURCES", {n: partial(list, c) for n, c in found.items()})
+    assert limits.smallest(found) == Cap(50, "p")
+    assert limits.smallest(["descriptors"]) == Cap(60, "d")
+    found["processes"][0] = Cap(-5, "full")
+    assert limits.smallest(["processes"]) == Cap(1, "full")
 
 
 # ---- what the machine counts ---------------------------------------------------------------------
@@ -141,19 +145,57 @@ def test_switches_and_interrupts_a_second(tmp_path: Path) -> None:
 
 
 def test_segments_of_a_request_and_of_a_reply(tmp_path: Path) -> None:
+    def counted(sent: int, data: int, opened: int) -> dict[str, int]:
+        tcp = f"Tcp: Max OutSegs PassiveOpens\nTcp: -1 {sent} {opened}\n"
+        more = f"TcpExt: TCPOrigDataSent More\nTcpExt: {data} 7\n"
+        machine(tmp_path, {"snmp": f"Udp: In Out\nUdp: 1 2\n{tcp}", "netstat": more})
+        return counters.tcp_counters(tmp_path)
+
     assert counters.tcp_counters(tmp_path) == {}
-    (tmp_path / "snmp").write_text(
-        "Udp: In Out\nUdp: 1 2\nTcp: Max OutSegs PassiveOpens\nTcp: -1 100 3\n"
-    )
-    (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 50 7\n")
-    before = counters.tcp_counters(tmp_path)
-    (tmp_path / "snmp").write_text("Tcp: Max OutSegs PassiveOpens\nTcp: -1 150 5\n")
-    (tmp_path / "netstat").write_text("TcpExt: TCPOrigDataSent More\nTcpExt: 84 7\n")
-    after = counters.tcp_counters(tmp_path)
+    before, after = counted(100, 50, 3), counted(150, 84, 5)
     expected = {"segments_per_request": 5, "segments_of_reply": 2}
     assert counters.tcp_scalars(before, after, 10) == expected
-    assert counters.tcp_scalars(before, after, 0) == {}
-    assert counters.tcp_scalars({}, after, 10) == {}
+    assert counters.tcp_scalars(before, after, 0) == counters.tcp_scalars({}, after, 10) == {}
+
+
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+@pytest.fixture(name="proc")
+def _proc(tmp_path: Path) -> Path:
+    """Two processes, 7 and 8."""
+    for pid in ("7", "8"):
+        rollup = f"Rss: {pid}00 kB\nPss: 40 kB\nPss_Dirty: 7 kB\nPrivate_Dirty: 12 kB\n"
+        status, statm = "Name:\tx\nVmPTE:\t      44 kB\n", "625 400 390 4 0 89 0\n"
+        machine(tmp_path / pid, {"smaps_rollup": rollup, "status": status, "statm": statm})
+        (tmp_path / pid / "fd").mkdir()
+        for place, what in enumerate(("/dev/null", "socket:[1]", f"socket:[{pid}]")):
+            (tmp_path / pid / "fd" / str(place)).symlink_to(what)
+    return tmp_path
+
+
+def test_the_memory_of_a_session_is_added_up(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "session_members", lambda _: [7, 8, 9])  # 9 has just ended
+    assert counters.memory_of(7, proc) == {
+        "processes": 3, "descriptors": 6, "sockets": 3, "rss_kib": 1500, "pss_kib": 80,
+        "private_dirty_kib": 24, "page_tables_kib": 88,
+    }  # fmt: skip
+
+
+def test_one_process_in_two_books(proc: Path) -> None:
+    account = counters.account_of(7, proc)
+    pages = [account[f"statm_{name}_kib"] / PAGE_KIB for name in ("size", "resident", "data")]
+    assert pages == [625, 400, 89]
+    assert (account["one_rss_kib"], account["one_private_dirty_kib"]) == (700, 12)
+    assert counters.account_of(9, proc) == {}
+
+
+def test_the_kernels_own_memory(tmp_path: Path) -> None:
+    assert counters.kernel_memory(tmp_path) == {}
+    sockets = "TCP: inuse 5 orphan 0 tw 0 alloc 6 mem 3\nUDP: mem 9\n"
+    machine(tmp_path, {"meminfo": "Slab:  300 kB\nKernelStack:  16 kB\n", "net/sockstat": sockets})
+    expected = {"slab_kib": 300, "stacks_kib": 16, "page_tables_kib": 0, "tcp_kib": 3 * PAGE_KIB}
+    assert counters.kernel_memory(tmp_path) == expected
 
 
 # ---- processors ---------------------------------------------------------------------------------
@@ -211,30 +253,26 @@ def test_a_repetition_has_a_core_for_each_worker_or_is_marked() -> None:
     assert [cpus.narrowed(placement, n) for n in (1, 4, 5)] == [one, placement, shared]
 
 
-def test_two_cores_of_five_are_for_workers() -> None:
-    assert [cpus.for_workers(n) for n in (1, 2, 4, 5, 9, 10, 15, 128)] == [1, 1, 1, 2, 3, 4, 6, 51]
-
-
 def test_workers_that_share_are_as_many_as_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "allowed", lambda: [2, 3, 7])
     assert limits.smallest(["processors"]) == Cap(3, "3 processors that we may use")
 
 
-@pytest.mark.parametrize(("number", "ok"), [(2, False), (9, False), (10, True), (64, True)])
-def test_four_workers_need_ten_cores(
-    monkeypatch: pytest.MonkeyPatch, number: int, ok: bool
+@pytest.mark.parametrize(("number", "workers"), [(1, 1), (4, 1), (5, 2), (9, 3), (10, 4), (64, 25)])
+def test_two_cores_of_five_are_for_workers_and_four_are_needed(
+    monkeypatch: pytest.MonkeyPatch, number: int, workers: int
 ) -> None:
     monkeypatch.setattr(cpus, "cores", lambda _: list(range(number)))
+    (cap,) = limits.core_caps()
+    why = f"{number} physical cores, and the load has {number - workers} of them"
+    assert cap == Cap(workers, why)
     answer = needs.worker_cores()
-    assert answer.ok == ok
-    assert ok or answer == (
+    assert answer.ok == (workers >= 4)
+    assert answer.ok or answer == (
         False,
         f"needs 4 cores for workers and 6 for the load, here are {number}",
         "a machine with 10 physical cores, or a wider taskset or cpuset",
     )
-    (cap,) = limits.core_caps()
-    assert (cap.most >= 4) == ok
-    assert cap.why == f"{number} physical cores, and the load has {number - cap.most} of them"
 
 
 # ---- names --------------------------------------------------------------------------------------
@@ -252,7 +290,6 @@ def test_short_processor_names() -> None:
     short = {
         "Intel(R) Core(TM) i7-8550U CPU @ 1.80GHz": "Intel Core i7-8550U",
         "AMD EPYC 7763 64-Core Processor": "AMD EPYC 7763",
-        "AMD EPYC": "AMD EPYC",
     }
     assert {long: environment.short_cpu(long) for long in short} == short
 
@@ -299,7 +336,11 @@ def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
     assert places.program("sh").ok
     answer = places.program("no-such-program")
     assert answer == (False, "no-such-program is not installed", "apt-get install no-such-program")
-    assert places.PACKAGES["h2load"] == "nghttp2-client"
+    # The rest is told by packages.tsv.
+    brought = {name: places.PACKAGES[name] for name in ("cc", "h2load", "tcpserver")}
+    assert brought == {"cc": "gcc libc6-dev", "h2load": "nghttp2-client", "tcpserver": "ucspi-tcp"}
+    assert {"nginx", "tcpserver"} <= places.PEERS
+    assert "wrk" not in places.PEERS
 
 
 def test_every_probe_answers_with_a_reason() -> None:
@@ -308,19 +349,15 @@ def test_every_probe_answers_with_a_reason() -> None:
         assert answer.ok or answer.reason
 
 
-def test_a_thousand_processes_may_be_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "process_caps", lambda: [Cap(1000, "ulimit -u")])
-    assert needs.processes().ok
-    monkeypatch.setattr(limits, "process_caps", lambda: [Cap(999, "ulimit -u")])
-    assert not needs.processes().ok
-    assert "999 processes, a quarter of ulimit -u" in needs.processes().reason
-
-
-def test_many_processes_need_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MANY", raising=False)
-    assert not needs.many().ok
-    monkeypatch.setenv("MANY", "1")
-    assert needs.many().ok
+def test_what_others_would_notice_needs_room_or_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, enough in ((999, False), (1000, True)):
+        caps = [Cap(most, "ulimit -u")]
+        monkeypatch.setattr(limits, "RESOURCES", {"processes": partial(list, caps)})
+        assert needs.processes().ok == enough
+        assert f"{most} processes, a quarter of ulimit -u" in needs.processes().reason or enough
+    for word, consent in (("", False), ("1", True)):
+        monkeypatch.setenv("MANY", word)
+        assert needs.many().ok == consent
 
 
 @pytest.mark.parametrize(
@@ -337,12 +374,10 @@ def test_a_program_without_its_library_says_which_package_brings_it(
 ) -> None:
     rules = "x_NEEDS := stdio.h no-such-header.h # why\ny_NEEDS := stdio.h\n"
     table = f"# head\nlibno-dev\tbuild\theader:{header}\tno\tx\n"
-    machine(tmp_path, {"code/module.mk": rules, str(needs.TABLE): table})
-    lacking = needs.missing_library(program, tmp_path)
-    assert (lacking is not None) == lacks
-    if lacking:
-        assert lacking.reason == "libno-dev is not installed"
-        assert lacking.remedy == "apt-get install libno-dev"
+    machine(tmp_path, {"code/module.mk": rules, "table": table})
+    lacking = needs.missing_library(program, tmp_path, tmp_path / "table")
+    wanted = (False, "libno-dev is not installed", "apt-get install libno-dev")
+    assert lacking == (wanted if lacks else None)
 
 
 # ---- progress -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from harness.report import doctor
 from harness.run import programs
 from harness.spec import experiment_file
 from harness.system import limits, needs, places
-from harness.system.places import Answer
+from harness.system.places import Answer, Package
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -137,8 +137,6 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in MISSING:
         put(tmp_path / experiment_file.FOLDER / f"{name}.toml", EXPERIMENT.replace("ID", name))
     put(tmp_path / experiment_file.FOLDER / "broken.toml", "id = \n")
-    rows = [f"{name}\t{klass}\t?\t{name}\t{name}'s use\n" for name, klass in PACKAGES.items()]
-    put(tmp_path / doctor.TABLE, "# comment\n" + "".join(rows))
     put(tmp_path / doctor.DEPS, r"printf 'gcc\tok\nmypy\tmissing\n'")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}/compilers{os.pathsep}{os.environ['PATH']}")
@@ -146,7 +144,9 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "facts", lambda: {"system": "made up"})
     monkeypatch.setattr(doctor, "LIMITS", {"namespace": lambda: NO_FORK})
     monkeypatch.setattr(needs, "missing_library", lambda _: None)
-    monkeypatch.setattr(limits, "caps_for", lambda _: {"children": limits.Cap(1000, "made up")})
+    monkeypatch.setitem(limits.RESOURCES, "processes", lambda: [limits.Cap(1000, "made up")])
+    packages = [Package(n, klass, "?", n, f"{n}'s use") for n, klass in PACKAGES.items()]
+    monkeypatch.setattr(doctor, "packages", lambda: packages)
     monkeypatch.setattr(programs, "missing", lambda e, v: MISSING[e.id][v.name == "diet"])
 
 
@@ -156,7 +156,7 @@ def test_a_made_up_machine(
     monkeypatch.setattr(doctor, "examine", functools.cache(doctor.examine))
     assert doctor.show(as_json=False, everything=True) == 0
     said = re.sub("skipped: not TOML: .*;", "skipped: WHY;", capsys.readouterr().out)
-    assert said == PRINTED.replace("REMEDY", doctor.VARIANTS["tsan"][1])
+    assert said == PRINTED.replace("REMEDY", needs.VARIANTS["tsan"][1])
     assert doctor.show(as_json=False, everything=False) == 0
     short = capsys.readouterr().out
     assert len(short.splitlines()) <= 40

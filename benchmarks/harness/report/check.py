@@ -4,7 +4,8 @@ order?
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.errors import InputError
@@ -14,7 +15,6 @@ from harness.run.records import complete_lines, read, schema_problems
 from harness.spec import experiment_file
 from harness.spec.coherence import operand_problem
 from harness.spec.model import Experiment, Variant
-from harness.system.needs import python_module
 
 PROSE = ("chapters", "slides")
 NUMBER = re.compile(r"\[([^\[\]\s]+)\]\{[^}]*\.num\b")
@@ -36,11 +36,12 @@ def check(results: Path, reference: Path) -> int:
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
-    problems = [
-        *_programs(experiments),
-        *_results(experiments, (results, reference)),
-        *_prose({e.id: e for e in experiments}, {claim.id for claim in ledger}),
-    ]
+    known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
+    problems = [*_programs(experiments), *_results(known, (results, reference))]
+    for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found = line_problems(line, known, numbers)
+            problems += [f"{path}:{number}: {problem}" for problem in found]
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
@@ -53,15 +54,13 @@ def _programs(experiments: Iterable[Experiment]) -> Iterator[str]:
         for variant in definition.variants:
             try:
                 programs.words_of(definition, variant)
-                yield from _peer_values(definition, variant)
+                yield from _peer_values(definition, variant) if variant.peer else ()
             except InputError as error:
                 yield str(error)
 
 
 def _peer_values(definition: Experiment, variant: Variant) -> Iterator[str]:
     """What the files of its peer ask for and no profile has."""
-    if not variant.peer:
-        return
     peer = peers.load(variant.peer)
     shared = {*variant.values, *variant.sweep, *definition.sweep}
     for profile in definition.profiles.values():
@@ -72,39 +71,27 @@ def _peer_values(definition: Experiment, variant: Variant) -> Iterator[str]:
             )
 
 
-def _results(experiments: list[Experiment], folders: Iterable[Path]) -> Iterator[str]:
-    known = {e.id for e in experiments}
-    with_schema = python_module("jsonschema", "")().ok
-    for folder in folders:
-        for path in sorted(folder.glob("*.jsonl")):
-            if path.stem not in known:
-                yield f"{path}: no experiment of that name"
-            try:
-                if complete_lines(path.read_bytes())[1]:
-                    read(path)
-                    yield from schema_problems(path) if with_schema else ()
-            except InputError as error:
-                yield str(error)
+def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
+    for path in (path for folder in folders for path in sorted(folder.glob("*.jsonl"))):
+        if path.stem not in known:
+            yield f"{path}: no experiment of that name"
+        try:
+            if complete_lines(path.read_bytes())[1]:
+                read(path)
+                yield from schema_problems(path) if find_spec("jsonschema") else ()
+        except InputError as error:
+            yield str(error)
 
 
 # ---- keys in the prose --------------------------------------------------------------------------
 
 
-def _prose(experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
-    for folder in PROSE:
-        for path in sorted(Path(folder).glob("*.md")):
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                for problem in line_problems(line, experiments, ledger):
-                    yield f"{path}:{number}: {problem}"
-
-
 def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
     for key in NUMBER.findall(line):
-        problem = key_problem(key, experiments)
-        if problem:
+        if problem := key_problem(key, experiments):
             yield f"number [{key}]: {problem}"
+    tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
     for key in THEN.findall(line):
-        tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
         if key not in tables:
             yield f'"{key}" is no [[then]] of an experiment'
     for claim in (*VERDICT.findall(line), *WHEN.findall(line)):

@@ -11,7 +11,7 @@ import resource
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -20,34 +20,14 @@ from harness.run import programs
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
 from harness.system import cpus, environment, limits, needs, processes
-from harness.system.places import Answer, build_folder, text_of
-
-# ---- The probes only `make doctor` uses ----------------------------------------------------------
-#
-# What an experiment needs is asked of needs.py, as the harness itself does, so they cannot
-# disagree.
+from harness.system.places import Answer, build_folder, packages, text_of
 
 PATIENCE = 10.0  # seconds for a server to listen or to end
 NO_PORT = ("00-client", "02-inetd")  # nothing to listen to: they are only asked for their usage
-
-# How the Makefile compiles each variant (tests/setup compares the names), and the remedy.
-VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "glibc": (("cc",), "apt-get install gcc libc6-dev"),
-    "static": (("cc", "-static"), "apt-get install libc6-dev"),
-    "static-pie": (("cc", "-fPIE", "-static-pie"), "gcc 8 and glibc 2.26 or later"),
-    "diet": (("diet", "cc"), "apt-get install dietlibc-dev"),
-    "musl": (("musl-gcc", "-static"), "apt-get install musl-tools"),
-    "asan": (("cc", "-fsanitize=address,undefined"), "the sanitizers of gcc (Debian: with gcc)"),
-    "tsan": (("cc", "-fsanitize=thread"), "sysctl vm.mmap_rnd_bits=28, if that is what it says"),
-}
-
-
-def variant(name: str) -> Answer:
-    """Compiles a program of one line in this variant, and runs it."""
-    command, remedy = VARIANTS[name]
-    found = needs.compiles(command)
-    return found if found.ok or found.remedy else Answer(False, found.reason, remedy)
-
+CODE = Path("code")
+CHAPTERS = Path("chapters")
+DEPS = "benchmarks/harness/deps.sh"
+NOT_BUILT = "make variants"  # the remedy programs.missing() gives for what only has to be compiled
 
 # ---- servers -------------------------------------------------------------------------------------
 
@@ -81,7 +61,7 @@ def server(slug: str) -> Answer:
 def facts() -> dict[str, str]:
     system = environment.distribution() or platform.system()
     processor = environment.short_cpu(environment.cpu_model())
-    cores = environment.count_of(len(cpus.cores(cpus.allowed())), "core")
+    cores = environment.core_count(len(cpus.cores(cpus.allowed())))
     return {
         "system": f"{system}, {platform.system()} {platform.release()}",
         "processor": f"{processor}, {platform.machine()}, {cores} allowed",
@@ -92,14 +72,11 @@ def facts() -> dict[str, str]:
 
 def descriptors() -> Answer:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    found = f"{_limit(hard)} (now {_limit(soft)}; the harness raises it)"
+    words = {resource.RLIM_INFINITY: "unlimited"}
+    found = f"{words.get(hard, hard)} (now {words.get(soft, soft)}; the harness raises it)"
     if hard == resource.RLIM_INFINITY or hard >= 4096:
         return Answer(True, found)
     return Answer(False, found, "ulimit -Hn 20000 (as root), or limits.conf(5)")
-
-
-def _limit(value: int) -> str:
-    return "unlimited" if value == resource.RLIM_INFINITY else str(value)
 
 
 def process_limit() -> Answer:
@@ -143,42 +120,30 @@ def perf_counters() -> Answer:
     return Answer(False, reason, "no experiment needs them; a virtual machine often has none")
 
 
-LIMITS = {
+LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of needs.py
     "descriptors": descriptors,
     "processes": process_limit,
-    "two physical cores": lambda: needs.probe("two-cores"),
-    "network namespace": lambda: needs.probe("namespace"),
+    "two physical cores": "two-cores",
+    "network namespace": "namespace",
     "congestion control": congestion_control,
-    "control group, memory": lambda: needs.probe("memory-cgroup"),
-    "control group, reads": lambda: needs.probe("io-throttle"),
-    "loop device": lambda: needs.probe("loop-device"),
-    "tracing (strace)": lambda: needs.probe("strace"),
+    "control group, memory": "memory-cgroup",
+    "control group, reads": "io-throttle",
+    "loop device": "loop-device",
+    "tracing (strace)": "strace",
     "seccomp": seccomp,
     "hardware counters": perf_counters,
 }
-
-
-TABLE = Path("benchmarks/harness/packages.tsv")
-DEPS = "benchmarks/harness/deps.sh"
-CODE = Path("code")
-CHAPTERS = Path("chapters")
-SLUG = "[0-9][0-9]*"
-NOT_BUILT = "make variants"  # the remedy programs.missing() gives for what only has to be compiled
-
 # Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,
 # whose packages are wanted only while reveal.js or Zig is missing.
-CLASSES = {
-    "base": "make deps",
-    "build": "make deps",
-    "measure": "make deps",
-    "book": "make deps",
-    "slides": "make deps",
-    "test": "make deps",
+CLASSES = dict.fromkeys(("base", "build", "measure", "book", "slides", "test"), "make deps") | {
     "browser": "",
     "lint": "",
     "cross": "make cross",
     "peers": "make peers",
 }
+
+
+# ---- Rows: what runs or is skipped ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -199,54 +164,38 @@ def row(name: str, answer: Answer) -> Row:
     return Row(name, False, answer.reason, answer.remedy)
 
 
-# ---- experiments ---------------------------------------------------------------------------------
-
-
 def experiment_row(found: Experiment) -> Row:
-    """Runs if one of its variants does; those that do not are its parts."""
+    """Runs if one of its variants does; those that do not are its parts. The note has the
+    parameters that this machine's limits make smaller than the quick profile asks.
+    """
     answers = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
     skipped = {name: answer for name, answer in answers.items() if answer.remedy != NOT_BUILT}
-    once_built = "once built: make variants" if len(skipped) < len(answers) else ""
     parts = tuple(row(name, answer) for name, answer in skipped.items())
     if len(skipped) < len(found.variants):
-        note = "; ".join(filter(None, (once_built, reduced(found))))
-        return Row(found.id, True, note=note, parts=parts)
+        notes = ["once built: make variants"] if len(skipped) < len(answers) else []
+        for key, (cap, wanted) in limits.biting(found, found.profiles["quick"]).items():
+            notes.append(f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
+        return Row(found.id, True, note="; ".join(notes), parts=parts)
     if len(set(skipped.values())) == 1:
         return row(found.id, next(iter(skipped.values())))
     return Row(found.id, False, "no variant runs", parts=parts)
 
 
-def reduced(found: Experiment) -> str:
-    """The parameters that this machine's limits make smaller than the quick profile asks."""
-    return "; ".join(
-        f"{key} at most {cap.most} instead of {wanted} ({cap.why})"
-        for key, (cap, wanted) in limits.biting(found, found.profiles["quick"]).items()
-    )
-
-
-def experiments() -> tuple[list[Row], dict[str, list[str]]]:
-    """A row an experiment file, and chapter -> the experiments that belong to it."""
+def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
+    """A row an experiment file, and chapter -> those of the experiments that belong to it."""
     rows: list[Row] = []
-    of_chapter: dict[str, list[str]] = {}
+    of_chapter: dict[str, list[Row]] = {}
     for path in sorted(experiment_file.FOLDER.glob("*.toml")):
         try:
             found = experiment_file.load(path)
-            rows.append(experiment_row(found))
         except InputError as error:
             reason = str(error).removeprefix(f"{path}: ")
             rows.append(Row(path.stem, False, reason, f"mend {path}"))
         else:
+            rows.append(experiment_row(found))
             for slug in found.chapters:
-                of_chapter.setdefault(slug, []).append(found.id)
+                of_chapter.setdefault(slug, []).append(rows[-1])
     return rows, of_chapter
-
-
-# ---- chapters ------------------------------------------------------------------------------------
-
-
-def slugs() -> list[str]:
-    servers = {path.name for path in CODE.glob(SLUG) if path.is_dir()}
-    return sorted(servers | {path.stem for path in CHAPTERS.glob(f"{SLUG}.md")})
 
 
 def chapter_row(slug: str, measured: list[Row]) -> Row:
@@ -258,40 +207,26 @@ def chapter_row(slug: str, measured: list[Row]) -> Row:
     return replace(here, note=note, parts=tuple(replace(each, parts=()) for each in skipped))
 
 
-def chapters(rows: list[Row], of_chapter: dict[str, list[str]]) -> list[Row]:
-    by_name = {each.name: each for each in rows}
-    return [chapter_row(s, [by_name[name] for name in of_chapter.get(s, [])]) for s in slugs()]
-
-
-# ---- tools ---------------------------------------------------------------------------------------
-
-
-def status(classes: Iterable[str]) -> dict[str, bool]:
-    """What deps.sh says is here. It is asked, not imitated: there is one way to find out."""
-    command = ["sh", DEPS, "--status", *classes]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    lines = (line.split("\t") for line in done.stdout.splitlines())
-    return {words[0]: words[1] == "ok" for words in lines if len(words) == 2}
-
-
 def tools() -> list[Row]:
-    """A row for each of packages.tsv, but for what is fetched."""
-    if not TABLE.is_file():
-        raise InputError(f"{TABLE}: no such file; run from the root of the tree")
-    here = status(CLASSES)
+    """A row for each of packages.tsv, but for what is fetched. deps.sh is asked what is here, and
+    not imitated: there is one way to find out.
+    """
+    if not Path(DEPS).is_file():
+        raise InputError(f"{DEPS}: no such file; run from the root of the tree")
+    command = ["sh", DEPS, "--status", *CLASSES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    here = [line.removesuffix("\tok") for line in done.stdout.splitlines()]
     rows = []
-    for words in TABLE.read_text(encoding="utf-8").splitlines():
-        if not words or words.startswith("#"):
-            continue
-        name, classes, _, generic, needed_by = words.split("\t")
-        first = classes.partition(",")[0]
+    for package in packages():
+        first = package.classes.partition(",")[0]
         if first not in CLASSES:
             continue
-        if here.get(name):
-            rows.append(Row(name, True, note=generic))
+        if package.name in here:
+            rows.append(Row(package.name, True, note=package.generic))
         else:
-            remedy = CLASSES[first] or f"apt-get install {name}"
-            rows.append(Row(name, False, f"not installed: {needed_by}", remedy))
+            remedy = CLASSES[first] or f"apt-get install {package.name}"
+            reason = f"not installed: {package.needed_by}"
+            rows.append(Row(package.name, False, reason, remedy))
     return rows
 
 
@@ -303,44 +238,38 @@ Report = dict[str, list[Row]]  # section -> what is in it
 
 def examine() -> Report:
     rows, of_chapter = experiments()
+    slugs = {path.name for path in CODE.glob("[0-9][0-9]*") if path.is_dir()}
+    slugs |= {path.stem for path in CHAPTERS.glob("[0-9][0-9]*.md")}
+    answers = {n: needs.probe(p) if isinstance(p, str) else p() for n, p in LIMITS.items()}
     return {
-        "limits": [row(name, probe()) for name, probe in LIMITS.items()],
-        "chapters": chapters(rows, of_chapter),
+        "limits": [row(name, answer) for name, answer in answers.items()],
+        "chapters": [chapter_row(slug, of_chapter.get(slug, [])) for slug in sorted(slugs)],
         "experiments": rows,
-        "variants": [row(name, variant(name)) for name in VARIANTS],
+        "variants": [row(name, needs.variant(name)) for name in needs.VARIANTS],
         "tools": tools(),
     }
 
 
-def title_of(section: str) -> str:
-    titles = {"variants": "libc variants", "chapters": "chapters and servers"}
-    return titles.get(section, section)
+TITLES = {"variants": "libc variants", "chapters": "chapters and servers"}
 
 
-def line(each: Row, skipped: str = "skipped") -> str:
+def line(each: Row) -> str:
     if each.ok:
         return f"runs ({each.note})" if each.note else "runs"
-    return f"{skipped}: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
+    return f"skipped: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
 
 
-def show_rows(rows: list[Row], skipped: str = "skipped") -> None:
+def show_rows(rows: list[Row], shown: Callable[[Row], str] = line) -> None:
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:
-        print(f"  {each.name:{width}}  {line(each, skipped)}")
+        print(f"  {each.name:{width}}  {shown(each)}")
         for part in each.parts:
             print(f"  {'':{width}}    {part.name} {line(part)}")
 
 
-def show_limits(rows: list[Row]) -> None:
-    width = max(len(each.name) for each in rows)
-    for each in rows:
-        found = each.note or "yes" if each.ok else f"no: {each.reason}"
-        print(f"  {each.name:{width}}  {found}" + (f"; {each.remedy}" if each.remedy else ""))
-
-
-def show_tools(rows: list[Row]) -> None:
-    print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
-    show_rows([each for each in rows if not each.ok])
+def limit_line(each: Row) -> str:
+    found = each.note or "yes" if each.ok else f"no: {each.reason}"
+    return found + (f"; {each.remedy}" if each.remedy else "")
 
 
 def show_all(report: Report) -> None:
@@ -348,8 +277,11 @@ def show_all(report: Report) -> None:
     for name, fact in facts().items():
         print(f"  {name:9}  {fact}")
     for section, rows in report.items():
-        print(f"\n{title_of(section)}")
-        {"limits": show_limits, "tools": show_tools}.get(section, show_rows)(rows)
+        print(f"\n{TITLES.get(section, section)}")
+        if section == "tools":
+            print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
+            rows = [each for each in rows if not each.ok]
+        show_rows(rows, limit_line if section == "limits" else line)
 
 
 SHOWN = 4  # of what does not run, in each section of the short answer
@@ -361,8 +293,8 @@ def show_short(report: Report) -> None:
     for section, rows in report.items():
         lacking = [each for each in rows if not each.ok]
         word = {"limits": "as wanted", "tools": "here"}.get(section, "run")
-        print(f"\n{title_of(section)}: {len(rows) - len(lacking)} of {len(rows)} {word}")
-        show_rows(lacking[:SHOWN], "no" if section in ("limits", "tools") else "skipped")
+        print(f"\n{TITLES.get(section, section)}: {len(rows) - len(lacking)} of {len(rows)} {word}")
+        show_rows(lacking[:SHOWN], limit_line if section in ("limits", "tools") else line)
         if len(lacking) > SHOWN:
             print(f"  and {len(lacking) - SHOWN} more")
     print("\nmake doctor ALL=1 has a line for each")

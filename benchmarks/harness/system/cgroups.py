@@ -53,7 +53,7 @@ def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
 
 
 class Version1:
-    """A hierarchy for each controller."""
+    """A hierarchy for each controller, which every group in it has."""
 
     NAMES = MappingProxyType({"memory": "memory", "io": "blkio"})  # ours -> the kernel's
 
@@ -67,15 +67,14 @@ class Version1:
         }
 
     def enable(self, _root: Path, _controllers: Iterable[str]) -> None:
-        """Groups below the root get these controllers: here they have them."""
+        pass
 
     def settings(self, limits: Limits) -> Iterator[Setting]:
         if limits.memory_bytes:
             yield Setting("memory", "memory.limit_in_bytes", str(limits.memory_bytes))
-        rates = {"read_iops": limits.read_iops, "read_bps": limits.read_bytes_per_s}
-        for name, rate in rates.items():
+        for name, rate in (("iops", limits.read_iops), ("bps", limits.read_bytes_per_s)):
             if rate:
-                yield Setting("io", f"blkio.throttle.{name}_device", f"{limits.device} {rate}")
+                yield Setting("io", f"blkio.throttle.read_{name}_device", f"{limits.device} {rate}")
 
 
 class Version2:
@@ -85,7 +84,7 @@ class Version2:
         """On a hybrid system the controllers are in version 1, and this one has none."""
         for path, kind, _ in mounted(mounts):
             if kind == "cgroup2":
-                offered = (path / "cgroup.controllers").read_text(encoding="ascii").split()
+                offered = text_of(path / "cgroup.controllers").split()
                 return {name: path for name in ("memory", "io") if name in offered}
         return {}
 
@@ -93,15 +92,14 @@ class Version2:
         """They stay enabled: whether somebody else relies on them by now cannot be known."""
         control = root / "cgroup.subtree_control"
         there = control.read_text(encoding="ascii").split()
-        wanted = [f"+{name}" for name in sorted(controllers) if name not in there]
-        if wanted:
+        if wanted := [f"+{name}" for name in sorted(controllers) if name not in there]:
             control.write_text(" ".join(wanted), encoding="ascii")
 
     def settings(self, limits: Limits) -> Iterator[Setting]:
         if limits.memory_bytes:
             yield Setting("memory", "memory.max", str(limits.memory_bytes))
         rates = {"riops": limits.read_iops, "rbps": limits.read_bytes_per_s}
-        given = [f"{name}={value}" for name, value in rates.items() if value]
+        given = [f"{name}={rate}" for name, rate in rates.items() if rate]
         if given:
             yield Setting("io", "io.max", " ".join([limits.device, *given]))
 
@@ -119,9 +117,7 @@ WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
 _numbers = itertools.count(1)
 
 
-def choose(
-    controllers: Iterable[str], mounts: str
-) -> tuple[Version1 | Version2, dict[str, Path]]:
+def choose(controllers: Iterable[str], mounts: str) -> tuple[Version1 | Version2, dict[str, Path]]:
     """The version that has all of these, and where; Unsupported if there is none."""
     wanted = sorted(controllers)
     for version in VERSIONS:
@@ -140,23 +136,23 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
         return
     version, folders = choose(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
     name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
-    places = {controller: root / name for controller, root in folders.items()}
+    roots = list(dict.fromkeys(folders.values()))
     what = "no control group"
     try:
         try:
-            for root in dict.fromkeys(folders.values()):
+            for root in roots:
                 version.enable(root, folders)
                 (root / name).mkdir()
             for setting in version.settings(limits):
                 what = f"{setting.file} = {setting.value}"
-                file = places[setting.controller] / setting.file
+                file = folders[setting.controller] / name / setting.file
                 file.write_text(setting.value, encoding="ascii")
         except OSError as error:
             raise Unsupported(f"{what}: {error.strerror}", REMEDY) from error
-        yield [place / PROCESSES for place in dict.fromkeys(places.values())]
+        yield [root / name / PROCESSES for root in roots]
     finally:
-        for place in dict.fromkeys(places.values()):
-            if not _remove(place):
+        for root in roots:
+            if not _remove(root / name):
                 raise RepetitionError(f"the control group {name} cannot be removed")
 
 
@@ -166,22 +162,21 @@ def _remove(place: Path) -> bool:
     while True:
         try:
             place.rmdir()
+            return True
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
             if error.errno != errno.EBUSY or time.monotonic() > deadline:
                 return False
             time.sleep(0.01)
-        else:
-            return True
 
 
 def why_not(controller: str) -> str:
     """Why this controller cannot be used here; "" if it can. Tried."""
-    if controller == "memory":
-        limits = Limits(memory_bytes=64 << 20)
-    else:
-        limits = Limits(read_iops=100000, device=_some_disk())
+    limits = Limits(memory_bytes=64 << 20)
+    if controller != "memory":
+        disks = filter(None, map(text_of, sorted(Path("/sys/block").glob("*/dev"))))
+        limits = Limits(read_iops=100000, device=next(disks, ""))
         if not limits.device:
             return "no block device is known here"
     try:
@@ -191,10 +186,6 @@ def why_not(controller: str) -> str:
         return error.reason
     except RepetitionError as error:
         return str(error)
-
-
-def _some_disk() -> str:
-    return next(filter(None, map(text_of, sorted(Path("/sys/block").glob("*/dev")))), "")
 
 
 def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:

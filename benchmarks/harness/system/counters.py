@@ -1,9 +1,13 @@
-"""What processors have spent their time on, and what was counted, from /proc/stat."""
+"""What processors have spent their time on, and what was counted, from /proc and /sys.
+
+Each reading is of what was counted since boot: two of them are compared. It is empty where the
+system does not say so.
+"""
 
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from operator import sub
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +16,9 @@ from harness.system.guard import session_members
 from harness.system.places import text_of
 
 TICKS = os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+STAT = PROC / "stat"
+KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 class CpuTime(NamedTuple):
@@ -25,34 +32,37 @@ class CpuTime(NamedTuple):
         return CpuTime(*map(sub, self, before))
 
 
+def machine_times(stat: Path = STAT, cpus: Iterable[str] = ("cpu",)) -> dict[str, int]:
+    """Ticks since boot, by what the whole machine or some processors did."""
+    found: dict[str, int] = {}
+    wanted = set(cpus)
+    for name, *fields in map(str.split, text_of(stat).splitlines()):
+        if name in wanted:
+            for kind, ticks in zip(KINDS, map(int, fields), strict=False):
+                found[kind] = found.get(kind, 0) + ticks
+    return found
+
+
 def cpu_time(cpus: Iterable[int]) -> CpuTime:
     """Of these processors; of all if none is named."""
-    wanted = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
-    busy = softirq = steal = 0
-    for line in text_of("/proc/stat").splitlines():
-        name, *fields = line.split()
-        if name in wanted:
-            user, nice, system, _, _, irq, soft, stolen = map(int, fields[:8])
-            busy += user + nice + system + irq + soft
-            softirq += soft
-            steal += stolen
-    return CpuTime(busy / TICKS, softirq / TICKS, steal / TICKS)
+    ticks = machine_times(STAT, {f"cpu{cpu}" for cpu in cpus} or {"cpu"})
+    busy = sum(ticks.get(kind, 0) for kind in ("user", "nice", "system", "irq", "softirq"))
+    return CpuTime(busy / TICKS, ticks.get("softirq", 0) / TICKS, ticks.get("steal", 0) / TICKS)
 
 
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a bit of the field `flags` of proc_pid_stat(5)
 
 
-def kernel_threads_s(proc: Path = Path("/proc")) -> float:
+def kernel_threads_s(proc: Path = PROC) -> float:
     """Seconds that the kernel's own threads have worked since boot: loop devices, write-back.
 
     They work for whoever asked, and mostly that is us. 0 where they cannot be seen.
     """
     ticks = 0
     for path in proc.glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            fields = path.read_text("utf-8", "replace").rpartition(")")[2].split()
-            if int(fields[6]) & KERNEL_THREAD:
-                ticks += int(fields[11]) + int(fields[12])
+        fields = text_of(path).rpartition(")")[2].split()
+        if fields and int(fields[6]) & KERNEL_THREAD:
+            ticks += int(fields[11]) + int(fields[12])
     return ticks / TICKS
 
 
@@ -60,17 +70,17 @@ def kernel_threads_s(proc: Path = Path("/proc")) -> float:
 EVENTS = {"ctxt": "machine_switches", "intr": "machine_interrupts"}
 
 
-def events(stat: Path = Path("/proc/stat")) -> dict[str, int]:
-    """What the whole machine has counted since boot; nothing where it does not say so."""
+def events(stat: Path = STAT) -> dict[str, int]:
+    """What the whole machine has counted."""
     found = (line.split(maxsplit=2) for line in text_of(stat).splitlines())
     return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
 
 
-def machine_times(stat: Path = Path("/proc/stat")) -> dict[str, int]:
-    """Ticks of the whole machine since boot, by what it did; nothing where it does not say so."""
-    words = text_of(stat).partition("\n")[0].split()
-    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    return dict(zip(names, map(int, words[1:]), strict=False))
+def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
+    """Events a second between two readings."""
+    if wall_s <= 0:
+        return {}
+    return {f"{name}_per_s": (after[name] - before[name]) / wall_s for name in after}
 
 
 def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
@@ -90,9 +100,9 @@ def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, flo
     return {f"machine_{name}_share": share for name, share in found.items()}
 
 
-def pressure(file: Path = Path("/proc/pressure/io")) -> dict[str, int]:
-    """Microseconds since boot in which some task waited for a disk, and in which all that had
-    something to do did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+def pressure(file: Path = PROC / "pressure/io") -> dict[str, int]:
+    """Microseconds in which some task waited for a disk, and in which all that had something to do
+    did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
     """
     found = (line.split() for line in text_of(file).splitlines())
     return {words[0]: int(words[-1].removeprefix("total=")) for words in found}
@@ -111,13 +121,6 @@ def pressure_shares(
     }
 
 
-def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
-    """Events a second between two readings."""
-    if wall_s <= 0:
-        return {}
-    return {f"{name}_per_s": (after[name] - before[name]) / wall_s for name in after}
-
-
 # ---- What memory a server takes ------------------------------------------------------------------
 #
 # By the books of its processes and those of the kernel: from /proc, in KiB. No book counts
@@ -126,57 +129,45 @@ def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) ->
 # else happens meanwhile is in it.
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") / 1024
-# Names in smaps_rollup and status (proc(5)) -> ours.
+# Names in smaps_rollup, status and meminfo (proc(5)) -> ours.
 ROLLUP = {"Rss": "rss_kib", "Pss": "pss_kib", "Private_Dirty": "private_dirty_kib"}
 STATUS = {"VmPTE": "page_tables_kib"}
+KERNEL = {"Slab": "slab_kib", "KernelStack": "stacks_kib", "PageTables": "page_tables_kib"}
 STATM = ("size", "resident", "shared", "text", "lib", "data", "dirty")
-KERNEL = {
-    "Slab": "slab_kib",
-    "KernelStack": "stacks_kib",
-    "PageTables": "page_tables_kib",
-}
 
 
 def kib_of(path: Path, names: dict[str, str]) -> dict[str, float]:
     """The numbers of lines `Name:   123 kB`; 0 for a line that is not there. {} without a file."""
     if not (text := text_of(path)):
         return {}
-    found = {name: re.search(rf"^{name}:\s+(\d+)", text, re.M) for name in names}
-    return {ours: float(m.group(1)) if (m := found[name]) else 0.0 for name, ours in names.items()}
+    found = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.M))
+    return {ours: float(found.get(name, 0)) for name, ours in names.items()}
 
 
-def memory_of(session: int, proc: Path = Path("/proc")) -> dict[str, float]:
+def memory_of(session: int, proc: Path = PROC) -> dict[str, float]:
     """Memory, descriptors and sockets of a session now; in PSS what they share is counted once,
     and so is a socket that several have: each connection that somebody has accepted is one.
     """
-    totals = dict.fromkeys((*ROLLUP.values(), *STATUS.values()), 0.0)
-    members = session_members(session)
-    descriptors = 0
+    counts = ("processes", "descriptors", "sockets")
+    totals = dict.fromkeys((*counts, *ROLLUP.values(), *STATUS.values()), 0.0)
     sockets: set[str] = set()
-    for pid in members:
-        for name, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
-            for key, value in kib_of(proc / str(pid) / name, wanted).items():
+    for pid in session_members(session):
+        folder = proc / str(pid)
+        totals["processes"] += 1
+        for book, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
+            for key, value in kib_of(folder / book, wanted).items():
                 totals[key] += value
-        files = list(_open_files(proc / str(pid) / "fd"))
-        descriptors += len(files)
-        sockets.update(file for file in files if file.startswith("socket:"))
-    counts = {"processes": len(members), "descriptors": descriptors, "sockets": len(sockets)}
-    return {**{name: float(count) for name, count in counts.items()}, **totals}
+        with contextlib.suppress(OSError):  # it has just ended
+            for name in os.listdir(folder / "fd"):
+                totals["descriptors"] += 1
+                with contextlib.suppress(OSError):  # closed just now
+                    file = os.readlink(folder / "fd" / name)
+                    sockets.update({file} if file.startswith("socket:") else ())
+    totals["sockets"] = float(len(sockets))
+    return totals
 
 
-def _open_files(folder: Path) -> Iterator[str]:
-    """What its descriptors are, as `socket:[4711]`; "" for one that was closed just now."""
-    names: list[str] = []
-    with contextlib.suppress(OSError):
-        names = os.listdir(folder)
-    for name in names:
-        try:
-            yield os.readlink(f"{folder}/{name}")
-        except OSError:
-            yield ""
-
-
-def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
+def account_of(pid: int, proc: Path = PROC) -> dict[str, float]:
     """The same process in two books: statm and smaps_rollup."""
     folder = proc / str(pid)
     pages = zip(STATM, text_of(folder / "statm").split(), strict=False)
@@ -187,36 +178,33 @@ def account_of(pid: int, proc: Path = Path("/proc")) -> dict[str, float]:
     }
 
 
-def kernel_memory(proc: Path = Path("/proc")) -> dict[str, float]:
+def kernel_memory(proc: Path = PROC) -> dict[str, float]:
     """What the kernel holds for itself, and for the buffers of all TCP sockets, in whatever network
-    namespace; nothing where it does not say so.
+    namespace.
     """
-    pages = re.search(r"^TCP: .*\bmem (\d+)", text_of(proc / "net" / "sockstat"), re.M)
+    pages = re.search(r"^TCP: .*\bmem (\d+)", text_of(proc / "net/sockstat"), re.M)
     tcp = {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
     return kib_of(proc / "meminfo", KERNEL) | tcp
 
 
 # ---- What TCP has sent ---------------------------------------------------------------------------
 #
-# As the kernel counts it for a network namespace (/proc/net/snmp and netstat).
-# Of a namespace of our own these are the segments of the load alone; else `no-namespace` marks
-# them.
+# As the kernel counts it for a network namespace (/proc/net/snmp and netstat). Of a namespace of
+# our own these are the segments of the load alone; else `no-namespace` marks them.
 
-NET = Path("/proc/net")
 SENT = "Tcp.OutSegs"
 DATA = "TcpExt.TCPOrigDataSent"  # each once, however often it was sent again; a FIN is one too
 OPENED = "Tcp.PassiveOpens"
 
 
-def tcp_counters(net: Path = NET) -> dict[str, int]:
-    """By protocol and name, as `Tcp.OutSegs`; nothing where the kernel does not count."""
+def tcp_counters(net: Path = PROC / "net") -> dict[str, int]:
+    """By protocol and name, as `Tcp.OutSegs`."""
     found: dict[str, int] = {}
-    for name in ("snmp", "netstat"):
-        lines = text_of(net / name).splitlines()
-        for names, values in zip(lines[::2], lines[1::2], strict=False):
-            protocol, *keys = names.split()
-            pairs = zip(keys, values.split()[1:], strict=False)
-            found.update({f"{protocol}{key}".replace(":", "."): int(n) for key, n in pairs})
+    for file in ("snmp", "netstat"):
+        lines = [line.split() for line in text_of(net / file).splitlines()]
+        for (protocol, *names), (_, *values) in zip(lines[::2], lines[1::2], strict=False):
+            counted = zip(names, map(int, values), strict=False)
+            found |= {f"{protocol.removesuffix(':')}.{name}": n for name, n in counted}
     return found
 
 

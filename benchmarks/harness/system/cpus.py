@@ -36,10 +36,7 @@ def siblings(cpu: int, topology: Path = TOPOLOGY) -> str:
 
 def cores(cpus: list[int], topology: Path = TOPOLOGY) -> list[int]:
     """One processor of each physical core, in ascending order."""
-    first: dict[str, int] = {}
-    for cpu in cpus:
-        first.setdefault(siblings(cpu, topology), cpu)
-    return sorted(first.values())
+    return sorted({siblings(cpu, topology): cpu for cpu in reversed(cpus)}.values())
 
 
 def for_workers(number: int) -> int:
@@ -59,28 +56,24 @@ def place(
 
     The last core is measured: interrupts and the rest of the system tend to be on the first.
     """
+    nobody, measured = frozenset[int](), frozenset(core_list[-1:])
     if pin == "none":
-        return Placement(frozenset(), frozenset())
-    measured = frozenset(core_list[-1:])
+        return Placement(nobody, nobody)
     if pin == "one":
-        return Placement(measured, frozenset())
+        return Placement(measured, nobody)
     if pin == "shared":
         everything = frozenset(cpus) or frozenset(core_list)
         return Placement(everything, everything)
     if len(core_list) < 2:
         return Placement(measured, measured, ("shared-core",))
-    if pin == WORKERS:
-        number = for_workers(len(core_list))
-        load = _threads(core_list[:-number], cpus, topology)
-        return Placement(frozenset(core_list[-number:]), frozenset(load[:LOAD_AT_MOST]))
-    return Placement(measured, frozenset(core_list[-2:-1]))
-
-
-def _threads(core_list: list[int], cpus: Iterable[int], topology: Path) -> list[int]:
-    """All hardware threads of these cores: the load may have what it can get."""
-    of_cores = {siblings(cpu, topology) for cpu in core_list}
-    more = {cpu for cpu in cpus if siblings(cpu, topology) in of_cores}
-    return sorted(more | set(core_list))
+    if pin != WORKERS:
+        return Placement(measured, frozenset(core_list[-2:-1]))
+    number = for_workers(len(core_list))
+    # The load may have all hardware threads of its cores.
+    rest = core_list[:-number]
+    of_rest = {siblings(cpu, topology) for cpu in rest}
+    load = sorted({*rest, *(cpu for cpu in cpus if siblings(cpu, topology) in of_rest)})
+    return Placement(frozenset(core_list[-number:]), frozenset(load[:LOAD_AT_MOST]))
 
 
 def narrowed(placement: Placement, workers: int) -> Placement:

@@ -47,16 +47,12 @@ class StagedDisk:
     def counters(self) -> Counters:
         """After what is to be written has been: a journal may take seconds to do so by itself."""
         if self.writable:
-            _sync(self.root)
+            descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                ctypes.CDLL(None).syncfs(descriptor)
+            finally:
+                os.close(descriptor)
         return disk_counters(self.device)
-
-
-def _sync(place: Path) -> None:
-    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        ctypes.CDLL(None, use_errno=True).syncfs(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -71,7 +67,10 @@ def staged_disk(files: Path, options: str) -> Iterator[StagedDisk]:
         try:
             number = place.stat().st_dev
             device = f"{os.major(number)}:{os.minor(number)}"
-            _without_cache(device)
+            # Not every file system below can do without; then its cache makes the disk no slower.
+            with contextlib.suppress(RepetitionError):
+                loop = Path("/sys/dev/block", device).resolve().name
+                _tool("losetup", "--direct-io=on", f"/dev/{loop}")
             for path in place.rglob("*"):
                 path.stat()
             yield StagedDisk(place.resolve(), device, bool(options))
@@ -86,49 +85,32 @@ def staged_disk(files: Path, options: str) -> Iterator[StagedDisk]:
 @cache
 def _image(files: Path) -> Path:
     """Made once a harness, so that no earlier run has left its access times in it."""
-    blocks, inodes = 0, 1024
-    for path in files.rglob("*"):
+    blocks, inodes, now = 0, 1024, time.time_ns()
+    for path in (files, *files.rglob("*")):
         blocks += -(-path.stat().st_size // 4096) + 1
         inodes += 2  # in some block groups they will be left over
+        # Read after it was written, else relatime would note the first reading of each. A minute
+        # from now, for this itself changes the inode.
+        os.utime(path, ns=(now + 60 * 10**9, now))
     size = blocks * 4096 * 21 // 20 + inodes * 256 + SPARE
     folder = tempfile.mkdtemp(dir=scratch_parent(), prefix=f"{os.getpid()}-image-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     image = Path(folder, "image")
-    _read_later(files)
     size_kib = f"{size // 1024}k"
     _tool("mke2fs", *MAKE, "-N", str(inodes), "-d", str(files), str(image), size_kib)
     return image
-
-
-def _read_later(files: Path) -> None:
-    """Read after they were written: else relatime would note the first reading of each.
-
-    A minute from now, for this itself changes the inodes.
-    """
-    now = time.time_ns()
-    for path in (files, *files.rglob("*")):
-        os.utime(path, ns=(now + 60 * 10**9, now))
-
-
-def _without_cache(device: str) -> None:
-    """Not every file system below can do without; then its cache makes the disk no slower."""
-    name = Path("/sys/dev/block", device).resolve().name
-    with contextlib.suppress(RepetitionError):
-        _tool("losetup", "--direct-io=on", f"/dev/{name}")
 
 
 def _unmount(place: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            _tool("umount", str(place))
+            return _tool("umount", str(place))
         except RepetitionError:
             if time.monotonic() > deadline:
                 _tool("umount", "-l", str(place))
                 raise
             time.sleep(0.05)
-        else:
-            return
 
 
 @cache

@@ -3,9 +3,11 @@
 No path, host or user name is recorded; texts of other programs go through `anonymous` first.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
+import gzip
 import os
 import platform
 import re
@@ -21,9 +23,10 @@ from harness.system import cpus
 from harness.system.cpus import Placement
 from harness.system.places import PACKAGES, text_of, which
 
+CONGESTION_CONTROL = "net/ipv4/tcp_congestion_control"
 SYSCTLS = (
     "net/core/somaxconn", "net/core/rmem_max", "net/core/wmem_max", "net/core/netdev_max_backlog",
-    "net/ipv4/tcp_congestion_control", "net/ipv4/ip_local_port_range", "net/ipv4/tcp_tw_reuse",
+    CONGESTION_CONTROL, "net/ipv4/ip_local_port_range", "net/ipv4/tcp_tw_reuse",
     "net/ipv4/tcp_max_syn_backlog", "net/ipv4/tcp_max_tw_buckets", "net/ipv4/tcp_fin_timeout",
     "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_syncookies",
     "fs/file-max", "fs/nr_open", "fs/aio-max-nr",
@@ -80,17 +83,12 @@ def cpu_model() -> str:
 
 def _hz() -> int | None:
     """CONFIG_HZ, from the kernel's configuration where it can be read."""
-    import gzip
-
-    for path in ("/proc/config.gz", f"/boot/config-{platform.release()}"):
-        try:
-            data = Path(path).read_bytes()
-        except OSError:
-            continue
-        text = gzip.decompress(data) if path.endswith(".gz") else data
-        match = re.search(rb"^CONFIG_HZ=(\d+)$", text, re.M)
-        if match:
-            return int(match.group(1))
+    for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
+        with contextlib.suppress(OSError):
+            data = path.read_bytes()
+            text = gzip.decompress(data) if path.suffix == ".gz" else data
+            if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.M):
+                return int(match.group(1))
     return None
 
 
@@ -105,13 +103,11 @@ def _libc() -> dict[str, str]:
     versions = {}
     if "CS_GNU_LIBC_VERSION" in os.confstr_names:
         versions["glibc"] = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
-    loaders = sorted(Path("/lib").glob("ld-musl-*.so.1"))
-    if loaders:
-        done = subprocess.run([loaders[0]], capture_output=True, check=False, timeout=10)
+    for loader in sorted(Path("/lib").glob("ld-musl-*.so.1"))[:1]:
+        done = subprocess.run([loader], capture_output=True, check=False, timeout=10)
         match = re.search(rb"Version (\S+)", done.stderr)
         versions["musl"] = match.group(1).decode() if match else "unknown"
-    diet = first_line(["diet", "-v"])
-    if diet:
+    if diet := first_line(["diet", "-v"]):
         versions["diet"] = diet.removeprefix("dietlibc-")
     return versions
 
@@ -138,6 +134,7 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
     """The environment of a run that starts now; `peers`: name -> program."""
     allowed = cpus.allowed()
     commit, dirty = _commit()
+    sysctl = {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS}
     return {
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
@@ -157,8 +154,10 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
         "aslr": text_of("/proc/sys/kernel/randomize_va_space"),
         "mitigations": {path.name: text_of(path) for path in sorted(VULNERABILITIES.glob("*"))},
         "limits": {name: _limit(kind) for name, kind in LIMITS.items()},
-        "sysctl": {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS},
-        "network": _network(kind),
+        "sysctl": sysctl,
+        "network": None
+        if kind == "micro"
+        else {"namespace": in_namespace(), "congestion_control": sysctl[CONGESTION_CONTROL]},
         "libc": _libc(),
         "compiler": anonymous(first_line(["cc", "--version"])),
         "cflags": anonymous(_cflags()),
@@ -175,14 +174,7 @@ def distribution() -> str:
     return told(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
 
 
-def _network(kind: str) -> dict[str, Any] | None:
-    if kind == "micro":
-        return None
-    algorithm = text_of("/proc/sys/net/ipv4/tcp_congestion_control")
-    return {"namespace": in_namespace(), "congestion_control": algorithm}
-
-
-VERSION_OPTION = {"nginx": "-v", "lighttpd": "-v", "apache2": "-v", "h2o": "-v", "wrk": "-v"}
+ASKED_BY_V = ("nginx", "lighttpd", "apache2", "h2o", "wrk")
 SILENT = ("tcpserver", "tcpsvd")  # they do not tell: Debian's package does
 
 
@@ -193,7 +185,7 @@ def version(program: str) -> str:
     if program in SILENT:
         show = "--showformat=${Package} ${Version}\\n"
         return first_line(["dpkg-query", "--show", show, PACKAGES[program]])
-    return first_line([path, VERSION_OPTION.get(program, "--version")])
+    return first_line([path, "-v" if program in ASKED_BY_V else "--version"])
 
 
 # A set that was stopped may go on only where these are still the same.
@@ -212,7 +204,7 @@ def footer(run: dict[str, Any]) -> str:
         [
             f"run of {run['started'][:10]}",
             short_cpu(environment.get("cpu", "unknown processor")),
-            count_of(environment.get("cores", "?"), "core"),
+            core_count(environment.get("cores", "?")),
             short_kernel(environment.get("kernel", "unknown kernel")),
             run["profile"],
             *(["load from another host"] if "client" in environment else []),
@@ -220,8 +212,8 @@ def footer(run: dict[str, Any]) -> str:
     )
 
 
-def count_of(number: object, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def core_count(number: object) -> str:
+    return f"{number} core" if number == 1 else f"{number} cores"
 
 
 def short_cpu(cpu: str) -> str:
@@ -243,11 +235,8 @@ def short_kernel(kernel: str) -> str:
 # a user where user namespaces are allowed. It ends with the last process in it, so nothing is
 # left behind.
 
-CLONE_NEWUSER = 0x10000000
-CLONE_NEWNET = 0x40000000
-SIOCGIFFLAGS = 0x8913
-SIOCSIFFLAGS = 0x8914
-IFF_UP = 1
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 IPV4 = Path("/proc/sys/net/ipv4")
 # A close per request leaves an address pair in TIME_WAIT; the wide port range keeps those from
@@ -273,7 +262,14 @@ def why_no_namespace() -> str:
     if pid == 0:
         status = 1
         try:
-            os.write(writer, _try().encode())
+            _unshare()
+            _configure()
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                server.settimeout(5)
+                socket.create_connection(server.getsockname(), timeout=5).close()
+            status = 0
+        except OSError as error:
+            os.write(writer, f"no network namespace: {error.strerror or error}".encode())
             status = 0
         finally:
             os._exit(status)
@@ -284,27 +280,13 @@ def why_no_namespace() -> str:
     return answer if status == 0 else "the probe of network namespaces died"
 
 
-def _try() -> str:
-    try:
-        _unshare()
-        _configure()
-        _loopback_works()
-    except OSError as error:
-        return f"no network namespace: {error.strerror or error}"
-    return ""
-
-
-def enter_namespace() -> str:
-    """Moves this process (and all it will start) into a namespace of its own; the reason if not."""
+def enter_namespace() -> None:
+    """Moves this process (and all it will start) into a namespace of its own, if there can be."""
     global _entered
-    if _entered:
-        return ""
-    reason = why_no_namespace()
-    if not reason:
+    if not _entered and not why_no_namespace():
         _unshare()
         _configure()
         _entered = True
-    return reason
 
 
 def _unshare() -> None:
@@ -331,9 +313,3 @@ def _configure() -> None:
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
     for name, value in SETTINGS.items():
         (IPV4 / name).write_text(value, encoding="ascii")
-
-
-def _loopback_works() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(5)
-        socket.create_connection(server.getsockname(), timeout=5).close()

@@ -18,28 +18,22 @@ from typing import IO
 
 from harness.system.places import text_of
 
-# ---- Sessions: how what a program has started is found again, and ended --------------------------
-
 
 def session_members(session: int) -> list[int]:
     """The processes of a session, from /proc; the zombies too."""
     members = []
-    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
-        if not entry.name.isdigit():
-            continue
+    for stat in Path("/proc").glob("[0-9]*/stat"):
         # pid (comm) state ppid pgrp session ...; comm may hold anything, blanks and ) too.
-        fields = text_of(entry / "stat").rpartition(")")[2].split()
+        fields = text_of(stat).rpartition(")")[2].split()
         if fields and int(fields[3]) == session:
-            members.append(int(entry.name))
+            members.append(int(stat.parent.name))
     return members
 
 
-def end_session(session: int, patience: float = 5.0) -> int:
-    """Kills what is left of a session and reaps what is ours; how many there were."""
-    found: set[int] = set()
+def end_session(session: int, patience: float = 5.0) -> None:
+    """Kills what is left of a session and reaps what is ours."""
     deadline = time.monotonic() + patience
     while members := session_members(session):
-        found.update(members)
         for pid in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -49,10 +43,9 @@ def end_session(session: int, patience: float = 5.0) -> int:
         if time.monotonic() > deadline:
             break
         time.sleep(0.005)
-    return len(found)
 
 
-_pipe: IO[bytes] | None = None
+_pipe: IO[str] | None = None
 
 
 def start() -> None:
@@ -60,37 +53,35 @@ def start() -> None:
     global _pipe
     if _pipe is not None:
         return
-    folder = str(Path(__file__).resolve().parents[2])
     process = subprocess.Popen(
         [sys.executable, "-m", "harness.system.guard"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        text=True,
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": folder},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
+    assert process.stdin and process.stdout
+    with process.stdout:
+        process.stdout.readline()
     process.returncode = 0  # it outlives us: nobody is to wait for it
     _pipe = process.stdin
 
 
 def watch(session: int) -> None:
-    _tell(f"+{session}\n")
+    _tell(f"+{session}")
 
 
 def release(session: int) -> None:
     """The session has been ended; its number may be given to another process."""
-    _tell(f"-{session}\n")
+    _tell(f"-{session}")
 
 
 def _tell(line: str) -> None:
     if _pipe is not None:
         with contextlib.suppress(OSError):  # somebody has ended it: we go on without
-            _pipe.write(line.encode("ascii"))
-            _pipe.flush()
+            print(line, file=_pipe, flush=True)
 
 
 def left(lines: Iterable[str]) -> list[int]:

@@ -6,7 +6,7 @@ to one process alone, its descriptors and its mappings, it may use nearly all.
 """
 
 import resource
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ RESERVE_MAPPINGS = 1000  # of the program itself; the sanitizers have hundreds
 KIB_PER_CONNECTION = 12  # of the kernel, for both ends of an idle one: here it takes 9
 KIB_PER_MIB = 1 << 10
 BYTES_PER_MIB = 1 << 20
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+MEMORY_FILES = {"memory.max": "memory.current", "memory.limit_in_bytes": "memory.usage_in_bytes"}
 
 
 @dataclass(frozen=True)
@@ -32,131 +34,116 @@ class Cap:
     why: str
 
 
-def _number(path: Path) -> int | None:
-    try:
-        return int(text_of(path).split()[0])
-    except (ValueError, IndexError):
-        return None  # absent, or "max"
+def _number(path: Path, name: str = "") -> int | None:
+    """The number in a file, or behind a name at the start of a line: `MemAvailable: 123 kB`."""
+    for line in text_of(path).splitlines():
+        words = line.split()
+        if not name or words[:1] == [name]:
+            word = words[1 if name else 0]
+            return int(word) if word.isdigit() else None  # not "max"
+    return None
 
 
-def _field(path: Path, name: str) -> int | None:
-    """The number behind a name at the start of a line: `MemAvailable: 123 kB`, `cache 123`."""
-    found = (words for line in text_of(path).splitlines() if (words := line.split())[:1] == [name])
-    return next((int(words[1]) for words in found), None)
+def _soft_limit(kind: int) -> int | None:
+    soft = resource.getrlimit(kind)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
 
 
-def cgroup_folders(controller: str, proc: Path, cgroups: Path) -> list[Path]:
+def cgroup_folders(controller: str) -> Iterator[Path]:
     """Our folders in a controller, version 2 and 1, from the innermost outwards."""
-    folders = []
-    for line in text_of(proc / "self" / "cgroup").splitlines():
+    for line in text_of(PROC / "self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers and controller not in controllers.split(","):
-            continue
-        top = cgroups / controller if controllers else cgroups
-        folder = top / path.lstrip("/")
-        while folder != top.parent:
-            folders.append(folder)
-            folder = folder.parent
-    return folders
+        if not controllers or controller in controllers.split(","):
+            top = CGROUPS / controller if controllers else CGROUPS
+            folder = top / path.lstrip("/")
+            yield from (folder, *folder.parents[: len(folder.relative_to(top).parts)])
 
 
-def process_caps(
-    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
-) -> Iterable[Cap]:
-    running = sum(1 for entry in proc.iterdir() if entry.name.isdigit())
-    soft = resource.getrlimit(resource.RLIMIT_NPROC)[0] if soft is None else soft
-    if soft != resource.RLIM_INFINITY:
+def process_caps() -> Iterator[Cap]:
+    running = sum(1 for entry in PROC.iterdir() if entry.name.isdigit())
+    if (soft := _soft_limit(resource.RLIMIT_NPROC)) is not None:
         yield Cap((soft - running) // SHARE, f"ulimit -u {soft}")
     for name in ("pid_max", "threads-max"):
-        if (value := _number(proc / "sys" / "kernel" / name)) is not None:
+        if (value := _number(PROC / "sys/kernel" / name)) is not None:
             yield Cap((value - running) // SHARE, f"kernel.{name} {value}")
-    for folder in cgroup_folders("pids", proc, cgroups):
+    for folder in cgroup_folders("pids"):
         if (most := _number(folder / "pids.max")) is not None:
             current = _number(folder / "pids.current") or 0
             yield Cap((most - current) // SHARE, f"pids.max {most} of our cgroup")
 
 
-def descriptor_caps(soft: int | None = None, proc: Path = Path("/proc")) -> Iterable[Cap]:
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if soft is None else soft
-    if soft != resource.RLIM_INFINITY:
+def descriptor_caps() -> Iterator[Cap]:
+    if (soft := _soft_limit(resource.RLIMIT_NOFILE)) is not None:
         # One process holds them: nearly all of its own limit may be used.
         yield Cap(soft - RESERVE_DESCRIPTORS, f"ulimit -n {soft}")
-    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None:
+    if (most := _number(PROC / "sys/fs/file-max")) is not None:
         yield Cap(most // SHARE, f"fs.file-max {most}")
 
 
-def memory_caps(
-    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), soft: int | None = None
-) -> Iterable[Cap]:
-    if (available := _field(proc / "meminfo", "MemAvailable:")) is not None:
+def memory_caps() -> Iterator[Cap]:
+    if (available := _number(PROC / "meminfo", "MemAvailable:")) is not None:
         yield Cap(available // KIB_PER_MIB // SHARE, f"{available // KIB_PER_MIB} MiB available")
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0] if soft is None else soft
-    if soft != resource.RLIM_INFINITY:
+    if (soft := _soft_limit(resource.RLIMIT_AS)) is not None:
         yield Cap(soft // BYTES_PER_MIB // SHARE, f"ulimit -v {soft // 1024}")
-    for folder in cgroup_folders("memory", proc, cgroups):
-        for limit, usage in (
-            ("memory.max", "memory.current"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ):
+    for folder in cgroup_folders("memory"):
+        for limit, usage in MEMORY_FILES.items():
             if (most := _number(folder / limit)) is not None:
                 # Files that nobody has mapped count as used, but make room for who needs it.
-                idle = _field(folder / "memory.stat", "inactive_file") or 0
+                idle = _number(folder / "memory.stat", "inactive_file") or 0
                 free = most - (_number(folder / usage) or 0) + idle
                 why = f"{limit} {most // BYTES_PER_MIB} MiB of our cgroup"
                 yield Cap(free // BYTES_PER_MIB // SHARE, why)
 
 
-def connection_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
+def connection_caps() -> Iterator[Cap]:
     """Idle connections with both ends here, in any number of processes."""
-    for cap in memory_caps(proc):
+    for cap in memory_caps():
         yield Cap(cap.most * KIB_PER_MIB // KIB_PER_CONNECTION, cap.why)
-    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None:
+    if (most := _number(PROC / "sys/fs/file-max")) is not None:
         yield Cap(most // SHARE // 2, f"fs.file-max {most}")
 
 
-def shortage(
-    connections: int, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")
-) -> str:
+def shortage(connections: int) -> str:
     """Which limit of the machine, if any, so many idle connections with both ends here exceed."""
     wanted_mib = connections * KIB_PER_CONNECTION // KIB_PER_MIB
-    for cap in memory_caps(proc, cgroups):
+    for cap in memory_caps():
         if cap.most * SHARE < wanted_mib:
             return f"they take up to {wanted_mib} MiB, and there are {cap.most * SHARE}: {cap.why}"
     files = 2 * connections + RESERVE_FILES
-    if (most := _number(proc / "sys" / "fs" / "file-max")) is not None and most < files:
+    if (most := _number(PROC / "sys/fs/file-max")) is not None and most < files:
         return f"they take {files} open files, and fs.file-max is {most}"
-    watches = _number(proc / "sys" / "fs" / "epoll" / "max_user_watches")
+    watches = _number(PROC / "sys/fs/epoll/max_user_watches")
     if watches is not None and watches < connections:
         return f"they take {connections} entries of epoll, and max_user_watches is {watches}"
     return ""
 
 
-def mapping_caps(proc: Path = Path("/proc")) -> Iterable[Cap]:
-    if (most := _number(proc / "sys" / "vm" / "max_map_count")) is not None:
+def mapping_caps() -> Iterator[Cap]:
+    if (most := _number(PROC / "sys/vm/max_map_count")) is not None:
         yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
 
 
-def core_caps() -> Iterable[Cap]:
+def core_caps() -> Iterator[Cap]:
     """Cores for workers, one each, with pin = "workers"."""
     found = len(cpus.cores(cpus.allowed()))
     most = cpus.for_workers(found)
     yield Cap(most, f"{found} physical cores, and the load has {found - most} of them")
 
 
-def processor_caps() -> Iterable[Cap]:
+def processor_caps() -> Iterator[Cap]:
     """Workers that share them with the load, with pin = "shared": what nginx calls `auto`."""
     found = len(cpus.allowed())
     yield Cap(found, f"{found} processors that we may use")
 
 
 RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
-    "processes": lambda: process_caps(),
-    "descriptors": lambda: descriptor_caps(),
-    "connections": lambda: connection_caps(),
-    "memory": lambda: memory_caps(),
-    "mappings": lambda: mapping_caps(),
-    "cores": lambda: core_caps(),
-    "processors": lambda: processor_caps(),
+    "processes": process_caps,
+    "descriptors": descriptor_caps,
+    "connections": connection_caps,
+    "memory": memory_caps,
+    "mappings": mapping_caps,
+    "cores": core_caps,
+    "processors": processor_caps,
 }
 
 
@@ -166,15 +153,11 @@ def smallest(resources: Iterable[str]) -> Cap:
     return Cap(max(least.most, 1), least.why)
 
 
-def caps_for(declared: Mapping[str, tuple[str, ...]]) -> dict[str, Cap]:
-    """The [caps] of an experiment -> the most each of those parameters may be."""
-    return {parameter: smallest(resources) for parameter, resources in declared.items()}
-
-
 def biting(experiment: Experiment, profile: Profile) -> dict[str, tuple[Cap, float]]:
-    """The caps that are below what the profile asks for, and that."""
+    """The [caps] of an experiment that are below what the profile asks for, and that."""
     found = {}
-    for key, cap in caps_for(experiment.caps).items():
+    for key, resources in experiment.caps.items():
+        cap = smallest(resources)
         values = [
             value
             for variant in experiment.variants

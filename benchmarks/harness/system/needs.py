@@ -12,12 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from harness.spec.model import LEAST_WORKERS
 from harness.system import cgroups, cpus, disks, environment, limits
-from harness.system.places import Answer, answer, program, text_of
+from harness.system.places import TABLE, Answer, answer, packages, program, text_of
 from harness.system.processes import ends_well
 
 
@@ -33,26 +32,23 @@ def compiles(command: Sequence[str]) -> Answer:
         return ends_well([made]) if built.ok else built
 
 
-def _links(arguments: list[str], reason: str, remedy: str) -> Answer:
-    found = compiles(["cc", *arguments])
-    return found if found.ok or found.remedy else Answer(False, reason, remedy)
+#: How the Makefile compiles each variant (tests/setup compares the names), and the remedy.
+VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "glibc": (("cc",), "apt-get install gcc libc6-dev"),
+    "static": (("cc", "-static"), "apt-get install libc6-dev"),
+    "static-pie": (("cc", "-fPIE", "-static-pie"), "gcc 8 and glibc 2.26 or later"),
+    "diet": (("diet", "cc"), "apt-get install dietlibc-dev"),
+    "musl": (("musl-gcc", "-static"), "apt-get install musl-tools"),
+    "asan": (("cc", "-fsanitize=address,undefined"), "the sanitizers of gcc (Debian: with gcc)"),
+    "tsan": (("cc", "-fsanitize=thread"), "sysctl vm.mmap_rnd_bits=28, if that is what it says"),
+}
 
 
-def static() -> Answer:
-    return _links(["-static"], "the static C library is not installed", "apt-get install libc6-dev")
-
-
-def static_pie() -> Answer:
-    reason = "the compiler cannot make static-pie programs"
-    return _links(["-fPIE", "-static-pie"], reason, "gcc 8 and glibc 2.26 or later")
-
-
-def python_module(name: str, package: str) -> Callable[[], Answer]:
-    def probe() -> Answer:
-        problem = "" if find_spec(name) else f"Python has no module {name}"
-        return answer(problem, f"apt-get install {package}")
-
-    return probe
+def variant(name: str, reason: str = "") -> Answer:
+    """Compiles a program of one line in this variant, and runs it."""
+    command, remedy = VARIANTS[name]
+    found = compiles(command)
+    return found if found.ok or found.remedy else Answer(False, reason or found.reason, remedy)
 
 
 def namespace() -> Answer:
@@ -61,9 +57,10 @@ def namespace() -> Answer:
 
 
 def two_cores() -> Answer:
+    enough = len(cpus.cores(cpus.allowed())) >= 2
     reason = "only one physical core is allowed here: server and load share it"
     remedy = "a machine with two cores, or a wider taskset or cpuset"
-    return answer("" if len(cpus.cores(cpus.allowed())) >= 2 else reason, remedy)
+    return answer("" if enough else reason, remedy)
 
 
 def worker_cores() -> Answer:
@@ -156,24 +153,14 @@ def million() -> Answer:
     return answer(problem, "a larger machine, or a higher limit")
 
 
-def _group(controller: str) -> Answer:
-    return answer(cgroups.why_not(controller), cgroups.REMEDY)
-
-
 def loop_device() -> Answer:
-    if not (mounts := own_mounts()).ok:
-        return mounts
-    return answer(disks.why_no_disk(), disks.REMEDY)
+    mounts = own_mounts()
+    return answer(disks.why_no_disk(), disks.REMEDY) if mounts.ok else mounts
 
 
 PROBES: dict[str, Callable[[], Answer]] = {
-    "cc": lambda: program("cc"),
-    "diet": lambda: program("diet"),
-    "musl": lambda: program("musl-gcc"),
-    "static": static,
-    "static-pie": static_pie,
-    "scipy": python_module("scipy", "python3-scipy"),
-    "jsonschema": python_module("jsonschema", "python3-jsonschema"),
+    "static": lambda: variant("static", "the static C library is not installed"),
+    "static-pie": lambda: variant("static-pie", "the compiler cannot make static-pie programs"),
     "strace": tracing,
     "namespace": namespace,
     "two-cores": two_cores,
@@ -186,12 +173,12 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "descriptors": descriptors,
     "many": many,
     "million": million,
-    "memory-cgroup": lambda: _group("memory"),
-    "io-throttle": lambda: _group("io"),
+    "memory-cgroup": lambda: answer(cgroups.why_not("memory"), cgroups.REMEDY),
+    "io-throttle": lambda: answer(cgroups.why_not("io"), cgroups.REMEDY),
     "loop-device": loop_device,
 }
 # A build variant needs this to exist.
-BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl"}
+BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl-gcc"}
 
 
 @cache
@@ -209,17 +196,14 @@ def probe(name: str) -> Answer:
 # liburing.h`), which package brings it, and into which folder on which system, in packages.tsv.
 
 NEEDS = re.compile(r"^(\S+)_NEEDS *:= *(.+?) *(?:#.*)?$", re.M)
-TABLE = Path("benchmarks/harness/packages.tsv")
 
 
 @cache
-def needed_libraries(tree: Path) -> dict[str, tuple[str, ...]]:
+def needed_libraries(tree: Path) -> dict[str, list[str]]:
     """Program -> the headers it needs."""
-    found: dict[str, tuple[str, ...]] = {}
-    for path in (*tree.glob("*/module.mk"), *tree.glob("*/*/module.mk")):
-        for server, headers in NEEDS.findall(path.read_text(encoding="utf-8")):
-            found[server] = tuple(headers.split())
-    return found
+    rules = [*tree.glob("*/module.mk"), *tree.glob("*/*/module.mk")]
+    found = (line for path in rules for line in NEEDS.findall(path.read_text(encoding="utf-8")))
+    return {program: headers.split() for program, headers in found}
 
 
 @cache
@@ -228,21 +212,13 @@ def header_is_here(header: str) -> bool:
     return ends_well(command).ok
 
 
-def brought_by(header: str, table: str) -> tuple[str, list[str]]:
-    """By the text of packages.tsv: the package that brings a header, and where one system or
-    another has it. Of a header that is not in the table: its own name for both.
-    """
-    for line in table.splitlines():
-        words = line.split("\t")
-        if len(words) == 5 and f"header:{header}" in (places := words[2].split("|")):
-            return words[0], [place.removeprefix("header:") for place in places]
-    return header, [header]
-
-
-def missing_library(program: str, tree: Path = Path()) -> Answer | None:
+def missing_library(program: str, tree: Path = Path(), table: Path = TABLE) -> Answer | None:
     """Why this program cannot be built here, or None."""
     for header in needed_libraries(tree).get(program, ()):
-        package, places = brought_by(header, (tree / TABLE).read_text(encoding="utf-8"))
-        if not any(map(header_is_here, places)):
-            return Answer(False, f"{package} is not installed", f"apt-get install {package}")
+        item = f"header:{header}"
+        found = next((p for p in packages(table) if item in p.provides.split("|")), None)
+        # One system or another has it in another folder; what is not in the table is its own name.
+        name, places = (found.name, found.provides) if found else (header, item)
+        if not any(header_is_here(place.removeprefix("header:")) for place in places.split("|")):
+            return Answer(False, f"{name} is not installed", f"apt-get install {name}")
     return None

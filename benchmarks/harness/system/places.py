@@ -1,5 +1,5 @@
-"""Where things are: programs in PATH, the build folder, scratch folders. It imports no other module
-of ours, so that all may import it.
+"""Where things are: programs in PATH and what brings them, the build folder, scratch folders. It
+imports no other module of ours, so that all may import it.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 BUILD = Path("build")
+TABLE = Path(__file__).parents[1] / "packages.tsv"
 
 
 class Answer(NamedTuple):
@@ -25,40 +26,47 @@ def answer(problem: str, remedy: str = "") -> Answer:
 
 
 def text_of(path: str | Path) -> str:
-    """"" where there is no such file, or none for us."""
+    """ "" where there is no such file, or none for us."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
 
 
-# Debian's package of a program, where the two differ.
-PACKAGES = {
-    "diet": "dietlibc-dev",
-    "musl-gcc": "musl-tools",
-    "h2load": "nghttp2-client",
-    "cc": "gcc libc6-dev",
-    "tcpserver": "ucspi-tcp",
-    "tcpsvd": "ipsvd",
-    "systemd-socket-activate": "systemd",
-    "apache2": "apache2",
-    "ab": "apache2-utils",
-    "fusermount3": "fuse3",
-    "unshare": "util-linux",
-    "ssh": "openssh-client",
-    "ssh-keygen": "openssh-client",
-    "sshd": "openssh-server",
-    "ip": "iproute2",
-    "mkfs.ext4": "e2fsprogs",
-    "mkfs.xfs": "xfsprogs",
-    "mkfs.btrfs": "btrfs-progs",
-}
+class Package(NamedTuple):
+    """A line of packages.tsv, which describes its columns."""
 
+    name: str
+    classes: str
+    provides: str
+    generic: str
+    needed_by: str
+
+
+def packages(table: Path = TABLE) -> list[Package]:
+    lines = table.read_text(encoding="utf-8").splitlines()
+    return [Package(*line.split("\t")) for line in lines if line and not line.startswith("#")]
+
+
+def _brought() -> Iterator[tuple[str, Package]]:
+    for package in packages():
+        for item in package.provides.split("|"):
+            if item.startswith(("command:", "daemon:")):
+                yield item.partition(":")[2], package
+
+
+# Debian's package of a program, where the two differ; what make deps does not install comes first.
+PACKAGES = {
+    "systemd-socket-activate": "systemd",
+    "ab": "apache2-utils",
+    "unshare": "util-linux",
+    "ssh-keygen": "openssh-client",
+    "ip": "iproute2",
+    **{program: package.name for program, package in _brought()},
+    "cc": "gcc libc6-dev",
+}
 # Servers are asked for separately, because Debian starts some of them when it installs them.
-PEERS = {
-    "nginx", "lighttpd", "apache2", "h2o", "perlbal", "tcpserver", "tcpsvd", "xinetd", "inetd",
-    "sshd",
-}  # fmt: skip
+PEERS = {program for program, package in _brought() if package.classes == "peers"}
 
 EXTRA_FOLDERS = ("/usr/sbin", "/sbin", "/usr/local/sbin")  # a user's PATH often lacks them
 

@@ -142,8 +142,11 @@ class Process:
         """Waits for the end; False if it has not come in time."""
         if self.usage is not None:
             return True
-        if not _await_exit(self.pid, timeout, tick):
-            return False
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not _ends_within(self.pid, max(0.0, min(SLICE, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return False
+            tick()
         _, status, ru = os.wait4(self.pid, 0)
         self.wall_s = time.monotonic() - self.started
         self.popen.returncode = os.waitstatus_to_exitcode(status)
@@ -165,33 +168,16 @@ class Process:
         self.stderr.close()
 
 
-def _await_exit(pid: int, timeout: float | None, tick: Tick) -> bool:
-    deadline = math.inf if timeout is None else time.monotonic() + timeout
-    with _exit_of(pid) as ended:
-        while not ended(max(0.0, min(SLICE, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline:
-                return False
-            tick()
-        return True
-
-
-@contextlib.contextmanager
-def _exit_of(pid: int) -> Iterator[Callable[[float], object]]:
-    """What waits so many seconds for it, and tells whether it has come."""
+def _ends_within(pid: int, seconds: float) -> bool:
     try:
         fd = os.pidfd_open(pid)
     except (AttributeError, OSError):  # not every system has that
-
-        def look(seconds: float) -> object:
-            time.sleep(min(seconds, 0.01))
-            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-
-        yield look
-        return
+        time.sleep(min(seconds, 0.01))
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     try:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        yield lambda seconds: poll.poll(seconds * 1000)
+        return bool(poll.poll(seconds * 1000))
     finally:
         os.close(fd)
 
@@ -211,30 +197,24 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
     return in_child
 
 
-class Held:
-    """Ctrl-C while a program is started would leave one that nobody ends: it is put off.
+@contextlib.contextmanager
+def _signals_put_off() -> Iterator[None]:
+    """Ctrl-C while a program is started would leave one that nobody ends: it comes afterwards.
 
     By a handler, for a blocked signal goes to another thread if there is one. What is ignored, or
     has no handler, stays so, as the program shall find it.
     """
-
-    def __init__(self) -> None:
-        self._noted: list[int] = []
-        self._handlers = {}
-        for number in STOPPING:
-            if callable(handler := signal.getsignal(number)):
-                self._handlers[number] = handler
-                signal.signal(number, self._note)
-
-    def _note(self, number: int, _frame: object) -> None:
-        self._noted.append(number)
-
-    def release(self) -> None:
-        """What has come meanwhile comes now."""
-        while self._handlers:
-            signal.signal(*self._handlers.popitem())
-        while self._noted:
-            os.kill(os.getpid(), self._noted.pop())
+    noted: list[int] = []
+    handlers = {n: handler for n in STOPPING if callable(handler := signal.getsignal(n))}
+    for number in handlers:
+        signal.signal(number, lambda came, _frame: noted.append(came))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for came in noted:
+            os.kill(os.getpid(), came)
 
 
 @contextlib.contextmanager
@@ -252,49 +232,30 @@ def running(
     Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line. With
     `feed` stdin is a pipe too. `groups`: files by which it joins control groups.
     """
-    words = list(command)
-    prepare = _prepare(cpus, groups)
-    with contextlib.ExitStack() as files:
-        stderr = files.enter_context(tempfile.TemporaryFile())
-        stdout = files.enter_context(tempfile.TemporaryFile())
-        process, held = None, Held()
-        try:
-            popen = _start(name, words, stderr, None if pipe else stdout, folder, prepare, feed)
+    with (
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+        contextlib.ExitStack() as stack,
+    ):
+        with _signals_put_off():
+            try:
+                popen = subprocess.Popen(
+                    list(command),
+                    stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if pipe else stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                    cwd=folder,
+                    preexec_fn=_prepare(cpus, groups),
+                )
+            except OSError as error:
+                raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
+            except subprocess.SubprocessError as error:  # what comes before exec, in the child
+                raise RepetitionError(f"{name}: cannot be started in its control group") from error
+            guard.watch(popen.pid)
             process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
-            held.release()
-            yield process
-        finally:
-            if process:
-                process.close()
-            held.release()
-
-
-def _start(
-    name: str,
-    words: list[str],
-    stderr: IO[bytes],
-    stdout: IO[bytes] | None,
-    folder: Path | None,
-    prepare: Callable[[], None],
-    feed: bool,
-) -> subprocess.Popen[bytes]:
-    """stdout: None for a pipe."""
-    try:
-        popen = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
-            stdout=stdout or subprocess.PIPE,
-            stderr=stderr,
-            start_new_session=True,
-            cwd=folder,
-            preexec_fn=prepare,
-        )
-    except OSError as error:
-        raise RepetitionError(f"{name}: cannot be started: {error.strerror}") from error
-    except subprocess.SubprocessError as error:  # what comes before exec, in the child
-        raise RepetitionError(f"{name}: cannot be started in its control group") from error
-    guard.watch(popen.pid)
-    return popen
+            stack.callback(process.close)
+        yield process
 
 
 def run(
@@ -406,26 +367,21 @@ def stop(
         raise RepetitionError(
             f"{process.name} did not end within {patience:g} s of {stop_signal.name}"
         )
-    _add_the_rest(process)
+    # What it has started and not waited for is ours now (become_subreaper): a parent of workers, or
+    # one with a helper, may end before them. Their work counts too; they get a second to end, and
+    # then are killed.
     assert process.usage is not None
-    return process.usage
-
-
-def _add_the_rest(process: Process) -> None:
-    """What a program has started and not waited for is ours now (become_subreaper): a parent of
-    workers, or one with a helper, may end before them. Their work counts too; they get a second
-    to end, and then are killed.
-    """
     deadline = time.monotonic() + REST_PATIENCE
     while members := session_members(process.pid):
         for pid in members:
             with contextlib.suppress(ChildProcessError):
                 ended, _, ru = os.wait4(pid, os.WNOHANG)
-                if ended and process.usage is not None:
+                if ended:
                     process.usage = process.usage.plus(Usage.of(ru))
             if time.monotonic() > deadline:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline + REST_PATIENCE:
-            return  # not ours to wait for
+            break  # not ours to wait for
         time.sleep(0.005)
+    return process.usage
