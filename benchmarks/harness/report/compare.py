@@ -10,11 +10,11 @@ from harness.report.tsv import aligned
 from harness.run.records import read
 from harness.spec import experiment_file
 from harness.spec.model import LEAST, Experiment, x_text
-from harness.statistics import analysis, estimates, units
-from harness.statistics.analysis import Analysis, Point
+from harness.statistics import estimates, units
+from harness.statistics.analysis import Analysis, Point, Series
 from harness.statistics.estimates import DIFFERENT
 
-HEADER = ("", "old", "new", "new/old", "p", "n")
+HEADER = ("old", "new", "new/old", "p", "n")
 WHAT_IS_OLD = (
     "A difference is shown where the rank test sees one and it is beyond the A/A floor; else ~."
 )
@@ -22,10 +22,15 @@ WHAT_IS_OLD = (
 
 def compare(old: Path, new: Path, only: Sequence[str]) -> int:
     """Prints the tables. 0, also where nothing differs: a difference is no error."""
+    for folder in (old, new):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder")
     experiments = {e.id: e for e in experiment_file.load_all()}
-    names = _common(old, new, only, experiments)
-    tables = [_table(experiments[name], old, new) for name in names]
-    print("\n\n".join(tables))
+    both = sorted(path.stem for path in old.glob("*.jsonl") if (new / path.name).exists())
+    names = [name for name in both if name in experiments and (not only or name in only)]
+    if not names:
+        raise InputError(f"no experiment has results in both {old} and {new}")
+    print("\n\n".join(_table(experiments[name], old, new) for name in names))
     print(f"\n{WHAT_IS_OLD}")
     print("\n".join(verdicts(old, new, names)))
     return 0
@@ -44,47 +49,28 @@ def verdicts(old: Path, new: Path, names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _common(
-    old: Path, new: Path, only: Sequence[str], experiments: dict[str, Experiment]
-) -> list[str]:
-    for folder in (old, new):
-        if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder")
-    found = {path.stem for path in old.glob("*.jsonl")} & {
-        path.stem for path in new.glob("*.jsonl")
-    }
-    names = sorted(name for name in found & experiments.keys() if not only or name in only)
-    if not names:
-        raise InputError(f"no experiment has results in both {old} and {new}")
-    return names
-
-
 def _table(definition: Experiment, old: Path, new: Path) -> str:
     file = f"{definition.id}.jsonl"
     before, after = (Analysis(definition, read(folder / file)) for folder in (old, new))
     rows: list[tuple[str, ...]] = []
     for metric in definition.metrics:
-        rows.append((metric.name, *HEADER[1:]))
+        rows.append((metric.name, *HEADER))
+        floors = [f for x in (before, after) if (f := x.floor(metric.name)) is not None]
         for label in (name for name in before.plain_labels if name in after.labels):
             a, b = (x.series(label, metric.name) for x in (before, after))
-            floors = [f for x in (before, after) if (f := x.floor(metric.name)) is not None]
             for name, first, second in _pairs(label, a, b):
                 rows.append(row(name, first, second, metric.unit, max(floors, default=0.0)))
-    return f"{definition.id}\n{layout(rows)}"
+    return "\n".join([definition.id, *aligned(rows, right=range(1, 6))])
 
 
-def _pairs(
-    label: str, a: analysis.Series, b: analysis.Series
-) -> Iterable[tuple[str, Point, Point]]:
+def _pairs(label: str, a: Series, b: Series) -> Iterable[tuple[str, Point, Point]]:
     """The points both have; all x together where x is a column of many bins."""
-    many = len(a.points) > 12
-    if many or all(point.x is None for point in a.points):
+    if len(a.points) > 12 or all(point.x is None for point in a.points):
         if a.overall.values and b.overall.values:
             yield label, a.overall, b.overall
         return
     for point in a.points:
-        other = b.at(point.x) if point.x is not None else None
-        if other:
+        if point.x is not None and (other := b.at(point.x)):
             yield f"{label} @{x_text(point.x)}", point, other
 
 
@@ -112,7 +98,3 @@ def verdict(ratio: estimates.Ratio, floor: float) -> str:
     if ratio.p >= DIFFERENT or low <= 1 <= high or abs(ratio.value - 1) <= floor:
         return "~"
     return f"{ratio.value:.3f} ({low:.3f}–{high:.3f})"
-
-
-def layout(rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(aligned(rows, right=range(1, len(HEADER))))

@@ -11,16 +11,20 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.report import gnuplot, then, tsv, verdicts
+from harness.report import claims, then, tsv, verdicts
+from harness.report.claims import STANDINGS
+from harness.report.rules import UNDECIDED
 from harness.report.then import Beside
 from harness.run import records
 from harness.run.records import HERE, REFERENCE, Source, Sources
 from harness.spec import experiment_file
+from harness.spec.experiment_file import SOURCES
 from harness.spec.model import Experiment
 from harness.statistics.analysis import Analysis, Number, numbers, scalar_numbers
 from harness.system import environment
@@ -32,26 +36,36 @@ def export(results: Path, reference: Path, data: Path) -> int:
     errors: list[str] = []
     bound: dict[str, Any] = {}
     tables: dict[str, Any] = {}
-    shown: dict[str, Source] = {}
+    shown: list[Source] = []
     for definition in experiment_file.load_all():
         try:
             found = records.load_sources(definition, results, reference, errors)
             thens = then.of(definition, found)
-            bound.update(_export_one(definition, found, thens, data))
-            tables.update(then.bound(thens, definition.id))
+            of_one = _export_one(definition, found, thens, data)
         except InputError as error:
             errors.append(str(error))
             continue
-        if found.shown:
-            shown[definition.id] = found.shown
-        if _lacks_something(definition, bound):
-            # It stands for all keys of the experiment that are not there.
+        bound |= of_one
+        tables |= then.bound(thens, definition.id)
+        shown += [found.shown] if found.shown else []
+        variants = {re.split("[.,]", key, maxsplit=2)[1] for key in of_one}
+        derived = {f"{definition.id}.{number.key}" for number in definition.derived}
+        if {variant.name for variant in definition.variants} - variants or derived - of_one.keys():
+            # It stands for all keys of the experiment that no set of results has yet.
             how = f"make bench ONLY={definition.id}"
             bound[definition.id] = _words("not measured", "none", how)
-    bound.update(_environment_numbers(shown))
+    bound |= _environment_numbers(shown)
     _write(data / "numbers.json", _json(bound))
     _write(data / "then.json", _json(tables))
-    _export_claims(results, reference, data, errors)
+    if experiment_file.LEDGER.exists():
+        try:
+            entries = claims.judge_all(results, reference, errors)
+        except InputError as error:
+            errors.append(str(error))
+        else:
+            _write(data / "claims.json", _json(entries))
+            for name, text in tally(entries).items():
+                _write(data / "claims" / name, text)
     for text in dict.fromkeys(errors):
         print(text, file=sys.stderr)
     if errors:
@@ -59,20 +73,6 @@ def export(results: Path, reference: Path, data: Path) -> int:
         return 1
     _write(data / verdicts.STAMP, fingerprint)
     return 0
-
-
-def _export_claims(results: Path, reference: Path, data: Path, errors: list[str]) -> None:
-    if experiment_file.LEDGER.exists():
-        from harness.report import claims
-
-        try:
-            entries = claims.judge_all(results, reference, errors)
-        except InputError as error:
-            errors.append(str(error))
-            return
-        _write(data / "claims.json", _json(entries))
-        for name, text in gnuplot.tally(entries).items():
-            _write(data / "claims" / name, text)
 
 
 def _write(path: Path, text: str) -> None:
@@ -89,49 +89,38 @@ def _json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-# ---- one experiment -----------------------------------------------------------------------------
-
-
 def _export_one(
     definition: Experiment, found: Sources, thens: list[Beside], data: Path
 ) -> dict[str, Any]:
-    """Writes its tables; its bound numbers."""
+    """Writes the tables of an experiment; its bound numbers."""
     folder = data / definition.id
-    analyses = {
-        source.origin: Analysis(definition, source.results)
-        for source in (found.reference, found.here)
-        if source
-    }
-    analysis = analyses.get(found.shown.origin) if found.shown else None
-    written = set()
-    if analysis:
-        tables = tsv.tables(analysis)
-        for name, text in tables.items():
-            _write(folder / name, text)
-        written = set(tables)
+    given = [source for source in (found.reference, found.here) if source]
+    analyses = {source.origin: Analysis(definition, source.results) for source in given}
+    analysis = analyses[found.shown.origin] if found.shown else None
+    tables = tsv.tables(analysis) if analysis else {}
     if thens:
-        _write(folder / "then.tsv", then.tsv(thens))
-        written.add("then.tsv")
-    _remove_stale(folder, written | {"meta.gp"})
+        tables["then.tsv"] = then.tsv(thens)
+    digest = hashlib.sha256()
+    for name, text in sorted(tables.items()):
+        _write(folder / name, text)
+        digest.update(name.encode() + b"\0" + text.encode())
+    for path in folder.iterdir() if folder.is_dir() else ():  # of a variant that is gone
+        if path.name not in (*tables, "meta.gp"):
+            path.unlink()
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
-    hashes = _hash(folder, written)
-    meta = gnuplot.meta(definition, found, analysis) + gnuplot.thens(thens)
-    _write(folder / "meta.gp", f"{meta}# tables: {hashes}\n")
+    variables = {**meta(definition, found, analysis), **then_titles(thens)}
+    _write(folder / "meta.gp", f"{_gnuplot(variables)}# tables: {digest.hexdigest()}\n")
     bound: dict[str, Any] = {}
-    for source in (found.reference, found.here):  # the later one wins
-        if source:
-            for key, number in _bound(definition, analyses[source.origin], source).items():
-                if key in bound:  # a page that shows one's own run may show the reference beside it
-                    number["reference"] = bound[key]["value"]
-                bound[key] = number
+    for source in given:  # the later one wins
+        known = dict(numbers(analyses[source.origin]))
+        if definition.kind == "trace":
+            known |= scalar_numbers(analyses[source.origin])
+        for name, number in known.items():
+            key, one = f"{definition.id}.{name}", entry(number, source)
+            if key in bound:  # a page that shows one's own run may show the reference beside it
+                one["reference"] = bound[key]["value"]
+            bound[key] = one
     return bound
-
-
-def _bound(definition: Experiment, analysis: Analysis, source: Source) -> dict[str, Any]:
-    found = dict(numbers(analysis))
-    if definition.kind == "trace":
-        found.update(scalar_numbers(analysis))
-    return {f"{definition.id}.{key}": entry(number, source) for key, number in found.items()}
 
 
 def entry(number: Number, source: Source) -> dict[str, Any]:
@@ -152,63 +141,114 @@ def entry(number: Number, source: Source) -> dict[str, Any]:
     return result
 
 
-def _hash(folder: Path, names: Iterable[str]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(names):
-        digest.update(name.encode() + b"\0" + (folder / name).read_bytes())
-    return digest.hexdigest()
-
-
-def _remove_stale(folder: Path, written: Iterable[str]) -> None:
-    """Tables of a variant that is no longer there."""
-    keep = set(written)
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name not in keep:
-            path.unlink()
-
-
-# ---- without a number ---------------------------------------------------------------------------
-
-
-def _lacks_something(definition: Experiment, bound: Mapping[str, Any]) -> bool:
-    """A variant or a [[number]] that no set of results has yet."""
-    variants = {re.split("[.,]", key, maxsplit=2)[1] for key in bound if "." in key
-                and key.startswith(f"{definition.id}.")}  # fmt: skip
-    return any(variant.name not in variants for variant in definition.variants) or any(
-        f"{definition.id}.{number.key}" not in bound for number in definition.derived
-    )
-
-
 def _words(text: str, source: str, run: str) -> dict[str, Any]:
-    return {
-        "value": None, "low": None, "high": None, "unit": "", "text": text, "interval": "",
-        "source": source, "run": run,
-    }  # fmt: skip
+    """Where there is no number."""
+    nothing = {"value": None, "low": None, "high": None, "unit": ""}
+    return {**nothing, "text": text, "interval": "", "source": source, "run": run}
 
 
-def _environment_numbers(shown: Mapping[str, Source]) -> dict[str, Any]:
+def _environment_numbers(shown: Sequence[Source]) -> dict[str, Any]:
     """env.cpu, env.kernel, ...: of the reader's newest run, else of the newest reference run."""
-    own = [source for source in shown.values() if source.origin == HERE]
-    others = [source for source in shown.values() if source.origin == REFERENCE]
-    chosen = max(own or others, key=lambda s: str(s.results.run["started"]), default=None)
+    own = [source for source in shown if source.origin == HERE]
+    chosen = max(own or shown, key=lambda s: str(s.results.run["started"]), default=None)
     if chosen is None:
         return {"env": _words("not measured", "none", "make")}
-    found = chosen.results.run["environment"]
+    run = chosen.results.run
+    found = run["environment"]
     texts = {
         "cpu": environment.short_cpu(found.get("cpu", "")),
         "kernel": environment.short_kernel(found.get("kernel", "")),
-        "cores": str(found.get("cores", "")),
-        "compiler": found.get("compiler", ""),
-        "cflags": found.get("cflags", ""),
-        "glibc": found.get("libc", {}).get("glibc", ""),
-        "musl": found.get("libc", {}).get("musl", ""),
-        "diet": found.get("libc", {}).get("diet", ""),
-        "hz": str(found.get("hz") or ""),
-        "distribution": found.get("distribution", ""),
-        "date": chosen.results.run["started"][:10],
-        "profile": chosen.results.run["profile"],
+        **{key: str(found.get(key) or "") for key in ("cores", "compiler", "cflags")},
+        **{key: found.get("libc", {}).get(key, "") for key in ("glibc", "musl", "diet")},
+        **{key: str(found.get(key) or "") for key in ("hz", "distribution")},
+        "date": run["started"][:10],
+        "profile": run["profile"],
     }
     return {
         f"env.{name}": _words(text or "unknown", chosen.origin, chosen.footer)
         for name, text in texts.items()
     }
+
+
+# ---- What a figure must know beside its tables, as variables of gnuplot (meta.gp) ----------------
+
+
+def _gnuplot(variables: Mapping[str, str | int]) -> str:
+    lines = []
+    for name, value in variables.items():
+        if isinstance(value, str):
+            value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        lines.append(f"{name} = {value}\n")
+    return "".join(lines)
+
+
+def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> dict[str, str]:
+    titles = {label: analysis.title(label) for label in analysis.plain_labels} if analysis else {}
+    repetitions = analysis.results.repetitions if analysis else []
+    marks = Counter(mark for repetition in repetitions for mark in repetition["marks"])
+    shown = found.shown
+    variables = {
+        "footer": shown.footer if shown else "not measured",
+        "source": shown.origin if shown else "none",
+        "variants": " ".join(titles),
+        "titles": " ".join(f"'{title}'" for title in titles.values()),
+        "missing": "; ".join(_missing(definition, found)),
+        "marks": ", ".join(f"{m} {n} of {len(repetitions)}" for m, n in sorted(marks.items())),
+        "title": definition.title,
+    }
+    for metric in definition.metrics:
+        title = f"{metric.title}, {metric.unit}".removesuffix(", ")
+        variables[f"y_title_{metric.name.replace('-', '_')}"] = title
+    for label, title in titles.items():
+        variables["title_" + "".join(c if c.isalnum() else "_" for c in label)] = title
+    return variables
+
+
+def _missing(definition: Experiment, found: Sources) -> Iterator[str]:
+    skips = found.skips
+    if found.shown is None and not skips:
+        yield f"not measured yet: make bench ONLY={definition.id}"
+    if found.here is None and not skips and found.reference:
+        skips = [(s.get("variant", ""), s["reason"]) for s in found.reference.results.skips]
+    titles = {variant.name: variant.title for variant in definition.variants}
+    for name, reason in skips:
+        yield f"{titles.get(name, name)}: {reason}"
+
+
+def then_titles(tables: Iterable[Beside]) -> dict[str, str | int]:
+    """What figures/then-and-now.gp says of a table; the numbers themselves are in then.tsv."""
+    variables: dict[str, str | int] = {}
+    for beside in tables:
+        name = beside.then.key.replace("-", "_")
+        variables |= {
+            f"then_title_{name}": beside.then.title,
+            f"then_source_{name}": SOURCES[beside.then.source],
+            f"then_base_{name}": beside.base_title,
+            f"then_metric_{name}": beside.metric.title,
+            f"then_rows_{name}": len(beside.lines),
+        }
+    return variables
+
+
+def tally(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The files of build/data/claims, for the figure of the verdicts: how many claims of each
+    source stand how.
+    """
+    counts = Counter((e["source_title"], e["standing"]) for e in entries)
+    rows: list[Sequence[Any]] = [["source", *STANDINGS]]
+    for source in dict.fromkeys(e["source_title"] for e in entries):
+        rows.append([source, *(counts[source, standing] for standing in STANDINGS)])
+    judged = [e for e in entries if e["rule"] and e["verdict"] not in UNDECIDED]
+    of_run = Counter(e["source_run"] for e in judged)
+    # The figure's footer says "measured here, " or "reference machine, " before these words.
+    footer = f"{len(judged)} of {len(entries)} claims judged"
+    if of_run[HERE] and of_run[REFERENCE]:
+        footer += f", {of_run[REFERENCE]} of them on the reference run"
+    variables = {
+        "footer": footer,
+        "source": HERE if of_run[HERE] else REFERENCE if of_run[REFERENCE] else "none",
+        "missing": "" if judged else "no claim has been judged yet: make",
+    }
+    # A figure depends on this file alone, so it must change with the table.
+    text = _gnuplot(variables) + "".join(f"# {row}\n" for row in rows)
+    return {"verdicts.tsv": tsv.table(rows), "meta.gp": text}

@@ -34,6 +34,21 @@ class Line:
     origin: str = NONE
     why: str = ""
 
+    def shown(self) -> tuple[str, str, str, str]:
+        """Value and ratio then, value and ratio here, with their intervals; or why there is none.
+
+        A source's own value has no digit more than there, and none less.
+        """
+        row, then = self.row, f"{self.row.value:g}"
+        if row.low is not None and row.high is not None:
+            then += f" ({row.low:g}–{row.high:g})"
+        here = self.here.shown() if self.here else self.why
+        return then, ratio_text(self.then_ratio), here, ratio_shown(self.ratio)
+
+    @property
+    def marks(self) -> list[str]:
+        return list(self.here.marks) if self.here else []
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -44,6 +59,11 @@ class Beside:
     base_title: str
     lines: tuple[Line, ...]
     runs: Mapping[str, str]
+
+    @property
+    def notes(self) -> list[str]:
+        of_rows = [f"{line.title}: {line.row.note}" for line in self.lines if line.row.note]
+        return [*self.then.notes, *of_rows]
 
 
 def of(definition: Experiment, found: Sources) -> list[Beside]:
@@ -61,25 +81,19 @@ def of(definition: Experiment, found: Sources) -> list[Beside]:
 
 
 def _line(
-    definition: Experiment,
-    then: Then,
-    row: ThenRow,
-    analyses: Mapping[str, Analysis],
+    definition: Experiment, then: Then, row: ThenRow, analyses: Mapping[str, Analysis],
     found: Sources,
-) -> Line:
+) -> Line:  # fmt: skip
     title = title_of(definition, row)
     then_ratio = row.value / then.base_row.value
     if not row.variant:
         return Line(row, title, then_ratio, why=row.why)
     operand = row.operand(then.metric)
     wanted = Derived("ratio", "ratio", (operand, then.base_row.operand(then.metric)))
-    for origin in (HERE, REFERENCE):
-        analysis = analyses.get(origin)
-        point = analysis.point(operand) if analysis else None
-        if analysis and point:
+    for origin, analysis in analyses.items():
+        if point := analysis.point(operand):
             number = summary(point, definition.metric(then.metric).unit)
-            ratio = analysis.derived(wanted)
-            return Line(row, title, then_ratio, number, ratio, origin)
+            return Line(row, title, then_ratio, number, analysis.derived(wanted), origin)
     skipped = dict(found.skips).get(row.variant.partition(",")[0])
     why = skipped or f"not measured: make bench ONLY={definition.id}"
     return Line(row, title, then_ratio, why=why)
@@ -101,28 +115,13 @@ def ratio_text(value: float) -> str:
     return f"{value:.3g}" if 0 < value < 0.1 or value >= 100 else f"{value:.2f}"
 
 
-def ratio_interval(ratio: Number) -> str:
-    if ratio.low is None or ratio.high is None:
+def ratio_shown(ratio: Number | None) -> str:
+    """With its interval, where that says more."""
+    if ratio is None:
         return ""
-    ends = ratio_text(ratio.low), ratio_text(ratio.high)
-    return ends[0] if ends[0] == ends[1] else "–".join(ends)
-
-
-def then_text(row: ThenRow) -> str:
-    """As the source has it: no digit more, none less."""
-    if row.low is None or row.high is None:
-        return f"{row.value:g}"
-    return f"{row.value:g} ({row.low:g}–{row.high:g})"
-
-
-def here_texts(line: Line) -> tuple[str, str]:
-    """Value and ratio, each with its interval; or why there is none, and nothing."""
-    if line.here is None:
-        return line.why, ""
-    if line.ratio is None:
-        return line.here.shown(), ""
-    text, ends = ratio_text(line.ratio.value), ratio_interval(line.ratio)
-    return line.here.shown(), text + (f" ({ends})" if ends and ends != text else "")
+    ends = [ratio_text(end) for end in (ratio.low, ratio.high) if end is not None]
+    text, interval = ratio_text(ratio.value), "–".join(dict.fromkeys(ends))
+    return text if interval in ("", text) else f"{text} ({interval})"
 
 
 def text(beside: Beside, name: str, width: int = 100) -> str:
@@ -130,13 +129,12 @@ def text(beside: Beside, name: str, width: int = 100) -> str:
     unit = f" {beside.then.unit}" if beside.then.unit else ""
     rows = [["", f"then{unit}", "ratio", "here", "ratio", ""]]
     for line in beside.lines:
-        here, ratio = here_texts(line)
-        marks = [REFERENCE] if line.origin == REFERENCE and not records.wants_reference() else []
-        marks += line.here.marks if line.here else ()
-        shown = then_text(line.row), ratio_text(line.then_ratio)
-        rows.append([line.title, *shown, here if line.here else "-", ratio, ", ".join(marks)])
+        then, then_ratio, here, ratio = line.shown()
+        of_reference = line.origin == REFERENCE and not records.wants_reference()
+        remarks = ", ".join([REFERENCE] * of_reference + line.marks)
         if not line.here:
-            rows[-1] = [*rows[-1][:3], "-", "", line.why]
+            here, remarks = "-", line.why
+        rows.append([line.title, then, then_ratio, here, ratio, remarks])
     head = f"{name}.{beside.then.key}: {beside.then.title}"
     under = [f"then: {SOURCES[beside.then.source]}"]
     under += [f"{origin}: {footer}" for origin, footer in beside.runs.items()]
@@ -146,14 +144,9 @@ def text(beside: Beside, name: str, width: int = 100) -> str:
             *textwrap.wrap(head, width),
             *(f"  {line}" for part in under for line in textwrap.wrap(part, width - 2)),
             *(f"  {line}" for line in aligned(rows, right=(1, 2))),
-            *(f"  {line}" for note in notes(beside) for line in textwrap.wrap(note, width - 2)),
+            *(f"  {line}" for note in beside.notes for line in textwrap.wrap(note, width - 2)),
         ]
     )
-
-
-def notes(beside: Beside) -> list[str]:
-    of_rows = [f"{line.title}: {line.row.note}" for line in beside.lines if line.row.note]
-    return [*beside.then.notes, *of_rows]
 
 
 # ---- for figures, book and deck ------------------------------------------------------------------
@@ -173,9 +166,13 @@ def tsv(tables: Sequence[Beside]) -> str:
         for number, line in enumerate(beside.lines, 1):
             row = line.row
             then = [None if v is None else v * scale for v in (row.value, row.low, row.high)]
+            then_text, _, here_text, _ = line.shown()
+            if line.origin == REFERENCE and HERE in beside.runs:
+                here_text += ", reference machine"
             rows.append(
                 [beside.then.key, number, row.name or None, line.title, *then, line.then_ratio,
-                 *_ends(line.here), *_ends(line.ratio), line.origin, *_words(beside, line)]
+                 *_ends(line.here), *_ends(line.ratio), line.origin,
+                 f"{then_text} {beside.then.unit}".rstrip(), here_text]
             )  # fmt: skip
     return table(rows)
 
@@ -184,42 +181,28 @@ def _ends(number: Number | None) -> list[float | None]:
     return [number.value, number.low, number.high] if number else [None] * 3
 
 
-def _words(beside: Beside, line: Line) -> tuple[str, str]:
-    here = here_texts(line)[0]
-    if line.origin == REFERENCE and HERE in beside.runs:
-        here += ", reference machine"
-    return f"{then_text(line.row)} {beside.then.unit}".rstrip(), here
-
-
 def bound(tables: Sequence[Beside], name: str) -> dict[str, Any]:
     """For then.json: what book and deck print, by `experiment.key`."""
-    return {f"{name}.{beside.then.key}": _bound(beside) for beside in tables}
-
-
-def _bound(beside: Beside) -> dict[str, Any]:
-    rows = []
-    for line in beside.lines:
-        here, ratio = here_texts(line)
-        rows.append(
-            {
-                "title": line.title,
-                "then": then_text(line.row),
-                "then_ratio": ratio_text(line.then_ratio),
-                "here": here,
-                "ratio": ratio,
-                "source": line.origin,
-                "marks": list(line.here.marks) if line.here else [],
-            }
-        )
     return {
-        "title": beside.then.title,
-        "source": SOURCES[beside.then.source],
-        "unit": beside.then.unit,
-        "metric": beside.metric.title,
-        "base": beside.base_title,
-        "rows": rows,
-        "notes": notes(beside),
-        "runs": dict(beside.runs),
+        f"{name}.{beside.then.key}": {
+            "title": beside.then.title,
+            "source": SOURCES[beside.then.source],
+            "unit": beside.then.unit,
+            "metric": beside.metric.title,
+            "base": beside.base_title,
+            "rows": [
+                {
+                    "title": line.title,
+                    **dict(zip(("then", "then_ratio", "here", "ratio"), line.shown(), strict=True)),
+                    "source": line.origin,
+                    "marks": line.marks,
+                }
+                for line in beside.lines
+            ],
+            "notes": beside.notes,
+            "runs": dict(beside.runs),
+        }
+        for beside in tables
     }
 
 

@@ -1,7 +1,9 @@
 """The tables that figures read: tab-separated, a header line, "-" for what is not there."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, product
 from typing import Any
 
 from harness.run.load_tools import bucket
@@ -18,6 +20,7 @@ NOTHING = "-"
 def tables(analysis: Analysis) -> dict[str, str]:
     """All tables of an experiment by file name."""
     names = [metric.name for metric in analysis.experiment.metrics]
+    axis = analysis.experiment.axis
     found = {}
     if analysis.experiment.kind == "trace":
         # What else the machine did stretches a trace: drawn is where A, alone, waited least.
@@ -25,14 +28,22 @@ def tables(analysis: Analysis) -> dict[str, str]:
         found = timeline_tables(least["samples"])
     if not names:
         return found
+    summaries: list[list[Any]] = [["variant", "title", *_columns(names, ("", "_low", "_high"))]]
     for label in analysis.labels:
-        found[f"{label}.tsv"] = _series_table(analysis, label, names)
-        found[f"points-{label}.tsv"] = _points_table(analysis, label, names)
-        if analysis.experiment.axis and analysis.experiment.axis.column:
-            found[f"samples-{label}.tsv"] = _samples_table(analysis, label)
-        found.update(_distribution_tables(analysis, label))
-    found["summary.tsv"] = _summary_table(analysis, names)
-    found["numbers.tsv"] = _numbers_table(analysis)
+        found[f"{label}.tsv"], found[f"points-{label}.tsv"] = _series_tables(analysis, label, names)
+        if axis and axis.column:
+            found[f"samples-{label}.tsv"] = _samples_table(analysis, label, axis.column)
+        found |= _distribution_tables(analysis, label)
+        overall = [analysis.series(label, name).overall for name in names]
+        cells = (cell for point in overall for cell in _cells(point)[:3])
+        summaries.append([label, analysis.title(label), *cells])
+    found["summary.tsv"] = table(summaries)
+    derived: list[list[Any]] = [["key", "value", "low", "high", "unit"]]
+    for wanted in analysis.experiment.derived:
+        if number := analysis.derived(wanted):
+            value = number.value if math.isfinite(number.value) else None
+            derived.append([wanted.key, value, number.low, number.high, number.unit or None])
+    found["numbers.tsv"] = table(derived)
     return found
 
 
@@ -65,44 +76,30 @@ def _cells(point: Point | None) -> list[float | None]:
     return [number.value, number.low, number.high, min(point.raw), p99]
 
 
-def _series_table(analysis: Analysis, label: str, names: list[str]) -> str:
-    columns = (f"{name}{part}" for name in names for part in ("", "_low", "_high", "_min", "_p99"))
-    header = ["x", *columns, "n", "bound"]
-    rows: list[list[Any]] = [header]
-    for x in _all_x(analysis, label, names):
-        points = [_at(analysis, label, name, x) for name in names]
-        count = max((len(point.values) for point in points if point), default=0)
-        cells = [value for point in points for value in _cells(point)]
-        bound = int(any("client-bound" in point.marks for point in points if point))
-        rows.append([None if x is None else x_text(x), *cells, count, bound])
-    return table(rows)
+def _columns(names: Iterable[str], parts: Iterable[str]) -> Iterator[str]:
+    return (f"{name}{part}" for name, part in product(names, parts))
 
 
-def _all_x(analysis: Analysis, label: str, names: list[str]) -> list[Any]:
-    xs: dict[str, Any] = {}
-    for name in names:
-        for point in analysis.series(label, name).points:
-            xs.setdefault(x_text(point.x), point.x)
-    return sorted(xs.values(), key=lambda x: (isinstance(x, str), x or 0))
-
-
-def _at(analysis: Analysis, label: str, name: str, x: Any) -> Point | None:
-    series = analysis.series(label, name)
-    return series.overall if x is None else series.at(x)
-
-
-def _points_table(analysis: Analysis, label: str, names: list[str]) -> str:
-    rows: list[list[Any]] = [["x", *names, "round", *(f"{name}_tukey" for name in names)]]
-    for x in _all_x(analysis, label, names):
-        points = [_at(analysis, label, name, x) for name in names]
-        rounds = sorted({number for point in points if point for number in point.values})
+def _series_tables(analysis: Analysis, label: str, names: list[str]) -> tuple[str, str]:
+    """A row for each x; and one for each round at each x."""
+    parts = ("", "_low", "_high", "_min", "_p99")
+    rows: list[list[Any]] = [["x", *_columns(names, parts), "n", "bound"]]
+    each: list[list[Any]] = [["x", *names, "round", *_columns(names, ("_tukey",))]]
+    all_series = [analysis.series(label, name) for name in names]
+    xs = {x_text(point.x): point.x for series in all_series for point in series.points}
+    for x in sorted(xs.values(), key=lambda x: (isinstance(x, str), x or 0)):
+        shown = None if x is None else x_text(x)
+        points = [series.overall if x is None else series.at(x) for series in all_series]
+        there = [point for point in points if point]
+        count = max((len(point.values) for point in there), default=0)
+        bound = int(any("client-bound" in point.marks for point in there))
+        rows.append([shown, *(cell for p in points for cell in _cells(p)), count, bound])
         tukey = [_tukey(point) for point in points]
-        for number in rounds:
+        for number in sorted({number for point in there for number in point.values}):
             values = [point.values.get(number) if point else None for point in points]
-            marks = [outside.get(number) for outside in tukey]
-            shown = None if x is None else x_text(x)
-            rows.append([shown, *values, number, *(mark or None for mark in marks)])
-    return table(rows)
+            marks = [outside.get(number) or None for outside in tukey]
+            each.append([shown, *values, number, *marks])
+    return table(rows), table(each)
 
 
 def _tukey(point: Point | None) -> Mapping[int, str]:
@@ -112,21 +109,18 @@ def _tukey(point: Point | None) -> Mapping[int, str]:
     return dict(zip(point.values, marks, strict=True))
 
 
-def _samples_table(analysis: Analysis, label: str) -> str:
+def _samples_table(analysis: Analysis, label: str, x: str) -> str:
     """Every sample of one repetition, as it came: what a median hides can be seen there."""
-    axis = analysis.experiment.axis
-    assert axis
     repetition = min(analysis.repetitions[label], key=lambda r: int(r["round"]))
     metrics = [metric for metric in analysis.experiment.metrics if metric.column]
-    samples = repetition["samples"]
-    columns = [samples.get(metric.column, []) for metric in metrics]
+    columns = [repetition["samples"].get(c, []) for c in (x, *(m.column for m in metrics))]
     rows: list[list[Any]] = [["x", *(metric.name for metric in metrics)]]
-    for x, *values in zip(samples.get(axis.column, []), *columns, strict=False):
-        scaled = [
+    for at, *values in zip(*columns, strict=False):
+        scaled = (
             v * metric.scale if isinstance(v, int | float) else None
             for v, metric in zip(values, metrics, strict=True)
-        ]
-        rows.append([x, *scaled])
+        )
+        rows.append([at, *scaled])
     return table(rows)
 
 
@@ -134,7 +128,7 @@ def _distribution_tables(analysis: Analysis, label: str) -> dict[str, str]:
     """distribution-<label>.tsv, or one for each x, of what was answered within which time."""
     axis = analysis.experiment.axis
     parameter = axis.parameter if axis else ""
-    merged: dict[str, dict[float, float]] = {}
+    merged: dict[str, Counter[float]] = {}
     for repetition in analysis.repetitions[label]:
         x = f"@{x_text(repetition['params'][parameter])}" if parameter else ""
         histograms = repetition.get("histograms", {})
@@ -142,19 +136,15 @@ def _distribution_tables(analysis: Analysis, label: str) -> dict[str, str]:
         # out.
         histogram = histograms.get("total_from_intended") or histograms.get("total")
         for lower, count in histogram or ():
-            counts = merged.setdefault(f"distribution-{label}{x}.tsv", {})
-            counts[lower] = counts.get(lower, 0) + count
+            merged.setdefault(f"distribution-{label}{x}.tsv", Counter())[lower] += count
     return {name: _distribution(counts) for name, counts in merged.items()}
 
 
 def _distribution(counts: Mapping[float, float]) -> str:
-    total = sum(counts.values())
-    edges = sorted(counts)
+    edges, total = sorted(counts), sum(counts.values())
+    within = accumulate(counts[edge] for edge in edges)
     rows: list[list[Any]] = [["ms", "within"], [edges[0] / 1e6, 0.0]]
-    below = 0.0
-    for lower in edges:
-        below += counts[lower]
-        rows.append([bucket(lower)[1] / 1e6, below / total])
+    rows += [[bucket(e)[1] / 1e6, below / total] for e, below in zip(edges, within, strict=True)]
     # Where little happens, steps can be left out; the first and the last stay.
     step = max(1, math.ceil((len(rows) - 3) / MOST_STEPS))
     return table([*rows[:2], *rows[2:-1][step - 1 :: step], rows[-1]])
@@ -163,7 +153,12 @@ def _distribution(counts: Mapping[float, float]) -> str:
 def timeline_tables(samples: Mapping[str, Sequence[str | float]]) -> dict[str, str]:
     """What figures/timeline.gp draws."""
     lines = [tuple(map(str, line)) for line in zip(*map(samples.__getitem__, COLUMNS), strict=True)]
-    heights = _heights(lines)
+    # From the top: the clients, a gap, then the tasks in order of birth.
+    names = dict.fromkeys((line[0], line[1]) for line in lines)
+    clients = sorted(key for key in names if key[0] == "client")
+    tasks = [key for key in names if key[0] == "task"]
+    heights = {key: str(len(clients) + len(tasks) + 1.0 - i) for i, key in enumerate(clients)}
+    heights |= {key: str(float(len(tasks) - i)) for i, key in enumerate(tasks)}
     rows: list[Sequence[Any]] = [("y", "kind", "name")]
     rows += [(height, kind, name) for (kind, name), height in heights.items()]
     bars: list[Sequence[Any]] = [
@@ -179,35 +174,3 @@ def timeline_tables(samples: Mapping[str, Sequence[str | float]]) -> dict[str, s
             ends = heights["task", state or name], heights["task", name]
             arrows.append((start, *ends, kind, number))
     return {"rows.tsv": table(rows), "bars.tsv": table(bars), "arrows.tsv": table(arrows)}
-
-
-def _heights(lines: Iterable[Sequence[str]]) -> dict[tuple[str, str], str]:
-    """Where each bar goes, from the top: the clients, a gap, then the tasks in order of birth."""
-    names = list(dict.fromkeys((line[0], line[1]) for line in lines))
-    clients = sorted(key for key in names if key[0] == "client")
-    tasks = [key for key in names if key[0] == "task"]
-    heights = {key: str(len(clients) + len(tasks) + 1.0 - i) for i, key in enumerate(clients)}
-    return heights | {key: str(float(len(tasks) - i)) for i, key in enumerate(tasks)}
-
-
-def _summary_table(analysis: Analysis, names: list[str]) -> str:
-    header = ["variant", "title"]
-    for name in names:
-        header += [name, f"{name}_low", f"{name}_high"]
-    rows: list[list[Any]] = [header]
-    for label in analysis.labels:
-        cells: list[Any] = []
-        for name in names:
-            cells += _cells(analysis.series(label, name).overall)[:3]
-        rows.append([label, analysis.title(label), *cells])
-    return table(rows)
-
-
-def _numbers_table(analysis: Analysis) -> str:
-    rows: list[list[Any]] = [["key", "value", "low", "high", "unit"]]
-    for wanted in analysis.experiment.derived:
-        number = analysis.derived(wanted)
-        if number:
-            value = number.value if math.isfinite(number.value) else None
-            rows.append([wanted.key, value, number.low, number.high, number.unit or None])
-    return table(rows)

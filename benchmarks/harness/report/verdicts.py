@@ -46,69 +46,57 @@ def select(entries: list[dict[str, Any]], only: list[str]) -> list[dict[str, Any
 
 
 def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
-    """Prints the ledger; with `verdicts` only what was judged, as `make` ends."""
+    """Prints the ledger. With `verdicts`, as `make` ends, only what was judged; then where book and
+    deck are, and what failed: then 1.
+    """
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    judged = [entry for entry in entries if entry["rule"]]
-    for entry in judged if verdicts else entries:
-        print(line(entry, width, long=not verdicts))
+    for entry in entries:
+        if entry["rule"] or not verdicts:
+            print(line(entry, width, long=not verdicts))
     print(counts(entries))
     if not verdicts:
         return 0
-    return _end_of_make(results)
+    for name, written in WRITTEN.items():
+        if Path(written).is_file():
+            print(f"{name}: {written}")
+    failures = []
+    for path in () if records.wants_reference() else sorted(results.glob("*.jsonl")):
+        ends = first_and_last(path)
+        if ends and ends[1].get("failures"):
+            failures += failure_texts(read(path))
+    for text in failures:
+        print(f"failed: {text}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
     """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
-    if own := entry.get("own"):  # the reader has measured it, and wants to know of that
+    if own := entry["own"]:  # the reader has measured it, and wants to know of that
         shown = f"yours: {own.partition(':')[0]}"
     shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
-    text = textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
+    head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
     if not long:
-        return head + text
-    on_reference = f"reference: {entry['verdict']}" if entry.get("own") else ""
-    of = entry.get("repetitions", 0)
+        return head
+    on_reference = f"reference: {entry['verdict']}" if own else ""
+    of = entry["repetitions"]
     asked = f"{entry['usable']} of {of} repetitions" if of else ""
-    parts = (entry.get("own"), on_reference, entry["numbers"], asked, entry["why"])
-    seen = "; ".join(part for part in parts if part)
-    indent = " " * 6
-    return "\n".join([head + text, *textwrap.wrap(seen, width - 6, initial_indent=indent,
-                                                  subsequent_indent=indent)])  # fmt: skip
+    seen = "; ".join(filter(None, (own, on_reference, entry["numbers"], asked, entry["why"])))
+    return "\n".join([head, *(f"      {part}" for part in textwrap.wrap(seen, width - 12))])
 
 
 def counts(entries: list[dict[str, Any]]) -> str:
     judged = [entry for entry in entries if entry["rule"]]
     verdicts = Counter(entry["verdict"] for entry in judged)
     kinds = Counter(entry["kind"] for entry in entries)
-    history, systems = kinds["historical"], kinds["other-system"]
     numbers = {verdict: verdicts[verdict] for verdict in VERDICTS}
-    numbers |= {"historical": history, "for other systems": systems}
-    numbers["not judged yet"] = len(entries) - len(judged) - history - systems
+    numbers |= {"historical": kinds["historical"], "for other systems": kinds["other-system"]}
+    numbers["not judged yet"] = len(entries) - sum(numbers.values())
     parts = (f"{number} {words}" for words, number in numbers.items() if number)
     near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
     text = f"{len(entries)} claims: {', '.join(parts)}{near}"
     return text if find_spec("scipy") else text + "\nno verdicts: SciPy is not installed"
-
-
-def _end_of_make(results: Path) -> int:
-    """Where book and deck are, and what failed: then 1."""
-    for name, path in WRITTEN.items():
-        if Path(path).is_file():
-            print(f"{name}: {path}")
-    failures = [] if records.wants_reference() else _failures(results)
-    for text in failures:
-        print(f"failed: {text}", file=sys.stderr)
-    return 1 if failures else 0
-
-
-def _failures(results: Path) -> list[str]:
-    found = []
-    for path in sorted(results.glob("*.jsonl")):
-        ends = first_and_last(path)
-        if ends and ends[1].get("failures"):
-            found += failure_texts(read(path))
-    return found
 
 
 # ---- is build/data still what it was made from? --------------------------------------------------
@@ -120,16 +108,15 @@ def stamp_of(results: Path, reference: Path) -> str:
     """Of the dates and sizes of all that decides about the export."""
     digest = hashlib.sha256(f"{records.wants_reference()} {bool(find_spec('scipy'))}".encode())
     places = [
-        *sorted(experiment_file.FOLDER.glob("*.toml")),
-        *sorted(Path(__file__).parents[1].rglob("*.py")),
+        *experiment_file.FOLDER.glob("*.toml"),
+        *Path(__file__).parents[1].rglob("*.py"),
         experiment_file.LEDGER,
-        *sorted(results.glob("*.jsonl")),
-        *sorted(reference.glob("*.jsonl")),
+        *results.glob("*.jsonl"),
+        *reference.glob("*.jsonl"),
     ]
-    for path in places:
-        if path.exists():
-            status = path.stat()
-            digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    for path in filter(Path.exists, sorted(places)):
+        status = path.stat()
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     return digest.hexdigest()
 
 
