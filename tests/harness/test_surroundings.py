@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -34,85 +34,70 @@ def machine(root: Path, files: Mapping[str, str]) -> Path:
 
 # ---- limits -------------------------------------------------------------------------------------
 
-HUNDRED = {f"proc/{number}/comm": "" for number in range(1, 101)}
-MEMINFO = {"proc/meminfo": f"MemTotal: 9 kB\nMemAvailable:  {480 << 10} kB\n"}
-FILES = "proc/sys/fs/file-max"
-WATCHES = "proc/sys/fs/epoll/max_user_watches"
-
-
-def pids_of_a_cgroup(line: str, folder: str) -> dict[str, str]:
-    """A limit further up counts too."""
-    return {
-        **HUNDRED,
-        "proc/self/cgroup": f"{line}:/a/b\n",
-        f"cg/{folder}/b/pids.max": "max\n",
-        f"cg/{folder}/pids.max": "512\n",
-        f"cg/{folder}/pids.current": "12\n",
-    }
-
-
-def memory_of_a_cgroup(line: str, folder: str, limit: str, usage: str) -> dict[str, str]:
-    """File pages that nobody maps do not count."""
-    return {
-        "proc/self/cgroup": f"{line}:/a/b\n",
-        f"cg/{folder}/{limit}": f"{1000 << 20}\n",
-        f"cg/{folder}/{usage}": f"{900 << 20}\n",
-        f"cg/{folder}/memory.stat": f"cache 1\ninactive_file {300 << 20}\n",
-    }
+MACHINE = {
+    **{f"proc/{number}/comm": "" for number in range(1, 101)},
+    "proc/sys/kernel/pid_max": "32768\n",
+    "proc/meminfo": f"MemTotal: 9 kB\nMemAvailable:  {480 << 10} kB\n",
+    "proc/sys/fs/file-max": "60000\n",
+    "proc/sys/fs/epoll/max_user_watches": "12000\n",
+    "proc/sys/vm/max_map_count": "65530\n",
+}
+# A limit further up counts too; file pages that nobody maps do not count.
+USED, IDLE = f"{900 << 20}\n", f"cache 1\ninactive_file {300 << 20}\n"
+SECOND = {
+    "proc/self/cgroup": "0::/a/b\n",
+    "cg/a/b/pids.max": "max\n",
+    "cg/a/pids.max": "512\n",
+    "cg/a/pids.current": "12\n",
+    "cg/a/memory.max": f"{1000 << 20}\n",
+    "cg/a/memory.current": USED,
+    "cg/a/memory.stat": IDLE,
+}
+FIRST = {
+    "proc/self/cgroup": "8:cpu,pids:/a/b\n4:memory:/a\n",
+    "cg/pids/a/pids.max": "512\n",
+    "cg/pids/a/pids.current": "12\n",
+    "cg/memory/a/memory.limit_in_bytes": f"{1000 << 20}\n",
+    "cg/memory/a/memory.usage_in_bytes": USED,
+    "cg/memory/a/memory.stat": IDLE,
+}
 
 
 @pytest.mark.parametrize(
-    ("caps", "ulimit", "files", "expected"),
-    [
-        (limits.process_caps, 900, {**HUNDRED, "proc/sys/kernel/pid_max": "32768\n"},
-         [(200, "ulimit -u 900"), (8167, "kernel.pid_max 32768")]),
-        (limits.process_caps, -1, pids_of_a_cgroup("0:", "a"),
-         [(125, "pids.max 512 of our cgroup")]),
-        (limits.process_caps, -1, pids_of_a_cgroup("8:cpu,pids", "pids/a"),
-         [(125, "pids.max 512 of our cgroup")]),
-        (limits.descriptor_caps, 900, {FILES: "80000\n"},
-         [(836, "ulimit -n 900"), (20000, "fs.file-max 80000")]),
-        (limits.memory_caps, 4 << 30, MEMINFO,
-         [(120, "480 MiB available"), (1024, "ulimit -v 4194304")]),
-        (limits.memory_caps, -1, memory_of_a_cgroup("0:", "a", "memory.max", "memory.current"),
-         [(100, "memory.max 1000 MiB of our cgroup")]),
-        (limits.memory_caps, -1,
-         memory_of_a_cgroup("4:memory", "memory/a", "memory.limit_in_bytes",
-                            "memory.usage_in_bytes"),
-         [(100, "memory.limit_in_bytes 1000 MiB of our cgroup")]),
-        (limits.connection_caps, -1, {**MEMINFO, FILES: "80000\n"},
-         [(10240, "480 MiB available"), (10000, "fs.file-max 80000")]),
-        (limits.mapping_caps, -1, MEMINFO, []),
-        (limits.mapping_caps, -1, {"proc/sys/vm/max_map_count": "65530\n"},
-         [(64530, "vm.max_map_count 65530")]),
-    ],
-)  # fmt: skip
+    ("groups", "limit"), [(SECOND, "memory.max"), (FIRST, "memory.limit_in_bytes")]
+)
 def test_what_a_machine_allows(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caps: Callable[[], Iterable[Cap]],
-    ulimit: int,
-    files: Mapping[str, str],
-    expected: list[tuple[int, str]],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: Mapping[str, str], limit: str
 ) -> None:
-    monkeypatch.setattr("resource.getrlimit", lambda _: (ulimit, ulimit))
-    monkeypatch.setattr(limits, "PROC", machine(tmp_path, files) / "proc")
+    def caps(name: str, ulimit: int = -1) -> list[tuple[int, str]]:
+        monkeypatch.setattr("resource.getrlimit", lambda _: (ulimit, ulimit))
+        return [(cap.most, cap.why) for cap in limits.RESOURCES[name]()]
+
+    monkeypatch.setattr(limits, "PROC", machine(tmp_path, {**MACHINE, **groups}) / "proc")
     monkeypatch.setattr(limits, "CGROUPS", tmp_path / "cg")
-    assert [(cap.most, cap.why) for cap in caps()] == expected
-
-
-def test_which_limit_so_many_connections_exceed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = machine(tmp_path, {**MEMINFO, FILES: "60000\n", WATCHES: "12000\n"})
-    monkeypatch.setattr(limits, "PROC", root / "proc")
+    pids = [(8167, "kernel.pid_max 32768"), (125, "pids.max 512 of our cgroup")]
+    memory = [(120, "480 MiB available"), (100, f"{limit} 1000 MiB of our cgroup")]
+    assert caps("processes") == pids
+    assert caps("processes", 900) == [(200, "ulimit -u 900"), *pids]
+    assert caps("descriptors", 900) == [(836, "ulimit -n 900"), (15000, "fs.file-max 60000")]
+    assert caps("memory") == memory
+    assert caps("memory", 4 << 30) == [memory[0], (1024, "ulimit -v 4194304"), memory[1]]
+    assert caps("connections") == [
+        *((most * 1024 // 12, why) for most, why in memory), (7500, "fs.file-max 60000")
+    ]  # fmt: skip
+    assert caps("mappings") == [(64530, "vm.max_map_count 65530")]
     says = {
         10000: "",
         15000: "they take 15000 entries of epoll, and max_user_watches is 12000",
         25000: "they take 70000 open files, and fs.file-max is 60000",
+        35000: f"they take up to 410 MiB, and there are 400: {memory[1][1]}",
         50000: "they take up to 585 MiB, and there are 480: 480 MiB available",
     }
     assert {n: limits.shortage(n) for n in says} == says
+    for path in (tmp_path / "proc").glob("[msn]*/**/*"):
+        path.unlink() if path.is_file() else None
+    (tmp_path / "proc/meminfo").unlink()
+    assert caps("mappings") == caps("memory") == [] and limits.shortage(1 << 30) == ""
 
 
 def test_every_resource_an_experiment_may_name_has_its_limits() -> None:

@@ -4,7 +4,7 @@ that rest on it, and where to read on.
 
 import textwrap
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from harness.report.verdicts import WITHOUT_SCIPY
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec.coherence import split_operand
-from harness.spec.model import AA, Experiment, Metric, x_text
+from harness.spec.model import AA, Experiment, x_text
 from harness.statistics import estimates, units
-from harness.statistics.analysis import Analysis, numbers
+from harness.statistics.analysis import Analysis, Number, numbers
 
 MOST_NUMBERS, MOST_LABELS = 8, 12
 #: Parameters that say how often and how long, not what.
@@ -31,36 +31,34 @@ def show(
     be told what later ones let him guess.
     """
     found = {e.id: records.load_sources(e, results, reference) for e in definitions}
-    judged = claims.side_by_side(
-        results, reference, [e.id for e in definitions if found[e.id].here]
-    )
-    for definition in definitions:
-        if not found[definition.id].here:
-            continue
+    measured = [definition for definition in definitions if found[definition.id].here]
+    judged = claims.side_by_side(results, reference, [definition.id for definition in measured])
+    for definition in measured:
         print(f"\n{definition.id}: {definition.question}")
         later = _later(definition, upto)
-        for line in _table(definition, found[definition.id], later):
-            print(f"  {line}")
+        lines = _table(definition, found[definition.id], later)
         if later:
             names = ", ".join(sorted(set(later.values())))
-            print(f"  left out for later chapters: {names} (without CH=: all)")
+            lines.append(f"left out for later chapters: {names} (without CH=: all)")
+        print("\n".join(f"  {line}" for line in lines))
         for beside in then.of(definition, found[definition.id]):
             print("\n" + then.text(beside, definition.id, width))
-        own = definition.chapters[0] if definition.chapters else ""
+        chapter = definition.chapters[0] if definition.chapters else ""
         rest_on_it = [
-            (claim.id, claim.text, here, other)
-            for claim, here, other in judged.get(definition.id, [])
-            if not upto or (claim.chapter or own) <= upto
+            each
+            for each in judged.get(definition.id, [])
+            if not upto or (each[0].chapter or chapter) <= upto
         ]
-        for number, text, here, other in rest_on_it:
-            for words in (f"claim {number}: {text}", f"  {verdicts(here, other)}"):
-                if estimates.AVAILABLE or words.startswith("claim"):
-                    print("\n".join(textwrap.wrap(words, width, subsequent_indent="  ")))
+        for claim, here, other in rest_on_it:
+            words = [f"claim {claim.id}: {claim.text}"]
+            words += [f"  {_verdicts(here, other)}"] if estimates.AVAILABLE else []
+            for each in words:
+                print("\n".join(textwrap.wrap(each, width, subsequent_indent="  ")))
         if rest_on_it and not estimates.AVAILABLE:
             print(f"  {WITHOUT_SCIPY}")
-        if any(rules.TOO_FEW in here.why for _, _, here, _ in rest_on_it):
+        if any(rules.TOO_FEW in here.why for _, here, _ in rest_on_it):
             print(f"  more repetitions: make bench ONLY={definition.id} PROFILE=quick")
-        print(_read_on(definition))
+        print("\n".join(f"  {line}" for line in _read_on(definition, chapter)))
 
 
 # ---- numbers -------------------------------------------------------------------------------------
@@ -72,71 +70,72 @@ def _later(definition: Experiment, upto: str) -> dict[str, str]:
     """
     call = {slug.partition("-")[2]: slug for slug in definition.chapters}
     found = {
-        variant.name: variant.server or call.get(variant.name.partition("-")[0], "")
-        for variant in definition.variants
+        v.name: v.server or call.get(v.name.partition("-")[0], "") for v in definition.variants
     }
-    return {
-        name: chapter
-        for name, chapter in found.items()
-        if upto and chapter in definition.chapters and chapter > upto
-    }
+    later = {slug for slug in definition.chapters if upto and slug > upto}
+    return {name: chapter for name, chapter in found.items() if chapter in later}
 
 
 def _table(definition: Experiment, found: Sources, later: Container[str]) -> list[str]:
     sources = found.here, found.reference
-    analyses = [Analysis(definition, source.results) if source else None for source in sources]
-    both = [numbers(each) if each else {} for each in analyses]
-    first = next(each for each in analyses if each)
+    analyses = [Analysis(definition, source.results) for source in sources if source]
+    both = [dict(numbers(each)) for each in analyses]
     rows = [["", "here", "reference"]]
     ratios = {derived.key for derived in definition.derived if derived.operation == "ratio"}
-    for name, key in _keys(definition, first, later):
+    for name, key in _keys(definition, analyses[0], both[0], later):
         times = " times" if key in ratios else ""
-        cells = [some[key].shown() + times if key in some else "-" for some in both]
+        cells = [some[key].shown() + times if key in some else "-" for some in [*both, {}][:2]]
         if cells[0] != "-":
             rows.append([name, *cells])
-    everything = first.results.repetitions
+    everything = analyses[0].results.repetitions
     marks = Counter(mark for r in everything for mark in r["marks"])
     rounds = len({r["round"] for r in everything})
     told = [f"{rounds} rounds, {len(everything)} repetitions"]
     if marks:
         counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
         told[0] += f", of which {counts} (what that means: chapter 0b)"
-    if others := _set_otherwise(found):
+    if others := _set_otherwise(analyses):
         told.append(f"the reference run was taken with {others}")
     return [*aligned(rows), *told]
 
 
-def _set_otherwise(found: Sources) -> str:
+def _set_otherwise(analyses: Sequence[Analysis]) -> str:
     """`drip=50 (here 20), requests=200 (here 60)`: what makes two columns hard to compare."""
-    if not found.here or not found.reference:
-        return ""
     sets = []
-    for source in (found.here, found.reference):
+    for analysis in analyses:
         seen: dict[str, set[Any]] = {}
-        for repetition in source.results.repetitions:
+        for repetition in analysis.results.repetitions:
             for name, value in repetition["params"].items():
                 seen.setdefault(name, set()).add(value)
-        sets.append({name: next(iter(values)) for name, values in seen.items() if len(values) == 1})
-    here, reference = sets
+        sets.append({name: values.pop() for name, values in seen.items() if len(values) == 1})
+    here, reference = [*sets, {}][:2]
     return ", ".join(
         f"{name}={value} (here {here[name]})"
         for name, value in sorted(reference.items())
-        if name in here and here[name] != value and name not in REPEATS
+        if name not in REPEATS and here.get(name, value) != value
     )
 
 
 def _keys(
-    definition: Experiment, analysis: Analysis, later: Container[str]
-) -> Iterable[tuple[str, str]]:
+    definition: Experiment, analysis: Analysis, known: Mapping[str, Number], later: Container[str]
+) -> Iterator[tuple[str, str]]:
     """(how it is called, its key): what is compared first, then each variant."""
 
     def told(label: str) -> bool:
         return definition.variant(label.partition(",")[0]).name not in later
 
+    axis = definition.axis
     metric = next((m for m in definition.metrics if m.better), None)
-    if metric:
-        for label in list(filter(told, analysis.plain_labels))[:MOST_LABELS]:
-            yield from _of_label(definition, analysis, label, metric)
+    for label in list(filter(told, analysis.plain_labels))[:MOST_LABELS] if metric else ():
+        assert metric
+        title, key = f"{analysis.title(label)}: {metric.title}", f"{label}.{metric.name}"
+        for end in ("first", "last") if axis else ():
+            x = known.get(f"{key}@{end}-x")
+            where = f"{axis.title} {units.text(x.value, '')}" if axis and x else f"the {end}"
+            at = x_text(x.value) if x else end  # the other run may end elsewhere
+            yield f"{title}, {where}", f"{key}@{at}"
+        if not axis:
+            yield title, key
     plain = [d for d in definition.derived if not any(AA in o for o in d.operands)]
     labels = {d.key: [split_operand(operand)[0] for operand in d.operands] for d in plain}
     for derived in [d for d in plain if all(map(told, labels[d.key]))][:MOST_NUMBERS]:
@@ -147,25 +146,10 @@ def _keys(
         yield names if names and alone else f"{derived.key}: {names}".rstrip(": "), derived.key
 
 
-def _of_label(
-    definition: Experiment, analysis: Analysis, label: str, metric: Metric
-) -> Iterable[tuple[str, str]]:
-    title = f"{analysis.title(label)}: {metric.title}"
-    if definition.axis:
-        ends = numbers(analysis)
-        for end in ("first", "last"):
-            x = ends.get(f"{label}.{metric.name}@{end}-x")
-            where = f"{definition.axis.title} {units.text(x.value, '')}" if x else f"the {end}"
-            at = x_text(x.value) if x else end  # the other run may end elsewhere
-            yield f"{title}, {where}", f"{label}.{metric.name}@{at}"
-    else:
-        yield title, f"{label}.{metric.name}"
-
-
 # ---- and then ------------------------------------------------------------------------------------
 
 
-def verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
+def _verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
     """`yours: holds; reference: holds`, with the reason where nothing could be said."""
     parts = []
     for name, judgement in (("yours", here), ("reference", reference)):
@@ -175,14 +159,11 @@ def verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
     return "; ".join(parts) + (f" ({seen})" if seen else "")
 
 
-def _read_on(definition: Experiment) -> str:
-    chapter = next(iter(definition.chapters), "")
-    page, source = BOOK / f"{chapter}.html", Path(f"chapters/{chapter}.md")
-    figure = FIGURES / f"{definition.id}.svg"
-    words = []
+def _read_on(definition: Experiment, chapter: str) -> Iterator[str]:
+    page = BOOK / f"{chapter}.html"
     if chapter:
-        words.append(f"{page} (make book puts your numbers in)" if page.exists() else f"{source}")
+        has_page = page.exists()
+        yield f"{page} (make book puts your numbers in)" if has_page else f"chapters/{chapter}.md"
     if Path(f"figures/{definition.id}.gp").exists():
-        words.append(f"{figure} (make figures draws it with your numbers)")
-    words.append(f"again: make bench ONLY={definition.id} AGAIN=1")
-    return "\n".join(f"  {word}" for word in words)
+        yield f"{FIGURES / definition.id}.svg (make figures draws it with your numbers)"
+    yield f"again: make bench ONLY={definition.id} AGAIN=1"

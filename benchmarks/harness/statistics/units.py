@@ -3,8 +3,9 @@
 import math
 
 TIME = {"ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-TIME_STEPS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-BYTE_STEPS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+BYTES = ("B", "B/s")
+TIME_STEPS = ((" s", 1.0), (" ms", 1e-3), (" µs", 1e-6), (" ns", 1e-9))
+BYTE_STEPS = ((" GB", 1e9), (" MB", 1e6), (" kB", 1e3), (" B", 1.0))
 COUNT_STEPS = ((" billion", 1e9), (" million", 1e6), ("k", 1e3))
 THOUSANDS_FROM = 1e4  # 5300 stays 5300
 NARROW = 0.05  # an interval narrower than this earns a third digit
@@ -32,24 +33,17 @@ def decimals(value: float, digits: int) -> int:
 
 def scale_of(value: float, unit: str, digits: int) -> tuple[float, str]:
     """What to divide by, and the unit to write then. Decided after rounding: 999.7 µs is 1 ms."""
+    base = TIME.get(unit, 1.0)
+    size = abs(rounded(value, digits)) * base
+    behind = unit if unit.startswith("/") else f" {unit}".rstrip()
+    steps: tuple[tuple[str, float], ...] = COUNT_STEPS if size >= THOUSANDS_FROM else (("", 1.0),)
     if unit in TIME:
-        seconds = abs(rounded(value, digits)) * TIME[unit]
-        # A hair below, because 1e-3 is no binary fraction.
-        name, step = next((s for s in TIME_STEPS if seconds >= s[1] * (1 - 1e-9)), TIME_STEPS[-1])
-        return step / TIME[unit], f" {name}"
-    if unit in ("B", "B/s"):
-        size = abs(rounded(value, digits))
-        name, step = next((s for s in BYTE_STEPS if size >= s[1]), BYTE_STEPS[-1])
-        return step, f" {name}{unit[1:]}"
-    size = abs(rounded(value, digits))
-    if size >= THOUSANDS_FROM:
-        suffix, step = next(s for s in COUNT_STEPS if size >= s[1])
-        return step, suffix + _behind(unit)
-    return 1.0, _behind(unit)
-
-
-def _behind(unit: str) -> str:
-    return unit if unit.startswith("/") else f" {unit}".rstrip()
+        steps, behind = TIME_STEPS, ""
+    elif unit in BYTES:
+        steps, behind = BYTE_STEPS, unit[1:]
+    # A hair below, because 1e-3 is no binary fraction.
+    name, step = next((s for s in steps if size >= s[1] * (1 - 1e-9)), steps[-1])
+    return step / base, name + behind
 
 
 def number(value: float, digits: int, places: int) -> str:
@@ -59,7 +53,7 @@ def number(value: float, digits: int, places: int) -> str:
 
 def exact(value: float, unit: str, low: float | None, high: float | None) -> bool:
     """Nothing to round: a count that was the same each time, or that has no interval."""
-    if unit in TIME or unit in ("B", "B/s") or not float(value).is_integer():
+    if unit in TIME or unit in BYTES or not float(value).is_integer():
         return False
     same = unit in ("", "bytes") if low is None else low == value == high
     return same and abs(value) < THOUSANDS_FROM
