@@ -3,12 +3,10 @@
 Needs the standard library only, because it has to say what is missing.
 """
 
-import ctypes
 import json
 import os
 import platform
 import resource
-import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -101,25 +99,6 @@ def seccomp() -> Answer:
     return Answer(False, reason, "docker run --security-opt seccomp=unconfined")
 
 
-PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
-# struct perf_event_attr: PERF_TYPE_HARDWARE, its size, PERF_COUNT_HW_CPU_CYCLES; then zeros, but
-# for the flags disabled, exclude_kernel and exclude_hv.
-PERF_ATTRIBUTES = struct.pack("<IIQQQQQ", 0, 112, 0, 0, 0, 0, 0b1100001).ljust(112, b"\0")
-
-
-def perf_counters() -> Answer:
-    number = PERF_EVENT_OPEN.get(platform.machine())
-    if platform.system() != "Linux" or number is None:
-        return Answer(False, "not known how to ask on this system")
-    libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = libc.syscall(number, PERF_ATTRIBUTES, 0, -1, -1, 0)
-    if descriptor >= 0:
-        os.close(descriptor)
-        return Answer(True, "cycles can be counted")
-    reason = f"cycles cannot be counted: {os.strerror(ctypes.get_errno())}"
-    return Answer(False, reason, "no experiment needs them; a virtual machine often has none")
-
-
 LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of needs.py
     "descriptors": descriptors,
     "processes": process_limit,
@@ -131,7 +110,6 @@ LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of
     "loop device": "loop-device",
     "tracing (strace)": "strace",
     "seccomp": seccomp,
-    "hardware counters": perf_counters,
 }
 # Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,
 # whose packages are wanted only while reveal.js or Zig is missing.
