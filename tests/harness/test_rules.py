@@ -201,6 +201,12 @@ def test_a_line_at_the_end_of_the_interval_is_not_near() -> None:
     assert not judge("exists", [NEVER]).near
 
 
+def test_ranks_differ_below_five_per_cent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for p, verdict in ((0.05, NO_DIFFERENCE), (0.049, HOLDS)):
+        monkeypatch.setattr("harness.statistics.estimates.mann_whitney", lambda *_, p=p: p)
+        assert judge("faster", [FAST, SLOW]).verdict == verdict
+
+
 def test_numbers_have_intervals() -> None:
     numbers = judge("faster", [FAST, SLOW]).numbers
     assert numbers.startswith("a 99.9 µs, b 150 µs; ratio 1.50")
