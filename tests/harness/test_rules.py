@@ -85,6 +85,7 @@ CASES: list[tuple[str, tuple[Measured, ...], dict[str, float], str, str]] = [
     ("faster", (just(100, floor=0.49), just(150)), {}, HOLDS, ""),
     ("faster", tuple(APART), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
     ("faster", (just(100, 12), TOUCHING), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
+    ("faster", (TOUCHING, just(100, 12)), {}, NO_DIFFERENCE, "the repetitions of the two overlap"),
     ("faster", (FAST, near(150, 7, set="another run")), {}, HOLDS, ""),  # not in pairs
     ("faster", (Measured("it", just(50).values), LATER), {}, HOLDS, ""),  # of no set: no pairs
     ("faster", (just(50), Measured("it", LATER.values, set="one run")), {}, NOT_MEASURED, ""),
