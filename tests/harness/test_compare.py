@@ -43,7 +43,7 @@ def test_a_row(old: Point, new: Point, floor: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(("value", "changed"), [(2e4, []), (16e4, ["claim 9: holds -> reversed"])])
-def test_two_folders(tree: Tree, value: float, changed: list[str]) -> None:
+def test_two_folders_and_their_claims(tree: Tree, value: float, changed: list[str]) -> None:
     tree.experiment()
     (tree.root / "benchmarks/claims.toml").write_text(LEDGER, encoding="utf-8")
     for folder, a in (("old", 4e4), ("new", value)):

@@ -174,9 +174,12 @@ def inside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
     return tree
 
 
-def fill(folder: Path, **data: float) -> Path:
-    names = {name: values(value) for name, value in data.items()}
-    return write(result_set(parsed(), names), folder / "sample.jsonl")
+def fill(folder: Path, *marks: str, count: int = 8, **data: float) -> Path:
+    names = {name: values(value, count) for name, value in data.items()}
+    result = result_set(parsed(), names)
+    for one in result.repetitions:
+        one["marks"] = list(marks)
+    return write(result, folder / "sample.jsonl")
 
 
 def read(name: str) -> str:
@@ -323,18 +326,53 @@ def test_verdicts_come_from_the_data(inside: Tree) -> None:
     assert entry["source_title"] == "the talk, 2003"
     assert entry["chapters"] == list(parsed().chapters)
     assert entry["run"].startswith("run of ")
+    assert (entry["experiment"], entry["near"]) == ("sample", False)
     assert "a 40.1 µs, b 80.3 µs" in entry["numbers"]
     assert (claim(8)["standing"], claim(8)["why"], claim(8)["run"]) == (
         "historical", "historical: it can only be cited", ""
     )  # fmt: skip
-    assert claim(10)["standing"] == "no rule"
+    assert (claim(10)["standing"], claim(10)["experiment"]) == ("no rule", "event-wait")
     assert claim(10)["why"] == "its experiment, event-wait, is still to come"
     fill(RESULTS, a=8e4, b=4e4)
-    with_chapter = LEDGER.replace('then = "twice"', 'chapter = "09-epoll"')
-    experiment_file.LEDGER.write_text(with_chapter, "utf-8")
+    more = LEDGER.replace('then = "twice"', 'chapter = "09-epoll"\nnear = "two clocks"')
+    experiment_file.LEDGER.write_text(more, "utf-8")
     exported()
-    assert claim(9)["verdict"] == "reversed"
+    assert (claim(9)["verdict"], claim(9)["near"]) == ("reversed", True)
     assert claim(9)["chapters"] == ["09-epoll", *parsed().chapters]
+
+
+def test_why_a_claim_cannot_be_judged(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said() -> tuple[str, str, str]:
+        exported()
+        return claim(9)["verdict"], claim(9)["source_run"], claim(9)["why"]
+
+    noisy, few = "the data is noisy (0 of 8 usable)", "too few repetitions: 3, and 6 are needed"
+    assert said() == ("not measured here", "here", "it was not run")
+    fill(REFERENCE, "noisy", a=4e4, b=8e4)
+    assert said() == ("not judged", "reference", noisy)
+    fill(RESULTS, "noisy", a=4e4, b=8e4)
+    assert said() == ("not judged", "here", noisy)
+    fill(REFERENCE, a=4e4, b=8e4, count=3)
+    skipped = result_set(parsed(), {"a": values(4e4)})
+    for variant in ("z", "b"):
+        skipped.add({"type": "skip", "variant": variant, "reason": f"no {variant} here"})
+    write(skipped, RESULTS / "sample.jsonl")
+    assert said() == ("not measured here", "here", "no b here")
+    monkeypatch.setenv("RESULTS", "reference")
+    assert said() == ("not measured here", "reference", few)
+
+
+def test_a_claim_may_rest_on_a_number(inside: Tree) -> None:
+    path = inside.experiments / "sample.toml"
+    parts = [("loss", ["a.us", "b.us"]), ("gain", ["b.us", "a.us"])]
+    made = [f'[[number]]\nkey = "{key}"\nratio = {ratio}\n' for key, ratio in parts]
+    path.write_text(path.read_text("utf-8") + "".join(made), encoding="utf-8")
+    rule = '{ is = "at_least", a = "gain", bound = 1.5 }'
+    experiment_file.LEDGER.write_text(re.sub(r"\{.*\}", rule, LEDGER), encoding="utf-8")
+    fill(RESULTS, a=4e4, b=8e4)
+    exported()
+    assert (claim(9)["verdict"], claim(9)["why"]) == ("holds", "gain is at least 1.5")
+    assert (claim(9)["usable"], claim(9)["repetitions"]) == (8, 8)
 
 
 def test_a_rule_across_two_experiments_names_both(inside: Tree) -> None:

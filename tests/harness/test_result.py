@@ -27,7 +27,7 @@ def tree(tree: Tree) -> Tree:
     return tree
 
 
-def test_a_measurement_that_was_named_ends_with_its_result(tree: Tree) -> None:
+def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     claims = ("claims", "--only", "9")
     assert "holds (reference)" in tree.run(*claims).stdout
     done = tree.run(*BENCH)

@@ -170,7 +170,7 @@ def side_by_side(
     found: dict[str, list[tuple[Claim, Judgement, Judgement]]] = {}
     wanted = set(ids)
     for claim in load(data.experiments.values()):
-        if claim.rules and claim.experiment in wanted:
+        if claim.experiment in wanted:
             own, other = (_judge_on(claim, data, run) for run in (records.HERE, records.REFERENCE))
             found.setdefault(claim.experiment, []).append((claim, own, other))
     return found
