@@ -1,10 +1,8 @@
 """The command line: `python3 -m harness COMMAND`."""
 
 import argparse
-import contextlib
 import fcntl
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import InputError, Stopped
@@ -53,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("--only", default="", metavar="ID,ID")
 
     command("check", "experiments, results, claims and keys in order?", **sets)
-    command("list", "the experiments")
     built = command("programs", "what these experiments want built")
     built.add_argument("only", nargs="*", default=[], metavar="ID", help=ids)
     doctor = command("doctor", "what runs here, and what does not")
@@ -84,72 +81,64 @@ def main(argv: list[str]) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     # Each command imports what it needs: `bench` with nothing to do must not wait for scipy.
-    if arguments.command == "bench":
-        from harness.run import bench
-        from harness.spec import experiment_file
+    results, reference = (getattr(arguments, name, Path()) for name in ("results", "reference"))
+    match arguments.command:
+        case "bench":
+            from harness.run import bench
+            from harness.spec import experiment_file
 
-        return bench.bench(
-            experiment_file.load_all(), arguments.profile, words(arguments.only),
-            arguments.headline, arguments.results, REFERENCE, arguments.again, arguments.upto,
-        )  # fmt: skip
-    if arguments.command == "export":
-        return _export(arguments)
-    if arguments.command == "claims":
-        from harness.report import verdicts
+            return bench.bench(
+                experiment_file.load_all(), arguments.profile, words(arguments.only),
+                arguments.headline, results, REFERENCE, arguments.again, arguments.upto,
+            )  # fmt: skip
+        case "export":
+            return _export(results, reference, arguments.data)
+        case "claims":
+            from harness.report import verdicts
 
-        found = verdicts.entries(arguments.results, arguments.reference, arguments.data)
-        some = verdicts.select(found, words(arguments.only))
-        return verdicts.show(some, arguments.results, arguments.verdicts)
-    if arguments.command == "tables":
-        from harness.report import then
+            found = verdicts.entries(results, reference, arguments.data)
+            some = verdicts.select(found, words(arguments.only))
+            return verdicts.show(some, results, arguments.verdicts)
+        case "tables":
+            from harness.report import then
 
-        only = words(" ".join(arguments.only))
-        return then.show(only, arguments.results, arguments.reference)
-    if arguments.command == "compare":
-        from harness.report import compare
+            return then.show(words(*arguments.only), results, reference)
+        case "compare":
+            from harness.report import compare
 
-        return compare.compare(arguments.old, arguments.new, words(arguments.only))
-    if arguments.command == "check":
-        from harness.report import check
+            return compare.compare(arguments.old, arguments.new, words(arguments.only))
+        case "check":
+            from harness.report import check
 
-        return check.check(arguments.results, arguments.reference)
-    if arguments.command == "programs":
-        from harness.run import programs
+            return check.check(results, reference)
+        case "programs":
+            from harness.run import programs
 
-        print(*programs.to_build(words(" ".join(arguments.only))), sep="\n")
-        return 0
-    if arguments.command == "list":
-        from harness.run import bench
+            print(*programs.to_build(words(*arguments.only)), sep="\n")
+            return 0
+        case _:
+            from harness.report import doctor
 
-        return bench.show_list()
-    from harness.report import doctor
-
-    return doctor.show(arguments.json, arguments.all)
+            return doctor.show(arguments.json, arguments.all)
 
 
-def words(text: str) -> list[str]:
-    return [word for word in text.replace(",", " ").split() if word]
+def words(*texts: str) -> list[str]:
+    return " ".join(texts).replace(",", " ").split()
 
 
-def _export(arguments: argparse.Namespace) -> int:
+def _export(results: Path, reference: Path, data: Path) -> int:
+    """Of two exports to one folder the later waits, and then finds nothing left to do."""
     from harness.report import verdicts
 
-    with _alone(arguments.data):
-        if verdicts.fresh(arguments.results, arguments.reference, arguments.data):
-            return 0
-        from harness.report import export
-
-        return export.export(arguments.results, arguments.reference, arguments.data)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Of two exports to one folder the later waits, and then finds nothing left to do."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w", encoding="ascii") as lock:
+    data.mkdir(parents=True, exist_ok=True)
+    with (data / "lock").open("w", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print(f"another export writes {folder}: waiting", flush=True)
+            print(f"another export writes {data}: waiting", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        if verdicts.fresh(results, reference, data):
+            return 0
+        from harness.report import export
+
+        return export.export(results, reference, data)

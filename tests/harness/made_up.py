@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,18 @@ class Tree:
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
+    def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
+        return self.run("bench", "--profile", "smoke", *more)
+
+    def edit(self, *pairs: tuple[str, str], name: str = "sample") -> None:
+        """Changes the file of an experiment."""
+        path = self.experiments / f"{name}.toml"
+        text = path.read_text(encoding="utf-8")
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+
     def processes(self, marker: str) -> list[int]:
         """What runs in this tree, or has been started in it, with the marker in its command."""
         found = []
@@ -208,6 +221,17 @@ class Tree:
 
     def of_type(self, kind: str, name: str = "sample") -> list[Record]:
         return [record for record in self.records(name) if record["type"] == kind]
+
+
+def await_(
+    condition: Callable[[], object], process: subprocess.Popen[str] | None = None
+) -> None:
+    """Until it is so, while the process runs that has to bring it about."""
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert process is None or process.poll() is None, "it has ended"
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.01)
 
 
 def _runs(entry: Path, marker: str, root: Path) -> bool:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, Tree
-from test_bench import await_process, bench
+from made_up import BENCHMARKS, Tree, await_
 from test_tools import WRK
 
-from harness.run import load_tools, peers
+from harness.run import load_tools
 from harness.system import cpus
 
 SERVER = """\
@@ -97,55 +96,55 @@ def make(
     tree.program("hammer", HAMMER.format(**settings))
 
 
+def scalars_of(tree: Tree) -> dict[str, float]:
+    """Of a measurement that goes well, and leaves nothing."""
+    done = tree.bench()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tree.processes("build/bin") == []
+    found: dict[str, float] = tree.of_type("repetition")[0]["scalars"]
+    return found
+
+
 def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> None:
     make(tree)
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
+    scalars = scalars_of(tree)
     first, second = tree.of_type("repetition")
     assert {first["params"]["connections"], second["params"]["connections"]} == {1, 4}
-    scalars = first["scalars"]
     assert scalars["requests_per_s"] == 500
     assert scalars["requests_served"] == 125
     assert scalars["server_cpu_s"] >= 0.05
     assert scalars["requests_per_cpu_s"] == pytest.approx(125 / scalars["server_cpu_s"])
-    each = scalars["bytes_per_cpu_s"] / scalars["requests_per_cpu_s"]
-    assert each == pytest.approx(1000)
+    assert scalars["bytes_per_cpu_s"] == pytest.approx(scalars["requests_per_cpu_s"] * 1000)
     gigabytes = 125 * 1000 / 1e9
-    assert scalars["user_s_per_gb"] == pytest.approx(scalars["server_user_s"] / gigabytes)
-    assert scalars["system_s_per_gb"] == pytest.approx(scalars["server_system_s"] / gigabytes)
-    assert scalars["segments_per_request"] >= 0
-    for key in ("softirq_s", "server_voluntary_switches", "server_pss_kib", "client_cpu_s"):
-        assert key in scalars
+    for key in ("user_s", "system_s"):
+        assert scalars[f"{key}_per_gb"] == pytest.approx(scalars[f"server_{key}"] / gigabytes)
     own = scalars["server_voluntary_switches"]
     assert scalars["server_voluntary_per_request"] == pytest.approx(own / 125)
-    assert scalars["machine_switches_per_s"] > 0
-    assert scalars["machine_interrupts_per_s"] > 0
+    for key in ("softirq_s", "server_pss_kib", "client_cpu_s", "segments_per_request"):
+        assert scalars[key] >= 0
+    for key in ("machine_switches_per_s", "machine_interrupts_per_s"):
+        assert scalars[key] > 0
     assert first["histograms"] == {"total": [[4096, 100]]}
-    assert tree.processes("fake-server") == []
+    # Where it ran, and on what files.
+    environment = tree.records()[0]["environment"]
+    pin, network = environment["pin"], environment["network"]
+    assert (pin["measured"] == pin["load"]) == ("shared-core" in first["marks"])
+    assert pin["measured"] != pin["load"] or environment["cores"] < 2
+    assert network["namespace"] == ("no-namespace" not in first["marks"])
+    assert not network["namespace"] or network["congestion_control"] == "reno"
+    (folder,) = (tree.root / "build" / "docroot").iterdir()
+    sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*.html")}
+    assert sizes == {"a.html": 100, "pool/0.html": 50, "pool/1.html": 50, "pool/2.html": 50}
 
 
 def test_without_a_load_the_server_is_measured_all_the_same(tree: Tree) -> None:
     make(tree, variant='server = "fake-server"\nload = "none"')
-    text = (tree.root / "benchmarks/experiments/sample.toml").read_text(encoding="utf-8")
-    tree.experiment(text=text.replace("requests_per_s", "server_pss_kib"))
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    scalars = tree.of_type("repetition")[0]["scalars"]
+    tree.edit(("requests_per_s", "server_pss_kib"))
+    scalars = scalars_of(tree)
     assert scalars["requests_served"] == 0
     assert scalars["server_pss_kib"] > 0
     assert scalars["server_statm_resident_kib"] > 0
     assert "kernel_slab_kib" in scalars
-
-
-def test_server_and_load_are_on_different_cores_or_marked(tree: Tree) -> None:
-    make(tree)
-    bench(tree)
-    run = tree.records()[0]
-    pin = run["environment"]["pin"]
-    if run["environment"]["cores"] >= 2:
-        assert pin["measured"] != pin["load"]
-    else:
-        assert "shared-core" in tree.of_type("repetition")[0]["marks"]
 
 
 PLACED = """
@@ -158,15 +157,15 @@ with open("placed", "a") as file:
 def test_each_worker_has_a_core_and_the_load_the_others(tree: Tree) -> None:
     """Where there are no two cores for workers, two of them share one, and that is marked."""
     variant = 'server = "fake-server"\nargs = ["-w", "{workers}"]'
-    make(tree, variant=variant, before=PLACED, extra="")
+    make(tree, variant=variant, before=PLACED)
     tree.program("hammer", HAMMER.format(extra=PLACED, failed=0, little=1.0))
-    text = (tree.experiments / "sample.toml").read_text(encoding="utf-8")
-    text = text.replace('kind = "load"', 'kind = "load"\npin = "workers"')
-    text = text.replace("connections = [1, 4]", "workers = [1, 2]")
-    text = text.replace('"{connections}"', '"{workers*128}", "-t", "{load_cpus}"')
-    tree.experiment(text=text.replace('"connections"', '"workers"'))
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
+    tree.edit(
+        ('kind = "load"', 'kind = "load"\npin = "workers"'),
+        ("connections = [1, 4]", "workers = [1, 2]"),
+        ('"{connections}"', '"{workers*128}", "-t", "{load_cpus}"'),
+        ('"connections"', '"workers"'),
+    )
+    scalars_of(tree)
     allowed = cpus.allowed()
     whole = cpus.place("workers", cpus.cores(allowed), allowed)
     placed = [json.loads(line) for line in (tree.root / "placed").read_text().splitlines()]
@@ -182,115 +181,68 @@ def test_each_worker_has_a_core_and_the_load_the_others(tree: Tree) -> None:
     assert sorted(r["params"]["workers"] for r in tree.of_type("repetition")) == [1, 2]
 
 
-def test_a_namespace_with_reno_or_a_mark(tree: Tree) -> None:
-    make(tree)
-    bench(tree)
-    network = tree.records()[0]["environment"]["network"]
-    marked = "no-namespace" in tree.of_type("repetition")[0]["marks"]
-    assert network["namespace"] != marked
-    if network["namespace"]:
-        assert network["congestion_control"] == "reno"
-
-
-def test_the_docroot_has_the_files_in_their_sizes(tree: Tree) -> None:
-    make(tree)
-    bench(tree)
-    (folder,) = (tree.root / "build" / "docroot").iterdir()
-    sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*.html")}
-    assert sizes == {"a.html": 100, "pool/0.html": 50, "pool/1.html": 50, "pool/2.html": 50}
+# ---- what goes wrong ----------------------------------------------------------------------------
 
 
 def test_doubtful_results_are_marked_and_kept(tree: Tree) -> None:
     make(tree, failed=3, little=0.7)
-    assert bench(tree).returncode == 0
+    scalars_of(tree)
     assert {"errors", "little"} <= set(tree.of_type("repetition")[0]["marks"])
 
 
 @pytest.mark.parametrize(
-    ("before", "why"),
+    ("program", "source", "why"),
     [
-        ("sys.exit('fake-server: bind 127.0.0.1:80: Permission denied')",
+        ("fake-server", "sys.exit('fake-server: bind 127.0.0.1:80: Permission denied')",
          "fake-server ended with status 1: fake-server: bind 127.0.0.1:80: Permission denied"),
-        ("print('hello', flush=True)", 'fake-server: no listening line, but "hello"'),
+        ("fake-server", "print('hello', flush=True)",
+         'fake-server: no listening line, but "hello"'),
+        ("fake-server", "socket.socket.close = lambda *_: os.kill(os.getpid(), 11)",
+         "fake-server was ended by SIGSEGV"),
+        ("hammer", "sys.exit('hammer: nothing fetched')",
+         "hammer ended with status 1: hammer: nothing fetched"),
     ],
 )  # fmt: skip
-def test_a_server_that_does_not_start_is_a_failure(tree: Tree, before: str, why: str) -> None:
-    make(tree, before=before)
-    done = bench(tree)
+def test_what_fails_is_a_failure_and_leaves_nothing(
+    tree: Tree, program: str, source: str, why: str
+) -> None:
+    make(tree, before=source if program == "fake-server" else "")
+    if program == "hammer":
+        tree.program("hammer", f"import sys; {source}")
+    done = tree.bench()
     assert done.returncode == 1
     assert f"failed: sample server: {why}" in done.stderr
+    assert tree.processes("build/bin") == []
 
 
 def test_a_server_that_cannot_run_here_is_a_skip(tree: Tree) -> None:
     make(tree, before="sys.stderr.write('13-uring: io_uring is switched off\\n'); sys.exit(77)")
-    done = bench(tree)
+    done = tree.bench()
     assert done.returncode == 0
     assert "skipped: sample server: 13-uring: io_uring is switched off" in done.stdout
 
 
-def test_a_server_that_dies_under_load_is_a_failure(tree: Tree) -> None:
-    make(tree, extra="", before="")
-    source = SERVER.format(before="").replace("client.close()", "os.kill(os.getpid(), 11)")
-    tree.program("fake-server", source)
-    assert "fake-server was ended by SIGSEGV" in bench(tree).stderr
-
-
-def test_a_hammer_that_fails_takes_no_server_with_it(tree: Tree) -> None:
+@pytest.mark.parametrize("how", ["Ctrl-C", "SIGKILL", "make is killed"])
+def test_nothing_outlives_a_harness_that_is_ended(tree: Tree, how: str) -> None:
     make(tree)
-    tree.program("hammer", "import sys; sys.exit('hammer: nothing fetched')")
-    done = bench(tree)
-    assert "hammer ended with status 1: hammer: nothing fetched" in done.stderr
-    assert tree.processes("fake-server") == []
-
-
-def test_ctrl_c_ends_server_and_load(tree: Tree) -> None:
-    make(tree, extra="")
     tree.program("hammer", "import time; time.sleep(60)")
-    process = tree.start("bench", "--profile", "smoke")
-    await_process(tree, "bin/hammer")
+    if how == "make is killed":
+        command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
+        (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
+        process = subprocess.Popen(
+            ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+    else:
+        process = tree.start("bench", "--profile", "smoke")
+    await_(lambda: tree.processes("bin/hammer"), process)
     assert tree.processes("fake-server")
-    process.send_signal(signal.SIGINT)
+    # make tells its shells, and a shell tells nobody
+    process.send_signal({"Ctrl-C": signal.SIGINT, "SIGKILL": signal.SIGKILL}.get(how, 15))
     process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert tree.processes("bin/hammer") == []
-    assert tree.processes("fake-server") == []
-
-
-def test_a_killed_harness_takes_server_and_load_with_it(tree: Tree) -> None:
-    make(tree)
-    tree.program("hammer", "import time; time.sleep(60)")
-    process = tree.start("bench", "--profile", "smoke")
-    await_process(tree, "bin/hammer")
-    process.kill()
-    process.communicate(timeout=20)
-    deadline = time.monotonic() + 5
-    while tree.processes("build/bin") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert tree.processes("build/bin") == []
-
-
-def test_a_make_that_is_killed_takes_the_harness_with_it(tree: Tree) -> None:
-    make(tree)
-    tree.program("hammer", "import time; time.sleep(60)")
-    command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
-    (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
-    process = subprocess.Popen(
-        ["make"],
-        cwd=tree.root,
-        env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    await_process(tree, "bin/hammer")
-    process.terminate()  # make tells its shells, and a shell tells nobody
-    process.wait(timeout=20)
-    deadline = time.monotonic() + 20
-    while tree.processes("harness") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    left = tree.processes("harness") + tree.processes("build/bin")
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert left == []
+    if how == "Ctrl-C":
+        assert process.returncode == 130
+    await_(lambda: not tree.processes("harness") and not tree.processes("build/bin"))
 
 
 PEER = """\
@@ -319,38 +271,28 @@ while True:
 
 
 def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
-    make(tree, variant='peer = "peer"\nset = { workers = 4 }', extra="")
-    peers = tree.root / "benchmarks" / "peers"
-    peers.mkdir()
-    (peers / "peer.toml").write_text(PEER, encoding="utf-8")
+    make(tree, variant='peer = "peer"\nset = { workers = 4 }')
+    done = tree.bench()
+    assert done.returncode == 1
+    assert done.stderr == "benchmarks/peers/peer.toml: No such file or directory\n"
+    file = tree.root / "benchmarks" / "peers" / "peer.toml"
+    file.parent.mkdir()
+    file.write_text(PEER, encoding="utf-8")
     tree.program("peer", PEER_PROGRAM)
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(tree.of_type("repetition")) == 2
-    assert tree.of_type("repetition")[0]["scalars"]["requests_served"] == 126  # the probe too
+    assert scalars_of(tree)["requests_served"] == 126  # the probe too
     run = tree.records()[0]
     assert run["environment"]["peers"] == {"peer": "peer 1.0"}
     assert re.fullmatch("[0-9a-f]{64}", run["programs"]["peers/peer"])
-    text = PEER.replace("root @docroot@", "root  @docroot@")
-    (peers / "peer.toml").write_text(text, encoding="utf-8")
-    assert "measured anew" in bench(tree).stdout, "its settings have changed"
+    file.write_text(PEER.replace("root @docroot@", "root  @docroot@"), encoding="utf-8")
+    assert "measured anew" in tree.bench().stdout, "its settings have changed"
+    tree.edit(("set =", 'holds = "{connections}"\nset ='))
+    done = tree.bench()
+    assert done.stderr.endswith('variant "server": "holds" goes with "server"\n')
 
 
-@pytest.mark.parametrize("path", sorted((BENCHMARKS / "peers").glob("*.toml")), ids=str)
-def test_the_peers_that_are_there_can_be_read(path: Path) -> None:
-    peer = peers.load(path.stem, path.parent)
-    assert peer.title
-    assert peer.program in peer.command
-    assert any("{port}" in word for word in peer.command) or peer.files
+# ---- helpers and phases -------------------------------------------------------------------------
 
-
-def test_a_peer_without_a_file_is_one_line(tree: Tree) -> None:
-    make(tree, variant='peer = "nobody"')
-    done = bench(tree)
-    assert done.returncode == 1
-    assert done.stderr == "benchmarks/peers/nobody.toml: No such file or directory\n"
-
-
+PHASES = '[[phase]]\nname = "before"\n[[phase]]\nname = "during"\n'
 HELPERS = """
 [[helper]]
 name = "disk"
@@ -360,10 +302,6 @@ name = "attack"
 command = ["{bin}/helper", "{url}"]
 after_server = true
 phases = ["during"]
-[[phase]]
-name = "before"
-[[phase]]
-name = "during"
 """
 HELPER = """\
 import signal, sys, time
@@ -373,40 +311,27 @@ with open("helpers", "a") as file:
 print("ready", flush=True)
 time.sleep(60)
 """
+TELLING = """(print('ended', '{"held": 7, "kinds": {"idle": 3}}', sep='\\n'), sys.exit(143))"""
 
 
 def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> None:
-    make(tree, extra=HELPERS)
-    tree.program("helper", HELPER)
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    scalars = tree.of_type("repetition")[0]["scalars"]
+    """A helper may tell something at its end, and of the signal that ended it."""
+    make(tree, extra=PHASES + HELPERS)
+    tree.program("helper", HELPER.replace("sys.exit(0)", TELLING))
+    scalars = scalars_of(tree)
     assert scalars["before.requests_per_s"] == scalars["during.requests_per_s"] == 500
     assert scalars["requests_served"] == 250
-    text = (tree.root / "helpers").read_text(encoding="utf-8")
-    assert text == "disk\nhttp\n" * 2
-    assert tree.processes("helper") == []
+    assert (scalars["attack.held"], scalars["attack.kinds.idle"], scalars["disk.held"]) == (7, 3, 7)
+    assert (tree.root / "helpers").read_text(encoding="utf-8") == "disk\nhttp\n" * 2
 
 
-TELLING = HELPER.replace(
-    "sys.exit(0)",
-    "(print('ended', '{\"held\": 7, \"kinds\": {\"idle\": 3}}', sep='\\n'), sys.exit(0))",
-)
-
-
-def test_what_a_helper_tells_at_its_end_is_kept_under_its_name(tree: Tree) -> None:
-    make(tree, extra=HELPERS)
-    tree.program("helper", TELLING)
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    scalars = tree.of_type("repetition")[0]["scalars"]
-    assert (scalars["attack.held"], scalars["attack.kinds.idle"]) == (7, 3)
-    assert scalars["disk.held"] == 7
-
-
-@pytest.mark.parametrize("words", ["", "{", "{]", "ended", "7"])
-def test_a_helper_may_tell_anything(words: str) -> None:
-    assert load_tools.read_helper(words) == {}
+def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None:
+    make(tree, extra=PHASES + HELPERS)
+    tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
+    assert tree.bench().returncode == 1
+    assert tree.of_type("failure")[0]["error"] == "attack ended with status 1: one is gone"
+    for words in ("", "{", "{]", "ended", "7"):
+        assert load_tools.read_helper(words) == {}
 
 
 @pytest.mark.parametrize(
@@ -419,7 +344,7 @@ def test_that_nobody_was_served_may_be_a_result(
     make(tree, extra='[[phase]]\nname = "during"\n' + (f"may_fail = {flag}\n" if flag else ""))
     hammer = HAMMER.format(extra="", failed=100, little=1.0) + "sys.exit('nobody')\n"
     tree.program("hammer", hammer if prints else "import sys\nsys.exit('no memory')\n")
-    done = bench(tree)
+    done = tree.bench()
     assert done.returncode == (0 if ok else 1)
     if ok:
         assert tree.of_type("repetition")[0]["scalars"]["during.failed"] == 100
@@ -428,16 +353,28 @@ def test_that_nobody_was_served_may_be_a_result(
         assert tree.of_type("failure")[0]["error"] == f"hammer ended with status 1: {why}"
 
 
+def test_memory_is_noted_at_the_end_of_each_phase(tree: Tree) -> None:
+    """The server keeps 8 MiB for each request, and each phase has one."""
+    make(tree, extra=PHASES, before="held = []")
+    server = SERVER.format(before="held = []")
+    growing = "client.recv(1000)\n    held.append(bytearray(8 << 20))"
+    tree.program("fake-server", server.replace("client.recv(1000)", growing))
+    scalars = scalars_of(tree)
+    more = scalars["during.server_pss_kib"] - scalars["before.server_pss_kib"]
+    assert more == pytest.approx(8 << 10, rel=0.2)
+    assert scalars["server_pss_kib"] == pytest.approx(scalars["during.server_pss_kib"], rel=0.2)
+    assert "before.kernel_slab_kib" in scalars
+
+
+# ---- profiles, many connections, other tools -----------------------------------------------------
+
+
 def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what was measured with consent stays when it is not given again."""
     make(tree)
-    path = tree.experiments / "sample.toml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(
-        text.replace("[profile.full]", '[profile.full]\nneeds = ["many"]'), encoding="utf-8"
-    )
+    tree.edit(("[profile.full]", '[profile.full]\nneeds = ["many"]'))
     monkeypatch.setenv("MANY", "1")
     assert tree.run("bench", "--profile", "full").returncode == 0
     before = (tree.results / "sample.jsonl").read_bytes()
@@ -447,52 +384,6 @@ def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(
     assert "sample profile full: so many processes or connections" in done.stdout
     assert "all else is measured" in done.stdout
     assert (tree.results / "sample.jsonl").read_bytes() == before
-    (tree.results / "sample.jsonl").unlink()
-    assert bench(tree).returncode == 0
-    assert tree.of_type("run")[0]["profile"] == "smoke"
-
-
-GROWING = """\
-held = []
-def grow(request):
-    held.append(bytearray(8 << 20))
-"""
-
-
-def test_memory_is_noted_at_the_end_of_each_phase(tree: Tree) -> None:
-    """The server keeps 8 MiB for each request, and each phase has one."""
-    make(tree, extra='[[phase]]\nname = "before"\n[[phase]]\nname = "during"\n')
-    server = SERVER.replace("client.recv(1000)", "grow(client.recv(1000))")
-    tree.program("fake-server", server.format(before=GROWING))
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    scalars = tree.of_type("repetition")[0]["scalars"]
-    more = scalars["during.server_pss_kib"] - scalars["before.server_pss_kib"]
-    assert more == pytest.approx(8 << 10, rel=0.2)
-    assert scalars["server_pss_kib"] == pytest.approx(scalars["during.server_pss_kib"], rel=0.2)
-    assert "before.kernel_slab_kib" in scalars
-
-
-def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None:
-    make(tree, extra=HELPERS)
-    tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
-    done = bench(tree)
-    assert done.returncode == 1
-    assert tree.of_type("failure")[0]["error"] == "attack ended with status 1: one is gone"
-
-
-@pytest.mark.parametrize("end", ["0", "143"])
-def test_a_helper_may_tell_of_the_signal_that_ended_it(tree: Tree, end: str) -> None:
-    make(tree, extra=HELPERS)
-    tree.program("helper", HELPER.replace("sys.exit(0)", f"sys.exit({end})"))
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-LISTING = """
-with open("urls", "a") as file:
-    file.write(open(sys.argv[1]).read() + "\\n")
-"""
 
 
 @pytest.mark.parametrize(("connections", "servers"), [(1, 1), (936, 1), (937, 2)])
@@ -501,35 +392,20 @@ def test_servers_share_the_connections_one_may_not_hold(
 ) -> None:
     """Of 1000 descriptors 64 are for other things."""
     make(tree, variant='server = "fake-server"\nholds = "{connections}"')
-    path = tree.experiments / "sample.toml"
-    text = path.read_text(encoding="utf-8").replace("[1, 4]", f"[{connections}]")
-    path.write_text(text.replace('["-c",', '["{urls}", "-c",'), encoding="utf-8")
-    tree.program("hammer", HAMMER.format(extra=LISTING, failed=0, little=1.0))
-    script = f"ulimit -n 1000 && {sys.executable} -m harness bench --profile smoke"
-    done = subprocess.run(
-        ["sh", "-c", script],
-        cwd=tree.root,
-        env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    tree.edit(("[1, 4]", f"[{connections}]"), ('["-c",', '["{urls}", "-c",'))
+    listing = "open('urls', 'w').write(open(sys.argv[1]).read())"
+    tree.program("hammer", HAMMER.format(extra=listing, failed=0, little=1.0))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    process = tree.start("bench", "--profile", "smoke")
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (min(soft, 1000), min(hard, 1000)))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, ""), out
     scalars = tree.of_type("repetition")[0]["scalars"]
     assert scalars["server_processes"] == servers
     assert scalars["server_cpu_s"] >= 0.05 * servers, "of all of them"
     urls = (tree.root / "urls").read_text(encoding="utf-8").split()
     assert len(set(urls)) == 4 * servers
     assert [url.rpartition("/")[2] for url in urls[:servers]] == ["a.html"] * servers
-    assert tree.processes("fake-server") == []
-
-
-def test_a_peer_holds_no_shares(tree: Tree) -> None:
-    make(tree, variant='peer = "peer"\nholds = "{connections}"')
-    done = bench(tree)
-    assert done.returncode == 2
-    assert done.stderr.endswith('variant "server": "holds" goes with "server"\n')
 
 
 def test_other_load_tools_fill_the_same_scalars(
@@ -538,8 +414,15 @@ def test_other_load_tools_fill_the_same_scalars(
     make(tree, variant='server = "fake-server"\nload = "wrk"', extra='[wrk]\nargs = ["{url}"]')
     wrk = tree.program("wrk", f"print({WRK!r})")
     monkeypatch.setenv("PATH", f"{wrk.parent}{os.pathsep}{os.environ['PATH']}")
-    done = bench(tree)
-    assert (done.returncode, done.stderr) == (0, "")
-    repetition = tree.of_type("repetition")[0]
-    assert repetition["scalars"]["requests_per_s"] == 4000
-    assert "errors" in repetition["marks"]
+    assert scalars_of(tree)["requests_per_s"] == 4000
+    assert "errors" in tree.of_type("repetition")[0]["marks"]
+
+
+def test_tsung_loads_this_host_alone_until_somebody_changes_its_file() -> None:
+    root = ElementTree.parse(BENCHMARKS / "tsung" / "quest.xml").getroot()
+    clients = [dict(client.attrib) for client in root.iter("client")]
+    assert [(c["host"], c["use_controller_vm"]) for c in clients] == [("localhost", "true")]
+    assert [server.attrib["host"] for server in root.iter("server")] == ["127.0.0.1"]
+    phases = list(root.iter("arrivalphase"))
+    assert {phase.attrib["unit"] for phase in phases} == {"second"}
+    assert sum(int(phase.attrib["duration"]) for phase in phases) <= 30

@@ -9,12 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import Tree, parsed
+from made_up import Tree, await_, parsed
 from test_load import EXPERIMENT, SERVER
 
 from harness.errors import InputError
@@ -124,7 +123,7 @@ class Hosts:
         self.tree.program("hammer", source)
 
     def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
-        return self.tree.run("bench", "--profile", "smoke", *more)
+        return self.tree.bench(*more)
 
     def start(self) -> subprocess.Popen[str]:
         process = self.tree.start("bench", "--profile", "smoke")
@@ -155,13 +154,6 @@ class Hosts:
         return not self.running() and not servers and not list(self.far.iterdir())
 
 
-def await_(condition: Any, patience: float = 20.0) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def hosts(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosts:
     return Hosts(tree, tmp_path / "hosts", monkeypatch)
@@ -172,78 +164,55 @@ def _folder(tmp_path: Path) -> None:
     (tmp_path / "hosts").mkdir()
 
 
+def good(done: subprocess.CompletedProcess[str]) -> str:
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 # ---- a measurement ------------------------------------------------------------------------------
 
 
 def test_the_load_runs_there_and_its_results_are_kept_apart(hosts: Hosts) -> None:
-    hosts.make()
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
+    hosts.make(
+        extra="assert open('urls').read().count('http://127.0.0.1:') == 4",
+        change=('"{url}/a.html"', '"-i", "{urls}", "{url}/a.html"'),
+    )
+    good(hosts.bench())
     assert not (hosts.tree.results / "sample.jsonl").exists()
     words, cwd = json.loads(hosts.asked.read_text(encoding="utf-8"))
     assert words[:3] == ["./hammer", "--allow-host", "127.0.0.1"]
     assert Path(cwd).parent == hosts.far
+    (asked,) = hosts.notes.read_text(encoding="utf-8").splitlines()  # one connection
+    assert "-o BatchMode=yes" in asked
+    # A short line, whatever shell it is that reads it.
+    assert re.search(r" -- somebody@far-host exec sh -c 'eval \"\$\(head -c \d+\)\"'$", asked)
     scalars = hosts.of_type("repetition")[0]["scalars"]
     assert scalars["requests_per_s"] == 500
     assert 0.2 <= scalars["client_cpu_s"] < 2  # what it used there, though ssh used nothing
     assert scalars["cpu_share"] > 0.1
     assert "segments_per_request" not in scalars
-    assert hosts.nothing_is_left()
-
-
-def test_the_record_tells_of_the_other_host_and_does_not_name_it(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.bench()
-    run = hosts.records()[0]
-    assert run["environment"]["client"]["kernel"].startswith("Linux ")
-    assert run["environment"]["client"]["cores"] >= 1
-    assert run["environment"]["pin"]["load"] == []
-    assert run["environment"]["network"]["namespace"] is False
-    text = json.dumps(hosts.records())
+    environment = hosts.records()[0]["environment"]
+    assert environment["client"]["kernel"].startswith("Linux ")
+    assert environment["client"]["cores"] >= 1
+    assert environment["pin"]["load"] == []
+    assert environment["network"]["namespace"] is False
     for name in ("somebody", "far-host", "127.0.0.1", str(hosts.far)):
-        assert name not in text
-
-
-def test_one_connection_that_never_asks(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.bench()
-    (words,) = hosts.notes.read_text(encoding="utf-8").splitlines()
-    assert "-o BatchMode=yes" in words
-    assert " -- somebody@far-host exec sh -c " in words
-
-
-def test_what_is_measured_is_not_measured_again_but_from_another_host(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.bench()
-    assert "everything is measured" in hosts.bench().stdout
+        assert name not in json.dumps(hosts.records())
+    assert hosts.nothing_is_left()
+    # What is measured is not measured again, but from another host.
+    assert "everything is measured" in good(hosts.bench())
     hosts.be("Linux 2.4.20")
-    done = hosts.bench()
-    assert "1 experiment measured" in done.stdout, done.stderr
+    assert "1 experiment measured" in good(hosts.bench())
     assert hosts.records()[0]["environment"]["client"]["kernel"] == "Linux 2.4.20"
 
 
-def test_the_list_of_urls_goes_along(hosts: Hosts) -> None:
-    hosts.make(
-        extra="assert open('urls').read().count('http://127.0.0.1:') == 4",
-        change=('"{url}/a.html"', '"-i", "{urls}", "{url}/a.html"'),
-    )
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_what_has_no_load_is_left_out_with_a_word(hosts: Hosts) -> None:
+def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
+    """What has no load; and `make` measures over loopback, whatever CLIENT says."""
     hosts.tree.experiment("micro")
     hosts.tree.program()
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "skipped: micro: no load, so nothing for CLIENT to do" in done.stdout
-    assert not hosts.notes.exists()
-
-
-def test_make_measures_over_loopback_whatever_client_says(hosts: Hosts) -> None:
+    assert "skipped: micro: no load, so nothing for CLIENT to do" in good(hosts.bench())
     hosts.make(change=('kind = "load"', 'kind = "load"\nheadline = true'))
-    done = hosts.bench("--headline")
-    assert (done.returncode, done.stderr) == (0, "")
+    good(hosts.bench("--headline"))
     assert (hosts.tree.results / "sample.jsonl").exists()
     assert not hosts.notes.exists()
 
@@ -275,7 +244,6 @@ def test_a_client_that_is_no_host(hosts: Hosts, name: str) -> None:
 
 
 def test_no_ssh_here(hosts: Hosts) -> None:
-    hosts.make()
     (hosts.here / "ssh").unlink()
     hosts.monkeypatch.setenv("PATH", str(hosts.path))
     hosts.monkeypatch.setattr("harness.system.places.EXTRA_FOLDERS", ())
@@ -286,29 +254,27 @@ def test_no_ssh_here(hosts: Hosts) -> None:
         pass
 
 
-def test_a_program_that_is_not_there_is_a_skip_with_a_remedy(hosts: Hosts) -> None:
-    hosts.make(variant='server = "fake-server"\nload = "wrk"', change=("[hammer]", "[wrk]"))
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-    why = "wrk is not installed at CLIENT (there: apt-get install wrk)"
-    assert f"skipped: sample server: {why}" in done.stdout
+@pytest.mark.parametrize(
+    ("make", "far", "why"),
+    [
+        ({"variant": 'server = "fake-server"\nload = "wrk"', "change": ("[hammer]", "[wrk]")}, (),
+         ["wrk is not installed at CLIENT (there: apt-get install wrk)"]),
+        ({"starts": "'hammer: no such C library'"}, (),
+         ["hammer does not run there", "no such C library"]),
+        ({}, ("Linux 6.1", "pdp11"),
+         [f"hammer is built for {os.uname().machine}, CLIENT is pdp11"]),
+    ],
+)  # fmt: skip
+def test_a_load_that_is_not_to_be_had_there_is_a_skip(
+    hosts: Hosts, make: dict[str, Any], far: tuple[str, ...], why: list[str]
+) -> None:
+    hosts.make(**make)
+    if far:
+        hosts.be(*far)
+    said = good(hosts.bench())
+    assert "skipped: sample server: " in said
+    assert all(word in said for word in why)
     assert hosts.of_type("repetition") == []
-
-
-def test_a_hammer_that_does_not_run_there_is_a_skip(hosts: Hosts) -> None:
-    hosts.make(starts="'hammer: no such C library'")
-    done = hosts.bench()
-    assert done.returncode == 0
-    assert "hammer does not run there" in done.stdout
-    assert "no such C library" in done.stdout
-
-
-def test_a_hammer_for_another_processor_is_a_skip(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.be("Linux 6.1", "pdp11")
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"hammer is built for {os.uname().machine}, CLIENT is pdp11" in done.stdout
 
 
 def test_a_client_that_is_no_linux_is_one_line(hosts: Hosts) -> None:
@@ -318,36 +284,34 @@ def test_a_client_that_is_no_linux_is_one_line(hosts: Hosts) -> None:
     assert (done.returncode, done.stderr) == (2, "CLIENT must be a Linux, and is Darwin 23.1\n")
 
 
-def test_a_load_that_fails_is_a_failure_without_an_address(hosts: Hosts) -> None:
-    hosts.make(extra="sys.exit(f'hammer: {address}: nothing fetched')")
+@pytest.mark.parametrize(
+    ("extra", "why"),
+    [
+        ("sys.exit(f'hammer: {address}: nothing fetched')",
+         "hammer ended with status 1 at CLIENT: hammer: SERVER: nothing fetched"),
+        ("time.sleep(60)", "hammer did not end within 1 s at CLIENT"),
+    ],
+)  # fmt: skip
+def test_a_load_that_fails_is_a_failure_without_an_address(
+    hosts: Hosts, extra: str, why: str
+) -> None:
+    timeout = 1 if "sleep" in extra else 60
+    hosts.make(extra=extra, change=("[profile.smoke]", f"[profile.smoke]\ntimeout = {timeout}"))
     done = hosts.bench()
     assert done.returncode == 1
-    why = "hammer ended with status 1 at CLIENT: hammer: SERVER: nothing fetched"
     assert f"failed: sample server: {why}" in done.stderr
     assert hosts.nothing_is_left()
 
 
-def test_a_load_that_does_not_end_is_ended(hosts: Hosts) -> None:
-    hosts.make(extra="time.sleep(60)", change=("[profile.smoke]", "[profile.smoke]\ntimeout = 1"))
-    done = hosts.bench()
-    assert "hammer did not end within 1 s at CLIENT" in done.stderr
-    assert hosts.nothing_is_left()
-
-
-def test_ctrl_c_leaves_nothing_on_either_side(hosts: Hosts) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_early_end_leaves_nothing_on_either_side(hosts: Hosts, how: signal.Signals) -> None:
     hosts.make(extra=ASLEEP)
     process = hosts.start()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert hosts.nothing_is_left()
-
-
-def test_a_killed_harness_leaves_nothing_on_either_side(hosts: Hosts) -> None:
-    hosts.make(extra=ASLEEP)
-    process = hosts.start()
-    process.kill()
-    process.communicate(timeout=20)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert hosts.nothing_is_left()
     await_(hosts.nothing_is_left)
 
 
@@ -363,9 +327,7 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
     assert re.fullmatch(lost, err)
     await_(hosts.nothing_is_left)
     mended.touch()
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "measured anew" not in done.stdout
+    assert "measured anew" not in good(hosts.bench())
     assert len(hosts.of_type("repetition")) == 2
 
 
@@ -379,40 +341,35 @@ def test_an_address_of_ours_that_is_none_is_one_line(hosts: Hosts) -> None:
         "(Cannot assign requested address): say SERVER=ADDR, one of this host\n"
     )
     hosts.monkeypatch.setenv("SERVER", "127.0.0.1")
-    assert hosts.bench().returncode == 0
-
-
-# ---- parts --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("told", "connection", "why"),
-    [
-        ("", "", "CLIENT reaches us at an unknown address, which is no IPv4 address"),
+    good(hosts.bench())
+    unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: say SERVER=ADDR"
+    for told, connection, why in (
+        ("", "", unknown),
         ("", "fe80::1%eth0 1 2 3", "CLIENT reaches us at fe80::1%eth0, which is no IPv4 address"),
         ("far-host", "127.0.0.1 1 2 3", "SERVER=far-host, which is no IPv4 address"),
-        ("192.0.2.77", "127.0.0.1 1 2 3", "SERVER=192.0.2.77, but nothing can listen there"),
-    ],
-)
-def test_an_address_nobody_can_listen_on(told: str, connection: str, why: str) -> None:
-    with pytest.raises(InputError) as caught:
-        remote.server_address(told, connection)
-    assert str(caught.value).startswith(why)
+    ):
+        with pytest.raises(InputError, match=f"^{re.escape(why)}"):
+            remote.server_address(told, connection)
     assert remote.server_address("", "127.0.0.2 1 2 3") == "127.0.0.2"
     assert remote.server_address("127.0.0.3", "127.0.0.2 1 2 3") == "127.0.0.3"
+
+
+# ---- what cannot come from another host ---------------------------------------------------------
 
 
 def load(**changes: Any) -> Experiment:
     variant = {"name": "a", **changes.pop("variant", {})}
     if "peer" not in variant:
         variant["server"] = "09-epoll"
-    args = changes.pop("args", ["{url}/a"])
-    tools = {variant.get("load", "hammer"): {"args": args}}
     metric = [{"name": "m", "scalar": changes.pop("scalar", "requests_per_s"), "unit": "1"}]
-    docroot = {"files": {"a": 1}}
-    variants = changes.pop("variants", [variant])
-    whole = {"kind": "load", "docroot": docroot, "metric": metric, "variant": variants}
-    return parsed(**{**whole, **tools, **changes})
+    whole = {
+        "kind": "load", "docroot": {"files": {"a": 1}}, "metric": metric, "variant": [variant],
+        "hammer": {"args": changes.pop("args", ["{url}/a"])},
+    }  # fmt: skip
+    return parsed(**{**whole, **changes})
+
+
+HELPERS = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
 
 
 @pytest.mark.parametrize(
@@ -420,7 +377,7 @@ def load(**changes: Any) -> Experiment:
     [
         ({}, ""),
         ({"args": ["-i", "{urls}"]}, ""),
-        ({"helper": [{"name": "h", "command": ["{bin}/h"]}]}, "its helpers"),
+        (HELPERS, "its helpers"),
         ({"needs": ["namespace"]}, "a network namespace"),
         ({"variant": {"needs": ["namespace"]}}, "a network namespace"),
         ({"scalar": "segments_per_request"}, "the segments"),
@@ -442,21 +399,10 @@ def test_what_cannot_come_from_another_host(
 
 
 def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
-    helpers = [{"name": "h", "command": ["{bin}/h"]}]
     reason = "not from another host: its helpers run beside the server"
-    assert remote.none_from_afar(load(helper=helpers)) == reason
+    assert remote.none_from_afar(load(**HELPERS)) == reason
     assert remote.none_from_afar(load()) == ""
     assert remote.none_from_afar(parsed()) == "no load, so nothing for CLIENT to do"
-    some = [{"name": "a", "server": "s"}, {"name": "b", "server": "s", "load": "none"}]
-    assert remote.none_from_afar(load(variants=some)) == ""
-
-
-def test_the_far_shell_reads_one_short_line_whatever_shell_it_is() -> None:
-    words = remote.command("u@h", "echo '!$x'\n")
-    assert words[-2] == "u@h"
-    assert words[-1] == "exec sh -c 'eval \"$(head -c 11)\"'"
-    assert "!" not in words[-1]
-    assert "\n" not in words[-1]
 
 
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])

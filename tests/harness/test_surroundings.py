@@ -17,7 +17,7 @@ import pytest
 from made_up import BENCHMARKS
 
 from harness.run import load, programs
-from harness.run.jobs import Estimate, Progress, duration
+from harness.run.measure import Estimate, Progress, duration
 from harness.spec.model import Docroot
 from harness.spec.plan import Step
 from harness.system import counters, cpus, environment, limits, needs, places

@@ -11,8 +11,8 @@ import pytest
 from harness.errors import RepetitionError, Unsupported
 from harness.report.tsv import timeline_tables
 from harness.run import timeline, trace
-from harness.run.context import Repetition
-from harness.run.timeline import Call, End, Signal, Visit
+from harness.run.records import Repetition
+from harness.run.timeline import Call, End, Visit
 from harness.system import needs
 
 TO_A = "4<TCP:[127.0.0.1:80->127.0.0.1:1001]>"
@@ -20,91 +20,59 @@ TO_B = "5<TCP:[127.0.0.1:80->127.0.0.1:1002]>"
 LISTENING = "3<TCP:[127.0.0.1:80]>"
 
 
-# ---- strace.py -------------------------------------------------------------------------------
+# ---- what strace writes --------------------------------------------------------------------------
+
+READ_B = Call(1, "read", "4,", "", 1.0, None)
 
 
-def parse_one(line: str) -> timeline.Event:
-    [event] = timeline.parse([line])
-    return event
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        (f"12 100.500000 close({TO_A}) = 0 <0.250000>",
+         [Call(12, "close", TO_A, "0", 100.5, 100.75)]),
+        # a result with words, and a string that looks like a result
+        ('7 1.0 sendto(4, ") = 9 <1.0>"..., 60, 0) = -1 EAGAIN (Try) <0.500000>',
+         [Call(7, "sendto", '4, ") = 9 <1.0>"..., 60, 0', "-1 EAGAIN (Try)", 1.0, 1.5)]),
+        # calls split by those of other tasks
+        (f"1 10.0 accept4({LISTENING},  <unfinished ...>\n"
+         "2 11.0 close(3 <unfinished ...>\n"
+         "2 11.1 <... close resumed>) = 0 <0.062500>\n"
+         f"1 12.0 <... accept4 resumed>NULL, NULL, 0) = {TO_A} <1.937500>",
+         [Call(1, "accept4", f"{LISTENING},NULL, NULL, 0", TO_A, 10.0, 11.9375),
+          Call(2, "close", "3", "0", 11.0, 11.0625)]),
+        ("1 5.0 accept4(3, 0) = ? ERESTARTSYS (To be restarted) <0.250000>",
+         [Call(1, "accept4", "3, 0", "? ERESTARTSYS (To be restarted)", 5.0, 5.25)]),
+        ("1 1.0 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2} ---\n"
+         "1 2.0 exit_group(0) = ?\n"
+         "1 2.1 +++ exited with 0 +++\n"
+         "3 3.0 +++ killed by SIGABRT (core dumped) +++",
+         [Call(1, "exit_group", "0", "?", 2.0, None), End(1, 2.1), End(3, 3.0)]),
+        # calls that never return
+        ("1 1.0 read(4,  <unfinished ...>\n1 2.0 +++ killed by SIGKILL +++",
+         [READ_B, End(1, 2.0)]),
+        ("1 1.0 read(4,  <unfinished ...>", [READ_B]),
+        ("1 1.0 ???( <unfinished ...>\n1 2.0 +++ exited with 0 +++",
+         [Call(1, "???", "", "", 1.0, None), End(1, 2.0)]),
+    ],
+)  # fmt: skip
+def test_what_strace_writes_is_read(text: str, events: list[timeline.Event]) -> None:
+    assert timeline.parse(text.splitlines()) == events
 
 
-def test_a_whole_call() -> None:
-    call = parse_one(f"12 100.500000 close({TO_A}) = 0 <0.250000>")
-    assert call == Call(12, "close", TO_A, "0", 100.5, 100.75)
-    assert isinstance(call, Call)
-    assert call.value() == 0
-
-
-def test_a_result_with_words_and_a_string_that_looks_like_a_result() -> None:
-    call = parse_one('7 1.0 sendto(4, ") = 9 <1.0>"..., 60, 0) = -1 EAGAIN (Try) <0.500000>')
-    assert isinstance(call, Call)
-    assert (call.result, call.value(), call.end) == ("-1 EAGAIN (Try)", -1, 1.5)
-
-
-def test_calls_split_by_other_tasks() -> None:
-    events = timeline.parse(
-        [
-            f"1 10.0 accept4({LISTENING},  <unfinished ...>",
-            "2 11.0 close(3 <unfinished ...>",
-            "2 11.1 <... close resumed>) = 0 <0.062500>",
-            f"1 12.0 <... accept4 resumed>NULL, NULL, 0) = {TO_A} <1.937500>",
-        ]
-    )
-    assert events == [
-        Call(1, "accept4", f"{LISTENING},NULL, NULL, 0", TO_A, 10.0, 11.9375),
-        Call(2, "close", "3", "0", 11.0, 11.0625),
-    ]
-
-
-def test_an_interrupted_call_has_no_value() -> None:
-    line = "1 5.0 accept4(3, NULL, NULL, 0) = ? ERESTARTSYS (To be restarted) <0.250000>"
-    call = parse_one(line)
-    assert isinstance(call, Call)
-    assert (call.value(), call.end) == (None, 5.25)
-
-
-def test_signals_and_ends() -> None:
-    events = timeline.parse(
-        [
-            "1 1.0 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2} ---",
-            "1 2.0 exit_group(0) = ?",
-            "1 2.1 +++ exited with 0 +++",
-            "3 3.0 +++ killed by SIGABRT (core dumped) +++",
-        ]
-    )
-    assert events == [
-        Signal(1, "SIGCHLD", 1.0),
-        Call(1, "exit_group", "0", "?", 2.0, None),
-        End(1, "exited with 0", 2.1),
-        End(3, "killed by SIGABRT (core dumped)", 3.0),
-    ]
+def test_the_value_of_a_call() -> None:
+    values = {"0": 0, "-1 EAGAIN (Try)": -1, "? ERESTARTSYS": None, "?": None, "": None}
+    assert {text: Call(1, "read", "", text, 0.0, None).value() for text in values} == values
 
 
 @pytest.mark.parametrize(
     "lines",
     [
-        ["1 1.0 read(4,  <unfinished ...>", "1 2.0 +++ killed by SIGKILL +++"],
         ["1 1.0 read(4, <unfinished ...>) = ?", "1 2.0 +++ killed by SIGKILL +++"],
-        ["1 1.0 read(4,  <unfinished ...>"],
-        ["1 1.0 ???( <unfinished ...>", "1 2.0 +++ exited with 0 +++"],
+        ["1 1.0 read(4,  <unfinished ...>", "1 2.0 <... read resumed> <unfinished ...>) = ?"],
     ],
 )
-def test_a_call_that_never_returns(lines: list[str]) -> None:
+def test_a_task_killed_in_a_call(lines: list[str]) -> None:
     call = timeline.parse(lines)[0]
-    assert isinstance(call, Call)
-    assert call.name in ("read", "???")
-    assert (call.end, call.value()) == (None, None)
-
-
-def test_a_task_killed_in_a_resumed_call() -> None:
-    call = timeline.parse(
-        [
-            "1 1.0 read(4,  <unfinished ...>",
-            "2 1.5 close(1) = 0 <0.1>",
-            "1 2.0 <... read resumed> <unfinished ...>) = ?",
-            "1 2.1 +++ killed by SIGKILL +++",
-        ]
-    )[0]
     assert isinstance(call, Call)
     assert (call.name, call.value()) == ("read", None)
 
@@ -118,7 +86,7 @@ def test_what_is_not_understood_is_refused_with_its_line(line: str) -> None:
         timeline.parse(["1 1.0 close(3) = 0 <0.1>", line])
 
 
-# ---- timeline.py -----------------------------------------------------------------------------
+# ---- what is made of it --------------------------------------------------------------------------
 
 
 def visits() -> list[Visit]:
@@ -156,10 +124,10 @@ def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
     ]
 
 
-def test_every_task_is_running_or_waiting_without_gaps() -> None:
-    rows = [row for row in rows_of(FORKING) if row[0] == "task"]
-    main = [row[2:] for row in rows if row[1] == "main"]
-    assert main == [
+def test_a_server_that_forks() -> None:
+    rows = rows_of(FORKING)
+    # Every task is running or waiting, without gaps; a child is a zombie until it is waited for.
+    assert [row[2:] for row in rows if row[:2] == ("task", "main")] == [
         ("waiting", "accept", "", -0.015, 0.0),
         ("running", "", "A", 0.0, 0.002),
         ("running", "", "", 0.002, 0.003),
@@ -170,27 +138,29 @@ def test_every_task_is_running_or_waiting_without_gaps() -> None:
         ("running", "", "", 0.022, 0.201),
         ("waiting", "accept", "", 0.201, 0.34),
     ]
-    assert [row[2:] for row in rows if row[1] == "child 2"] == [
+    assert [row[2:] for row in rows if row[:2] == ("task", "child 2")] == [
         ("running", "", "B", 0.0213, 0.023),
         ("waiting", "recv", "B", 0.023, 0.199),
         ("running", "", "B", 0.199, 0.2),
         ("ended", "", "", 0.2, 0.2),
     ]
-
-
-def test_a_child_is_a_zombie_until_it_is_waited_for() -> None:
-    assert ("task", "child 1", "ended", "", "", 0.005, 0.007) in rows_of(FORKING)
-
-
-def test_who_was_accepted_and_who_made_whom() -> None:
-    rows = rows_of(FORKING)
+    assert ("task", "child 1", "ended", "", "", 0.005, 0.007) in rows
+    # Who was accepted, who made whom, and what the clients did.
     assert [(r[1], r[4], r[5]) for r in rows if r[0] == "accept"] == [
         ("main", "A", 0.0),
         ("main", "B", 0.0205),
     ]
-    assert [(r[1], r[2], r[3], r[4]) for r in rows if r[0] == "spawn"] == [
+    assert [r[1:5] for r in rows if r[0] == "spawn"] == [
         ("child 1", "main", "fork", "A"),
         ("child 2", "main", "fork", "B"),
+    ]
+    assert [row[1:3] + row[5:] for row in rows if row[0] == "client"] == [
+        ("A", "waiting", 0.0, 0.004),
+        ("A", "receiving", 0.004, 0.005),
+        ("B", "connecting", 0.02, 0.021),
+        ("B", "pausing", 0.022, 0.2),
+        ("B", "waiting", 0.2, 0.3),
+        ("B", "receiving", 0.3, 0.31),
     ]
 
 
@@ -219,27 +189,23 @@ def test_a_thread_is_called_one() -> None:
     assert ("task", "thread 1", "waiting", "futex", "") in [row[:5] for row in rows]
 
 
-def test_a_short_call_is_not_waiting() -> None:
-    short = f'1 100.0 recvfrom({TO_A}, ""..., 9, 0, NULL, NULL) = 9 <0.000100>\n'
-    long = short.replace("0.000100", "0.010000")
-    assert "waiting" not in [row[2] for row in rows_of(short) if row[0] == "task"]
-    assert "waiting" in [row[2] for row in rows_of(long) if row[0] == "task"]
-
-
-@pytest.mark.parametrize(("more", "client"), [("", "A"), (", ...", "")])
-def test_whom_a_poll_is_for(more: str, client: str) -> None:
-    """Its only descriptor says it; of several, strace names one that need not be the cause."""
-    text = f"1 100.0 poll([{{fd={TO_A}, events=POLLIN}}{more}], 2, -1) = 1 <0.010000>\n"
-    waits = [row for row in rows_of(text) if row[2] == "waiting" and row[0] == "task"]
-    assert [(row[3], row[4]) for row in waits] == [("poll", client)]
-
-
-@pytest.mark.parametrize(("before", "client"), [("", "A"), ("3<TCP:[127.0.0.1:80]> ", "")])
-def test_whom_a_select_is_for(before: str, client: str) -> None:
-    """strace names all descriptors of a set, and the listening socket is mostly the first."""
-    text = f"1 100.0 pselect6(5, [{before}{TO_A}], [], NULL, NULL, NULL) = 1 (in [4]) <0.010000>\n"
-    waits = [row for row in rows_of(text) if row[2] == "waiting" and row[0] == "task"]
-    assert [(row[3], row[4]) for row in waits] == [("select", client)]
+@pytest.mark.parametrize(
+    ("call", "waits"),
+    [
+        (f'recvfrom({TO_A}, ""..., 9, 0, NULL, NULL) = 9 <0.000100>', []),
+        (f'recvfrom({TO_A}, ""..., 9, 0, NULL, NULL) = 9 <0.010000>', [("recv", "A")]),
+        # Its only descriptor says whom it is for; of several, strace names one that need not be
+        # the cause, and of a set all, the listening socket mostly the first.
+        (f"poll([{{fd={TO_A}, events=POLLIN}}], 2, -1) = 1 <0.010000>", [("poll", "A")]),
+        (f"poll([{{fd={TO_A}, events=POLLIN}}, ...], 2, -1) = 1 <0.010000>", [("poll", "")]),
+        (f"pselect6(5, [{TO_A}], [], NULL) = 1 (in [4]) <0.010000>", [("select", "A")]),
+        (f"pselect6(5, [{LISTENING} {TO_A}], [], NULL) = 1 (in [4]) <0.010000>",
+         [("select", "")]),
+    ],
+)  # fmt: skip
+def test_what_is_waiting_and_for_whom(call: str, waits: list[tuple[str, str]]) -> None:
+    rows = rows_of(f"1 100.0 {call}\n")
+    assert [row[3:5] for row in rows if row[2] == "waiting" and row[0] == "task"] == waits
 
 
 def test_one_task_that_turns_from_client_to_client() -> None:
@@ -260,19 +226,7 @@ def test_one_task_that_turns_from_client_to_client() -> None:
     ]
 
 
-def test_what_the_clients_did() -> None:
-    clients = [row[1:3] + row[5:] for row in rows_of(FORKING) if row[0] == "client"]
-    assert clients == [
-        ("A", "waiting", 0.0, 0.004),
-        ("A", "receiving", 0.004, 0.005),
-        ("B", "connecting", 0.02, 0.021),
-        ("B", "pausing", 0.022, 0.2),
-        ("B", "waiting", 0.2, 0.3),
-        ("B", "receiving", 0.3, 0.31),
-    ]
-
-
-# ---- trace.py --------------------------------------------------------------------------------
+# ---- a whole recording ---------------------------------------------------------------------------
 
 SERVER = """\
 import os, signal, socket, sys

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from harness.report import rules
-from harness.run.context import Repetition
 from harness.run.micro import Noise
+from harness.run.records import Repetition
 from harness.spec.model import Metric
 from harness.statistics import usable
 from harness.statistics.analysis import Point

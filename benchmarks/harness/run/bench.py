@@ -11,56 +11,19 @@ import resource
 import shutil
 import signal
 import sys
-import textwrap
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
 
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
-from harness.run.jobs import Job, Progress, duration, prepare, skip_text
-from harness.run.measure import measure
-from harness.run.records import ResultSet, failure_texts
+from harness.run.measure import Job, Progress, measure, prepare, skip_text
+from harness.run.records import failure_texts
 from harness.spec import experiment_file
-from harness.spec.model import PROFILES, Experiment
+from harness.spec.model import Experiment
 from harness.system import cgroups, cpus, guard, processes
 from harness.system.places import sweep_scratch
-
-# ---- `list`: the experiments, what each asks, and how long it takes ------------------------------
-
-
-def show_list() -> int:
-    experiments = experiment_file.load_all()
-    for definition in experiments:
-        print(describe(definition))
-    print(totals(experiments))
-    return 0
-
-
-def describe(definition: Experiment) -> str:
-    times = ", ".join(
-        f"{name} {duration(definition.profiles[name].seconds)}"
-        for name in PROFILES
-        if name in definition.profiles
-    )
-    mark = " (headline)" if definition.headline else ""
-    question = textwrap.fill(definition.question, 96, initial_indent="    ",
-                             subsequent_indent="    ")  # fmt: skip
-    return f"{definition.id}{mark}\n{question}\n    {definition.kind}; {times}"
-
-
-def totals(experiments: list[Experiment]) -> str:
-    parts = []
-    for name in ("smoke", "quick", "full"):
-        total = sum(e.profiles[name].seconds for e in experiments)
-        parts.append(f"{name} {duration(total)}")
-    headline = sum(
-        e.profiles[e.headline_profile("quick")].seconds for e in experiments if e.headline
-    )
-    return f"all: {', '.join(parts)}; what `make` measures: {duration(headline)}"
-
 
 DESCRIPTORS = 65536
 LOCK_PATIENCE = 5.0  # one that was killed a moment ago may still be ending what it has started
@@ -89,13 +52,12 @@ def bench(
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     report = Report()
-    wanted = list(only)
-    chosen = experiment_file.select(experiments, wanted, headline)
-    if again:
-        for one in chosen:
-            if (path := results / f"{one.id}.jsonl").exists():
-                print(f"{one.id}: the older results are kept in {records.set_aside(path)}")
-    if not headline and not wanted:
+    named = list(only)
+    chosen = experiment_file.select(experiments, named, headline)
+    for one in chosen if again else ():
+        if (path := results / f"{one.id}.jsonl").exists():
+            print(f"{one.id}: the older results are kept in {records.set_aside(path)}")
+    if not headline and not named:
         chosen = _without_those_by_name(chosen, profile, report)
     with contextlib.ExitStack() as stack:
         # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
@@ -104,29 +66,24 @@ def bench(
             if chosen:
                 load = cpus.place("apart", cpus.cores(cpus.allowed())).load
                 stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
-        measured = _bench(chosen, profile, headline, results, report)
-    if not headline:  # `make` ends with the verdicts, on one screen
-        _print_results(chosen if wanted else [], measured, results, reference, upto)
-    return 1 if report.failures or report.errors else 0
-
-
-def _print_results(
-    named: list[Experiment],
-    measured: list[Experiment],
-    results: Path,
-    reference: Path,
-    upto: str,
-) -> None:
-    """All that is known of those named; else what the sources say of what was measured."""
-    if named:
+        pairs = [(e, e.headline_profile(profile) if headline else profile) for e in chosen]
+        jobs = _left_to_do(pairs, results, report)
+        if jobs:
+            jobs = _measure_all(jobs, report)
+        _print_report(report, nothing=bool(chosen) and not jobs)
+    # All that is known of those named; else what the sources say of what was measured. `make` ends
+    # with the verdicts instead.
+    with_tables = [job.experiment for job in jobs if job.experiment.thens]
+    if named and not headline:
         from harness.report.result import show
 
         width = max(60, min(shutil.get_terminal_size().columns, 100))
-        show(named, results, reference, width, upto)
-    elif with_tables := [experiment for experiment in measured if experiment.thens]:
+        show(chosen, results, reference, width, upto)
+    elif with_tables and not headline:
         from harness.report.then import print_all
 
         print_all(with_tables, results, reference)
+    return 1 if report.failures or report.errors else 0
 
 
 def _without_those_by_name(
@@ -144,47 +101,38 @@ def _without_those_by_name(
 
 def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
     """Those whose load can come from another host, at least that of one variant."""
-    left: dict[str, list[str]] = {}
-    found = []
+    left: dict[str, list[Experiment]] = {}
     for experiment in chosen:
-        if reason := remote.none_from_afar(experiment):
-            left.setdefault(reason, []).append(experiment.id)
-        else:
-            found.append(experiment)
-    report.skips += [f"{', '.join(ids)}: {reason}" for reason, ids in left.items()]
+        left.setdefault(remote.none_from_afar(experiment), []).append(experiment)
+    found = left.pop("", [])
+    report.skips += [f"{', '.join(e.id for e in some)}: {why}" for why, some in left.items()]
     return found
 
 
-def _bench(
-    chosen: list[Experiment],
-    profile: str,
-    headline: bool,
-    results: Path,
-    report: Report,
-) -> list[Experiment]:
-    """Those of which something was left to measure."""
+def _left_to_do(
+    pairs: Iterable[tuple[Experiment, str]], results: Path, report: Report
+) -> list[Job]:
     jobs = []
-    for experiment in chosen:
-        wanted = experiment.headline_profile(profile) if headline else profile
+    for experiment, profile in pairs:
         try:
-            job, skips = prepare(experiment, wanted, results)
+            job, skips = prepare(experiment, profile, results)
         except InputError as error:
             report.errors.append(str(error))
             continue
         report.skips += skips
         if job:
             jobs.append(job)
-    if jobs:
-        _measure_all(jobs, report)
-    _print_report(report, nothing=bool(chosen) and not jobs)
-    return [job.experiment for job in jobs]
+    return jobs
 
 
-def _measure_all(jobs: list[Job], report: Report) -> None:
-    with _exclusive() as waited:
-        if waited:  # what another has measured meanwhile is neither measured again nor gone on with
-            again = (prepare(job.experiment, job.profile.name, job.path.parent) for job in jobs)
-            jobs[:] = [job for job, _ in again if job]
+def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
+    """Those of which something was left to measure."""
+    with _exclusive():
+        # What another has measured meanwhile is neither measured again nor gone on with.
+        pairs = [(job.experiment, job.profile.name) for job in jobs]
+        again = Report()
+        jobs = _left_to_do(pairs, jobs[0].path.parent, again)
+        report.errors += again.errors
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
@@ -196,11 +144,10 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
             processes.end_with_parent()
         try:
             for number, job in enumerate(jobs, 1):
-                later = sum(j.profile.seconds for j in jobs[number:])
                 title = f"{job.experiment.title} ({job.experiment.id})"
                 progress.experiment(number, len(jobs), title, job.profile.seconds)
                 try:
-                    _add(report, job, measure(job, progress, later))
+                    _measure(job, progress, jobs[number:], report)
                 except Unreachable as error:
                     report.errors.append(f"{error}; the same command goes on from here")
                     break
@@ -210,9 +157,11 @@ def _measure_all(jobs: list[Job], report: Report) -> None:
             progress.finish()
             for number, handler in previous.items():
                 signal.signal(number, handler)
+    return jobs
 
 
-def _add(report: Report, job: Job, result: ResultSet) -> None:
+def _measure(job: Job, progress: Progress, later: Iterable[Job], report: Report) -> None:
+    result = measure(job, progress, sum(job.profile.seconds for job in later))
     report.measured += 1
     # Those that were missing from the start have been reported already.
     report.skips += [
@@ -231,31 +180,25 @@ def _stop(number: int, _frame: object) -> None:
 
 
 @contextlib.contextmanager
-def _exclusive() -> Iterator[bool]:
-    """Two measurements at once would measure each other. Whether another one had to be waited for.
-    """
-    waited = False
+def _exclusive() -> Iterator[None]:
+    """Two measurements at once would measure each other."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + LOCK_PATIENCE
     with LOCK.open("a+", encoding="ascii") as file:
-        while not _locked(file):
-            waited = True
-            if time.monotonic() > deadline:
-                file.seek(0)
-                raise InputError(f"another measurement runs here (process {file.read().strip()})")
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    file.seek(0)
+                    holder = file.read().strip()
+                    raise InputError(f"another measurement runs here (process {holder})") from None
             time.sleep(0.1)
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
-        yield waited
-
-
-def _locked(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        yield
 
 
 def _raise_descriptor_limit() -> None:

@@ -12,18 +12,18 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import InputError, RepetitionError
-from harness.run import load_tools, museum, peers, programs, remote
-from harness.run.context import Context, Repetition, expand, expand_all, folders
-from harness.run.micro import Noise, usage_scalars
+from harness.run import load_tools, micro, peers, programs, remote
+from harness.run.programs import folders
+from harness.run.records import Context, Repetition
 from harness.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Stage, Variant
+from harness.spec.plan import expand, expand_all
 from harness.statistics.usable import LITTLE_TOLERANCE
 from harness.system import cgroups, counters, disks, environment, limits, places, processes
-from harness.system.cgroups import Limits
 from harness.system.cpus import WORKERS, narrowed
 from harness.system.places import scratch
 from harness.system.processes import Process, Usage, running
@@ -42,10 +42,10 @@ class Scene:
     servers: list[Process] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
     staged: disks.StagedDisk | None = None
-    limits: Limits = field(default_factory=Limits)
+    read_iops: int = 0  # of the staged disk, where that is limited
     groups: list[Path] = field(default_factory=list)  # by which a server joins its control group
     kernel: dict[str, float] = field(default_factory=dict)  # before the server started
-    disk: museum.Mounted | None = None
+    disk: micro.Mounted | None = None
     requests: float = 0.0
     load_cpu_s: float = 0.0
     load_s: float = 0.0
@@ -58,11 +58,13 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     with scratch() as folder:
         client = remote.current()
         address = client.address if client else remote.LOOPBACK
-        values: Params = {**params, **folders(variant), "scratch": folder, "address": address}
-        values["load_cpus"] = _load_cpus(context)
+        values: Params = {
+            **params, **folders(variant), "scratch": folder, "address": address,
+            "load_cpus": _load_cpus(context),
+        }  # fmt: skip
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
-        noise = Noise.begin(cpus)
+        noise = micro.Noise.begin(cpus)
         usage, wall_s = _measure(scene)
         noise.end()
         known = usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
@@ -83,7 +85,7 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
     with contextlib.ExitStack() as stack:
         if scene.experiment.disk:
             cpus = scene.context.placement.load
-            mount = museum.mounted_museum(scene.experiment.disk, scene.variant, scene.values, cpus)
+            mount = micro.mounted_museum(scene.experiment.disk, scene.variant, scene.values, cpus)
             scene.disk = stack.enter_context(mount)
         for helper in scene.experiment.helpers:
             if not helper.after_server:
@@ -114,7 +116,7 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
 
 def _instances(scene: Scene) -> int:
     """One server, or as many as the connections need that one process may not have."""
-    wanted = int(expand_all((scene.variant.holds or "1",), scene.values)[0])
+    wanted = int(expand(scene.variant.holds or "1", scene.values))
     return -(-wanted // limits.smallest(["descriptors"]).most)
 
 
@@ -132,29 +134,21 @@ def _note_memory(scene: Scene, prefix: str) -> None:
 
 def _stage(scene: Scene, wanted: Stage, stack: contextlib.ExitStack) -> None:
     """The files move to a disk of their own, and the servers to come into a control group."""
-    options = expand_all((wanted.mount,), scene.values)[0]
-    disk = stack.enter_context(disks.staged_disk(Path(str(scene.values["docroot"])), options))
-    scene.staged, scene.values["docroot"] = disk, str(disk.root)
-    scene.limits = stage_limits(wanted, lambda text: expand(text, scene.values), disk.device)
-    scene.groups = stack.enter_context(cgroups.group(scene.limits))
-
-
-def stage_limits(stage: Stage, fill: Callable[[str], str], device: str) -> Limits:
-    """Those of a repetition, whose values `fill` puts in; 0 is no limit."""
 
     def amount(text: str) -> int:
-        filled = fill(text)
+        """0 is no limit."""
+        filled = expand(text, scene.values)
         try:
             return int(float(filled or 0))
         except ValueError:
             raise InputError(f'[stage]: "{filled}" ({text}) is no number') from None
 
-    return Limits(
-        memory_bytes=amount(stage.memory_mib) << 20,
-        read_iops=amount(stage.read_iops),
-        read_bytes_per_s=amount(stage.read_bytes_per_s),
-        device=device,
-    )
+    options = expand(wanted.mount, scene.values)
+    disk = stack.enter_context(disks.staged_disk(Path(str(scene.values["docroot"])), options))
+    scene.staged, scene.values["docroot"] = disk, str(disk.root)
+    memory, scene.read_iops = amount(wanted.memory_mib) << 20, amount(wanted.read_iops)
+    limits = cgroups.Limits(memory, scene.read_iops, device=disk.device)
+    scene.groups = stack.enter_context(cgroups.group(limits))
 
 
 # ---- programs beside the load -------------------------------------------------------------------
@@ -173,36 +167,27 @@ def _helper(scene: Scene, helper: Helper) -> Iterator[Process]:
         if process.status not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
             raise RepetitionError(process.describe_end())
         said = load_tools.read_helper(processes.rest_of_output(process))
-        scene.repetition.scalars.update({f"{helper.name}.{key}": v for key, v in said.items()})
+        scene.repetition.scalars |= {f"{helper.name}.{key}": v for key, v in said.items()}
 
 
 @contextlib.contextmanager
 def _server(scene: Scene) -> Iterator[Process]:
-    variant, values = scene.variant, scene.values
+    variant, values, cpus = scene.variant, scene.values, scene.context.placement.measured
     if variant.peer:
-        with _peer(scene) as process:
+        peer = peers.load(variant.peer)
+        scene.stop_signal = peer.stop
+        probe = _probe(scene)
+        with peers.serving(peer, values, scene.scratch, probe, cpus, scene.groups) as found:
+            process, port = found
+            scene.ports.append(port)
+            scene.requests += 1  # the probe
             yield process
         return
     program = places.build_folder(variant.build) / variant.server
-    command = [str(program), "-a", str(values["address"]), "-p", "0"]
-    command += [*expand_all(variant.args, values), str(values["docroot"])]
-    words = [*expand_all(variant.prefix, values), *command]
-    cpus = scene.context.placement.measured
+    words = [str(program), "-a", str(values["address"]), "-p", "0"]
+    words += [*expand_all(variant.args, values), str(values["docroot"])]
     with running(variant.server, words, cpus, pipe=True, groups=scene.groups) as process:
         scene.ports.append(processes.listening_port(process))
-        yield process
-
-
-@contextlib.contextmanager
-def _peer(scene: Scene) -> Iterator[Process]:
-    peer = peers.load(scene.variant.peer)
-    scene.stop_signal = peer.stop
-    with peers.serving(
-        peer, scene.values, scene.scratch, _probe(scene), scene.context.placement.measured,
-        scene.variant.prefix, scene.groups,
-    ) as (process, port):  # fmt: skip
-        scene.ports.append(port)
-        scene.requests += 1  # the probe
         yield process
 
 
@@ -265,21 +250,24 @@ def _run_tool(
     counted |= counters.pressure_shares(stalled, counters.pressure(), ran.here_s)
     available_s = ran.wall_s * _load_cpus(scene.context)
     outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
-    outcome.scalars.update(counted)
+    outcome.scalars |= counted
     if scene.staged and staged:
-        _note_disk(scene, outcome, scene.staged.counters().since(staged), ran.here_s)
+        done = scene.staged.counters().since(staged)
+        outcome.scalars |= counters.disk_scalars(done, ran.here_s, scene.read_iops)
+        if each := outcome.scalars.get("bytes_per_s"):
+            # Rates, because the tool does not count the bytes of its warm-up.
+            read = done.read_sectors * counters.SECTOR / ran.here_s
+            outcome.scalars["from_memory_share"] = max(0.0, 1 - read / each)
     if not remote.current():  # the other host's end of a connection counts its own
-        outcome.scalars.update(
-            counters.tcp_scalars(sent, counters.tcp_counters(), outcome.requests)
-        )
+        outcome.scalars |= counters.tcp_scalars(sent, counters.tcp_counters(), outcome.requests)
     scene.requests += outcome.requests
     scene.load_cpu_s += ran.usage.cpu_s
     scene.load_s += ran.here_s
     if keep:
         _keep(scene.repetition, outcome, prefix)
     if keep and scene.disk:
-        scene.repetition.scalars.update(scene.disk.scalars(prefix))
-        scene.repetition.scalars.update(scene.disk.at_its_pace(outcome.scalars, prefix))
+        scene.repetition.scalars |= scene.disk.scalars(prefix)
+        scene.repetition.scalars |= scene.disk.at_its_pace(outcome.scalars, prefix)
 
 
 def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], remote.Ran]:
@@ -297,52 +285,37 @@ def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str]
     return words, remote.Ran(output, process.usage, process.wall_s, process.wall_s)
 
 
-def _note_disk(
-    scene: Scene, outcome: load_tools.Outcome, done: counters.Counters, wall_s: float
-) -> None:
-    outcome.scalars.update(counters.disk_scalars(done, wall_s, scene.limits.read_iops))
-    if sent := outcome.scalars.get("bytes_per_s"):
-        # Rates, because the tool does not count the bytes of its warm-up.
-        read = done.read_sectors * counters.SECTOR / wall_s
-        outcome.scalars["from_memory_share"] = max(0.0, 1 - read / sent)
-
-
 def _keep(repetition: Repetition, outcome: load_tools.Outcome, prefix: str) -> None:
     scalars = outcome.scalars
-    repetition.scalars.update({prefix + key: value for key, value in scalars.items()})
-    repetition.histograms.update({prefix + key: value for key, value in outcome.histograms.items()})
-    if scalars.get("client_bound"):
-        repetition.mark("client-bound")
-    if scalars.get("failed"):
-        repetition.mark("errors")
-    if abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE:
-        repetition.mark("little")
+    repetition.scalars |= {prefix + key: value for key, value in scalars.items()}
+    repetition.histograms |= {prefix + key: value for key, value in outcome.histograms.items()}
+    doubts = {
+        "client-bound": scalars.get("client_bound"),
+        "errors": scalars.get("failed"),
+        "little": abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE,
+    }
+    repetition.mark(*(mark for mark, doubt in doubts.items() if doubt))
 
 
 def _summarize(scene: Scene, usage: Usage) -> None:
     """The harness's own scalars, from what the server has used in its whole life."""
-    scalars = scene.repetition.scalars
-    scalars.update(usage_scalars(usage, "server_"))
-    scalars["requests_served"] = scene.requests
+    scalars, requests = scene.repetition.scalars, scene.requests
+    scalars |= micro.usage_scalars(usage, "server_")
+    scalars["requests_served"] = requests
     if scene.load_s > 0:
         scalars["server_cpu_share"] = usage.cpu_s / scene.load_s
-    if scene.requests > 0:
-        scalars["server_voluntary_per_request"] = usage.voluntary / scene.requests
-        scalars["server_involuntary_per_request"] = usage.involuntary / scene.requests
-    if usage.cpu_s > 0 and scene.requests > 0:
-        scalars["requests_per_cpu_s"] = scene.requests / usage.cpu_s
-        scalars["cpu_us_per_request"] = usage.cpu_s / scene.requests * 1e6
-        scalars["user_us_per_request"] = usage.user_s / scene.requests * 1e6
-        scalars["system_us_per_request"] = usage.system_s / scene.requests * 1e6
+    if requests > 0:
+        scalars["server_voluntary_per_request"] = usage.voluntary / requests
+        scalars["server_involuntary_per_request"] = usage.involuntary / requests
+    if usage.cpu_s > 0 and requests > 0:
+        work = {"cpu": usage.cpu_s, "user": usage.user_s, "system": usage.system_s}
+        scalars["requests_per_cpu_s"] = requests / usage.cpu_s
+        scalars |= {f"{who}_us_per_request": s / requests * 1e6 for who, s in work.items()}
         if scalars.get("bytes.total") and scalars.get("requests"):
-            each = scalars["bytes.total"] / scalars["requests"]
-            scalars["bytes_per_cpu_s"] = each * scene.requests / usage.cpu_s
-            gigabytes = each * scene.requests / 1e9
-            scalars["cpu_s_per_gb"] = usage.cpu_s / gigabytes
-            scalars["user_s_per_gb"] = usage.user_s / gigabytes
-            scalars["system_s_per_gb"] = usage.system_s / gigabytes
-            scalars["client_s_per_gb"] = scene.load_cpu_s / gigabytes
-            scalars["both_s_per_gb"] = (usage.cpu_s + scene.load_cpu_s) / gigabytes
+            gigabytes = scalars["bytes.total"] / scalars["requests"] * requests / 1e9
+            scalars["bytes_per_cpu_s"] = gigabytes * 1e9 / usage.cpu_s
+            work |= {"client": scene.load_cpu_s, "both": usage.cpu_s + scene.load_cpu_s}
+            scalars |= {f"{who}_s_per_gb": s / gigabytes for who, s in work.items()}
 
 
 # ---- The files a load experiment asks for --------------------------------------------------------
@@ -360,10 +333,9 @@ def expand_name(pattern: str) -> Iterator[str]:
     if not match:
         yield pattern
         return
-    width = len(match.group(1))
-    for number in range(int(match.group(1)), int(match.group(2)) + 1):
-        name = f"{pattern[: match.start()]}{number:0{width}}{pattern[match.end() :]}"
-        yield from expand_name(name)
+    first, last = match.groups()
+    for number in range(int(first), int(last) + 1):
+        yield from expand_name(RANGE.sub(f"{number:0{len(first)}}", pattern, count=1))
 
 
 def file_names(docroot: Docroot) -> list[str]:

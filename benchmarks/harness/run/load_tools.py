@@ -46,12 +46,9 @@ def read(tool: str, output: str, words: list[str], usage: Usage, available_s: fl
 
 def read_helper(output: str) -> dict[str, float]:
     """The numbers of a helper whose last words are a JSON object, as hammer's are with --json."""
-    last = output.strip().rpartition("\n")[2]
-    if not last.startswith("{"):
-        return {}
     try:
-        return flatten(json.loads(last))
-    except ValueError:
+        return flatten(json.loads(output.strip().rpartition("\n")[2]))
+    except (AttributeError, ValueError):
         return {}
 
 
@@ -104,50 +101,42 @@ def bucket(value: float) -> tuple[int, int]:
 # ---- wrk ----------------------------------------------------------------------------------------
 
 
-def _find(pattern: str, text: str, tool: str) -> re.Match[str]:
+def _find(pattern: str, text: str, tool: str) -> tuple[str, ...]:
     match = re.search(pattern, text, re.M)
     if not match:
         raise RepetitionError(f"{tool}: no line like /{pattern}/ in its output")
-    return match
+    return match.groups()
 
 
 def nanoseconds(text: str) -> float:
     match = re.fullmatch(r"([\d.]+)(ns|us|ms|s|m|h)", text)
     if not match:
         raise RepetitionError(f"not a time: {text}")
-    return float(match.group(1)) * NANOSECONDS[match.group(2)]
+    return float(match[1]) * NANOSECONDS[match[2]]
 
 
 def read_wrk(output: str, _words: list[str]) -> Outcome:
-    connections = float(_find(r"threads and (\d+) connections", output, "wrk").group(1))
-    done = _find(r"^\s*(\d+) requests in ([\d.]+[a-z]+), ([\d.]+)([KMGT]?)B read", output, "wrk")
-    rate = float(_find(r"^Requests/sec:\s+([\d.]+)", output, "wrk").group(1))
-    mean = nanoseconds(_find(r"^\s*Latency\s+([\d.]+[a-z]+)", output, "wrk").group(1))
+    (connections,) = _find(r"threads and (\d+) connections", output, "wrk")
+    requests, seconds, read, unit = _find(
+        r"^\s*(\d+) requests in ([\d.]+[a-z]+), ([\d.]+)([KMGT]?)B read", output, "wrk"
+    )
+    rate = float(_find(r"^Requests/sec:\s+([\d.]+)", output, "wrk")[0])
+    mean = nanoseconds(_find(r"^\s*Latency\s+([\d.]+[a-z]+)", output, "wrk")[0])
+    failures = re.findall(r"(?:connect|read|write|timeout|responses:) (\d+)", output)
     scalars = {
-        "requests": float(done.group(1)),
-        "seconds": nanoseconds(done.group(2)) / 1e9,
-        "bytes.total": float(done.group(3)) * BYTES[done.group(4)],
+        "requests": float(requests),
+        "seconds": nanoseconds(seconds) / 1e9,
+        "bytes.total": float(read) * BYTES[unit],
         "requests_per_s": rate,
         "total.mean": mean,
-        "failed": _wrk_failures(output),
-        "little.ratio": rate * mean / 1e9 / connections,
+        "failed": float(sum(map(int, failures))),
+        "little.ratio": rate * mean / 1e9 / float(connections),
     }
     for name, percent in (("median", 50), ("p90", 90), ("p99", 99)):
         match = re.search(rf"^\s*{percent}(?:\.0+)?%\s+([\d.]+[a-z]+)", output, re.M)
         if match:
-            scalars[f"total.{name}"] = nanoseconds(match.group(1))
+            scalars[f"total.{name}"] = nanoseconds(match[1])
     return Outcome(scalars, scalars["requests"])
-
-
-def _wrk_failures(output: str) -> float:
-    failures = 0.0
-    match = re.search(
-        r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", output
-    )
-    if match:
-        failures += sum(float(group) for group in match.groups())
-    match = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
-    return failures + (float(match.group(1)) if match else 0.0)
 
 
 # ---- h2load -------------------------------------------------------------------------------------
@@ -163,25 +152,25 @@ def option_value(words: Sequence[str], *names: str) -> float | None:
 
 def read_h2load(output: str, words: list[str]) -> Outcome:
     connections = option_value(words, "-c", "--clients") or 1.0
-    done = _find(r"^finished in ([\d.]+[a-z]+), ([\d.]+) req/s", output, "h2load")
-    counts = _find(
-        r"^requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, "
-        r"(\d+) failed, (\d+) errored, (\d+) timeout",
+    seconds, rate = _find(r"^finished in ([\d.]+[a-z]+), ([\d.]+) req/s", output, "h2load")
+    done, failed, timeout = _find(
+        r"^requests: \d+ total, \d+ started, (\d+) done, \d+ succeeded, "
+        r"(\d+) failed, \d+ errored, (\d+) timeout",
         output,
         "h2load",
     )
-    times = _find(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", output, "h2load")
-    rate, mean = float(done.group(2)), nanoseconds(times.group(3))
-    scalars = {
-        "requests": float(counts.group(2)),
-        "seconds": nanoseconds(done.group(1)) / 1e9,
-        "requests_per_s": rate,
-        "failed": float(counts.group(4)) + float(counts.group(6)),
-        "total.min": nanoseconds(times.group(1)),
-        "total.max": nanoseconds(times.group(2)),
-        "total.mean": mean,
-        "little.ratio": rate * mean / 1e9 / connections,
-    }
-    if scalars["requests"] == 0:
+    if not int(done):
         raise RepetitionError("h2load: no request was answered (--h1 is needed for HTTP/1)")
+    times = _find(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", output, "h2load")
+    least, most, mean = map(nanoseconds, times)
+    scalars = {
+        "requests": float(done),
+        "seconds": nanoseconds(seconds) / 1e9,
+        "requests_per_s": float(rate),
+        "failed": float(failed) + float(timeout),
+        "total.min": least,
+        "total.max": most,
+        "total.mean": mean,
+        "little.ratio": float(rate) * mean / 1e9 / connections,
+    }
     return Outcome(scalars, scalars["requests"])

@@ -1,23 +1,31 @@
-"""Measuring one experiment: its steps, one by one, each recorded before the next begins."""
+"""What is asked for, what of it is left to do, how long that still takes, and doing it: step by
+step, each recorded before the next begins.
+"""
 
+import importlib
 import os
 import secrets
+import shutil
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from statistics import fmean
+from typing import Any, TextIO
 
 from harness.errors import RepetitionError, Unsupported
-from harness.run import peers, remote
-from harness.run.context import Context, Repetition, Runner, runner
-from harness.run.jobs import Estimate, Job, Progress
-from harness.run.records import Record, ResultSet, Writer, set_aside, step_key, utc_now
+from harness.run import peers, programs, records, remote
+from harness.run.records import Context, Record, Repetition, ResultSet, Writer, started, step_key
 from harness.spec import plan
-from harness.spec.model import LEAST, NO_LOAD
+from harness.spec.model import LEAST, NO_LOAD, PROFILES, Experiment, Profile
 from harness.spec.plan import Step
 from harness.statistics.usable import NOISY
 from harness.system import cpus, environment, limits
 from harness.system.cpus import Placement
+from harness.system.needs import probe
+from harness.system.places import Answer
 
 GIVE_UP_AFTER = 3  # failures of a variant in a row
 #: Rounds beyond the plan, as a share of it, where too few have stayed undisturbed.
@@ -25,32 +33,174 @@ EXTRA_ROUNDS = 0.5
 
 
 @dataclass
-class _Run:
-    """A job while it is measured."""
+class Job:
+    """An experiment that has something left to measure."""
 
-    job: Job
-    writer: Writer
-    result: ResultSet
-    names: list[str]  # of the variants that can be run
-    steps: list[Step]
-    caps: Mapping[str, Any]
-    context: Context
-    runner: Runner
-    progress: Progress
-    estimate: Estimate
-    later: float
-    in_a_row: dict[str, int] = field(default_factory=dict)
-    given_up: set[str] = field(default_factory=set)
+    experiment: Experiment
+    profile: Profile
+    path: Path
+    programs: Mapping[str, str]
+    missing: Mapping[str, Answer]
+    plan: str
+    old: ResultSet | None = None  # the set to go on with
 
-    def append(self, record: Record) -> None:
-        self.writer.append(record)
-        self.result.add(record)
+
+# ---- what is there already ----------------------------------------------------------------------
+
+
+def prepare(experiment: Experiment, wanted: str, results: Path) -> tuple[Job | None, list[str]]:
+    """The job, or None if nothing is left to do; and what cannot be run here, one line each.
+
+    What only the profile needs, as somebody's consent, leaves older results as they are.
+    """
+    for need in experiment.profiles[wanted].needs:
+        consent = probe(need)
+        if not consent.ok:
+            what = f"profile {wanted}"
+            return None, [skip_text(experiment.id, what, consent.reason, consent.remedy)]
+    missing = {
+        v.name: answer for v in experiment.variants if (answer := programs.missing(experiment, v))
+    }
+    available = [v for v in experiment.variants if v.name not in missing]
+    hashes = programs.fingerprints(experiment, available)
+    skips = [skip_text(experiment.id, n, a.reason, a.remedy) for n, a in missing.items()]
+    path = results / f"{experiment.id}.jsonl"
+
+    def job(profile: str, old: ResultSet | None = None) -> Job:
+        settings = experiment.profiles[profile]
+        digest = plan.plan_hash(experiment, settings, hashes, missing)
+        return Job(experiment, settings, path, hashes, missing, digest, old)
+
+    if not started(path):
+        return job(wanted), skips
+    ends = records.first_and_last(path)  # the whole is read only where something is left to do
+    old = None
+    if ends and ends[1]["type"] == "end" and ends[1]["failures"] == 0:
+        run = ends[0]
+    else:
+        old = records.read(path)
+        run = old.run
+    profile = run["profile"]
+    fits = profile == wanted
+    if not old or old.end:
+        fits = PROFILES.index(profile) >= PROFILES.index(wanted)
+    if fits and profile in experiment.profiles and job(profile).plan == run["plan"]:
+        return (job(profile, old) if old else None), skips
+    return job(wanted), skips
+
+
+def skip_text(experiment: str, variant: str, reason: str, remedy: str) -> str:
+    return f"{experiment} {variant}: {reason}" + (f" ({remedy})" if remedy else "")
+
+
+# ---- What runs, how far it is, how long it still takes -------------------------------------------
+#
+# One line that is rewritten on a terminal, a line every ten seconds elsewhere.
+
+EVERY = 10.0
+
+
+def duration(seconds: float) -> str:
+    """75 -> `1:15`, 7 -> `7 s`."""
+    whole = round(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    text = str(timedelta(seconds=whole))
+    return text if whole >= 3600 else text[2:].lstrip("0")
+
+
+class Estimate:
+    """How long steps take, learnt while they run."""
+
+    def __init__(self, guess: float) -> None:
+        self._guess = guess
+        self._seen: dict[tuple[str, str], list[float]] = {}
+
+    def learn(self, step: Step, seconds: float) -> None:
+        self._seen.setdefault(step.key()[:2], []).append(seconds)
+
+    def of(self, steps: Iterable[Step]) -> float:
+        everything = [s for seen in self._seen.values() for s in seen]
+        general = fmean(everything or [self._guess])
+        return sum(fmean(self._seen.get(step.key()[:2], [general])) for step in steps)
+
+
+class Progress:
+    """The reporter of one `bench`."""
+
+    def __init__(
+        self, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._out, self._clock, self._tty = out, clock, out.isatty()
+        self._last = self._began = self._since = clock()
+        self._text = ""
+        self._left = 0.0
+
+    def experiment(self, number: int, count: int, name: str, expected: float) -> None:
+        self._head = f"[{number}/{count}] {name}"
+        if not self._tty:
+            self.line(f"{self._head}: about {duration(expected)}")
+
+    def step(self, done: int, total: int, what: str, left: float) -> None:
+        """A step begins."""
+        self._text = f"{self._head}  {done}/{total}  {what}"
+        self._left, self._since = left, self._clock()
+        self.tick(force=self._tty)
+
+    def tick(self, force: bool = False) -> None:
+        """Called often; writes when it is time."""
+        now = self._clock()
+        if not force and now - self._last < (1.0 if self._tty else EVERY):
+            return
+        self._last = now
+        left = max(0.0, self._left - (now - self._since))
+        if self._tty:
+            passed = now - self._began
+            done = round(20 * passed / (passed + left)) if passed + left > 0 else 0
+            bar = "#" * done + "." * (20 - done)
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"{bar} {duration(left)} left  {self._text}"[:width])
+        else:
+            self.line(f"{self._text}  {duration(left)} left")
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        self._write(text + "\n")
+
+    def finish(self) -> None:
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        """On a terminal over what is there."""
+        self._out.write(("\r\x1b[K" if self._tty else "") + text)
+        self._out.flush()
+
+
+# ---- measuring -----------------------------------------------------------------------------------
 
 
 def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     """Does all that is left of a job. `later`: what comes after it will take, in seconds."""
-    experiment = job.experiment
-    client = remote.current()
+    name = job.experiment.id
+    placement, here = _surroundings(job)
+    if job.old and (what := environment.differs(job.old.run["environment"], here)):
+        progress.line(f"{name}: measured anew, because {what} is not what it was")
+        job.old = None
+    if job.old is None and started(job.path):
+        progress.line(
+            f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}"
+        )
+    with Writer(job.path) as writer:
+        context = Context(placement, job.profile.timeout, progress.tick)
+        run = _Run(job, writer, here, context, progress, later)
+        run.all_rounds()
+        run.end()
+    return run.result
+
+
+def _surroundings(job: Job) -> tuple[Placement, dict[str, Any]]:
+    """Where the programs run, and what the results say of the machine."""
+    experiment, client = job.experiment, remote.current()
     # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
     user_mounts = experiment.disk and os.geteuid() != 0
     if experiment.kind != "micro" and not user_mounts and not client:
@@ -61,55 +211,12 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     if client and not experiment.disk:  # nothing of the load is on our processors, but a disk is
         placement = Placement(placement.measured, frozenset())
     if not client:
-        tools = {v.load for v in experiment.variants if v.load not in ("hammer", NO_LOAD)}
+        tools = {v.load for v in experiment.variants} - {"hammer", NO_LOAD}
         others |= {tool: tool for tool in tools}
     here = environment.collect(placement, others, experiment.kind)
     if client:
         here["client"] = client.environment()
-    if job.old and (what := environment.differs(job.old.run["environment"], here)):
-        progress.line(f"{experiment.id}: measured anew, because {what} is not what it was")
-        job.old = None
-    if job.old is None and job.path.exists():
-        old = set_aside(job.path)
-        progress.line(f"{experiment.id}: measured anew; the older results are kept in {old}")
-    with Writer(job.path) as writer:
-        context = Context(placement, job.profile.timeout, progress.tick)
-        run = _open(job, writer, here, context, progress, later)
-        _steps(run)
-        _close(run)
-    return run.result
-
-
-def _open(
-    job: Job,
-    writer: Writer,
-    here: dict[str, Any],
-    context: Context,
-    progress: Progress,
-    later: float,
-) -> _Run:
-    header = job.old.run if job.old else _header(job, here)
-    result = job.old or ResultSet(job.path, header)
-    if job.old:
-        writer.append({"type": "resume", "resumed": utc_now(), "load": list(os.getloadavg())})
-    else:
-        writer.append(header)
-        for name, answer in job.missing.items():
-            skip = _skip(name, answer.reason, answer.remedy)
-            writer.append(skip)
-            result.add(skip)
-    caps = {key: cap["most"] for key, cap in header.get("caps", {}).items()}
-    skipped = {skip.get("variant") for skip in result.skips}
-    names = [v.name for v in job.experiment.variants if v.name not in skipped]
-    steps = plan.steps(job.experiment, job.profile, header["seed"], names, caps)
-    estimate = Estimate(job.profile.seconds / max(1, len(steps)))
-    for repetition in result.repetitions:
-        step = Step(repetition["variant"], repetition["params"], repetition["round"], 0)
-        estimate.learn(step, repetition["wall_s"])
-    return _Run(
-        job, writer, result, names, steps, header.get("caps", {}), context,
-        runner(job.experiment.kind), progress, estimate, later,
-    )  # fmt: skip
+    return placement, here
 
 
 def _header(job: Job, here: dict[str, Any]) -> Record:
@@ -124,109 +231,140 @@ def _header(job: Job, here: dict[str, Any]) -> Record:
         "seed": secrets.randbits(32),
         "plan": job.plan,
         "programs": dict(job.programs),
-        "started": utc_now(),
+        "started": records.utc_now(),
         "caps": {k: {"most": c.most, "wanted": wanted, "why": c.why} for k, (c, wanted) in caps},
         "environment": here,
     }
 
 
-def _pending(run: _Run) -> list[Step]:
-    done = {step_key(record) for record in run.result.repetitions}
-    return [step for step in run.steps if step.key() not in done]
+class _Run:
+    """A job while it is measured."""
 
+    def __init__(
+        self,
+        job: Job,
+        writer: Writer,
+        here: dict[str, Any],
+        context: Context,
+        progress: Progress,
+        later: float,
+    ) -> None:
+        self.job, self.writer, self.context = job, writer, context
+        self.progress, self.later = progress, later
+        # Imported when needed: `bench` with nothing to do loads none of micro, load and trace.
+        self.runner = importlib.import_module(f"harness.run.{job.experiment.kind}")
+        self.result = job.old or ResultSet(job.path, _header(job, here))
+        if job.old:
+            writer.append(
+                {"type": "resume", "resumed": records.utc_now(), "load": list(os.getloadavg())}
+            )
+        else:
+            writer.append(self.result.run)
+            for name, answer in job.missing.items():
+                self._skip(name, answer.reason, answer.remedy)
+        self.caps = {key: cap["most"] for key, cap in self.result.run.get("caps", {}).items()}
+        skipped = {skip.get("variant") for skip in self.result.skips}
+        self.names = [v.name for v in job.experiment.variants if v.name not in skipped]
+        self.plan = self._planned()
+        self.estimate = Estimate(job.profile.seconds / max(1, len(self.plan)))
+        for done in self.result.repetitions:
+            step = Step(done["variant"], done["params"], done["round"], done["order"])
+            self.estimate.learn(step, done["wall_s"])
+        self.in_a_row: dict[str, int] = {}  # failures
+        self.given_up: set[str] = set()
 
-def _steps(run: _Run) -> None:
-    """All rounds; and more while fewer than an interval needs were left alone by others.
+    def _planned(self, extra: int = 0) -> list[Step]:
+        job, seed = self.job, self.result.run["seed"]
+        return plan.steps(job.experiment, job.profile, seed, self.names, self.caps, extra)
 
-    How many more is decided by the marks alone, never by what was measured.
-    """
-    rounds, caps = run.job.profile.rounds, {key: cap["most"] for key, cap in run.caps.items()}
-    _pass(run)
-    for extra in range(1, int(rounds * EXTRA_ROUNDS) + 1 if rounds >= LEAST else 1):
-        if _undisturbed(run) >= LEAST:
-            break
-        seed = run.result.run["seed"]
-        run.steps = plan.steps(run.job.experiment, run.job.profile, seed, run.names, caps, extra)
-        _pass(run)
+    def _name(self, step: Step) -> str:
+        return self.job.experiment.variant(step.variant).name
 
+    def _append(self, record: Record) -> None:
+        self.writer.append(record)
+        self.result.add(record)
 
-def _undisturbed(run: _Run) -> int:
-    """Rounds without a repetition that is marked as noisy."""
-    rounds = {repetition["round"] for repetition in run.result.repetitions}
-    noisy = {r["round"] for r in run.result.repetitions if NOISY in r["marks"]}
-    return len(rounds - noisy)
+    def _skip(self, variant: str, reason: str, remedy: str) -> None:
+        self._append({"type": "skip", "variant": variant, "reason": reason, "remedy": remedy})
 
+    def _pending(self) -> list[Step]:
+        done = {step_key(record) for record in self.result.repetitions}
+        return [step for step in self.plan if step.key() not in done]
 
-def _pass(run: _Run) -> None:
-    """What is left of the steps there are."""
-    pending = _pending(run)
-    for place, step in enumerate(pending):
-        name = run.job.experiment.variant(step.variant).name
-        if name in run.given_up:
-            continue
-        left = run.estimate.of(pending[place:]) + run.later
-        done = len(run.steps) - len(pending) + place
-        run.progress.step(done, len(run.steps), _describe(step), left)
-        _step(run, step, name)
+    def all_rounds(self) -> None:
+        """And more while fewer than an interval needs were left alone by others.
 
+        How many more is decided by the marks alone, never by what was measured.
+        """
+        rounds = self.job.profile.rounds
+        self._pass()
+        for extra in range(1, int(rounds * EXTRA_ROUNDS) + 1 if rounds >= LEAST else 1):
+            whole = {repetition["round"] for repetition in self.result.repetitions}
+            noisy = {r["round"] for r in self.result.repetitions if NOISY in r["marks"]}
+            if len(whole - noisy) >= LEAST:
+                break
+            self.plan = self._planned(extra)
+            self._pass()
 
-def _describe(step: Step) -> str:
-    params = " ".join(f"{key}={value}" for key, value in step.params.items())
-    return f"round {step.round + 1}, {step.variant}" + (f" ({params})" if params else "")
+    def _pass(self) -> None:
+        """What is left of the steps there are."""
+        pending = self._pending()
+        for place, step in enumerate(pending):
+            if self._name(step) not in self.given_up:
+                self._show(step, pending[place:])
+                self._step(step, self._name(step))
 
+    def _show(self, step: Step, pending: Sequence[Step]) -> None:
+        params = " ".join(f"{key}={value}" for key, value in step.params.items())
+        what = f"round {step.round + 1}, {step.variant}" + (f" ({params})" if params else "")
+        count = len(self.plan)
+        left = self.estimate.of(pending) + self.later
+        self.progress.step(count - len(pending), count, what, left)
 
-def _step(run: _Run, step: Step, name: str) -> None:
-    experiment = run.job.experiment
-    started = time.monotonic()
-    identity = {"variant": step.variant, "params": step.params, "round": step.round,
-                "order": step.order}  # fmt: skip
-    try:
-        found = run.runner(experiment, experiment.variant(name), step.params, run.context)
-    except RepetitionError as error:
-        run.append({"type": "failure", **identity, "error": str(error)})
-        run.in_a_row[name] = run.in_a_row.get(name, 0) + 1
-        if run.in_a_row[name] >= GIVE_UP_AFTER:
-            run.given_up.add(name)
-        return
-    except Unsupported as error:
-        run.append(_skip(name, error.reason, error.remedy))
-        run.given_up.add(name)
-        return
-    run.in_a_row[name] = 0
-    wall_s = time.monotonic() - started
-    run.append(_repetition(run, identity, found, wall_s))
-    run.estimate.learn(step, wall_s)
+    def _step(self, step: Step, name: str) -> None:
+        experiment = self.job.experiment
+        identity = {
+            "variant": step.variant, "params": step.params, "round": step.round,
+            "order": step.order,
+        }  # fmt: skip
+        started = time.monotonic()
+        try:
+            found = self.runner.run(experiment, experiment.variant(name), step.params, self.context)
+        except RepetitionError as error:
+            self._append({"type": "failure", **identity, "error": str(error)})
+            self.in_a_row[name] = self.in_a_row.get(name, 0) + 1
+            if self.in_a_row[name] >= GIVE_UP_AFTER:
+                self.given_up.add(name)
+            return
+        except Unsupported as error:
+            self._skip(name, error.reason, error.remedy)
+            self.given_up.add(name)
+            return
+        self.in_a_row[name] = 0
+        wall_s = time.monotonic() - started
+        self._append(self._repetition(identity, found, wall_s))
+        self.estimate.learn(step, wall_s)
 
+    def _repetition(self, identity: Record, found: Repetition, wall_s: float) -> Record:
+        # A worker for each processor is what was asked for, however few there are.
+        meant = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
+        params = identity["params"]
+        if any(params.get(k) == most for k, most in self.caps.items() if k not in meant):
+            found.mark("reduced")
+        histograms = {"histograms": found.histograms} if found.histograms else {}
+        return {
+            "type": "repetition", **identity, "wall_s": round(wall_s, 6),
+            "samples": found.samples, "scalars": found.scalars, "marks": found.marks, **histograms,
+        }  # fmt: skip
 
-def _skip(variant: str, reason: str, remedy: str) -> Record:
-    return {"type": "skip", "variant": variant, "reason": reason, "remedy": remedy}
-
-
-def _repetition(run: _Run, identity: Record, found: Repetition, wall_s: float) -> Record:
-    # A worker for each processor is what was asked for, however few there are.
-    meant = [key for key, what in run.job.experiment.caps.items() if "processors" in what]
-    caps = {key: cap["most"] for key, cap in run.caps.items() if key not in meant}
-    if any(identity["params"].get(key) == most for key, most in caps.items()):
-        found.mark("reduced")
-    record: Record = {
-        "type": "repetition", **identity, "wall_s": round(wall_s, 6),
-        "samples": found.samples, "scalars": found.scalars, "marks": found.marks,
-    }  # fmt: skip
-    if found.histograms:
-        record["histograms"] = found.histograms
-    return record
-
-
-def _close(run: _Run) -> None:
-    unsupported = {skip.get("variant") for skip in run.result.skips}
-    experiment = run.job.experiment
-    left = [s for s in _pending(run) if experiment.variant(s.variant).name not in unsupported]
-    run.append(
-        {
-            "type": "end",
-            "finished": utc_now(),
-            "repetitions": len(run.result.repetitions),
-            "failures": len(left),
-            "given_up": sorted(run.given_up - unsupported),
-        }
-    )
+    def end(self) -> None:
+        unsupported = {skip.get("variant") for skip in self.result.skips}
+        self._append(
+            {
+                "type": "end",
+                "finished": records.utc_now(),
+                "repetitions": len(self.result.repetitions),
+                "failures": sum(self._name(s) not in unsupported for s in self._pending()),
+                "given_up": sorted(self.given_up - unsupported),
+            }
+        )

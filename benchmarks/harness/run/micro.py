@@ -5,18 +5,27 @@ stays in the data and is counted, but no metric ever takes it for a fast sample 
 """
 
 import contextlib
+import json
+import math
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
+import subprocess
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from harness.errors import RepetitionError
-from harness.run import museum
-from harness.run.context import Context, Repetition, expand_all, folders
-from harness.spec.model import NO_ERROR, Experiment, Params, Variant
+from harness.run.load_tools import option_value
+from harness.run.programs import folders
+from harness.run.records import Context, Repetition
+from harness.spec.model import NO_ERROR, Disk, Experiment, Params, Variant
+from harness.spec.plan import expand_all
+from harness.system import places, processes
 from harness.system.counters import CpuTime, cpu_time, kernel_threads_s
+from harness.system.needs import is_mounted
 from harness.system.places import scratch
-from harness.system.processes import Usage, output_of, running
+from harness.system.processes import Process, Usage, output_of, running
 
 NOISY_SHARE = 0.10
 NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
@@ -30,12 +39,11 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         cpus = context.placement.measured
         mounted = None
         if experiment.disk:
-            mount = museum.mounted_museum(experiment.disk, variant, values, context.placement.load)
+            mount = mounted_museum(experiment.disk, variant, values, context.placement.load)
             mounted = stack.enter_context(mount)
             mounted.begin()
-        words = [*expand_all(variant.prefix, values), *expand_all(variant.command, values)]
         noise = Noise.begin(cpus)
-        with running(variant.name, words, cpus) as process:
+        with running(variant.name, expand_all(variant.command, values), cpus) as process:
             output = output_of(process, context.timeout, context.tick)
             noise.end()
             repetition = Repetition(samples=parse_samples(output, variant.rename))
@@ -55,16 +63,9 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
 
 
 def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:
-    return {
-        f"{prefix}cpu_s": usage.cpu_s,
-        f"{prefix}user_s": usage.user_s,
-        f"{prefix}system_s": usage.system_s,
-        f"{prefix}voluntary_switches": float(usage.voluntary),
-        f"{prefix}involuntary_switches": float(usage.involuntary),
-        f"{prefix}minor_faults": float(usage.minor_faults),
-        f"{prefix}max_rss_kib": float(usage.max_rss_kib),
-        f"{prefix}integral_sizes": float(usage.integral_sizes),
-    }
+    names = {"voluntary": "voluntary_switches", "involuntary": "involuntary_switches"}
+    used = {"cpu_s": usage.cpu_s, **asdict(usage)}
+    return {f"{prefix}{names.get(key, key)}": float(value) for key, value in used.items()}
 
 
 @dataclass
@@ -115,34 +116,124 @@ def _ours() -> tuple[float, float]:
     return times.children_user + times.children_system, times.user + times.system
 
 
-def parse_samples(text: str, rename: Any = None) -> dict[str, list[Any]]:
+def parse_samples(text: str, rename: Mapping[str, str]) -> dict[str, list[Any]]:
     """TSV with a header line -> columns. RepetitionError if a line does not fit the header."""
-    lines = text.splitlines()
-    if not lines or not lines[0].strip():
+    names, *rows = [line.split("\t") for line in text.splitlines()] or [[""]]
+    if not "".join(names).strip():
         raise RepetitionError("no header line on stdout")
-    names = [(rename or {}).get(name, name) for name in lines[0].split("\t")]
-    columns: list[list[Any]] = [[] for _ in names]
-    for number, line in enumerate(lines[1:], 2):
-        fields = line.split("\t")
-        if len(fields) != len(names):
-            raise RepetitionError(
-                f"line {number} of stdout has {len(fields)} columns, the header {len(names)}"
-            )
-        for column, text_value in zip(columns, fields, strict=True):
-            column.append(_value(text_value))
-    if len(lines) == 1:
+    if not rows:
         raise RepetitionError("no samples on stdout")
-    return dict(zip(names, columns, strict=True))
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(names):
+            what = f"has {len(row)} columns, the header {len(names)}"
+            raise RepetitionError(f"line {number} of stdout {what}")
+    columns = zip(*rows, strict=True)
+    return {
+        rename.get(name, name): [_value(field) for field in column]
+        for name, column in zip(names, columns, strict=True)
+    }
 
 
 def _value(text: str) -> int | float | str:
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        # JSON has no infinity; as a text it is no sample of any metric.
+        return value if math.isfinite(value := float(text)) else text
+    return text
+
+
+# ---- The museum disk (benchmarks/disk) under an experiment, and what it has done -----------------
+
+PROGRAM = "museum"
+UNMOUNT_PATIENCE = 5.0
+RATES = ("requests_per_s", "bytes_per_s")
+TIMES = ("total.median", "total.p99", "first_byte.median", "connect.median")
+
+
+@dataclass
+class Mounted:
+    """A museum disk that is there."""
+
+    folder: Path
+    names: list[str]  # of all files
+    process: Process
+    speed: float  # seconds of the disk in one of ours
+
+    def begin(self) -> None:
+        """What it has done until now no longer counts."""
+        self._report(".phase")
+
+    def scalars(self, prefix: str = "") -> dict[str, float]:
+        """What it has done since, as `disk.seeks`, ...: what is a number in its report."""
+        return {
+            f"{prefix}disk.{key}": float(value)
+            for key, value in self._report(".statistics").items()
+            if isinstance(value, int | float)
+        }
+
+    def at_its_pace(self, scalars: Mapping[str, float], prefix: str = "") -> dict[str, float]:
+        """What a load tool measured, in the disk's own seconds: `disk.requests_per_s`, ...: what it
+        would be at --speed 1, if nobody but the disk took any time.
+        """
+        rates = {key: scalars[key] / self.speed for key in RATES if key in scalars}
+        times = {key: scalars[key] * self.speed for key in TIMES if key in scalars}
+        return {f"{prefix}disk.{key}": value for key, value in (rates | times).items()}
+
+    def _report(self, name: str) -> dict[str, object]:
+        try:
+            text = (self.folder / name).read_text(encoding="ascii")
+            report: dict[str, object] = json.loads(text)
+        except (OSError, ValueError) as error:
+            self.process.reap(0.0)
+            raise RepetitionError(f"{PROGRAM}: no statistics: {error}") from error
+        return report
+
+    @property
+    def cpu_s(self) -> float:
+        """Of its whole life, once it has ended."""
+        return self.process.usage.cpu_s if self.process.usage else 0.0
+
+
+@contextlib.contextmanager
+def mounted_museum(
+    disk: Disk, variant: Variant, values: Params, cpus: frozenset[int]
+) -> Iterator[Mounted]:
+    """Mounted for one repetition, and unmounted in any case. Sets {docroot} and {files}, a list of
+    the paths of all files, among the values.
+    """
+    scratch = Path(str(values["scratch"])).absolute()
+    folder, files = scratch / "disk", scratch / "files"
+    folder.mkdir()
+    # A peer that is started by root reads as another user.
+    scratch.chmod(0o755)
+    args = expand_all((*disk.args, *variant.disk_args), values)
+    pools = expand_all(disk.pools, values)
+    program = str(places.build_folder("glibc") / PROGRAM)
+    # Asked of the program, not of the mount: reading its directories could cost seeks.
+    names = processes.run(PROGRAM, [program, *args, "--list", *pools], cpus, 60.0)[1].splitlines()
+    files.write_text("".join(f"{folder}/{name}\n" for name in names), encoding="utf-8")
     try:
-        value = float(text)
-    except ValueError:
-        return text
-    # JSON has no infinity; as a text it is no sample of any metric.
-    return value if abs(value) != float("inf") and value == value else text
+        command = [program, *args, str(folder), *pools]
+        with running(PROGRAM, command, cpus, pipe=True) as process:
+            processes.announcement(process)
+            values["docroot"], values["files"] = str(folder), str(files)
+            # That it is a number, the program has seen to.
+            yield Mounted(folder, names, process, option_value(args, "--speed") or 1.0)
+            processes.stop(process)
+            if process.status != 0:
+                raise RepetitionError(process.describe_end())
+    finally:
+        _await_unmounted(folder)
+
+
+def _await_unmounted(folder: Path) -> None:
+    """When the program was killed, its guardian unmounts; if that was killed too, we do."""
+    deadline = time.monotonic() + UNMOUNT_PATIENCE
+    while is_mounted(folder):
+        if time.monotonic() > deadline:
+            # For a user too: fusermount3 would refuse on a system without /etc/mtab.
+            command = [places.which("umount") or "umount", "-l", str(folder)]
+            subprocess.run(command, capture_output=True, check=False, timeout=30)
+            return
+        time.sleep(0.01)

@@ -9,7 +9,7 @@ servers.
 
 import contextlib
 import http.client
-import math
+import operator
 import os
 import re
 import resource
@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import InputError, RepetitionError, Unsupported
-from harness.run.context import expand_all
 from harness.spec.model import Params, Value
+from harness.spec.plan import expand_all
 from harness.spec.schema import made, read_toml, validate
 from harness.system.places import which
 from harness.system.processes import Process, ends_well, running
@@ -71,9 +71,10 @@ def fill(text: str, values: Mapping[str, Value], where: str) -> str:
         found = [values[name] for name in names]
         if len(found) == 1:
             return str(found[0])
-        if not all(isinstance(each, int) for each in found):
-            raise InputError(f"{where}: {match.group()} is not of two whole numbers")
-        return str(math.prod(map(int, found)))
+        try:
+            return str(operator.mul(*map(int, found)))
+        except ValueError:
+            raise InputError(f"{where}: {match[0]} is not of two whole numbers") from None
 
     return MARKER.sub(value, text)
 
@@ -83,16 +84,6 @@ def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
     found = [names for text in peer.files.values() for names in MARKER.findall(text)]
     wanted = {name for names in found for name in names if name}
     return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(peer.folders) - set(known))
-
-
-def write_files(peer: Peer, folder: Path, values: Mapping[str, Value]) -> None:
-    """A file that begins with #! can be run."""
-    for name, text in peer.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(fill(text, values, f"{FOLDER}/{peer.name}.toml"), encoding="utf-8")
-        if text.startswith("#!"):
-            path.chmod(0o755)
 
 
 # ---- A peer while it runs ------------------------------------------------------------------------
@@ -119,7 +110,8 @@ class Probe:
 def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
     """What the harness gives, for the files of a peer: no path of these is relative."""
     address = str(values.get("address", ADDRESS))
-    port, helper_port = free_ports(2, address)
+    with socket.create_server((address, 0)) as one, socket.create_server((address, 0)) as other:
+        port, helper_port = (int(sock.getsockname()[1]) for sock in (one, other))
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
     return {
@@ -143,16 +135,6 @@ def _first_folder(peer: Peer, key: str) -> str:
     raise Unsupported(f"{peer.title}: no folder of its {key} found")
 
 
-def free_ports(count: int, address: str = ADDRESS) -> list[int]:
-    """All are held until the last is known, so no two are the same."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server((address, 0))) for _ in range(count)]
-        return [int(sock.getsockname()[1]) for sock in sockets]
-
-
-# ---- running ------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def serving(
     peer: Peer,
@@ -160,7 +142,6 @@ def serving(
     scratch: Path,
     probe: Probe,
     cpus: frozenset[int] = frozenset(),
-    prefix: tuple[str, ...] = (),
     groups: Iterable[Path] = (),
 ) -> Iterator[tuple[Process, int]]:
     """A peer that has answered, and its port. `values` has docroot and bin; `groups` as in
@@ -171,16 +152,21 @@ def serving(
     if as_root and not (tried := ends_well([*as_root, "true"])).ok:
         raise Unsupported(f"{peer.title} does not serve as root: {tried.reason}")
     values = _surroundings(peer, values, scratch)
-    write_files(peer, scratch, values)
-    words = expand_all((*prefix, *as_root, *peer.command), values)
+    for name, text in peer.files.items():
+        path = scratch / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fill(text, values, f"{FOLDER}/{peer.name}.toml"), encoding="utf-8")
+        if text.startswith("#!"):
+            path.chmod(0o755)
+    words = expand_all((*as_root, *peer.command), values)
     words = [which(word) or word if word == peer.program else word for word in words]
     address, port = str(values["address"]), int(values["port"])
     with running(peer.name, words, cpus, groups=groups) as process:
-        await_reply(process, address, port, probe)
+        _await_reply(process, address, port, probe)
         yield process, port
 
 
-def await_reply(process: Process, address: str, port: int, probe: Probe) -> None:
+def _await_reply(process: Process, address: str, port: int, probe: Probe) -> None:
     """Until it answers as it will under load: a peer prints no listening line."""
     deadline = time.monotonic() + START_PATIENCE
     while time.monotonic() < deadline:

@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.run import peers, remote
-from harness.run.context import expand_all, folders
 from harness.spec import experiment_file
-from harness.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Variant
+from harness.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Params, Variant
+from harness.spec.plan import expand_all
 from harness.system import needs, places
 from harness.system.places import BUILD, Answer, build_folder
+
+
+def folders(variant: Variant) -> Params:
+    """{bin}: where the programs of the variant are; {build}: the folder above."""
+    return {"bin": str(build_folder(variant.build)), "build": str(BUILD)}
 
 
 def find(word: str) -> Path | None:
@@ -28,36 +33,29 @@ def fingerprint(path: Path) -> str:
     Debugging information is left out: moving a line in a source file must not throw results away.
     """
     data = path.read_bytes()
-    digest = hashlib.sha256()
-    sections = _loaded_sections(data)
-    if sections is None:
-        digest.update(data)
-    else:
-        for name, content in sections:
-            digest.update(name + b"\0" + content)
-    return digest.hexdigest()
+    return hashlib.sha256(_loaded_sections(data) or data).hexdigest()
 
 
-def _loaded_sections(data: bytes) -> list[tuple[bytes, bytes]] | None:
-    """Name and content of the sections a 64-bit little-endian ELF file has in memory."""
+def _loaded_sections(data: bytes) -> bytes:
+    """Names and contents of the sections a 64-bit little-endian ELF file has in memory."""
     if data[:6] != b"\x7fELF\x02\x01":
-        return None
+        return b""
     try:
         (table,) = struct.unpack_from("<Q", data, 0x28)
         size, count, names = struct.unpack_from("<HHH", data, 0x3A)
         headers = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
         text = headers[names][4]
-        sections = []
+        sections = b""
         for name_at, kind, flags, _, offset, length in headers:
             name = data[text + name_at : data.index(b"\0", text + name_at)]
             # 2 = SHF_ALLOC, 8 = SHT_NOBITS; the build id is a hash over the debugging information
             # too.
             if flags & 2 and name != b".note.gnu.build-id":
                 content = b"%d" % length if kind == 8 else data[offset : offset + length]
-                sections.append((name, content))
+                sections += name + b"\0" + content
     except (struct.error, ValueError, IndexError):
-        return None
-    return sections or None
+        return b""
+    return sections
 
 
 def tool_path(tool: str) -> str:
@@ -71,17 +69,12 @@ def hammer_to_copy() -> Path:
     return static if static.is_file() else build_folder("glibc") / "hammer"
 
 
-def _load_words(tool: str) -> list[str]:
-    """The program on this host that the load takes; with CLIENT only hammer is one."""
-    if not remote.current():
-        return [tool_path(tool)]
-    return [str(hammer_to_copy())] if tool == "hammer" else []
-
-
 def words_of(experiment: Experiment, variant: Variant) -> list[str]:
-    """The first words of all commands a variant needs: its programs."""
-    commands = [variant.command, variant.prefix, *(h.command for h in experiment.helpers)]
+    """The programs of all commands a variant needs."""
+    commands = [variant.command, *(helper.command for helper in experiment.helpers)]
     words = [command[0] for command in commands if command]
+    # And what a command starts in its turn: env LD_BIND_NOW=1 {bin}/x.
+    words += [word for command in commands for word in command[1:] if word.startswith("{bin}/")]
     if variant.server:
         words.append(str(build_folder(variant.build) / variant.server))
     if experiment.disk:
@@ -90,7 +83,10 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
         peer = peers.load(variant.peer)
         words += [peer.program, *peer.helpers]
     if experiment.kind == "load" and variant.load != NO_LOAD:
-        words += _load_words(variant.load)
+        if not remote.current():
+            words.append(tool_path(variant.load))
+        elif variant.load == "hammer":  # with CLIENT no other is on this host
+            words.append(str(hammer_to_copy()))
     return expand_all(words, folders(variant))
 
 

@@ -17,6 +17,8 @@ from typing import Any
 from harness.errors import InputError
 from harness.spec.model import Experiment
 from harness.system import environment
+from harness.system.cpus import Placement
+from harness.system.processes import Tick
 
 MARK = b',"sum":"'
 END = b'"}'
@@ -76,6 +78,31 @@ TYPES = ("run", "repetition", "failure", "skip", "resume", "end")
 
 
 @dataclass
+class Context:
+    """`placement` says where to run, `timeout` how long, `tick` is called while waiting."""
+
+    placement: Placement
+    timeout: float
+    tick: Tick
+
+
+@dataclass
+class Repetition:
+    """What one repetition found; measure.py adds what identifies it. A module of each kind has a
+    function run(), that makes one, or raises: RepetitionError where it failed, Unsupported where
+    the variant cannot run here.
+    """
+
+    samples: dict[str, list[Any]] = field(default_factory=dict)
+    scalars: dict[str, float] = field(default_factory=dict)
+    histograms: dict[str, list[list[float]]] = field(default_factory=dict)
+    marks: list[str] = field(default_factory=list)
+
+    def mark(self, *marks: str) -> None:
+        self.marks += [mark for mark in marks if mark not in self.marks]
+
+
+@dataclass
 class ResultSet:
     """A result file in memory."""
 
@@ -88,17 +115,14 @@ class ResultSet:
 
     def add(self, record: Record) -> None:
         kind = record["type"]
-        if kind == "repetition":
-            self.repetitions.append(record)
+        if kind in ("repetition", "failure"):
             # A repetition that failed before and now went well is no failure any more.
             self.failures = [f for f in self.failures if step_key(f) != step_key(record)]
-        elif kind == "failure":
-            self.failures = [f for f in self.failures if step_key(f) != step_key(record)]
-            self.failures.append(record)
-        elif kind == "skip":
-            self.skips.append(record)
-        elif kind == "end":
+        if kind == "end":
             self.end = record
+        elif kind != "resume":
+            kinds = {"skip": self.skips, "failure": self.failures, "repetition": self.repetitions}
+            kinds[kind].append(record)
 
 
 def step_key(record: Record) -> tuple[str, str, int]:
@@ -131,23 +155,24 @@ def complete_lines(data: bytes) -> tuple[list[bytes], int]:
     return data[:end].split(b"\n")[:-1] if end else [], end
 
 
-def read(path: Path) -> ResultSet:
-    """Reads a whole set; an unfinished last line is not part of it."""
-    lines, _ = complete_lines(_bytes(path))
-    number, why = wrong_sum(lines)
-    if number:
-        raise _damaged(path, number, why)
-    return _assemble(path, lines)
+def started(path: Path) -> bool:
+    """Whether there is a set: one that was killed in its first line is none."""
+    return path.exists() and b"\n" in path.read_bytes()
 
 
-def _bytes(path: Path) -> bytes:
+def _lines(path: Path) -> list[bytes]:
     try:
-        return path.read_bytes()
+        return complete_lines(path.read_bytes())[0]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def _assemble(path: Path, lines: Iterable[bytes]) -> ResultSet:
+def read(path: Path) -> ResultSet:
+    """Reads a whole set; an unfinished last line is not part of it."""
+    lines = _lines(path)
+    number, why = wrong_sum(lines)
+    if number:
+        raise _damaged(path, number, why)
     result: ResultSet | None = None
     for number, line in enumerate(lines, 1):
         record = _parse(path, number, line)
@@ -204,31 +229,26 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = path.open("ab")
         data = path.read_bytes()
         _, end = complete_lines(data)
         self._sums = Sums(data[:end])
-        os.ftruncate(self._fd, end)
-        os.lseek(self._fd, end, os.SEEK_SET)
+        self._file.truncate(end)
 
     def append(self, record: Record) -> None:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        data = memoryview(self._sums.added(line.encode()))
         try:
-            while data:
-                data = data[os.write(self._fd, data) :]
-            os.fsync(self._fd)
+            self._file.write(self._sums.added(line.encode()))
+            self._file.flush()
+            os.fsync(self._file)
         except OSError as error:
             raise InputError(f"{self.path}: {error.strerror}") from error
-
-    def close(self) -> None:
-        os.close(self._fd)
 
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._file.close()
 
 
 def set_aside(path: Path) -> Path:
@@ -251,28 +271,19 @@ def schema_problems(path: Path) -> Iterator[str]:
 
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     validators = {
-        kind: Draft202012Validator(
-            {"$ref": f"#/definitions/{kind}", "definitions": schema["definitions"]}
-        )
-        for kind in TYPES
+        kind: Draft202012Validator({**schema, "$ref": f"#/definitions/{kind}"}) for kind in TYPES
     }
-    lines, _ = complete_lines(_bytes(path))
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(path), 1):
         record = _parse(path, number, line)
         for error in validators[record["type"]].iter_errors(_shortened(record)):
-            place = "/".join(str(part) for part in error.absolute_path) or record["type"]
+            place = "/".join(map(str, error.absolute_path)) or record["type"]
             yield f"{path}:{number}: {place}: {error.message}"
 
 
-def _shortened(record: Record) -> Record:
-    short = dict(record)
-    for key in ("samples", "histograms"):
-        if isinstance(record.get(key), dict):
-            short[key] = {
-                name: values[:SHORT] if isinstance(values, list) else values
-                for name, values in record[key].items()
-            }
-    return short
+def _shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return value[:SHORT]
+    return {k: _shortened(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 # ---- Which result set is shown for an experiment -------------------------------------------------
@@ -322,31 +333,28 @@ def load_sources(
     experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None
 ) -> Sources:
     """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
-    skips: list[tuple[str, str]] = []
-    here = None
-    if not wants_reference():
-        own = _usable(experiment, results, problems)
-        if own:
-            skips = [(s.get("variant", ""), s["reason"]) for s in own.skips]
-            if own.repetitions:
-                here = Source(HERE, own)
-    other = _usable(experiment, reference, problems)
-    return Sources(here, Source(REFERENCE, other) if other and other.repetitions else None, skips)
 
+    def usable(folder: Path) -> ResultSet | None:
+        try:
+            return _finished(experiment, folder)
+        except InputError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+            return None
 
-def _usable(experiment: Experiment, folder: Path, problems: list[str] | None) -> ResultSet | None:
-    try:
-        return _finished(experiment, folder)
-    except InputError as error:
-        if problems is None:
-            raise
-        problems.append(str(error))
-        return None
+    own = None if wants_reference() else usable(results)
+    other = usable(reference)
+    return Sources(
+        Source(HERE, own) if own and own.repetitions else None,
+        Source(REFERENCE, other) if other and other.repetitions else None,
+        [(skip.get("variant", ""), skip["reason"]) for skip in own.skips] if own else [],
+    )
 
 
 def _finished(experiment: Experiment, folder: Path) -> ResultSet | None:
     path = folder / f"{experiment.id}.jsonl"
-    if not path.exists() or not path.read_bytes().count(b"\n"):
+    if not started(path):
         return None
     found = read(path)
     if found.run["experiment"] != experiment.id:

@@ -18,7 +18,7 @@ import select
 import shlex
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,31 +86,60 @@ class Client:
     # ---- what is asked of it
 
     def put(self, name: str, content: bytes) -> None:
-        self._send(f"put {len(content)} {name}\n".encode() + content)
-        (status,) = self._answer("put", 1)
+        (status,), _ = self._ask(f"put {len(content)} {name}", content)
         if status != "0":
             raise RepetitionError(f"CLIENT cannot keep {name}: {self.process.last_words()}")
 
     def run(self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None) -> Ran:
         """Runs a program there. RepetitionError if it takes too long or fails."""
         began = time.monotonic()
-        self._send(f"run {timeout:g} {shlex.join(words)}\n".encode())
-        status, begin, end, user, system, out, err = self._answer("ran", 7, timeout, tick)
-        output, said = self._bytes(int(out)), self._bytes(int(err))
+        line = f"run {timeout:g} {shlex.join(words)}"
+        (status, begin, end, user, system, length), said = self._ask(line, b"", timeout, tick)
+        output, errors = (
+            part.decode("utf-8", "replace") for part in (said[: int(length)], said[int(length) :])
+        )
         here_s = time.monotonic() - began
         if status == str(TIMED_OUT):
             raise RepetitionError(f"{name} did not end within {timeout:g} s at CLIENT")
         if status != "0":
-            raise RepetitionError(f"{name} ended with status {status} at CLIENT{self._last(said)}")
+            # The last line, for a record: no address may be in it.
+            *_, last = anonymous(errors).strip().splitlines() or [""]
+            why = f": {last.strip().replace(self.address, 'SERVER')[:300]}" if last else ""
+            raise RepetitionError(f"{name} ended with status {status} at CLIENT{why}")
         usage = Usage(seconds(user), seconds(system), 0, 0, 0, 0)
         return Ran(output, usage, float(end) - float(begin), here_s)
 
-    def _last(self, said: str) -> str:
-        """The last line, for a record: no address may be in it."""
-        lines = anonymous(said).strip().splitlines()
-        return f": {lines[-1].strip().replace(self.address, 'SERVER')[:300]}" if lines else ""
+    def look(self) -> None:
+        """What there is."""
+        lines = self._ask("facts")[1].decode("utf-8", "replace").splitlines()
+        self.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
+        if not (kernel := self.facts.get("kernel", "")).startswith("Linux "):
+            raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
+        told = os.environ.get("SERVER", "")
+        self.address = server_address(told, self.facts.get("connection", ""))
 
     # ---- lines and bytes
+
+    def greet(self, script: str) -> None:
+        """What a login shell prints first is passed over."""
+        self._send(script.encode())
+        self._await(lambda: READY in self._read, READY_PATIENCE)
+        self._read = self._read.partition(READY)[2]
+
+    def _ask(
+        self, line: str, data: bytes = b"", patience: float = 0.0, tick: Tick = lambda: None
+    ) -> tuple[list[str], bytes]:
+        """The fields of the answer, and what follows it: as many bytes as its last field says."""
+        self._send(f"{line}\n".encode() + data)
+        self._await(lambda: b"\n" in self._read, patience + ANSWER_PATIENCE, tick)
+        answer, _, self._read = self._read.partition(b"\n")
+        verb, *fields = answer.decode("utf-8", "replace").split() or [""]
+        if verb != line.split()[0] or not "".join(fields[-1:]).isdigit():
+            raise Unreachable(f'CLIENT answers "{answer.decode("utf-8", "replace")[:80]}"')
+        count = int(fields.pop())
+        self._await(lambda: len(self._read) >= count, ANSWER_PATIENCE)
+        following, self._read = self._read[:count], self._read[count:]
+        return fields, following
 
     def _send(self, data: bytes) -> None:
         pipe = self.process.popen.stdin
@@ -121,37 +150,20 @@ class Client:
         except BrokenPipeError:
             raise self._lost() from None
 
-    def _answer(
-        self, verb: str, count: int, patience: float = 0.0, tick: Tick = lambda: None
-    ) -> list[str]:
-        deadline = time.monotonic() + patience + ANSWER_PATIENCE
-        while b"\n" not in self._read:
-            self._more(deadline, tick)
-        line, _, self._read = self._read.partition(b"\n")
-        word, *fields = line.decode("utf-8", "replace").split()
-        if word != verb or len(fields) != count:
-            raise Unreachable(f'CLIENT answers "{line.decode("utf-8", "replace")[:80]}"')
-        return fields
-
-    def _bytes(self, count: int) -> str:
-        deadline = time.monotonic() + ANSWER_PATIENCE
-        while len(self._read) < count:
-            self._more(deadline, lambda: None)
-        data, self._read = self._read[:count], self._read[count:]
-        return data.decode("utf-8", "replace")
-
-    def _more(self, deadline: float, tick: Tick) -> None:
+    def _await(self, there: Callable[[], bool], patience: float, tick: Tick = lambda: None) -> None:
+        """Reads until it is there."""
+        deadline = time.monotonic() + patience
         pipe = self.process.stdout.fileno()
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise Unreachable("CLIENT does not answer any more")
-        if not select.select([pipe], [], [], min(left, SLICE))[0]:
-            tick()
-            return
-        data = os.read(pipe, 1 << 16)
-        if not data:
-            raise self._lost()
-        self._read += data
+        while not there():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Unreachable("CLIENT does not answer any more")
+            if not select.select([pipe], [], [], min(left, SLICE))[0]:
+                tick()
+            elif data := os.read(pipe, 1 << 16):
+                self._read += data
+            else:
+                raise self._lost()
 
     def _lost(self) -> Unreachable:
         self.process.reap(1.0)
@@ -275,54 +287,30 @@ def connected(client: str, hammer: Path, cpus: frozenset[int]) -> Iterator[Clien
     with running("ssh", command(client, script), cpus, pipe=True, feed=True) as process:
         far = Client(process)
         try:
-            _greet(far, client, script)
-            _look(far)
+            try:
+                far.greet(script)
+            except Unreachable as error:
+                raise InputError(f"CLIENT={client}: {process.last_words() or error}") from None
+            far.look()
             _bring(far, hammer)
             _current = far
             yield far
         finally:
             _current = None
-            _leave(process)
-
-
-def _greet(far: Client, client: str, script: str) -> None:
-    """What a login shell prints first is passed over."""
-    deadline = time.monotonic() + READY_PATIENCE
-    try:
-        far._send(script.encode())
-        while READY not in far._read:
-            far._more(deadline, lambda: None)
-    except Unreachable as error:
-        said = far.process.last_words() or str(error)
-        raise InputError(f"CLIENT={client}: {said}") from None
-    far._read = far._read.partition(READY)[2]
-
-
-def _look(far: Client) -> None:
-    far._send(b"facts\n")
-    (count,) = far._answer("facts", 1)
-    lines = far._bytes(int(count)).splitlines()
-    far.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
-    if not (kernel := far.facts.get("kernel", "")).startswith("Linux "):
-        raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
-    far.address = server_address(os.environ.get("SERVER", ""), far.facts.get("connection", ""))
+            # The far side ends the load and removes its folder before ssh ends.
+            if process.popen.stdin:
+                with contextlib.suppress(BrokenPipeError):
+                    process.popen.stdin.close()
+            process.reap(END_PATIENCE)
 
 
 def _bring(far: Client, hammer: Path) -> None:
-    machine = os.uname().machine
-    if far.facts.get("machine") != machine:
-        far.no_hammer = f"hammer is built for {machine}, CLIENT is {far.facts.get('machine')}"
+    here, there = os.uname().machine, far.facts.get("machine")
+    if here != there:
+        far.no_hammer = f"hammer is built for {here}, CLIENT is {there}"
     elif hammer.is_file():  # else it is not built, which programs.missing() says
         try:
             far.put("hammer", hammer.read_bytes())
             far.run("hammer", ["./hammer", "-h"], ANSWER_PATIENCE)
         except RepetitionError as error:
             far.no_hammer = f"hammer does not run there: {error}"
-
-
-def _leave(process: Process) -> None:
-    """The far side ends the load and removes its folder before ssh ends."""
-    if process.popen.stdin:
-        with contextlib.suppress(BrokenPipeError):
-            process.popen.stdin.close()
-    process.reap(END_PATIENCE)

@@ -4,10 +4,10 @@
 # stdin    put BYTES NAME        and then so many bytes: a file of the folder, which may be run
 #          run SECONDS WORD...   words quoted for a shell; ended when its time is up, with status 124
 #          facts                 what there is
-# stdout   remote.sh: ready; then an answer to each of them:
-#          put STATUS
-#          ran STATUS BEGIN END USER SYSTEM OUT ERR, and then so many bytes of its stdout and stderr
-#          facts BYTES, and then so many bytes: NAME VALUE, a line each
+# stdout   remote.sh: ready; then an answer to each of them, and BYTES bytes:
+#          put STATUS BYTES
+#          run STATUS BEGIN END USER SYSTEM OUT BYTES     its stdout, of OUT bytes, and its stderr
+#          facts BYTES                                    NAME VALUE, a line each
 #
 # The end of stdin is the end of everything. It comes when the harness ends, in whatever way, and when
 # the connection is lost; so this shell waits for the next line only, and for no load.
@@ -49,9 +49,11 @@ run() { # SECONDS WORD...
     times >used
     # shellcheck disable=SC2046 # two words
     set -- $(sed -n 2p used)
-    printf 'ran %d %s %s %s %s %d %d\n' \
-        "$status" "$begin" "$end" "$1" "$2" "$(wc -c <out)" "$(wc -c <err)"
-    cat out err
+    length=$(wc -c <out)
+    cat err >>out
+    printf 'run %d %s %s %s %s %d %d\n' \
+        "$status" "$begin" "$end" "$1" "$2" "$length" "$(wc -c <out)"
+    cat out
 }
 
 version() { # TOOL WORD...: nothing if it is not installed
@@ -90,7 +92,7 @@ while read -r verb first rest; do
     case $verb in
         put)
             head -c "$first" >"$rest" && chmod 700 "$rest"
-            echo "put $?"
+            echo "put $? 0"
             ;;
         run)
             eval "set -- $rest"

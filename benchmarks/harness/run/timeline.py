@@ -1,9 +1,8 @@
-"""Reads what `strace -f -ttt -T -yy` wrote: a pure function from lines to calls, signals and ends.
+"""From what `strace -f -ttt -T -yy` wrote, and from what the clients saw, to intervals: who runs,
+who waits.
 
-Nothing here knows about servers or figures; see trace.py.
+Pure functions; trace.py makes the trace, figures/timeline.gp draws the rows.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ RESUMED = re.compile(
     r"<\.\.\. (?P<name>\w+|\?{3}) resumed>"
     r"(?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?"
 )
-SIGNAL = re.compile(r"--- (?P<name>\w+)\b.* ---")
-ENDED = re.compile(r"\+\+\+ (?P<how>.*) \+\+\+")
+SIGNAL = re.compile(r"--- \w+\b.* ---")
+ENDED = re.compile(r"\+\+\+ .* \+\+\+")
 
 
 class SyntaxErrorInTrace(ValueError):
@@ -43,24 +42,14 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Signal:
-    """A signal as it is delivered."""
-
-    pid: int
-    name: str
-    time: float
-
-
-@dataclass(frozen=True)
 class End:
-    """A task is gone: "exited with 0", "killed by SIGTERM"."""
+    """A task is gone."""
 
     pid: int
-    how: str
-    time: float
+    start: float
 
 
-Event = Call | Signal | End
+Event = Call | End
 
 
 def parse(lines: Iterable[str]) -> list[Event]:
@@ -73,32 +62,27 @@ def parse(lines: Iterable[str]) -> list[Event]:
         found = TRACE_LINE.fullmatch(line.rstrip("\n"))
         if found is None:
             raise SyntaxErrorInTrace(f"trace line {number}: no process id and time: {line[:60]!r}")
-        event = parse_rest(int(found["pid"]), float(found["time"]), found["rest"], open_calls)
-        if event is None:
+        completed = _completed(int(found["pid"]), float(found["time"]), found["rest"], open_calls)
+        if completed is None:
             raise SyntaxErrorInTrace(f"trace line {number}: not understood: {found['rest'][:60]!r}")
-        events.extend(event)
-    events.extend(open_calls.values())
-    return sorted(events, key=began)
+        events += completed
+    events += open_calls.values()
+    return sorted(events, key=lambda event: event.start)
 
 
-def began(event: Event) -> float:
-    return event.start if isinstance(event, Call) else event.time
-
-
-def parse_rest(pid: int, time: float, rest: str, open_calls: dict[int, Call]) -> list[Event] | None:
-    """The events a line completes: often one, none for the first half of a call."""
-    if found := ENDED.fullmatch(rest):
+def _completed(pid: int, time: float, rest: str, open_calls: dict[int, Call]) -> list[Event] | None:
+    """The events a line completes: often one, none for a signal and the first half of a call."""
+    if ENDED.fullmatch(rest):
         inside = [open_calls.pop(pid)] if pid in open_calls else []
-        return [*inside, End(pid, found["how"], time)]
-    if found := SIGNAL.fullmatch(rest):
-        return [Signal(pid, found["name"], time)]
+        return [*inside, End(pid, time)]
+    if SIGNAL.fullmatch(rest):
+        return []
     if found := RESUMED.fullmatch(rest):
         first = open_calls.pop(pid, None)
         if first is None or first.name != found["name"]:
             return None
         back = first.start + float(found["took"]) if found["took"] else time
-        args = first.args + found["args"]
-        return [Call(pid, first.name, args, found["result"], first.start, back)]
+        return [replace(first, args=first.args + found["args"], result=found["result"], end=back)]
     if found := WHOLE.fullmatch(rest):
         end = time + float(found["took"]) if found["took"] else None
         return [Call(pid, found["name"], found["args"], found["result"], time, end)]
@@ -108,9 +92,7 @@ def parse_rest(pid: int, time: float, rest: str, open_calls: dict[int, Call]) ->
     return None
 
 
-# ---- From a trace, and from what the clients saw, to intervals: who runs, who waits --------------
-#
-# Pure functions; trace.py makes the events, figures/timeline.gp draws the rows.
+# ---- tasks and rows ------------------------------------------------------------------------------
 
 # What a task can sleep in. Such a call is waiting if it takes at least MIN_WAIT_S; all else is
 # running. (Under the tracer a call that returns at once takes some 0.05 ms.)
@@ -230,11 +212,11 @@ def collect_tasks(events: Sequence[Event]) -> dict[int, Task]:
         task = tasks.get(event.pid)
         if task is None:
             name = f"process {len(tasks) + 1}" if tasks else "main"
-            task = tasks[event.pid] = Task(name, began(event))
-        task.start = min(task.start, began(event))  # a child may run before fork() has returned
+            task = tasks[event.pid] = Task(name, event.start)
+        task.start = min(task.start, event.start)  # a child may run before fork() has returned
         if isinstance(event, End):
-            task.end = event.time
-        elif isinstance(event, Call):
+            task.end = event.start
+        else:
             task.calls.append(event)
             note_relatives(event, tasks)
     return tasks
@@ -290,11 +272,6 @@ def task_rows(
         yield Row("task", task.name, "ended", "", "", task.end, task.reaped or task.end)
 
 
-def spawn_row(task: Task) -> Row:
-    call = "pthread_create" if task.name.startswith("thread") else "fork"
-    return Row("spawn", task.name, task.parent, call, task.client, task.start, task.start)
-
-
 def client_rows(visit: Visit) -> Iterator[Row]:
     stages = [
         ("connecting", visit.connecting, visit.connected),
@@ -317,7 +294,9 @@ def rows(events: Sequence[Event], visits: Sequence[Visit]) -> list[Row]:
     for task in tasks.values():
         found.extend(task_rows(task, tasks, by_port, last))
         if task.parent:
-            found.append(spawn_row(task))
+            call = "pthread_create" if task.name.startswith("thread") else "fork"
+            made = task.start
+            found.append(Row("spawn", task.name, task.parent, call, task.client, made, made))
     return [
         replace(row, start=max(row.start, first) - zero, end=min(row.end, last) - zero)
         for row in found

@@ -1,12 +1,10 @@
-"""Timelines: traces a server with strace while it serves four clients, one of them slow.
+"""kind = "trace": who runs and who waits while a server serves four clients, one of them slow.
 
 The clients are scripted: A, C and D ask for a page at once, B sends half of its request, pauses,
 and sends the rest. Out comes one repetition of the results (see timeline.Row for its columns), and
 from it the tables figures/timeline.gp draws. Nothing is drawn by hand. Nothing is measured
 either: each traced call costs some tens of microseconds more, too little to see among 300 ms.
 """
-
-from __future__ import annotations
 
 import os
 import signal
@@ -15,14 +13,16 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import RepetitionError, Unsupported
 from harness.run import load, timeline
-from harness.run.context import Context, Repetition, expand_all, folders
+from harness.run.programs import folders
+from harness.run.records import Context, Repetition
 from harness.run.timeline import Row, Visit
 from harness.spec.model import Experiment, Params, Variant
+from harness.spec.plan import expand_all
 from harness.system import needs, places, processes
 from harness.system.processes import Process, running
 
@@ -33,36 +33,21 @@ STOP_S = 10.0
 CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
 
 
-@dataclass(frozen=True)
-class Script:
-    """What a client does: when it connects, and how long it pauses in mid-request."""
-
-    name: str
-    at_s: float
-    pause_s: float = 0.0
-
-
-SCRIPTS = [Script("A", 0.0), Script("B", 0.020, 0.250), Script("C", 0.040), Script("D", 0.060)]
-
-
-def strace_command(output: Path) -> list[str]:
-    """-f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end, -s 1 one
-    letter of a text, and one descriptor of those that poll() is given.
-
-    The question marks let a call pass that this architecture does not have; with --seccomp-bpf the
-    calls that are not traced run at full speed.
-    """
-    wanted = ",".join(f"?{call}" for call in CALLS)
-    options = ["-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf"]
-    return ["strace", *options, "-e", f"trace={wanted}", "-o", str(output)]
+# When a client connects, and how long it pauses in mid-request, in seconds.
+SCRIPTS = {"A": (0.0, 0.0), "B": (0.020, 0.250), "C": (0.040, 0.0), "D": (0.060, 0.0)}
+# -f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end, -s 1 one
+# letter of a text, and one descriptor of those that poll() is given. The question marks let a call
+# pass that this architecture does not have; with --seccomp-bpf the calls that are not traced run at
+# full speed.
+STRACE = ["strace", "-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
+          "trace=" + ",".join(f"?{call}" for call in CALLS)]  # fmt: skip
 
 
 def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
     """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "trace"
-        traced = [*strace_command(output), *command]
-        with running("the server", traced, pipe=True) as process:
+        with running("the server", [*STRACE, "-o", str(output), *command], pipe=True) as process:
             visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
             time.sleep(LINGER_S)
             stop(process, output)
@@ -77,27 +62,28 @@ def visit_all(port: int, timeout_s: float) -> list[Visit]:
     """All four clients at once, each in its own thread."""
     zero = time.time() + LEAD_S
 
-    def run(script: Script) -> Visit:
-        time.sleep(max(0.0, zero + script.at_s - time.time()))
+    def run(name: str) -> Visit:
+        at_s, pause_s = SCRIPTS[name]
+        time.sleep(max(0.0, zero + at_s - time.time()))
         try:
-            return visit(script, port, timeout_s)
+            return visit(name, pause_s, port, timeout_s)
         except (OSError, RepetitionError) as error:
-            raise RepetitionError(f"client {script.name}: {error}") from None
+            raise RepetitionError(f"client {name}: {error}") from None
 
     with ThreadPoolExecutor(len(SCRIPTS)) as pool:
         return list(pool.map(run, SCRIPTS))
 
 
-def visit(script: Script, port: int, timeout_s: float) -> Visit:
+def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
     connecting = time.time()
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         connected = time.time()
-        half = len(REQUEST) // 2 if script.pause_s else 0
+        half = len(REQUEST) // 2 if pause_s else 0
         connection.sendall(REQUEST[:half])
         half_sent = time.time()
-        time.sleep(script.pause_s)
+        time.sleep(pause_s)
         connection.sendall(REQUEST[half:])
-        sent = time.time() if script.pause_s else half_sent
+        sent = time.time() if pause_s else half_sent
         reply = connection.recv(65536)
         first_byte = time.time()
         while part := connection.recv(65536):
@@ -106,7 +92,7 @@ def visit(script: Script, port: int, timeout_s: float) -> Visit:
         own_port = connection.getsockname()[1]
     if not reply.startswith(b"HTTP/1.1 200 "):
         raise RepetitionError(f"expected a page, got {reply[:40]!r}")
-    return Visit(script.name, own_port, connecting, connected, half_sent, sent, first_byte, done)
+    return Visit(name, own_port, connecting, connected, half_sent, sent, first_byte, done)
 
 
 def stop(process: Process, output: Path) -> None:
@@ -122,24 +108,20 @@ def stop(process: Process, output: Path) -> None:
 
 
 def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
-    lines = [
-        (r.kind, r.name, r.state, r.call, r.client, milliseconds(r.start), milliseconds(r.end))
-        for r in rows
+    columns: list[list[Any]] = [
+        [getattr(row, name) for row in rows] for name in ("kind", "name", "state", "call", "client")
     ]
-    samples = dict(zip(timeline.COLUMNS, map(list, zip(*lines, strict=True)), strict=True))
+    columns += [[milliseconds(getattr(row, name)) for row in rows] for name in ("start", "end")]
     scalars: dict[str, float] = {
         f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
         for visit in visits
     }
     scalars["tasks"] = len({row.name for row in rows if row.kind == "task"})
-    return Repetition(samples, scalars)
+    return Repetition(dict(zip(timeline.COLUMNS, columns, strict=True)), scalars)
 
 
 def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
-
-
-# ---- kind = "trace": who runs and who waits while a server serves four clients -------------------
 
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:

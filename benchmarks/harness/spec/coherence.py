@@ -1,25 +1,13 @@
 """What only a whole experiment can tell: a placeholder without a value, an unknown operand."""
 
 import itertools
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple
 
 from harness.errors import InputError
-from harness.spec import plan
-from harness.spec.model import (
-    AA,
-    LAWS,
-    NO_LOAD,
-    Derived,
-    Experiment,
-    Profile,
-    Then,
-    ThenRow,
-    Variant,
-    x_text,
-)
+from harness.spec import model, plan
+from harness.spec.model import AA, LAWS, NO_LOAD, Derived, Experiment, Profile, Variant, x_text
 from harness.system.cpus import WORKERS
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
@@ -29,7 +17,6 @@ BUILTINS = {
     "trace": {"bin", "build", "scratch", "docroot"},
 }
 DISK_BUILTINS = {"docroot", "files"}  # with a [disk]
-PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(\*\d+)?\}")
 ENDS = ("first", "last")
 
 
@@ -41,13 +28,18 @@ def check(experiment: Experiment, shown: str) -> None:
 
 
 def _problems(experiment: Experiment) -> Iterator[str]:
-    yield from _twice("variant", (v.name for v in experiment.variants))
-    yield from _twice("metric", (m.name for m in experiment.metrics))
-    yield from _twice("number", (d.key for d in experiment.derived))
-    yield from _twice("phase", (p.name for p in experiment.phases))
-    yield from _twice("then", (t.key for t in experiment.thens))
-    pairs = itertools.product(experiment.variants, experiment.profiles.values())
-    for variant, profile in pairs:
+    named = {
+        "variant": [v.name for v in experiment.variants],
+        "metric": [m.name for m in experiment.metrics],
+        "number": [d.key for d in experiment.derived],
+        "phase": [p.name for p in experiment.phases],
+        "then": [t.key for t in experiment.thens],
+    }
+    for what, names in named.items():
+        yield from (
+            f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1
+        )
+    for variant, profile in itertools.product(experiment.variants, experiment.profiles.values()):
         for problem in _values(experiment, variant, profile):
             yield f'variant "{variant.name}": {problem} in profile "{profile.name}"'
     axis = experiment.axis
@@ -60,24 +52,17 @@ def _problems(experiment: Experiment) -> Iterator[str]:
     for variant in experiment.variants:
         if experiment.kind == "load" and variant.load not in (*experiment.tools, NO_LOAD):
             yield f'variant "{variant.name}": no [{variant.load}] table'
-        if variant.holds and not variant.server:
-            yield f'variant "{variant.name}": "holds" goes with "server"'
     if experiment.stage and not (experiment.kind == "load" and experiment.docroot.files):
         yield '"stage": goes with kind = "load" and [docroot.files]'
     for key in experiment.caps:
         if not _is_parameter(experiment, key):
             yield f'"caps": no value or sweep is called "{key}"'
-    phases = {phase.name for phase in experiment.phases}
     for helper in experiment.helpers:
-        for phase in set(helper.phases) - phases:
+        for phase in {*helper.phases} - {*named["phase"]}:
             yield f'helper "{helper.name}": unknown phase "{phase}"'
     for then in experiment.thens:
         for problem in _then(experiment, then):
             yield f'then "{then.key}": {problem}'
-
-
-def _twice(what: str, names: Iterable[str]) -> Iterator[str]:
-    yield from (f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1)
 
 
 def _is_parameter(experiment: Experiment, key: str) -> bool:
@@ -87,31 +72,31 @@ def _is_parameter(experiment: Experiment, key: str) -> bool:
 
 def _values(experiment: Experiment, variant: Variant, profile: Profile) -> Iterator[str]:
     """A placeholder that nothing fills; a number that is none."""
-    texts = [*variant.command, *variant.args, *variant.prefix, *variant.load_args, variant.holds]
+    points = plan.points(experiment, variant, profile)
+
+    def is_number(name: str) -> bool:
+        """A whole one above 0, at every point."""
+        values = [params.get(name) for params in points]
+        return all(isinstance(value, int) and value > 0 for value in values)
+
+    texts = [*variant.command, *variant.args, *variant.load_args, variant.holds]
     texts += [word for helper in experiment.helpers for word in helper.command]
     texts += [word for phase in experiment.phases for word in phase.args]
     texts += astuple(experiment.stage) if experiment.stage else ()
-    known = BUILTINS[experiment.kind] | profile.values.keys() | profile.sweep.keys()
-    known |= variant.values.keys() | variant.sweep.keys() | experiment.sweep.keys()
+    known = BUILTINS[experiment.kind].union(*points)
     if experiment.disk:
         texts += [*experiment.disk.pools, *experiment.disk.args, *variant.disk_args]
         known |= DISK_BUILTINS
     if tool := experiment.tools.get(variant.load):
         texts += [*tool.args, *tool.warmup]
-    for name, times in (match for text in texts for match in PLACEHOLDER.findall(text)):
+    for name, times in (match for text in texts for match in plan.PLACEHOLDER.findall(text)):
         if name not in known:
             yield f"unknown placeholder {{{name}}}"
-        elif times and not _is_number(experiment, variant, profile, name):
-            yield f'{{{name}{times}}}, but "{name}" is not always a whole number'
+        elif times and not is_number(name):
+            yield f'{{{name}*{times}}}, but "{name}" is not always a whole number'
     # A core for each of {workers}.
-    if experiment.pin == WORKERS and not _is_number(experiment, variant, profile, WORKERS):
+    if experiment.pin == WORKERS and not is_number(WORKERS):
         yield f'pin = "{WORKERS}", but no "{WORKERS}" that is a whole number above 0'
-
-
-def _is_number(experiment: Experiment, variant: Variant, profile: Profile, name: str) -> bool:
-    """A whole one above 0, at every point."""
-    values = [params.get(name) for params in plan.points(experiment, variant, profile)]
-    return all(isinstance(value, int) and value > 0 for value in values)
 
 
 # ---- operands ------------------------------------------------------------------------------------
@@ -152,7 +137,7 @@ def operand_problem(experiment: Experiment, operand: str) -> str:
 # ---- tables of the sources -----------------------------------------------------------------------
 
 
-def _then(experiment: Experiment, then: Then) -> Iterator[str]:
+def _then(experiment: Experiment, then: model.Then) -> Iterator[str]:
     metric = next((m for m in experiment.metrics if m.name == then.metric), None)
     if metric is None:
         yield f'unknown metric "{then.metric}"'
@@ -175,7 +160,7 @@ def _then(experiment: Experiment, then: Then) -> Iterator[str]:
         yield f'no ratio to "{then.base}", whose value is 0'
 
 
-def _row(experiment: Experiment, then: Then, row: ThenRow) -> str:
+def _row(experiment: Experiment, then: model.Then, row: model.ThenRow) -> str:
     if row.low is not None and row.high is not None and not row.low <= row.value <= row.high:
         return '"value" must be between "low" and "high"'
     if not row.variant:

@@ -11,31 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.spec import coherence
-from harness.spec.model import (
-    LAWS,
-    LOAD_TOOLS,
-    Axis,
-    Derived,
-    Disk,
-    Docroot,
-    Experiment,
-    Helper,
-    LoadTool,
-    Metric,
-    Phase,
-    Profile,
-    Stage,
-    Then,
-    ThenRow,
-    Variant,
-)
+from harness.spec import coherence, model
+from harness.spec.model import OPERATIONS, Experiment
 from harness.spec.schema import frozen, made, read_toml, validate
 
 FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
 FEW = 40  # names in one line
-OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
 AS_THEY_ARE = (
     "id", "title", "question", "kind", "source", "chapters", "headline", "needs", "pin", "sweep",
 )  # fmt: skip
@@ -60,24 +42,19 @@ def load_all(folder: Path = FOLDER) -> list[Experiment]:
 def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -> list[Experiment]:
     """Those asked for: by id, or by the words an id begins with (`disk` for disk-seek, ...)."""
     chosen = [e for e in experiments if e.headline or not headline]
-    known, wanted = [e.id for e in experiments], set()
+    known: list[str] = [e.id for e in experiments]
+    wanted: set[str] = set()
     for word in only:
-        named = [id for id in known if id == word] or [
-            id for id in known if id.startswith(f"{word}-")
-        ]
+        named = {word} & {*known} or {id for id in known if id.startswith(f"{word}-")}
         if not named:
-            raise InputError(f'unknown experiment "{word}"{_meant(word, known)}')
-        wanted.update(named)
+            names = f" (known: {', '.join(known)})"
+            if len(known) > FEW:
+                names = f"; make doctor ALL=1 names all {len(known)}"
+            if near := difflib.get_close_matches(word, known, n=1):
+                names = f"; did you mean {near[0]}?"
+            raise InputError(f'unknown experiment "{word}"{names}')
+        wanted |= named
     return [e for e in chosen if not wanted or e.id in wanted]
-
-
-def _meant(word: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    if near:
-        return f"; did you mean {near[0]}?"
-    if len(known) > FEW:
-        return f"; make doctor ALL=1 names all {len(known)}"
-    return f" (known: {', '.join(known)})"
 
 
 def load(path: Path) -> Experiment:
@@ -94,24 +71,26 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
     validate(data, "experiment", shown)
     if data["id"] != stem:
         raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
-    kind = data["kind"]
     as_they_are = {key: value for key, value in data.items() if key in AS_THEY_ARE}
+    stage = {key: str(value) for key, value in data.get("stage", {}).items()}
     experiment = made(
         Experiment,
-        {"pin": PINS[kind], **as_they_are},
+        {"pin": PINS[data["kind"]], **as_they_are},
         variants=tuple(map(_variant, data["variant"])),
-        profiles={name: _profile(name, kind, p) for name, p in data["profile"].items()},
-        axis=made(Axis, data["x"]) if "x" in data else None,
-        metrics=tuple(made(Metric, {"title": m["name"], **m}) for m in data.get("metric", ())),
+        profiles={name: _profile(name, table) for name, table in data["profile"].items()},
+        axis=made(model.Axis, data["x"]) if "x" in data else None,
+        metrics=tuple(
+            made(model.Metric, {"title": m["name"], **m}) for m in data.get("metric", ())
+        ),
         derived=tuple(map(_derived, data.get("number", ()))),
         caps={key: _listed(value) for key, value in data.get("caps", {}).items()},
-        docroot=made(Docroot, data.get("docroot", {})),
-        tools={tool: made(LoadTool, data[tool]) for tool in LOAD_TOOLS if tool in data},
-        helpers=tuple(made(Helper, helper) for helper in data.get("helper", ())),
-        phases=tuple(made(Phase, phase) for phase in data.get("phase", ())),
-        disk=made(Disk, data["disk"]) if "disk" in data else None,
+        docroot=made(model.Docroot, data.get("docroot", {})),
+        tools={tool: made(model.LoadTool, data[tool]) for tool in model.LOAD_TOOLS if tool in data},
+        helpers=tuple(made(model.Helper, helper) for helper in data.get("helper", ())),
+        phases=tuple(made(model.Phase, phase) for phase in data.get("phase", ())),
+        disk=made(model.Disk, data["disk"]) if "disk" in data else None,
         thens=tuple(map(_then, data.get("then", ()))),
-        stage=Stage(**{k: str(v) for k, v in data["stage"].items()}) if "stage" in data else None,
+        stage=model.Stage(**stage) if "stage" in data else None,
     )
     coherence.check(experiment, shown)
     return experiment
@@ -119,36 +98,34 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
 
 def _set_apart(data: Mapping[str, Any]) -> dict[str, Any]:
     """`set` is a type to Python."""
-    rest = {key: value for key, value in data.items() if key != "set"}
-    return {**rest, "values": data.get("set", {})}
+    return {"values" if key == "set" else key: value for key, value in data.items()}
 
 
-def _variant(data: Mapping[str, Any]) -> Variant:
+def _variant(data: Mapping[str, Any]) -> model.Variant:
     aa = data.get("aa", False)
     at = frozen(aa) if isinstance(aa, Mapping) else {}
     rest = {"title": data["name"], **_set_apart(data)}
-    return made(Variant, rest, aa=aa is not False, aa_at=at)
+    return made(model.Variant, rest, aa=aa is not False, aa_at=at)
 
 
-def _profile(name: str, kind: str, data: Mapping[str, Any]) -> Profile:
-    seconds = 2.0 if kind == "trace" else 30.0
-    return made(Profile, {"name": name, "seconds": seconds, **_set_apart(data)})
+def _profile(name: str, data: Mapping[str, Any]) -> model.Profile:
+    return made(model.Profile, _set_apart(data), name=name)
 
 
-def _derived(data: Mapping[str, Any]) -> Derived:
+def _derived(data: Mapping[str, Any]) -> model.Derived:
     operation = next(name for name in OPERATIONS if name in data)
     rest = {key: value for key, value in data.items() if key != operation}
-    return made(Derived, rest, operation=operation, operands=_listed(data[operation]))
+    return made(model.Derived, rest, operation=operation, operands=_listed(data[operation]))
 
 
 def _listed(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _then(data: Mapping[str, Any]) -> Then:
-    return made(Then, data, rows=tuple(map(_row, data["rows"])))
+def _then(data: Mapping[str, Any]) -> model.Then:
+    return made(model.Then, data, rows=tuple(map(_row, data["rows"])))
 
 
-def _row(data: Mapping[str, Any]) -> ThenRow:
+def _row(data: Mapping[str, Any]) -> model.ThenRow:
     variant, _, x = data.get("variant", "").partition("@")
-    return made(ThenRow, data, variant=variant, x=x)
+    return made(model.ThenRow, data, variant=variant, x=x)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 Value = int | float | str
 Params = dict[str, Value]
 
-# In the order of effort: a finished set of a later profile also answers a request for an earlier
-# one.
+# By effort: a finished set of a later profile also answers a request for an earlier one.
 PROFILES = ("smoke", "headline", "quick", "full")
 LOAD_TOOLS = ("hammer", "wrk", "h2load")
 NO_ERROR = ("", "-", "0")  # in the column `error` of samples
 NO_LOAD = "none"  # the helpers are all that visits the server
-# Operations of a [[number]]: what of the law of usl.py, fitted over x.
+# Operations of a [[number]]: what of the law of usl.py, fitted over x; and all there are.
 LAWS = ("usl_lambda", "usl_sigma", "usl_kappa", "usl_peak")
+OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
+AA = "+aa"  # behind the name of a variant that is run a second time in the round
 LEAST = 6  # repetitions for an interval or a test
 LEAST_WORKERS = 4  # for that law; with fewer the terms of σ and κ are too much alike
 
@@ -55,7 +56,6 @@ class Variant:
     peer: str = ""
     args: tuple[str, ...] = ()
     holds: str = ""  # connections; more servers are started if one may not have so many
-    prefix: tuple[str, ...] = ()
     load: str = "hammer"
     load_args: tuple[str, ...] = ()
     disk_args: tuple[str, ...] = ()
@@ -188,14 +188,12 @@ class Stage:
 
     memory_mib: str = ""
     read_iops: str = ""
-    read_bytes_per_s: str = ""
     mount: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Probes of needs.py without which it cannot be set."""
-        slow = self.read_iops or self.read_bytes_per_s
-        limits = {"memory-cgroup": self.memory_mib, "io-throttle": slow}
+        limits = {"memory-cgroup": self.memory_mib, "io-throttle": self.read_iops}
         return ("loop-device", *(name for name, wanted in limits.items() if wanted))
 
 
@@ -242,9 +240,6 @@ class Experiment:
     def headline_profile(self, wanted: str) -> str:
         """`make` measures a headline experiment shortly: [profile.headline] in place of quick."""
         return "headline" if wanted == "quick" and "headline" in self.profiles else wanted
-
-
-AA = "+aa"
 
 
 def x_text(x: Value | None) -> str:

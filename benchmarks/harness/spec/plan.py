@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -36,31 +37,6 @@ def points(experiment: Experiment, variant: Variant, profile: Profile) -> list[P
     ]
 
 
-def apply_caps(params: Params, caps: Mapping[str, int]) -> Params:
-    """Parameters no larger than the machine's limits allow (limits.py)."""
-    return {
-        key: min(value, caps[key]) if key in caps and not isinstance(value, str) else value
-        for key, value in params.items()
-    }
-
-
-def _round(
-    experiment: Experiment, profile: Profile, variants: Iterable[str], caps: Mapping[str, int]
-) -> list[tuple[str, Params]]:
-    wanted = set(variants)
-    steps: list[tuple[str, Params]] = []
-    for variant in experiment.variants:
-        if variant.name not in wanted:
-            continue
-        for params in points(experiment, variant, profile):
-            capped = apply_caps(params, caps)
-            twice = variant.aa and all(params.get(k) in some for k, some in variant.aa_at.items())
-            names = [variant.name] + ([variant.name + AA] if twice else [])
-            # Two points that the caps made equal are one.
-            steps += [(name, capped) for name in names if (name, capped) not in steps]
-    return steps
-
-
 def steps(
     experiment: Experiment,
     profile: Profile,
@@ -70,52 +46,71 @@ def steps(
     extra: int = 0,
 ) -> list[Step]:
     """The whole plan, and `extra` rounds beyond it. Within a round everything is in random order;
-    the seed decides which.
+    the seed decides which. No parameter is above its cap (limits.py).
     """
-    one_round = _round(experiment, profile, variants, caps)
-    order = 0
-    plan = []
+    wanted = set(variants)
+    one_round: list[tuple[str, Params]] = []
+    for variant in experiment.variants:
+        for params in points(experiment, variant, profile) if variant.name in wanted else ():
+            capped = {key: _capped(value, caps.get(key)) for key, value in params.items()}
+            twice = variant.aa and all(params.get(k) in some for k, some in variant.aa_at.items())
+            names = [variant.name] + ([variant.name + AA] if twice else [])
+            # Two points that the caps made equal are one.
+            one_round += [(name, capped) for name in names if (name, capped) not in one_round]
+    plan: list[Step] = []
     for number in range(profile.rounds + extra):
         shuffled = list(one_round)
         random.Random(f"{seed}/{number}").shuffle(shuffled)
-        for variant, params in shuffled:
-            plan.append(Step(variant, params, number, order))
-            order += 1
+        plan += [Step(*step, number, len(plan) + i) for i, step in enumerate(shuffled)]
     return plan
 
 
-# What decides about a measurement; titles, axes and metrics can change without measuring again.
-MEASURING = ("id", "kind", "pin", "sweep", "caps", "docroot", "tools", "helpers", "phases")
-MEASURING_VARIANT = (
-    "name", "build", "command", "server", "peer", "args", "prefix", "load", "load_args", "aa",
-    "aa_at", "values", "sweep", "rename",
-)  # fmt: skip
+def _capped(value: Value, most: int | None) -> Value:
+    return value if most is None or isinstance(value, str) else min(value, most)
+
+
+# What decides nothing about a measurement: it can change without measuring again.
+WORDS = {
+    "title", "question", "source", "chapters", "headline", "needs", "axis", "metrics", "derived",
+    "thens", "seconds", "timeout", "by_name",
+}  # fmt: skip
 
 
 def plan_hash(
     experiment: Experiment, profile: Profile, programs: Mapping[str, str], skipped: Iterable[str]
 ) -> str:
     """SHA-256 over all that decides about the numbers: settings, programs, what cannot be run."""
-    whole = asdict(experiment)
-    measuring: dict[str, Any] = {key: whole[key] for key in MEASURING}
-    # No longer a key; it stays in the hash, or everything would be measured anew.
-    measuring["docroot"]["path"] = ""
-    measuring["variants"] = [
-        {key: variant[key] for key in MEASURING_VARIANT}
-        | {key: variant[key] for key in ("holds", "disk_args") if variant[key]}
-        for variant in whole["variants"]
-    ]
-    measuring["phases"] = [
-        {key: value for key, value in phase.items() if key != "may_fail" or value}
-        for phase in whole["phases"]
-    ]
-    if whole["disk"]:
-        measuring["disk"] = whole["disk"]
-    if whole["stage"]:
-        measuring["stage"] = whole["stage"]
-    settings = asdict(profile)
-    measuring["profile"] = {key: settings[key] for key in ("name", "rounds", "values", "sweep")}
-    measuring["programs"] = dict(programs)
-    measuring["skipped"] = sorted(skipped)
+    measuring = {
+        **_that_decide(asdict(experiment)),
+        "variants": [_that_decide(asdict(variant)) for variant in experiment.variants],
+        "profiles": _that_decide(asdict(profile)),
+        "programs": dict(programs),
+        "skipped": sorted(skipped),
+    }
     text = json.dumps(measuring, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _that_decide(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Not what is not set: a key that is new must throw no results away."""
+    return {key: value for key, value in settings.items() if value and key not in WORDS}
+
+
+# ---- placeholders --------------------------------------------------------------------------------
+
+PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)(?:\*(\d+))?\}")  # {n} a value, {n*2} twice that
+
+
+def expand(text: str, values: Mapping[str, Value]) -> str:
+    """Fills placeholders. (coherence.py has checked that each has a value.)"""
+
+    def fill(match: re.Match[str]) -> str:
+        name, times = match.groups()
+        value = values.get(name, match[0])
+        return str(int(value) * int(times) if times else value)
+
+    return PLACEHOLDER.sub(fill, text)
+
+
+def expand_all(words: Iterable[str], values: Mapping[str, Value]) -> list[str]:
+    return [expand(word, values) for word in words]
