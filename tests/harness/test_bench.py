@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -253,6 +254,10 @@ def test_limits_reduce_what_is_taken_and_mark_it(sample: Tree) -> None:
 # ---- stopped ------------------------------------------------------------------------------------
 
 
+def has_run(runs: Path, times: int) -> bool:
+    return runs.exists() and runs.stat().st_size >= times
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree, number: signal.Signals) -> None:
     """And leaves no process, nor the child of one."""
@@ -266,7 +271,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree, number: signa
     runs = tree.root / "runs"
     for run in held:
         process = tree.start("bench", "--profile", "quick")
-        await_(lambda run=run: runs.exists() and runs.stat().st_size >= run, process)
+        await_(partial(has_run, runs, run), process)
         process.send_signal(number)
         _, err = process.communicate(timeout=20)
         if number == signal.SIGKILL:

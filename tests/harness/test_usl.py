@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from made_up import Tree, end_record, parsed, repetition, run_record
-from test_bench import bench
 
 from harness.report import export, tsv
 from harness.run.records import ResultSet, Source
@@ -214,7 +213,7 @@ def test_scaling_runs_with_one_worker_and_with_two(tree: Tree) -> None:
         assert text.count(old) == 1
         text = text.replace(old, new)
     tree.experiment("scaling", text=text)
-    done = bench(tree)
+    done = tree.bench()
     assert (done.returncode, done.stderr) == (0, "")
     ours = [r for r in tree.of_type("repetition", "scaling") if r["variant"] == "15-slashdot"]
     assert sorted(r["params"]["workers"] for r in ours) == [1, 2]
