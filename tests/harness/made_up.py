@@ -176,11 +176,12 @@ class Tree:
         path.chmod(0o755)
         return path
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, inside: Iterable[str] = ()) -> subprocess.Popen[str]:
+        """`inside`: the words of what starts it, if it is not to be started here."""
         environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1"}
         environment.pop("RESULTS", None)
         return subprocess.Popen(
-            [sys.executable, "-m", "harness", *arguments],
+            [*inside, sys.executable, "-m", "harness", *arguments],
             cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,
@@ -223,9 +224,7 @@ class Tree:
         return [record for record in self.records(name) if record["type"] == kind]
 
 
-def await_(
-    condition: Callable[[], object], process: subprocess.Popen[str] | None = None
-) -> None:
+def await_(condition: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
     """Until it is so, while the process runs that has to bring it about."""
     deadline = time.monotonic() + 30
     while not condition():

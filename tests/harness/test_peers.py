@@ -336,39 +336,33 @@ def made_up(folder: Path, code: str = "", more: str = "") -> Peer:
     return peers.load("made-up", folder)
 
 
-def failure(peer: Peer, folder: Path, probe: peers.Probe) -> str:
+NO_READING = "http.server.SimpleHTTPRequestHandler.do_GET = None"
+
+
+@pytest.mark.parametrize(
+    ("code", "probe", "said"),
+    [
+        ("", peers.Probe("small.html", 999),
+         "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"),
+        ("", peers.Probe("missing.html", 0), "made-up: GET /missing.html gave status 404 "),
+        ("", peers.Probe("missing.html"), "made-up: HEAD /missing.html gave status 404"),
+        ("sys.exit('no such directive')", peers.Probe("small.html", SMALL),
+         "made-up ended with status 1: no such directive"),
+        # On a disk that is cold nothing is read, for that would warm it.
+        (NO_READING, peers.Probe(), ""),
+        (NO_READING, peers.Probe("big.bin"), ""),
+    ],
+)  # fmt: skip
+def test_a_peer_must_answer_before_it_is_measured(
+    folder: Path, code: str, probe: peers.Probe, said: str
+) -> None:
     values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
+    expected = pytest.raises(RepetitionError, match=f"^{re.escape(said)}")
     with (
-        pytest.raises(RepetitionError) as caught,
-        peers.serving(peer, values, folder / "scratch", probe),
+        expected if said else contextlib.nullcontext(),
+        peers.serving(made_up(folder, code), values, folder / "scratch", probe) as (process, _),
     ):
-        pass
-    return str(caught.value)
-
-
-def test_a_peer_must_give_the_file_before_it_is_measured(folder: Path) -> None:
-    peer = made_up(folder)
-    said = failure(peer, folder, peers.Probe("small.html", 999))
-    assert said == "made-up: GET /small.html gave status 200 and 1000 bytes, not 999"
-    said = failure(peer, folder, peers.Probe("missing.html", 0))
-    assert said.startswith("made-up: GET /missing.html gave status 404 ")
-    said = failure(peer, folder, peers.Probe("missing.html"))
-    assert said == "made-up: HEAD /missing.html gave status 404"
-
-
-@pytest.mark.parametrize("probe", [peers.Probe(), peers.Probe("big.bin")])
-def test_on_a_disk_that_is_cold_nothing_is_read(folder: Path, probe: peers.Probe) -> None:
-    """Reading would warm it: python's server answers HEAD without."""
-    peer = made_up(folder, "http.server.SimpleHTTPRequestHandler.do_GET = None")
-    values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
-    with peers.serving(peer, values, folder / "scratch", probe) as (process, _):
         assert session_members(process.pid)
-
-
-def test_a_peer_that_ends_at_once_says_why(folder: Path) -> None:
-    peer = made_up(folder, "sys.exit('no such directive')")
-    said = failure(peer, folder, peers.Probe("small.html", SMALL))
-    assert said == "made-up ended with status 1: no such directive"
 
 
 def test_a_peer_that_is_deaf_is_killed_with_its_workers(
@@ -425,15 +419,16 @@ def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
     assert peers.unknown_values(peer, ["speed"]) == []
     with pytest.raises(InputError, match='"x" must be a number or a text'):
         made_up(folder, "", "x = true")
-
-
-def test_a_template_may_have_the_product_of_two_values(folder: Path) -> None:
+    # A template may have the product of two values.
     assert peers.fill("@a*b@", {"a": 3, "b": 4}, "x") == "12"
     assert peers.unknown_values(made_up(folder, "@speed*size@"), ["speed"]) == ["size"]
-    with pytest.raises(InputError, match="^x: unknown value @b@"):
-        peers.fill("@a*b@", {"a": 3}, "x")
-    with pytest.raises(InputError, match="x: @a.b@ is not of two whole numbers"):
-        peers.fill("@a*b@", {"a": 3, "b": "on"}, "x")
+    wrong: list[tuple[Params, str]] = [
+        ({"a": 3}, "x: unknown value @b@"),
+        ({"a": 3, "b": "on"}, "x: @a*b@ is not of two whole numbers"),
+    ]
+    for values, problem in wrong:
+        with pytest.raises(InputError, match=f"^{re.escape(problem)}$"):
+            peers.fill("@a*b@", values, "x")
 
 
 def test_every_peer_file_is_tested_here() -> None:

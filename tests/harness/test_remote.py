@@ -71,6 +71,7 @@ NEEDED = (
 )  # fmt: skip
 
 
+FAR = "client/sample"  # where the results are
 # From then on nothing but a signal ends it, also when its server is gone.
 ASLEEP = "open('asleep', 'w'); time.sleep(60)"
 
@@ -130,13 +131,6 @@ class Hosts:
         await_(lambda: list(self.far.glob("*/asleep")))
         return process
 
-    def records(self) -> list[dict[str, Any]]:
-        text = (self.tree.results / "client" / "sample.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
-
-    def of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [record for record in self.records() if record["type"] == kind]
-
     def running(self) -> list[int]:
         """What works in the far side's folder."""
         found = []
@@ -156,12 +150,8 @@ class Hosts:
 
 @pytest.fixture
 def hosts(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosts:
-    return Hosts(tree, tmp_path / "hosts", monkeypatch)
-
-
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path) -> None:
     (tmp_path / "hosts").mkdir()
+    return Hosts(tree, tmp_path / "hosts", monkeypatch)
 
 
 def good(done: subprocess.CompletedProcess[str]) -> str:
@@ -186,24 +176,24 @@ def test_the_load_runs_there_and_its_results_are_kept_apart(hosts: Hosts) -> Non
     assert "-o BatchMode=yes" in asked
     # A short line, whatever shell it is that reads it.
     assert re.search(r" -- somebody@far-host exec sh -c 'eval \"\$\(head -c \d+\)\"'$", asked)
-    scalars = hosts.of_type("repetition")[0]["scalars"]
+    scalars = hosts.tree.of_type("repetition", FAR)[0]["scalars"]
     assert scalars["requests_per_s"] == 500
     assert 0.2 <= scalars["client_cpu_s"] < 2  # what it used there, though ssh used nothing
     assert scalars["cpu_share"] > 0.1
     assert "segments_per_request" not in scalars
-    environment = hosts.records()[0]["environment"]
+    environment = hosts.tree.records(FAR)[0]["environment"]
     assert environment["client"]["kernel"].startswith("Linux ")
     assert environment["client"]["cores"] >= 1
     assert environment["pin"]["load"] == []
     assert environment["network"]["namespace"] is False
     for name in ("somebody", "far-host", "127.0.0.1", str(hosts.far)):
-        assert name not in json.dumps(hosts.records())
+        assert name not in json.dumps(hosts.tree.records(FAR))
     assert hosts.nothing_is_left()
     # What is measured is not measured again, but from another host.
     assert "everything is measured" in good(hosts.bench())
     hosts.be("Linux 2.4.20")
     assert "1 experiment measured" in good(hosts.bench())
-    assert hosts.records()[0]["environment"]["client"]["kernel"] == "Linux 2.4.20"
+    assert hosts.tree.records(FAR)[0]["environment"]["client"]["kernel"] == "Linux 2.4.20"
 
 
 def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
@@ -274,7 +264,7 @@ def test_a_load_that_is_not_to_be_had_there_is_a_skip(
     said = good(hosts.bench())
     assert "skipped: sample server: " in said
     assert all(word in said for word in why)
-    assert hosts.of_type("repetition") == []
+    assert hosts.tree.of_type("repetition", FAR) == []
 
 
 def test_a_client_that_is_no_linux_is_one_line(hosts: Hosts) -> None:
@@ -328,7 +318,7 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
     await_(hosts.nothing_is_left)
     mended.touch()
     assert "measured anew" not in good(hosts.bench())
-    assert len(hosts.of_type("repetition")) == 2
+    assert len(hosts.tree.of_type("repetition", FAR)) == 2
 
 
 def test_an_address_of_ours_that_is_none_is_one_line(hosts: Hosts) -> None:

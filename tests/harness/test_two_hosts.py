@@ -12,15 +12,14 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, Tree
+from made_up import Tree, await_
 
 from harness.system import needs, places
 
@@ -89,8 +88,6 @@ class Hosts:
     here: str  # the process that holds the namespace
     far: str
     sshd: subprocess.Popen[bytes] | None = None
-    path: str = ""
-    environment: dict[str, str] = field(default_factory=dict)
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def inside(self, holder: str, *words: str) -> list[str]:
@@ -101,22 +98,15 @@ class Hosts:
         (self.folder / "config").write_text(text, encoding="utf-8")
 
     def start(self) -> subprocess.Popen[str]:
-        words = [sys.executable, "-m", "harness", "bench", "--profile", "smoke"]
-        process = subprocess.Popen(
-            self.inside(self.here, *words), cwd=self.tree.root, env=self.environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self.started.append(process)
-        return process
+        words = ("bench", "--profile", "smoke")
+        self.started.append(self.tree.start(*words, inside=self.inside(self.here)))
+        return self.started[-1]
 
-    def bench(self) -> subprocess.CompletedProcess[str]:
+    def bench(self) -> tuple[int, str]:
+        """Its status, and what it says on stderr."""
         process = self.start()
-        out, err = process.communicate(timeout=100)
-        return subprocess.CompletedProcess([], process.returncode, out, err)
-
-    def records(self) -> list[dict[str, Any]]:
-        text = (self.tree.results / "client" / "sample.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+        _, err = process.communicate(timeout=100)
+        return process.returncode, err
 
     def received(self) -> int:
         """Packets that came over the cable, to the server's end."""
@@ -146,23 +136,10 @@ class Hosts:
         return [int(pid) for pid in children.read_text(encoding="ascii").split()]
 
 
-def await_(condition: Callable[[], object], patience: float = 30.0) -> None:
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def hold() -> subprocess.Popen[bytes]:
     """A network namespace, until this process ends."""
-    words = [
-        *WITH_US,
-        "unshare",
-        "--net",
-        "sh",
-        "-c",
-        "ip link set lo up && echo && exec sleep 600",
-    ]
+    script = "ip link set lo up && echo && exec sleep 600"
+    words = [*WITH_US, "unshare", "--net", "sh", "-c", script]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     if not process.stdout.readline():
@@ -220,7 +197,7 @@ def await_sshd(hosts: Hosts) -> None:
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline and hosts.sshd.poll() is None:
         words = hosts.inside(hosts.here, "ssh", "far", "true")
-        done = subprocess.run(words, capture_output=True, env=hosts.environment, check=False)
+        done = subprocess.run(words, capture_output=True, check=False)
         if done.returncode == 0:
             return
         if b"refused" not in done.stderr:
@@ -241,7 +218,9 @@ def programs(tree: Tree, build: Path) -> None:
 
 
 @pytest.fixture
-def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Hosts]:
+def hosts(
+    tree: Tree, tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hosts]:
     if os.geteuid() != 0:
         pytest.skip("only root can lay a cable between network namespaces")
     for name in ("ssh", "ssh-keygen", "sshd", "ip", "own-mounts", "nsenter", "setpriv"):
@@ -256,10 +235,8 @@ def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[H
     wrapper.chmod(0o755)
     here, far = hold(), hold()
     found = Hosts(tree, folder, str(here.pid), str(far.pid))
-    found.environment = {
-        **os.environ, "CLIENT": "far", "PATH": f"{folder}/bin:{os.environ['PATH']}",
-        "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1",
-    }  # fmt: skip
+    monkeypatch.setenv("CLIENT", "far")
+    monkeypatch.setenv("PATH", f"{folder}/bin:{os.environ['PATH']}")
     try:
         cable(found.here, found.far)
         keys(folder)
@@ -277,21 +254,19 @@ def hosts(tree: Tree, tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[H
 def test_the_load_comes_over_the_cable(hosts: Hosts) -> None:
     hosts.tree.experiment(text=EXPERIMENT.format(requests=400))
     before = hosts.received()
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (0, "")
-    epoll, prefork = sorted(
-        (r for r in hosts.records() if r["type"] == "repetition"), key=lambda r: r["variant"]
-    )
-    for repetition in (epoll, prefork):
+    assert hosts.bench() == (0, "")
+    repetitions = hosts.tree.of_type("repetition", "client/sample")
+    assert sorted(r["variant"] for r in repetitions) == ["epoll", "prefork"]
+    for repetition in repetitions:
         assert repetition["scalars"]["requests"] == 400
         assert repetition["scalars"]["failed"] == 0
         assert repetition["scalars"]["server_cpu_s"] > 0
     # Each request is a connection of its own: at least a SYN, the request and an end.
     assert hosts.received() - before > 3 * 2 * 400
-    text = json.dumps(hosts.records())
+    text = json.dumps(hosts.tree.records("client/sample"))
     for name in (HERE, FAR, str(hosts.folder)):
         assert name not in text
-    assert hosts.records()[0]["environment"]["client"]["cores"] >= 1
+    assert hosts.tree.records("client/sample")[0]["environment"]["client"]["cores"] >= 1
     assert hosts.left() == []
 
 
@@ -330,8 +305,8 @@ def test_nothing_is_left_after_ctrl_c_and_after_a_lost_connection(hosts: Hosts) 
 def test_who_is_not_let_in_reads_one_line(hosts: Hosts, config: dict[str, str], why: str) -> None:
     hosts.tree.experiment(text=EXPERIMENT.format(requests=1))
     hosts.config(**config)
-    done = hosts.bench()
-    assert done.returncode == 2
-    assert done.stderr.startswith("CLIENT=far: ")
-    assert why in done.stderr
-    assert done.stderr.count("\n") == 1
+    status, said = hosts.bench()
+    assert status == 2
+    assert said.startswith("CLIENT=far: ")
+    assert why in said
+    assert said.count("\n") == 1
