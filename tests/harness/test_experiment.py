@@ -20,7 +20,6 @@ from harness.spec import experiment_file, plan
 from harness.spec.model import Experiment
 from harness.spec.plan import Step
 
-OVER_N = {"x": {"title": "n", "parameter": "n"}}
 LOADED = {
     "kind": "load", "hammer": {"args": ["{url}"]}, "variant": [{"name": "a", "server": "x"}],
 }  # fmt: skip
@@ -28,6 +27,15 @@ LOADED = {
 
 def smoke(**settings: Any) -> dict[str, Any]:
     return {"profile": {**definition()["profile"], "smoke": settings}}
+
+
+def variant(**changes: Any) -> dict[str, Any]:
+    return {"variant": [{"name": "a", "command": ["x"], **changes}]}
+
+
+def number(over_n: bool = False, **settings: Any) -> dict[str, Any]:
+    axis = {"x": {"title": "n", "parameter": "n"}} if over_n else {}
+    return {"number": [{"key": "gain", **settings}], **axis}
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -43,23 +51,18 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      'variant "a b": "name" may hold letters, digits, "-" and "_"'),
     ({"variant": [{"name": "diet", "comand": ["x"], "command": ["x"]}]},
      'variant "diet": unknown key "comand"'),
-    ({"variant": [{"name": "a", "command": "x"}]},
-     'variant "a": "command" must be a list of texts'),
-    ({"variant": [{"name": "a", "command": ["x"], "title": "the 'a'"}]},
-     'variant "a": "title" must be a text without quotes'),
-    ({"variant": [{"name": "a", "command": ["x"]}, {"name": "a", "command": ["x"]}]},
-     'variant "a" is there twice'),
-    ({"variant": [{"name": "a", "command": ["x", "{childen}"]}]},
+    (variant(command="x"), 'variant "a": "command" must be a list of texts'),
+    (variant(title="the 'a'"), 'variant "a": "title" must be a text without quotes'),
+    ({"variant": [{"name": "a", "command": ["x"]}] * 2}, 'variant "a" is there twice'),
+    (variant(command=["x", "{childen}"]),
      'variant "a": unknown placeholder {childen} in profile "smoke"'),
-    ({"variant": [{"name": "a", "command": ["x"], "aa": 1}]},
-     'variant "a": "aa" must be true, false, or a table of parameters'),
+    (variant(aa=1), 'variant "a": "aa" must be true, false, or a table of parameters'),
     ({"profile": {"smoke": {"rounds": 1}, "quick": {"rounds": 1}}}, '"profile": "full" is missing'),
     ({"profile": {"slow": {"rounds": 1}}}, '"profile": unknown key "slow"'),
     (smoke(rounds=0), 'profile "smoke": "rounds" must be at least 1, not 0'),
     (smoke(rounds=True), 'profile "smoke": "rounds" must be a whole number'),
     (smoke(), 'profile "smoke": "rounds" is missing'),
-    (smoke(rounds=1, set={"n": [1]}),
-     'profile "smoke": "set": "n" must be a number or a text'),
+    (smoke(rounds=1, set={"n": [1]}), 'profile "smoke": "set": "n" must be a number or a text'),
     ({"sweep": {"n": [1, 1]}}, '"sweep": "n" must be a list of numbers or texts, each once'),
     ({"sweep": {"n": [[1]]}}, '"sweep": "n" must be a number or a text'),
     ({"x": {"title": "x"}}, '"x": one of "column" and "parameter" is needed'),
@@ -72,31 +75,26 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"metric": None}, '"metric" is missing'),
     ({"metric": None, **LOADED}, '"metric" is missing'),
     ({"metric": [{"name": "us"}]}, 'metric "us": one of "column" and "scalar" is needed'),
-    ({"number": [{"key": "gain", "ratio": ["a.us", "c.us"]}]},
-     'number "gain": unknown variant "c" in "c.us"'),
-    ({"number": [{"key": "gain", "ratio": ["a.us", "b.ms"]}]},
-     'number "gain": unknown metric "ms" in "b.ms"'),
-    ({"number": [{"key": "gain", "ratio": ["a.us", "b+aa.us"]}]},
+    (number(ratio=["a.us", "c.us"]), 'number "gain": unknown variant "c" in "c.us"'),
+    (number(ratio=["a.us", "b.ms"]), 'number "gain": unknown metric "ms" in "b.ms"'),
+    (number(ratio=["a.us", "b+aa.us"]),
      'number "gain": variant "b" has no aa = true, so no "b+aa"'),
-    ({"number": [{"key": "gain", "ratio": ["a.us"]}]},
+    (number(ratio=["a.us"]),
      'number "gain": "ratio" must be a list of two texts, as "variant.metric"'),
     ({"number": [{"key": "Gain", "value": "a.us"}]},
      'number "Gain": "key" must be lower-case words joined by "-" or "_"'),
-    ({"number": [{"key": "gain", "inverse": "us"}]},
-     'number "gain": "us" is not of the form variant.metric'),
+    (number(inverse="us"), 'number "gain": "us" is not of the form variant.metric'),
     ({"number": [{"key": "gain"}]},
      'number "gain": exactly one of ratio, difference, inverse, value, usl_lambda, '
      'usl_sigma, usl_kappa, usl_peak is needed'),
-    ({"number": [{"key": "gain", "usl_sigma": "a.us"}]},
-     'number "gain": "usl_sigma" needs an x that is a parameter'),
-    ({"number": [{"key": "gain", "usl_peak": "a.us", "at": 3}], **OVER_N},
+    (number(usl_sigma="a.us"), 'number "gain": "usl_sigma" needs an x that is a parameter'),
+    (number(usl_peak="a.us", at=3, over_n=True),
      'number "gain": "usl_peak" is of all x, and takes none'),
-    ({"number": [{"key": "gain", "usl_peak": "a.us@3"}], **OVER_N},
+    (number(usl_peak="a.us@3", over_n=True),
      'number "gain": "usl_peak" is of all x, and takes none'),
-    ({"number": [{"key": "gain", "usl_kappa": "a.us", "scale": 100}], **OVER_N},
+    (number(usl_kappa="a.us", scale=100, over_n=True),
      'number "gain": "usl_kappa" takes no "scale"'),
-    ({"number": [{"key": "gain", "usl_kappa": "c.us"}], **OVER_N},
-     'number "gain": unknown variant "c" in "c.us"'),
+    (number(usl_kappa="c.us", over_n=True), 'number "gain": unknown variant "c" in "c.us"'),
     ({"pin": "workers"}, '"pin" = "workers" goes with kind = "load"'),
     ({"pin": "workers", **LOADED},
      'variant "a": pin = "workers", but no "workers" that is a whole number above 0 in profile '
@@ -104,7 +102,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"pin": "workers", "sweep": {"workers": [0, 1]}, **LOADED},
      'variant "a": pin = "workers", but no "workers" that is a whole number above 0 in profile '
      '"smoke"'),
-    ({"variant": [{"name": "a", "command": ["x", "{n*2}"], "set": {"n": "two"}}]},
+    (variant(command=["x", "{n*2}"], set={"n": "two"}),
      'variant "a": {n*2}, but "n" is not always a whole number in profile "smoke"'),
     (
         {"caps": {"n": "time"}},
@@ -129,8 +127,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
      '"disk": goes with kind = "micro" or "load"'),
     ({"disk": {"pools": ["a={size}x1"]}},
      'variant "a": unknown placeholder {size} in profile "smoke"'),
-    ({"variant": [{"name": "a", "command": ["x"], "disk_args": ["--keep"]}]},
-     'variant "a": "disk_args" without a [disk]'),
+    (variant(disk_args=["--keep"]), 'variant "a": "disk_args" without a [disk]'),
 ]  # fmt: skip
 
 
