@@ -8,6 +8,7 @@ the warm-up too.
 import contextlib
 import hashlib
 import json
+import math
 import re
 import shutil
 import signal
@@ -60,7 +61,8 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         address = client.address if client else remote.LOOPBACK
         values: Params = {
             **params, **folders(variant), "scratch": folder, "address": address,
-            "load_cpus": _load_cpus(context),
+            # What another host gives the load is not known.
+            "load_cpus": 1 if client else max(1, len(context.placement.load)),
         }  # fmt: skip
         scene = Scene(experiment, variant, context, values, Path(folder))
         cpus = context.placement.measured | context.placement.load
@@ -74,11 +76,6 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     if not environment.in_namespace():
         scene.repetition.mark("no-namespace")
     return scene.repetition
-
-
-def _load_cpus(context: Context) -> int:
-    """Processors the load may use; what another host gives it is not known."""
-    return 1 if remote.current() else max(1, len(context.placement.load))
 
 
 def _measure(scene: Scene) -> tuple[Usage, float]:
@@ -95,7 +92,9 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
         if scene.experiment.stage:
             _stage(scene, scene.experiment.stage, stack)
         scene.kernel = counters.kernel_memory()
-        for _ in range(_instances(scene)):
+        # One, or as many as the connections need that one process may not have.
+        holds = int(expand(scene.variant.holds or "1", scene.values))
+        for _ in range(math.ceil(holds / limits.smallest(["descriptors"]).most)):
             scene.servers.append(stack.enter_context(_server(scene)))
         _publish(scene)
         with contextlib.ExitStack() as beside:
@@ -112,12 +111,6 @@ def _measure(scene: Scene) -> tuple[Usage, float]:
                 raise RepetitionError(server.describe_end())
     together = Usage(*(sum(column) for column in zip(*map(astuple, usages), strict=True)))
     return together, scene.servers[0].wall_s
-
-
-def _instances(scene: Scene) -> int:
-    """One server, or as many as the connections need that one process may not have."""
-    wanted = int(expand(scene.variant.holds or "1", scene.values))
-    return -(-wanted // limits.smallest(["descriptors"]).most)
 
 
 def _note_memory(scene: Scene, prefix: str) -> None:
@@ -192,10 +185,13 @@ def _server(scene: Scene) -> Iterator[Process]:
 
 
 def _probe(scene: Scene) -> peers.Probe:
+    """The smallest file, for a look whether the server is there."""
     if scene.disk:
         return peers.Probe(scene.disk.names[0])  # not read: what is read once is in memory
-    smallest = smallest_file(scene.experiment.docroot)
-    return peers.Probe(*smallest) if smallest else peers.Probe()
+    if not scene.experiment.docroot.files:
+        return peers.Probe()
+    pattern, size = min(scene.experiment.docroot.files.items(), key=lambda item: item[1])
+    return peers.Probe(next(expand_name(pattern)), size)
 
 
 def _publish(scene: Scene) -> None:
@@ -248,7 +244,7 @@ def _run_tool(
     counted = counters.rates(before, counters.events(), ran.here_s)
     counted |= counters.shares(times, counters.machine_times())
     counted |= counters.pressure_shares(stalled, counters.pressure(), ran.here_s)
-    available_s = ran.wall_s * _load_cpus(scene.context)
+    available_s = ran.wall_s * int(scene.values["load_cpus"])
     outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
     outcome.scalars |= counted
     if scene.staged and staged:
@@ -340,14 +336,6 @@ def expand_name(pattern: str) -> Iterator[str]:
 
 def file_names(docroot: Docroot) -> list[str]:
     return [name for pattern in docroot.files for name in expand_name(pattern)]
-
-
-def smallest_file(docroot: Docroot) -> tuple[str, int] | None:
-    """A file and its size, for a look whether the server is there."""
-    if not docroot.files:
-        return None
-    pattern, size = min(docroot.files.items(), key=lambda item: item[1])
-    return next(expand_name(pattern)), size
 
 
 def file_content(name: str, size: int) -> bytes:

@@ -39,13 +39,9 @@ class Sums:
         self._digest.update(end)
         return body + end
 
-    def right(self, line: bytes) -> bool | None:
-        """Whether the next line has the right sum; None if it has none."""
-        body, mark, end = line.rpartition(MARK)
-        if mark and len(end) == DIGITS + len(END):
-            return self.added(body + b"}") == line + b"\n"
+    def plain(self, line: bytes) -> None:
+        """The next line, which has none."""
         self._digest.update(line + b"\n")
-        return None
 
 
 def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
@@ -54,14 +50,17 @@ def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
     Above the first sum there need be none, as in sets of before there were any: then that one is of
     all these lines.
     """
-    sums, right, number = Sums(), None, 0
+    sums, has_one, number = Sums(), False, 0
     for number, line in enumerate(lines, 1):
-        before, right = right, sums.right(line)
-        if right is False:
+        body, mark, end = line.rpartition(MARK)
+        before, has_one = has_one, bool(mark) and len(end) == DIGITS + len(END)
+        if not has_one:
+            if before:
+                break
+            sums.plain(line)
+        elif sums.added(body + b"}") != line + b"\n":
             return number, "its check sum is wrong: this line, or one above it, was changed"
-        if before and right is None:
-            break
-    return (number, "it has no check sum") if number and not right else (0, "")
+    return (number, "it has no check sum") if number and not has_one else (0, "")
 
 
 # ---- Result files: JSON Lines, one object a line, appended and synced one by one -----------------
