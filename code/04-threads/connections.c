@@ -146,8 +146,7 @@ static void wake(struct connection *conn)
 }
 
 /* Looks a hundred times a second: it is done once, so nobody has to wake us; and a time-out that
- * comes after ours, or a recv() that begins between the two, is met the next time. (And a thread of
- * dietlibc that wakes us while we end can make its exit() crash.) */
+ * comes after ours, or a recv() that begins between the two, is met the next time. */
 void connections_end(void)
 {
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};

@@ -82,5 +82,5 @@ int main(int argc, char **argv)
     stop_wakes(listen_fd, -1);
     accept_loop(listen_fd, &o);
     connections_end();
-    return EXIT_SUCCESS;
+    exit(EXIT_SUCCESS); /* not return: dietlibc has the errno of main in the frame it returns to */
 }

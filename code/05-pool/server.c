@@ -83,5 +83,5 @@ int main(int argc, char **argv)
     accept_loop(listen_fd, &o);
     connections_end();
     queue_close();
-    return EXIT_SUCCESS;
+    exit(EXIT_SUCCESS); /* not return: dietlibc has the errno of main in the frame it returns to */
 }
