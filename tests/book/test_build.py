@@ -125,7 +125,7 @@ def test_page_that_left_the_book_goes(made: Tree) -> None:
 
 
 def test_slides_that_left_the_deck_go(made: Tree) -> None:
-    slide = '## Later {#later minutes=1}\n\ntext\n\n::: notes\nSay it.\n:::\n'
+    slide = "## Later {#later minutes=1}\n\ntext\n\n::: notes\nSay it.\n:::\n"
     made.write("slides/02-later.md", slide)
     assert "deck.html" in remade(made)
     assert "later" in slide_ids(made.read("build/slides/deck.html"))

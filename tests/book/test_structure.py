@@ -114,7 +114,7 @@ def test_boxes_have_titles(tree: Tree) -> None:
 # ---- slides
 
 
-SLIDE = '## A slide {#a minutes=1.5}\n\n'
+SLIDE = "## A slide {#a minutes=1.5}\n\n"
 NOTES = "\n::: notes\nSay it.\n:::\n"
 
 

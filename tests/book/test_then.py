@@ -58,7 +58,7 @@ def test_a_caption_of_its_own(tree: Tree) -> None:
 
 
 def test_a_slide_has_no_notes_below_the_table(tree: Tree) -> None:
-    slide = f'## T {{#t minutes=1}}\n\n{TABLE}\n::: notes\nSay it.\n:::\n'
+    slide = f"## T {{#t minutes=1}}\n\n{TABLE}\n::: notes\nSay it.\n:::\n"
     html = accepted(tree.weave(slide, form="slides"))
     assert cells(html)[1][1] == "345"
     assert "Read off" not in html

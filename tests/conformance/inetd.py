@@ -11,6 +11,7 @@ exit 0 (1 if a program that was told to stop did not exit with 0). So one and th
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -49,12 +50,10 @@ def accept(listener: socket.socket, command: list[str]) -> None:
         time.sleep(0.001)
         return
     with connection:
-        fd = connection.fileno()
-        actions = [(os.POSIX_SPAWN_DUP2, fd, 0), (os.POSIX_SPAWN_DUP2, fd, 1)]
+        to_both = [(os.POSIX_SPAWN_DUP2, connection.fileno(), fd) for fd in (0, 1)]
         default = (*SIGNALS, signal.SIGPIPE, signal.SIGXFSZ)
-        CHILDREN.add(
-            os.posix_spawn(command[0], command, os.environ, file_actions=actions, setsigdef=default)
-        )
+        spawn = functools.partial(os.posix_spawn, file_actions=to_both, setsigdef=default)
+        CHILDREN.add(spawn(command[0], command, os.environ))
 
 
 def reap() -> None:

@@ -1,32 +1,30 @@
 """Which tests run on which servers, in which build variants, and why. This is the one place.
 
 A test says what it checks (`@contract("range", "head")`: lines of LINES) and of which kind it is
-(`pytestmark = kind("model")`: one of KINDS). A kind says where it runs. `@pytest.mark.servers(...)`
-narrows that to the servers a test is about. EXEMPTIONS lists who need not keep a line.
+(`pytestmark = kind("model")`, or `contract(..., of="model")`: one of KINDS). A kind says where it
+runs. `contract(..., servers=...)` narrows that to the servers a test is about. EXEMPTIONS lists who
+need not keep a line.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pytest
 
 # ---- variants
 
 #: Variant -> its folder in build/.
-FOLDERS = {
-    "glibc": "bin",
-    "static": "static",
-    "static-pie": "static-pie",
-    "diet": "diet",
-    "musl": "musl",
-    "asan": "asan",
-    "tsan": "tsan",
-    "libkqueue": "libkqueue",
+FOLDERS = {"glibc": "bin"} | {
+    name: name for name in ("static", "static-pie", "diet", "musl", "asan", "tsan", "libkqueue")
 }
 SANITIZED = ("asan", "tsan")
-COMMON = ("glibc", "static", "static-pie", "diet", "musl", "asan")
+REST = ("musl", "asan")
+COMMON = ("glibc", "static", "static-pie", "diet", *REST)
+WITH_TSAN = (*COMMON, "tsan")
 
 # ---- servers
 
@@ -43,27 +41,19 @@ class Model:
     """What a server's model promises beyond the contract. A new server is a line in MODELS."""
 
     slug: str
-    #: connections it serves at the same time, in the sizes that the tests try; 1: one by one
-    capacity: int
-    #: that it is built in: code/module.mk
-    variants: tuple[str, ...] = COMMON
-    #: the program, where its name is not the slug, and what it is always started with
-    program: str = ""
-    options: tuple[str, ...] = ()
-    #: started by inetd, with the connection as standard input and output
+    capacity: int  #: connections at the same time, in the sizes that the tests try; 1: one by one
+    variants: tuple[str, ...] = COMMON  #: that it is built in: code/module.mk
+    program: str = ""  #: where its name is not the slug
+    options: tuple[str, ...] = ()  #: that it is always started with
+    #: started by inetd, with the connection as standard input and output; then inetd forks
     under_inetd: bool = False
-    #: children a connection; their number is what the tests count
     processes_per_connection: int = 0
-    #: forks a connection, as a system-call trace shows them (under inetd the forking is inetd's)
-    forks_per_connection: int = 0
+    threads_per_connection: int = 0
     #: processes, or threads beside the main one, that are there before any connection
     workers: int = 0
     #: they are there before it says that it listens, and nobody has to wait for them
     workers_first: bool = False
-    #: threads a connection
-    threads_per_connection: int = 0
-    #: the work is done by threads of one process
-    threaded: bool = False
+    threaded: bool = False  #: the work is done by threads of one process
     #: the system calls by which it waits for all its clients at once; it waits by no other
     waits: frozenset[str] = frozenset()
     #: is told once of a new connection, and takes EAGAIN for the last word
@@ -73,45 +63,35 @@ class Model:
     #: does everything by an io_uring: no system call is made on a client or a file, its sockets are
     #: no descriptors of the process, and threads of the kernel come and go
     ring: bool = False
-    #: bytes that a client may be sent before the others have their turn
-    turn: int = 256 * 1024
+    turn: int = 256 * 1024  #: bytes that a client may be sent before the others have their turn
     #: the first process serves nobody: it keeps the workers alive, which have so many threads
     #: beside their main one
     master: bool = False
     threads_of_worker: int = 0
-    #: keeps files open, and believes them for this long (seconds)
-    keeps_files: float = 0.0
+    keeps_files: float = 0.0  #: open, and believes them for so many seconds
     #: ends the one who has been idle the longest for a client who finds no room
     makes_room: bool = False
-    #: accepts a silent client only after a while (seconds; TCP_DEFER_ACCEPT)
-    defers: float = 0.0
+    defers: float = 0.0  #: seconds after which it accepts a silent client (TCP_DEFER_ACCEPT)
 
 
-OnEpoll = functools.partial(Model, capacity=500, waits=EPOLL, edge_triggered_listener=True)
+Many = functools.partial(Model, capacity=500)
+OnEpoll = functools.partial(Many, waits=EPOLL, edge_triggered_listener=True)
 MODELS = {
     model.slug: model
     for model in (
         Model("01-iterative", capacity=1),
-        Model("02-fork", capacity=500, processes_per_connection=1, forks_per_connection=1),
-        Model("02-inetd", capacity=500, under_inetd=True, processes_per_connection=1),
+        Many("02-fork", processes_per_connection=1),
+        Many("02-inetd", under_inetd=True, processes_per_connection=1),
         Model("03-prefork", capacity=16, workers=16),
-        Model(
-            "04-threads",
-            capacity=500,
-            variants=(*COMMON, "tsan"),
-            threads_per_connection=1,
-            threaded=True,
-        ),
-        Model("05-pool", capacity=16, variants=(*COMMON, "tsan"), workers=16, threaded=True),
+        Many("04-threads", variants=WITH_TSAN, threads_per_connection=1, threaded=True),
+        Model("05-pool", capacity=16, variants=WITH_TSAN, workers=16, threaded=True),
         Model("05b-nonblocking", capacity=1),
-        Model("06-select", capacity=500, waits=SELECT),
-        Model("07-poll", capacity=500, waits=POLL),
-        Model("08-sigio", capacity=500, waits=SIGNALS, edge_triggered_listener=True),
+        Many("06-select", waits=SELECT),
+        Many("07-poll", waits=POLL),
+        Many("08-sigio", waits=SIGNALS, edge_triggered_listener=True),
         OnEpoll("09-epoll"),
         OnEpoll("09-epoll-edge", program="09-epoll", options=("-e",)),
-        OnEpoll(
-            "10-kqueue", variants=("glibc", "static", "static-pie", "musl", "asan", "libkqueue")
-        ),
+        OnEpoll("10-kqueue", variants=("glibc", "static", "static-pie", *REST, "libkqueue")),
         OnEpoll("11-sendfile", turn=2 << 20),
         OnEpoll(
             "12-aio",
@@ -121,14 +101,10 @@ MODELS = {
             threaded=True,
             one_reader=("-r", "1"),
         ),
-        Model(
-            "13-uring",
-            capacity=500,
-            variants=("glibc", "static", "static-pie", "asan"),
-            waits=URING,
-            ring=True,
+        Many(
+            "13-uring", variants=("glibc", "static", "static-pie", "asan"), waits=URING, ring=True
         ),
-        Model("14-owfat", capacity=500, variants=("glibc", "asan"), waits=EPOLL),
+        Many("14-owfat", variants=("glibc", "asan"), waits=EPOLL),
         OnEpoll(
             "15-slashdot",
             variants=("glibc", "static", "asan", "tsan"),
@@ -156,7 +132,11 @@ WAITING = [model.slug for model in MODELS.values() if model.waits]
 READY = [model.slug for model in MODELS.values() if model.waits and not model.ring]
 RINGS = [model.slug for model in MODELS.values() if model.ring]
 #: Those that make a process or a thread for a connection, and so have to live without one.
-FORKING = [model.slug for model in MODELS.values() if model.forks_per_connection]
+FORKING = [
+    model.slug
+    for model in MODELS.values()
+    if model.processes_per_connection and not model.under_inetd
+]
 #: One of each way from a request to its reply: blocking, an event loop, a thread that looks files
 #: up, a ring, a library, a cache.
 SHAPES = ("01-iterative", "09-epoll", "12-aio", "13-uring", "14-owfat", "15-slashdot")
@@ -283,12 +263,26 @@ LINES = {
 }
 
 
-def contract(*lines: str) -> pytest.MarkDecorator:
-    """Marks a test with the lines it checks."""
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def contract(*lines: str, of: str = "", servers: Iterable[str] = ()) -> Callable[[Test], Test]:
+    """Marks a test with the lines it checks; with its kind and its servers if they are not those of
+    its file.
+    """
     unknown = [line for line in lines if line not in LINES]
     if unknown or not lines:
         raise KeyError(f"no such line of the contract: {unknown}")
-    return pytest.mark.contract(*lines)
+    marks = [pytest.mark.contract(*lines)]
+    marks += [kind(of)] if of else []
+    marks += [pytest.mark.servers(*servers)] if servers else []
+
+    def mark(test: Test) -> Test:
+        for one in marks:
+            test = one(test)
+        return test
+
+    return mark
 
 
 # ---- who is exempt

@@ -22,7 +22,14 @@ def text(pid: int | str, name: str) -> str:
         return ""
 
 
-def stat_fields(pid: int) -> list[str]:
+def tasks(pid: int) -> list[str]:
+    """Its threads, as text() takes them."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return [f"{pid}/task/{task}" for task in os.listdir(f"/proc/{pid}/task")]
+    return []
+
+
+def stat_fields(pid: int | str) -> list[str]:
     """/proc/PID/stat from the state on: what stands before it, the name, may hold anything."""
     _, _, rest = text(pid, "stat").rpartition(") ")
     return rest.split()
@@ -48,11 +55,7 @@ def stopped(pid: int) -> bool:
 
 def asleep(pid: int) -> bool:
     """True if none of its threads runs, wants to, or waits for a disk."""
-    states: list[str] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            states += text(pid, f"task/{task}/stat").rpartition(") ")[2].split()[:1]
-    return bool(states) and set(states) == {"S"}
+    return {state for task in tasks(pid) for state in stat_fields(task)[:1]} == {"S"}
 
 
 def started_at(pid: int) -> float:
@@ -76,20 +79,15 @@ def _find(field: int, value: int) -> dict[int, list[str]]:
     return {pid: fields for pid, fields in found.items() if fields and fields[field] == str(value)}
 
 
+#: A kernel may be built without it (CONFIG_PROC_CHILDREN); to look at all processes is slower.
+HAS_CHILDREN_FILE = Path("/proc/thread-self/children").exists()
+
+
 def children(pid: int) -> list[int]:
     """The children of a process, zombies too."""
-    if not has_children_file():
+    if not HAS_CHILDREN_FILE:
         return list(_find(PARENT, pid))
-    found: list[int] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            found += [int(word) for word in text(pid, f"task/{task}/children").split()]
-    return found
-
-
-def has_children_file() -> bool:
-    """A kernel may be built without it (CONFIG_PROC_CHILDREN); to look at all is slower."""
-    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
+    return [int(word) for task in tasks(pid) for word in text(task, "children").split()]
 
 
 def session(leader: int) -> list[int]:
@@ -104,11 +102,10 @@ def descriptors(pid: int) -> dict[int, str]:
     """Descriptor -> what it is ("socket:[123]", a path)."""
     found = {}
     try:
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            with contextlib.suppress(FileNotFoundError):
-                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
-    except (FileNotFoundError, ProcessLookupError):
-        pass
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
     except PermissionError:
         if not ending(pid):
             raise
@@ -121,13 +118,9 @@ def sockets(pid: int) -> set[str]:
 
 def listening_sockets(pid: int) -> set[str]:
     """Those of its sockets that listen for TCP."""
-    listening = set()
-    for table in ("net/tcp", "net/tcp6"):
-        for line in text(pid, table).splitlines()[1:]:
-            words = line.split()
-            if words[3] == TCP_LISTEN:
-                listening.add(f"socket:[{words[9]}]")
-    return sockets(pid) & listening
+    tables = text(pid, "net/tcp") + text(pid, "net/tcp6")
+    rows = [words for line in tables.splitlines() if len(words := line.split()) > 9]
+    return sockets(pid) & {f"socket:[{row[9]}]" for row in rows if row[3] == TCP_LISTEN}
 
 
 def _value(pid: int, file: str, name: str) -> list[str]:
@@ -146,9 +139,7 @@ def threads_of_kernel(pid: int) -> tuple[int, int]:
     """The threads of a process that has an io_uring: its own, and the workers of the kernel, which
     are among them and come and go.
     """
-    names: list[str] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        names = [text(pid, f"task/{task}/comm") for task in os.listdir(f"/proc/{pid}/task")]
+    names = [text(task, "comm") for task in tasks(pid)]
     workers = sum(name.startswith("iou-") for name in names)
     return sum(map(bool, names)) - workers, workers
 
@@ -184,8 +175,3 @@ def cpu_seconds(pid: int) -> float:
 def blocked_signals(pid: int) -> list[int]:
     mask = int("".join(_value(pid, "status", "SigBlk:")) or "0", 16)
     return [signum for signum in range(1, 65) if mask >> (signum - 1) & 1]
-
-
-def signal_is_ignored(pid: int, signum: int) -> bool:
-    mask = _value(pid, "status", "SigIgn:")
-    return bool(mask) and bool(int(mask[0], 16) >> (signum - 1) & 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import select
@@ -15,9 +16,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -45,18 +47,20 @@ class Misbehaved(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait, in multiples of what this machine takes for a process and a connection."""
+    """How long to wait, in multiples of what this machine takes for a process and a connection.
+
+    limit: for what must happen; reached only by a test that fails. silence: for what must not
+    happen; waited for in full by tests that pass, so short.
+    """
 
     factor: float  #: 1 on an idle machine of our days
 
     @property
     def limit(self) -> float:
-        """For what must happen: reached only by a test that fails."""
         return 10.0 * self.factor
 
     @property
     def silence(self) -> float:
-        """For what must not happen: waited for in full by tests that pass, so short."""
         return 0.3 * self.factor
 
 
@@ -128,14 +132,6 @@ class Target:
         """ThreadSanitizer and dietlibc start one of their own, with the first of the program."""
         return int(self.model.threaded and self.variant in ("tsan", "diet"))
 
-    def spare_starts(self, forked: int) -> int:
-        """How many more than those of the model a trace may show, after so many forks: a thread of
-        ThreadSanitizer in each process; with dietlibc also a first thread that does nothing.
-        """
-        if not self.model.threaded:
-            return 1 + forked if self.variant == "tsan" else 0
-        return self.spare_threads + int(self.variant == "diet")
-
 
 @dataclass
 class Launch:
@@ -199,11 +195,12 @@ class Server:
         self.target = target
         self.launch = launch
         self.patience = patience
+        self.reaper = reaper
         self.connections: list[Connection] = []
         self.stopped: int | None = None
         self.ends_with = 0  #: another status where a test ends it by other means
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self._stderr_text: str | None = None  #: once the file is closed
+        self._stderr_text = ""  #: once the file is closed
         self.process = subprocess.Popen(
             die_with_parent() + launch.command(target),
             stdin=subprocess.DEVNULL,
@@ -216,30 +213,28 @@ class Server:
         reaper.watch(self.process.pid)
         self.pid = self.process.pid
         self.line = self._first_line()
+        self.address = self._address()
         if target.in_cell:
             (self.pid,) = proc.children(self.process.pid)
-        self.address = self._address()
         self._await_workers()
         self.base = self.holdings()
 
     def _await_workers(self) -> None:
         """Those that are there before any connection; or as many as a limit lets be there."""
-        model, options = self.target.model, list(self.launch.options)
-
-        def given(option: str, default: int) -> int:
-            return int(options[options.index(option) + 1]) if option in options else default
-
-        workers = given("-w", model.workers)
-        threads = given("-r", model.threads_of_worker)
+        model = self.target.model
         if not model.workers or model.workers_first:
             return
-        wanted = Holdings(0, 0, workers + 1) if model.threaded else Holdings(0, workers, 0)
+        given = {"-w": model.workers, "-r": model.threads_of_worker}
+        for option, value in itertools.pairwise(self.launch.options):
+            if option in given:
+                given[option] = int(value)
 
         def there() -> bool:
             found = self.holdings()
-            enough = found.children >= wanted.children and found.threads >= wanted.threads
+            workers = found.threads - 1 if model.threaded else found.children
             # what a worker opens it opens before it starts its threads
-            return enough and all(proc.threads(pid) > threads for pid in self.serving())
+            ready = all(proc.threads(pid) > given["-r"] for pid in self.serving())
+            return workers >= given["-w"] and ready
 
         wait_until(there, self.patience.limit)
 
@@ -262,23 +257,20 @@ class Server:
 
     def _address(self) -> tuple[str, int]:
         name = "inetd" if self.target.model.under_inetd else self.target.binary.name
-        match = re.fullmatch(
-            rf"{re.escape(name)}: listening on http://(\[[^]]+\]|[^:/]+):([0-9]+)/\n", self.line
-        )
-        if match is None:
-            self.process.kill()
-            self.process.wait()
-            raise ContractBroken(f"not the listening line of {name}: {self.line!r}")
-        return match[1].strip("[]"), int(match[2])
+        address = r"(\[[^]]+\]|[^:/]+):([0-9]+)"
+        match = re.fullmatch(rf"{re.escape(name)}: listening on http://{address}/\n", self.line)
+        if match is not None:
+            return match[1].strip("[]"), int(match[2])
+        self.process.kill()
+        self.process.wait()
+        raise ContractBroken(f"not the listening line of {name}: {self.line!r}")
 
     # ---- talking to it
 
     def connect(self, *, receive_buffer: int | None = None, limit: float = 0.0) -> Connection:
-        connection = Connection(
-            self.address, limit or self.patience.limit, receive_buffer=receive_buffer
-        )
-        self.connections.append(connection)
-        return connection
+        limit = limit or self.patience.limit
+        self.connections.append(Connection(self.address, limit, receive_buffer=receive_buffer))
+        return self.connections[-1]
 
     def ask(self, data: bytes, method: str = "GET") -> Reply:
         """One request on a connection of its own, and its reply."""
@@ -292,11 +284,9 @@ class Server:
         """True if it answers as it should: the question after every attack."""
         return self.get("/hello.txt").status == 200
 
-    def download(
-        self, path: str = "/big.bin", *fields: str, receive_buffer: int = 4096
-    ) -> Connection:
+    def download(self, path: str = "/big.bin", *fields: str, window: int = 4096) -> Connection:
         """A reply in flight, at the end of its head: a file that the buffers do not hold."""
-        c = self.connect(receive_buffer=receive_buffer)
+        c = self.connect(receive_buffer=window)
         c.send(request(path, *fields))
         if (head := c.read_head()).status not in (200, 206):
             raise ContractBroken(f"{path}: {head.status}")
@@ -336,21 +326,20 @@ class Server:
             # dietlibc's threads are processes with memory and descriptors in common
             threads = sum(proc.threads(pid) for pid in self.session())
             return Holdings(len(proc.descriptors(self.pid)), 0, threads)
-        children = self.children()
-        descriptors = sum(len(self.descriptors(pid)) for pid in (self.pid, *children))
+        pids = self.processes()
+        descriptors = sum(len(self.descriptors(pid)) for pid in pids)
         if self.target.model.ring:
             descriptors += proc.direct_descriptors(self.pid)
-            return Holdings(descriptors, len(children), proc.threads_of_kernel(self.pid)[0])
-        return Holdings(descriptors, len(children), proc.threads(self.pid))
+        return Holdings(descriptors, len(pids) - 1, proc.threads_of_kernel(self.pid)[0])
 
     def memory_kib(self) -> int:
         return sum(proc.memory_kib(pid) for pid in self.processes())
 
     def stderr(self) -> str:
-        if self._stderr_text is not None:
+        if self._stderr.closed:
             return self._stderr_text
-        size = os.fstat(self._stderr.fileno()).st_size
         # not seek() and read(): the server writes with the same offset
+        size = os.fstat(self._stderr.fileno()).st_size
         return os.pread(self._stderr.fileno(), size, 0).decode(errors="replace")
 
     def alive(self) -> bool:
@@ -363,9 +352,7 @@ class Server:
         self.begins_anew()
 
     def begins_anew(self) -> None:
-        """For one whose processes start threads of their own after it listens: what they own once
-        that is over is what it was started with.
-        """
+        """What is owned once all threads have been started is what it was started with."""
 
         def calm() -> bool:
             before, self.base = self.base, self.holdings()
@@ -376,27 +363,24 @@ class Server:
 
     def rests(self) -> bool:
         """True once no call of it is under way but a wait, and stays so for ten looks."""
-        looks = 0
+        looks: deque[bool] = deque(maxlen=10)
 
         def long_enough() -> bool:
-            nonlocal looks
-            looks = looks + 1 if all(proc.asleep(pid) for pid in self.serving()) else 0
-            return looks == 10
+            looks.append(all(proc.asleep(pid) for pid in self.serving()))
+            return len(looks) == 10 and all(looks)
 
         return wait_until(long_enough, self.patience.limit)
 
     def settles(self) -> bool:
         """True once it owns no more than when it was started."""
 
-        def back_at_base() -> bool:
-            now = self.holdings()
-            return (
-                now.children <= self.base.children
-                and now.threads <= self.base.threads + self.target.spare_threads
-                and now.descriptors <= self.base.descriptors
-            )
+        spare = (0, 0, self.target.spare_threads)
 
-        return wait_until(lambda: not self.alive() or back_at_base(), self.patience.limit)
+        def at_rest() -> bool:
+            rows = zip(astuple(self.holdings()), astuple(self.base), spare, strict=True)
+            return not self.alive() or all(now <= base + more for now, base, more in rows)
+
+        return wait_until(at_rest, self.patience.limit)
 
     # ---- ending it
 
@@ -407,8 +391,7 @@ class Server:
         """As a terminal does; not to nsenter, which is of the group of a server in a cell."""
         if not self.target.in_cell:
             os.killpg(self.pid, signum)
-            return
-        for pid in self.session():
+        for pid in self.session() if self.target.in_cell else []:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signum)
 
@@ -441,10 +424,6 @@ class Server:
             raise ContractBroken(f"{self.target} still runs {limit:.1f} s later") from None
         return self.stopped
 
-    def hang_up(self) -> None:
-        for connection in self.connections:
-            connection.close()
-
     def rest_of_stdout(self) -> str:
         """What it wrote after its line; waits until no process holds its standard output."""
         assert self.process.stdout is not None
@@ -461,7 +440,8 @@ class Server:
 
     def finish(self) -> None:
         """After every test: still there, nothing leaked, ends when told to, leaves nobody."""
-        self.hang_up()
+        for connection in self.connections:
+            connection.close()
         if self.stopped is None:
             if self.process.poll() is not None:
                 raise Misbehaved(f"{self.target} ended with {self.process.returncode}")
@@ -481,6 +461,7 @@ class Server:
             raise Misbehaved(f"{self.target}: more than its line on stdout: {text!r}")
         if left := self.session():
             raise Misbehaved(f"{self.target} left processes behind: {left}")
+        self.reaper.forget(self.process.pid)  # which need not look once more
 
     def release(self) -> None:
         if self.process.stdout is not None:
@@ -561,10 +542,13 @@ class Reaper:
     def watch(self, pid: int) -> None:
         self._watched[pid] = proc.start_time(pid)
 
+    def forget(self, pid: int) -> None:
+        self._watched.pop(pid, None)
+
     def end(self, pid: int) -> None:
         """Kills what runs in the session that the process leads."""
-        started = self._watched.pop(pid, "")
-        if proc.start_time(pid) not in ("", started):  # the number is another's by now
+        started = self._watched.pop(pid, None)
+        if started is None or proc.start_time(pid) not in ("", started):  # another's by now
             return
         for member in proc.session(pid):
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -6,13 +6,15 @@ import os
 import re
 import signal
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conformance.matrix import contract, kind
-from conformance.process import Target, Unprivileged, die_with_parent
+from conformance import tracing
+from conformance.matrix import LISTENING, contract, kind
+from conformance.process import EXIT_UNSUPPORTED, Target, Unprivileged, die_with_parent
 from conformance.programs import Run, Start, complaint, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
@@ -58,8 +60,7 @@ OWN: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-@contract("bad-usage")
-@pytest.mark.servers(*OWN)
+@contract("bad-usage", servers=OWN)
 def test_bad_usage_of_its_own(target: Target, run: Run) -> None:
     for option, values in OWN[target.name].items():
         for value in values:
@@ -100,6 +101,50 @@ def test_a_set_up_that_fails(
         assert address in complaint(done, done.returncode, name)
 
 
+#: What a set-up asks the system for, and lines of a trace of which it is no part, or can go on.
+SETUP = (
+    "socket,setsockopt,bind,listen,getsockname,fcntl,epoll_create1,epoll_ctl,eventfd2,signalfd4,"
+    "rt_sigaction,rt_sigprocmask,prlimit64,clone3"
+)
+NO_NEED = re.compile(
+    r"NOTSENT_LOWAT|F_GETF|SIGRT_1|RLIMIT_STACK|"
+    r"rt_sigprocmask\(SIG_(SETMASK|UNBLOCK|BLOCK, .*(~|ALRM))"
+)
+
+
+@contract("setup-failure", of="model")
+@pytest.mark.servers(*(name for name in LISTENING if name != "14-owfat"))  # its library is silent
+def test_each_call_of_the_set_up(
+    target: Target, run: Run, start: Start, docroot: Site, tmp_path: Path
+) -> None:
+    """One after the other fails, in the first process: one line that says so, and the end."""
+    if target.variant != "glibc":
+        pytest.skip("a sanitizer has a set-up of its own")
+    trace = tracing.Trace(tmp_path / "trace", SETUP)
+    strace = [word for word in trace.wrapper() if word != "-f"]
+    assert start(wrapper=strace, env=trace.env).rests()
+    seen: Counter[str] = Counter()
+    said = tmp_path / "stderr"  # a file, as at the start: a pipe is set up, too
+    for line in trace.lines():
+        call = line.partition("(")[0]
+        seen[call] += 1
+        if NO_NEED.search(line) is None and (call != "clone3" or seen[call] <= 2):
+            inject = ["-e", f"inject={call}:error=ENOMEM:when={seen[call]}"]
+            command = [*strace, *inject, target.binary, *target.model.options, "-p", "0"]
+            to_file = ["/bin/sh", "-c", 'exec "$@" 2> "$0"', said]
+            done = run(*to_file, *command, docroot.root, env=trace.env)
+            expected = rf"{target.binary.name}: .*: (Cannot allocate memory|Resource temp.*)\n"
+            assert re.fullmatch(expected, said.read_text()), (line, said.read_text())
+            assert done.returncode in (1, EXIT_UNSUPPORTED)
+
+
+@contract("setup-failure", servers=("02-inetd",))
+def test_what_is_no_socket(target: Target, run: Run) -> None:
+    for stdin in ("/dev/null", "&-"):
+        done = run("/bin/sh", "-c", f'exec "$0" <{stdin}', target.binary)
+        assert complaint(done, 1, "02-inetd").startswith("standard input is not a socket")
+
+
 @contract("setup-failure", "listening-line")
 def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site) -> None:
     """Whoever waits for the line would wait for ever."""
@@ -123,9 +168,7 @@ def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site
     ],
 )
 def test_the_listening_line(start: Start, address: str, options: tuple[str, ...]) -> None:
-    """The fixture reads the line from a pipe, connects at once, and finds nothing more on stdout at
-    the end. Without -v there is no log.
-    """
+    """Read from a pipe; at the end there is nothing more on stdout. Without -v there is no log."""
     if ":" in address and not has_ipv6():
         pytest.skip("no IPv6 on this machine")
     server = start(*options, address=address)
@@ -157,9 +200,7 @@ def test_a_port_of_ones_choice_can_be_had_again_at_once(start: Start) -> None:
 
 @contract("log")
 def test_the_log(start: Start) -> None:
-    """A line for each request, and control characters, which are commands to somebody's terminal,
-    in none of them. 0x9b: CSI, where a terminal takes 8 bits.
-    """
+    """One line each, without control characters. (0x9b: CSI, where a terminal takes 8 bits.)"""
     server = start("-v")
     for path in ("/hello.txt", "/nothing", "/empty.txt?query"):
         server.get(path)

@@ -51,8 +51,7 @@ def serve_in_reverse(clients: list[Connection], rest: bytes) -> None:
         c.close()
 
 
-@contract("concurrency")
-@kind("serving")
+@contract("concurrency", of="serving")
 def test_a_few_silent_clients(server: Server) -> None:
     for first in (b"", b"GET", LAST[:-1]):
         serve_in_reverse(open_clients(server, 3, first), LAST[len(first) :])
@@ -79,8 +78,7 @@ def test_many_silent_clients(server: Server) -> None:
     assert server.settles()
 
 
-@contract("concurrency", "keep-alive")
-@kind("serving")
+@contract("concurrency", "keep-alive", of="serving")
 def test_an_idle_connection_is_served_again_after_others(server: Server) -> None:
     with server.connect(limit=limit_for(server)) as idle:
         assert idle.ask().body == HELLO
@@ -139,8 +137,7 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
     assert waiting.read_reply().body == HELLO
 
 
-@contract("backlog")
-@pytest.mark.servers(*LISTENING)
+@contract("backlog", servers=LISTENING)
 @pytest.mark.parametrize(("backlog", "few"), [(4, True), (64, False)])
 def test_the_backlog(start: Start, backlog: int, few: bool) -> None:
     """While the server does not accept, the system does it for it: as many as -b, and one."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import re
 import resource
-import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance import proc, tracing
-from conformance.matrix import LISTENING, READY, WAITING, contract, kind
+from conformance.matrix import READY, WAITING, contract, kind
 from conformance.process import Server, Target, limited, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO
@@ -32,23 +32,7 @@ TRANSFERS = (
 PIECE = 64 * 1024  #: that was begun within a turn
 
 
-@contract("sigpipe")
-def test_sigpipe_is_ignored(server: Server) -> None:
-    """In the children too: sendfile() has no flag that says so call by call."""
-    with server.connect() as c:
-        c.send(b"GET / HTTP/1.1\r\n")
-        if server.target.model.processes_per_connection:
-            assert wait_until(lambda: bool(server.children()), server.patience.limit)
-        pids = server.children() if server.target.model.under_inetd else server.processes()
-        # between exec and the call that ignores it there is a moment under inetd
-        assert wait_until(
-            lambda: all(proc.signal_is_ignored(pid, signal.SIGPIPE) for pid in pids),
-            server.patience.limit,
-        )
-
-
-@contract("mechanism")
-@kind("serving")
+@contract("mechanism", of="serving")
 def test_processes_and_threads_per_connection(server: Server) -> None:
     """Workers are there from the start, and do not become more."""
     model, base = server.target.model, server.base
@@ -72,12 +56,9 @@ def test_processes_and_threads_per_connection(server: Server) -> None:
         assert 0 <= workers - model.workers <= server.target.spare_threads
 
 
-@contract("mechanism", "leaks")
-@pytest.mark.servers("02-fork")
+@contract("mechanism", "leaks", servers=("02-fork",))
 def test_descriptors_of_parent_and_child(server: Server) -> None:
-    """A listening socket left open in a child keeps the port; a client's left open in the parent is
-    a leak.
-    """
+    """The child's listening socket would keep the port; the parent's client is a leak."""
     listening = proc.listening_sockets(server.pid)
     assert len(listening) == 1
     with server.connect() as c:
@@ -94,44 +75,27 @@ def test_descriptors_of_parent_and_child(server: Server) -> None:
         assert proc.sockets(server.pid) == listening
 
 
-@contract("mechanism")
-@pytest.mark.servers(*LISTENING)
-def test_what_is_started_in_all(traced: Traced) -> None:
-    """fork and pthread_create are the same call to the kernel; the trace counts both."""
-    server, trace = traced(f"{tracing.FORKS},accept,accept4,io_uring_enter")
-    model, requests = server.target.model, 5
-    for _ in range(requests):
-        assert server.serves()
-
-    def successes(names: str) -> int:
-        return sum(name in names.split(",") and r.isdigit() for _, name, r in trace.calls())
-
-    def all_traced(_: object) -> bool:
-        if model.ring:  # it accepts by operations of the ring, which strace does not see
-            return successes("io_uring_enter") >= requests and successes("accept,accept4") == 0
-        return successes("accept,accept4") == requests
-
-    assert trace.has(all_traced, server.patience.limit)
-    each = model.forks_per_connection + model.threads_per_connection
-    expected = model.workers * (1 + model.threads_of_worker) + requests * each
-    # What was started may have answered before the tracer writes that its start has returned.
-    assert trace.has(lambda _: successes(tracing.FORKS) >= expected, server.patience.limit)
-    assert successes(tracing.FORKS) - expected <= server.target.spare_starts(expected)
-
-
-# ---- those that wait for all in one call
-
-
-@contract("mechanism")
-@pytest.mark.servers(*WAITING)
+@contract("mechanism", servers=WAITING)
 def test_one_kind_of_wait(traced: Traced) -> None:
-    """Whether clients are silent, crowd in, or take long to read."""
+    """Whether clients are silent, crowd in, or take long to read. To wait costs nothing."""
     server, trace = traced(ALL_WAITS)
+
+    def waits_at_rest() -> int:
+        time.sleep(server.patience.silence)
+        before = len(trace.calls())
+        time.sleep(server.patience.silence)
+        return len(trace.calls()) - before
+
+    at_most = 2 + 10 * server.patience.silence  # looks whether somebody has left
+    assert waits_at_rest() <= at_most
     clients = [server.connect() for _ in range(20)]
     for c in reversed(clients):
         assert c.ask(LAST).body == HELLO
     with server.connect(receive_buffer=4096) as slow:
         assert len(slow.ask(request("/medium.bin", "Connection: close")).body) == 300_007
+    with server.connect() as kept:
+        assert kept.ask().body == HELLO
+        assert waits_at_rest() <= at_most
     assert trace.has(lambda calls: len(calls) > 10, server.patience.limit)
     used = {name for pid, name, _ in trace.calls() if pid in server.serving()}
     model = server.target.model
@@ -143,32 +107,57 @@ def test_one_kind_of_wait(traced: Traced) -> None:
     assert used <= model.waits
 
 
-@contract("mechanism", "concurrency")
-@pytest.mark.servers(*READY)
-def test_no_call_on_a_client_can_block(server: Server) -> None:
-    """Nor one on the socket that listens."""
+@contract("mechanism", servers=("06-select", "07-poll", "09-epoll", "09-epoll-edge", "10-kqueue"))
+def test_the_calls_of_a_request(traced: Traced) -> None:
+    """No more than these, and nothing but the wait is the server's own."""
+    server, trace = traced("network,desc")
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.ask().body == HELLO
+            time.sleep(0.01)
+    wait = f"(?:{'|'.join(server.target.model.waits)})(?: ioctl)?"  # asked by kqueue's EVFILT_READ
+    one = rf"{wait} recvfrom openat2 \w*stat\w* pread64 sendto close recvfrom "
+    three = re.compile(f"(?:{one}){{3}}")
+    limit = server.patience.limit
+    assert trace.has(lambda _: bool(three.search(" ".join(trace.names()))), limit), trace.names()
+
+
+@contract("mechanism", "concurrency", servers=READY)
+def test_no_call_on_a_client_can_block(target: Target, start: Start) -> None:
+    """Nor on the socket that listens. And no descriptor but that outlives execve()."""
+    server = start(*(("-s", "more+splice") if target.name == "11-sendfile" else ()))
     for _ in range(3):
         assert server.connect().ask().body == HELLO
     (pid,) = server.serving()
-    found = proc.sockets(pid)
-    assert len(found) == 4
+    clients, listening = proc.sockets(pid), proc.listening_sockets(pid)
+    assert len(clients) == 4
     for number, what in proc.descriptors(pid).items():  # a file may be closed meanwhile
-        if what in found:
-            text = proc.text(pid, f"fdinfo/{number}")
-            flags = re.search(r"^flags:\s*([0-7]+)$", text, re.MULTILINE)
-            assert flags is not None and int(flags[1], 8) & os.O_NONBLOCK, f"{number} blocks"
+        text = proc.text(pid, f"fdinfo/{number}")
+        match = re.search(r"^flags:\s*([0-7]+)$", text, re.MULTILINE)
+        flags = int(match[1], 8) if match else os.O_CLOEXEC | os.O_NONBLOCK
+        assert what not in clients or flags & os.O_NONBLOCK, f"{number} blocks"
+        ours = number > 2 and what not in listening and target.name != "14-owfat"
+        assert not ours or flags & os.O_CLOEXEC, f"{number}, {what}, outlives execve()"
 
 
 def is_send(name: str) -> bool:
     return name.startswith(("send", "writ"))
 
 
-@contract("mechanism", "concurrency")
-@pytest.mark.servers(*WAITING)
+def turns(trace: tracing.Trace, amount: Callable[[str, str], int]) -> list[int]:
+    """What comes of the calls between two waits, summed up; a call may count for nothing."""
+    sums = [0]
+    for _, name, result in trace.calls():
+        if name in ALL_WAITS.split(","):
+            sums.append(0)
+        else:
+            sums[-1] += amount(name, result)
+    return sums
+
+
+@contract("mechanism", "concurrency", servers=WAITING)
 def test_a_client_has_its_budget_and_no_more(target: Target, traced: Traced) -> None:
-    """Between two waits one client gets the bytes of a turn at most, and the piece that was begun
-    within them, however much its socket takes.
-    """
+    """Between two waits: the bytes of a turn, and the piece that was begun within them."""
     if target.variant == "tsan":
         pytest.skip("a reader that is faster than the loop brings it a second piece in a turn")
     calls = f"{ALL_WAITS},sendto,sendmsg,write,writev,sendfile"
@@ -177,23 +166,14 @@ def test_a_client_has_its_budget_and_no_more(target: Target, traced: Traced) -> 
         ask = request("/big.bin", "Range: bytes=0-8388607", "Connection: close")
         assert len(c.ask(ask).body) == 8 << 20
 
-    def turns() -> list[int]:
-        """Bytes sent between two waits."""
-        sent = [0]
-        for _, name, result in trace.calls():
-            if name in ALL_WAITS.split(","):
-                sent.append(0)
-            elif is_send(name) and result.isdigit():
-                sent[-1] += int(result)
-        return sent
+    def sent() -> list[int]:
+        return turns(trace, lambda name, n: int(n) if is_send(name) and n.isdigit() else 0)
 
-    assert trace.has(lambda _: sum(turns()) > 8 << 20, server.patience.limit)
-    most = max(turns())
-    assert most <= target.model.turn + PIECE, f"{most} bytes to one client in one turn"
+    assert trace.has(lambda _: sum(sent()) > 8 << 20, server.patience.limit)
+    assert max(sent()) <= target.model.turn + PIECE
 
 
-@contract("mechanism", "pipelining")
-@pytest.mark.servers(*WAITING)
+@contract("mechanism", "pipelining", servers=WAITING)
 def test_a_client_has_16_requests_in_a_turn(traced: Traced) -> None:
     server, trace = traced(f"{ALL_WAITS},sendto,sendmsg,writev", operations=True)
     with server.connect() as c:
@@ -201,21 +181,35 @@ def test_a_client_has_16_requests_in_a_turn(traced: Traced) -> None:
         for _ in range(40):
             assert c.read_reply().body == HELLO
         c.expect_end()
-    sends = ("sendto", "sendmsg", "writev")
-    assert trace.has(lambda _: trace.count(*sends) >= 40, server.patience.limit)
-    replies, most = 0, 0
-    for name in trace.names():
-        replies = 0 if name in ALL_WAITS.split(",") else replies + 1
-        most = max(most, replies)
-    assert (0 if server.target.model.ring else 1) < most <= 16
+
+    def replies() -> list[int]:
+        return turns(trace, lambda name, _: is_send(name))
+
+    assert trace.has(lambda _: sum(replies()) >= 40, server.patience.limit)
+    assert (0 if server.target.model.ring else 1) < max(replies()) <= 16
 
 
-@contract("emfile", "concurrency")
-@pytest.mark.servers(*READY)
+@contract("mechanism", "concurrency", servers=READY)
+def test_a_crowd_does_not_keep_the_others_waiting(traced: Traced) -> None:
+    """So many are accepted in a turn, however many knock."""
+    server, trace = traced(f"{ALL_WAITS},accept,accept4")
+    with server.held():
+        clients = [server.connect() for _ in range(60)]
+        for c in clients:
+            c.send(ASK)
+    for c in clients:
+        assert c.read_reply().body == HELLO
+
+    def accepted() -> list[int]:
+        return turns(trace, lambda name, n: name.startswith("accept") and n.isdigit())
+
+    assert trace.has(lambda _: sum(accepted()) == 60, server.patience.limit)
+    assert max(accepted()) <= 16
+
+
+@contract("emfile", "concurrency", servers=READY)
 def test_guests_without_room_do_not_hold_up_clients(target: Target, traced: Traced) -> None:
-    """accept() fails for want of descriptors: the server must not rest, because others are being
-    served; and must not try again at once.
-    """
+    """Without descriptors the server must neither rest nor try again at once: others are served."""
     if target.model.makes_room:
         pytest.skip("the client would have to go for the guest: test_slashdot.py")
     server, trace = traced(f"{ALL_WAITS},accept,accept4,recvfrom")
@@ -226,6 +220,9 @@ def test_guests_without_room_do_not_hold_up_clients(target: Target, traced: Trac
             for _ in range(20):  # he is being answered: nobody can be sent away for the other
                 kept.read_exactly(65_536)
             time.sleep(server.patience.silence)
+            before = len(trace.calls())
+            time.sleep(server.patience.silence)
+            assert len(trace.calls()) - before <= 10 + 40 * server.patience.silence
         assert guest.read_reply().body == HELLO
     refused = [r for _, name, r in trace.calls() if name.startswith("accept") and r == "EMFILE"]
     assert refused, "the limit did not bite"
@@ -234,11 +231,7 @@ def test_guests_without_room_do_not_hold_up_clients(target: Target, traced: Trac
     assert not any("sleep" in name for pid, name, _ in trace.calls() if pid == server.pid)
 
 
-# ---- 06-select: FD_SETSIZE
-
-
-@contract("survives", "leaks", "concurrency")
-@pytest.mark.servers("06-select")
+@contract("survives", "leaks", "concurrency", servers=("06-select",))
 def test_more_clients_than_a_set_holds(start: Start) -> None:
     """Descriptors from FD_SETSIZE on are refused with 503; all others are served, in any order."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -262,11 +255,7 @@ def test_more_clients_than_a_set_holds(start: Start) -> None:
     assert server.settles()
 
 
-# ---- 08-sigio: the queue of signals
-
-
-@contract("mechanism", "survives", "concurrency")
-@pytest.mark.servers("08-sigio")
+@contract("mechanism", "survives", "concurrency", servers=("08-sigio",))
 @pytest.mark.parametrize("queue", [0, 4])
 def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
     """While it is stopped, more happens than the queue holds: guests knock, requests are completed,
@@ -297,11 +286,7 @@ def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
     assert with_si, "the queue never overflowed"
 
 
-# ---- 14-owfat: what the library does below
-
-
-@contract("mechanism")
-@pytest.mark.servers("14-owfat")
+@contract("mechanism", servers=("14-owfat",))
 def test_what_libowfat_does_for_a_request(traced: Traced) -> None:
     """Told once, by level, with room for 100 answers; head and file are one packet; and nothing is
     asked that 09-epoll does not ask, but the flags of the file. It has sendfile() or not: Debian 13
@@ -329,8 +314,7 @@ def test_what_libowfat_does_for_a_request(traced: Traced) -> None:
     assert [line for line in lines if "epoll_ctl(" in line][-1].count("EPOLL_CTL_DEL") == 1
 
 
-@contract("mechanism", "keep-alive")
-@pytest.mark.servers("14-owfat")
+@contract("mechanism", "keep-alive", servers=("14-owfat",))
 def test_libowfat_changes_what_it_watches(traced: Traced) -> None:
     """A reply that gets stuck adds the wish to write to the one to read, and takes it back."""
     server, trace = traced("epoll_ctl")
@@ -347,8 +331,7 @@ def test_libowfat_changes_what_it_watches(traced: Traced) -> None:
     assert operations[6:] == [["EPOLL_CTL_DEL"]]
 
 
-@contract("survives")
-@pytest.mark.servers("14-owfat")
+@contract("survives", servers=("14-owfat",))
 def test_a_descriptor_that_is_a_multiple_of_16(start: Start) -> None:
     """Debian's libowfat 0.32 takes such a one for the head of its list of those to be closed."""
     take = 'for fd in 3 4 5 6 7 8 9 10 11 12 13 14 15; do eval "exec $fd</dev/null"; done'
@@ -357,8 +340,7 @@ def test_a_descriptor_that_is_a_multiple_of_16(start: Start) -> None:
     assert server.serves()
 
 
-@contract("survives", "idle-time-out")
-@pytest.mark.servers("14-owfat")
+@contract("survives", "idle-time-out", servers=("14-owfat",))
 def test_libowfat_does_not_say_that_it_could_not_watch(traced: Traced) -> None:
     """io_wantread() has no answer. The client is not heard, and ended like one that is silent."""
     server, _ = traced("epoll_ctl", "-t", "1", inject="epoll_ctl:error=ENOSPC:when=2")

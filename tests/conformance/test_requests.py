@@ -38,22 +38,6 @@ def test_index(server: Server) -> None:
         assert reply.need("Content-Type").startswith("text/html")
 
 
-@contract("percent", "absolute-form", "query", "index")
-@kind("shared")
-def test_names(server: Server) -> None:
-    for path, body in {
-        "/%68%65%6c%6c%6F.txt?%zz": HELLO,
-        "HTTP://some.other.host:8080//./hello.txt?query": HELLO,
-        "http://localhost?x=/y": INDEX,
-        "/name%20with%20space.txt": b"space",
-        "/%C3%BCn%C3%AFcode-%E2%82%AC.txt": b"unicode",
-        "/%2541.txt": b"percent",
-        "/hello.txt?" + "q" * 4000: HELLO,
-    }.items():
-        reply = server.get(path)
-        assert (reply.status, reply.body) == (200, body), path
-
-
 @contract("any-length", "content-length")
 def test_files_arrive_as_they_are(server: Server, docroot: Site) -> None:
     for name in ("empty.txt", "one.bin", "medium.bin", "big.bin"):
@@ -71,6 +55,16 @@ PARTS = {
     request("/hello.txt", "Range: bytes=-5"): (HELLO, SIZE - 5, SIZE - 1),
     request("/hello.txt", "Range: bytes=0-1", f"If-Range: {OLD_DATE}"): (HELLO, 0, 1),
     request("/medium.bin", "Range: bytes=65535-300005"): (MEDIUM, 65535, 300_005),
+}
+#: Names as clients write them.
+NAMES = {
+    request("/%68%65%6c%6c%6F.txt?%zz"): HELLO,
+    request("HTTP://some.other.host:8080//./hello.txt?query"): HELLO,
+    request("http://localhost?x=/y"): INDEX,
+    request("/name%20with%20space.txt"): b"space",
+    request("/%C3%BCn%C3%AFcode-%E2%82%AC.txt"): b"unicode",
+    request("/%2541.txt"): b"percent",
+    request("/hello.txt?" + "q" * 4000): HELLO,
 }
 #: After one of these nobody can tell what follows.
 MALFORMED = [
@@ -117,6 +111,7 @@ STATUSES = {
     request("ftp://x/hello.txt"): 400,
     request("/" + "a" * 9000): 414,
     request("/hello.txt", "X: " + "v" * 9000): 431,
+    **dict.fromkeys(NAMES, 200),
     **dict.fromkeys(MALFORMED, 400),
     **dict.fromkeys(PARTS, 206),
 }
@@ -125,6 +120,7 @@ STATUSES = {
 @contract(
     *("range", "if-range", "if-modified-since", "preconditions", "version-1.0", "host", "outside"),
     *("400", "403", "404", "405", "414", "431", "501", "505", "close", "body"),
+    *("percent", "absolute-form", "query", "index"),
 )
 def test_each_status(server: Server) -> None:
     """What comes behind it is answered, unless the reply says that it is the last."""
@@ -137,6 +133,7 @@ def test_each_status(server: Server) -> None:
             assert reply.get("Location") == ("/sub/" if status == 301 else None), data
             assert reply.get("Last-Modified") is None or status < 400, data
             assert b"alert(1)" not in reply.body  # a script in somebody's browser
+            assert reply.body == NAMES.get(data, reply.body), data
             if status == 206:
                 whole, first, last = PARTS[data]
                 assert reply.need("Content-Range") == f"bytes {first}-{last}/{len(whole)}"
@@ -196,17 +193,17 @@ def test_files_that_come_and_change(start: Start, own_site: Site) -> None:
     own_site.write("later.txt", b"second", mtime=OLD + 60)
     reply = server.get("/later.txt")
     assert (reply.body, reply.date("Last-Modified")) == (b"second", OLD + 60)
+    for name in ("n" * length for length in range(1, 18)):  # whatever block its memory is in
+        own_site.write(name, name.encode())
+        assert server.get(f"/{name}").body == name.encode()
     for moment in (-1, 0, 951782400, 2147483647, 2147483648, 4107542400):
         own_site.write(f"{moment}.txt", b"x", mtime=moment)
         assert server.get(f"/{moment}.txt").date("Last-Modified") == moment
 
 
-@contract("431", "drain", "split")
-@kind("model")
+@contract("431", "drain", "split", of="model")
 def test_heads_of_every_length_around_the_limit(server: Server) -> None:
-    """Served or refused, never mixed up: alone, and behind another, where it begins in the middle
-    of the buffer and fills it.
-    """
+    """Served or refused: alone, and behind another, where it begins in the middle of the buffer."""
     behind = (b"",) if server.target.model.slug == "01-iterative" else (b"", request("/one.bin"))
     for first in behind:
         for size in range(8100, 8180, 3):
@@ -218,8 +215,6 @@ def test_heads_of_every_length_around_the_limit(server: Server) -> None:
                 assert reply.status == (200 if len(head) <= 8192 else 431), len(head)
                 c.expect_end()
 
-
-# ---- bodies
 
 SMUGGLED = request("/one.bin", "X-Smuggled: 1")
 CHUNKED = f"{len(SMUGGLED):x}\r\n".encode() + SMUGGLED + b"\r\n0\r\n\r\n"
@@ -233,8 +228,7 @@ FRAMINGS = {
 }
 
 
-@contract("body")
-@kind("shared")
+@contract("body", of="shared")
 def test_a_body_is_no_request(server: Server) -> None:
     """At once or later: a server may read it and go on, or close, and not answer what is in it."""
     for method, status in {"GET": 200, "HEAD": 200, "POST": 405, "FOO": 501}.items():

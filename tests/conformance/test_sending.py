@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -23,11 +22,9 @@ from conformance.site import HELLO, SPARSE_END, SPARSE_SIZE, Site, bigger_than_s
 from conformance.wire import ASK, request
 
 pytestmark = kind("model")
-SENDFILE = pytest.mark.servers("11-sendfile")
-AIO = pytest.mark.servers("12-aio")
-BOTH = pytest.mark.servers("11-sendfile", "12-aio")
-
-# ---- 11: how head and body are sent, and by which calls, as a trace shows them
+SENDFILE = ("11-sendfile",)
+AIO = ("12-aio",)
+BOTH = (*SENDFILE, *AIO)
 
 HEAD_CALLS = {
     "two": {"sendto"},
@@ -50,62 +47,61 @@ PAIRS = [
     if head != "writev" or body in COPYING
 ]
 
-# ---- 12: those that wait in the loop, and those that do not
-
 BY_THREADS = ("posix", "threads", "nowait")
-BACKENDS = ("writev", "sendfile", *BY_THREADS, "linux", "threads-sendfile", "readahead")
+#: and how each gets at a file: by which calls of the loop, by which of others
+BACKENDS: dict[str, tuple[set[str], set[str]]] = {
+    "writev": ({"mmap"}, set()),
+    "sendfile": ({"sendfile"}, set()),
+    "posix": (set(), {"pread64"}),
+    "threads": (set(), {"pread64"}),
+    "nowait": ({"preadv2"}, set()),
+    "linux": (set(), set()),  # what is submitted is no call on the file
+    "threads-sendfile": (set(), {"sendfile"}),
+    "readahead": ({"sendfile"}, {"pread64", "readahead"}),
+}
 DELAY = 0.3  #: seconds of a disk that is slow
 
 
 def backends(target: Target, *names: str) -> list[str]:
-    """What `posix` reads, threads of the C library read: those that it starts by itself
-    ThreadSanitizer does not survive.
-    """
-    return [n for n in names or BACKENDS if target.variant != "tsan" or n != "posix"]
+    """`posix` has the C library start threads, which ThreadSanitizer does not survive."""
+    found = [n for n in names or tuple(BACKENDS) if target.variant != "tsan" or n != "posix"]
+    return found or pytest.skip("not under this sanitizer")
 
 
-def ways(target: Target) -> Iterator[tuple[str, ...]]:
-    """The options for each way to send a file, and at last its name."""
+def ways(target: Target) -> list[tuple[str, str, str]]:
+    """The options for each way to send a file, and its name."""
     if target.name == "11-sendfile":
-        yield from (("-s", f"{head}+{body}", body) for head, body in PAIRS)
-    else:
-        yield from (("-d", backend, backend) for backend in backends(target))
+        return [("-s", f"{head}+{body}", body) for head, body in PAIRS]
+    return [("-d", backend, backend) for backend in backends(target)]
 
 
-@contract("any-length", "range", "head", "keep-alive", "pipelining", "leaks")
-@BOTH
+@contract("any-length", "range", "head", "keep-alive", "pipelining", "leaks", servers=BOTH)
 @pytest.mark.parametrize("readers", ["1", "16"])
 def test_the_same_bytes(target: Target, start: Start, readers: str) -> None:
     if target.name == "11-sendfile" and readers != "1":
         pytest.skip("has no readers")
     near_end = SPARSE_SIZE - len(SPARSE_END) - 5
     medium = noise(300_007)
+    expected = {
+        request("/hello.txt"): HELLO,
+        request("/medium.bin"): medium,
+        request("/empty.txt"): b"",
+        request("/medium.bin", method="HEAD"): None,
+        request("/medium.bin", "Range: bytes=65535-200000"): medium[65535:200001],
+        request("/no-such.txt"): None,
+        request("/sparse.bin", f"Range: bytes={near_end}-"): bytes(5) + SPARSE_END,
+        request("/one.bin"): b"\0",
+    }
     for *options, _ in ways(target):
         more = ("-r", readers) if target.name == "12-aio" else ()
         with start(*options, *more).connect() as c:
-            c.send(
-                request("/hello.txt")
-                + request("/medium.bin")
-                + request("/empty.txt")
-                + request("/medium.bin", method="HEAD")
-                + request("/medium.bin", "Range: bytes=65535-200000")
-                + request("/no-such.txt")
-                + request("/sparse.bin", f"Range: bytes={near_end}-")
-                + request("/one.bin")
-            )
-            assert c.read_reply().body == HELLO, options
-            assert c.read_reply().body == medium, options
-            assert c.read_reply().body == b"", options
-            assert c.read_reply("HEAD").need("Content-Length") == "300007"
-            part = c.read_reply()
-            assert (part.status, part.body) == (206, medium[65535:200001]), options
-            assert c.read_reply().status == 404
-            assert c.read_reply().body == bytes(5) + SPARSE_END, options  # beyond 4 GiB
-            assert c.read_reply().body == b"\0", options
+            c.send(b"".join(expected))
+            for data, body in expected.items():
+                reply = c.read_reply("HEAD" if data.startswith(b"HEAD") else "GET")
+                assert body is None or reply.body == body, (options, data)
 
 
-@contract("any-length", "concurrency")
-@BOTH
+@contract("any-length", "concurrency", servers=BOTH)
 def test_what_the_socket_does_not_take_at_once(target: Target, start: Start) -> None:
     """Several at the same time, each in pieces, none with the bytes of another."""
     whole = noise(bigger_than_socket_buffers())
@@ -117,13 +113,13 @@ def test_what_the_socket_does_not_take_at_once(target: Target, start: Start) -> 
             c.read_head()
         assert server.serves(), options
         pieces = [c.read_exactly(200_001 + number) for number, c in enumerate(slow)]
-        for number in (2, 0, 1):
-            left = len(whole) - number * 1000 - len(pieces[number])
-            assert pieces[number] + slow[number].read_exactly(left) == whole[number * 1000 :]
+        for number in (2, 0, 1):  # one of them to its end
+            begin, end = number * 1000, len(whole) if number == 0 else 4 << 20
+            rest = slow[number].read_exactly(end - begin - len(pieces[number]))
+            assert pieces[number] + rest == whole[begin:end], options
 
 
-@contract("file-changes", "survives", "leaks")
-@BOTH
+@contract("file-changes", "survives", "leaks", servers=BOTH)
 @pytest.mark.parametrize("left", [0, 4097, 100_000])
 def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left: int) -> None:
     """A mapping must neither kill the server nor send the zeros of its last page. In the packets of
@@ -145,9 +141,6 @@ def test_a_file_that_shrinks(target: Target, start: Start, own_site: Site, left:
         assert server.serves(), options
 
 
-# ---- 11-sendfile
-
-
 def data_packets(connection: socket.socket) -> int:
     """How many packets with data have come, as the kernel has counted them (tcp(7), TCP_INFO)."""
     data_segs_in = 152  # offset in struct tcp_info of linux/tcp.h (4.6)
@@ -158,12 +151,9 @@ def data_packets(connection: socket.socket) -> int:
     return int(count)
 
 
-@contract("mechanism")
-@SENDFILE
+@contract("mechanism", servers=SENDFILE)
 def test_head_and_body_share_a_packet(start: Start) -> None:
-    """But where they are sent one after the other without a remark. The least of several replies
-    counts: TCP may send a packet twice when an acknowledgement is late.
-    """
+    """The least of several counts: TCP may send twice when an acknowledgement is late."""
     for head, body in PAIRS:
         packets = []
         with start("-s", f"{head}+{body}").connect() as c:
@@ -183,8 +173,7 @@ def calls_for_the_client(trace: tracing.Trace) -> list[str]:
     return names if names.count("close") >= 3 else []
 
 
-@contract("mechanism")
-@SENDFILE
+@contract("mechanism", servers=SENDFILE)
 def test_the_calls_of_a_way(traced: Traced) -> None:
     calls = sorted({"accept", "accept4", "close"}.union(*HEAD_CALLS.values(), *BODY_CALLS.values()))
     for head, body in PAIRS:
@@ -204,15 +193,33 @@ def test_the_calls_of_a_way(traced: Traced) -> None:
         assert used == expected, (head, body)
 
 
-# ---- 12-aio: the readers
+@contract("mechanism", servers=AIO)
+def test_the_calls_of_a_backend(target: Target, traced: Traced, own_site: Site) -> None:
+    """And what the page cache lacks `nowait` has read by a thread."""
+    path = own_site.write("file.bin", noise(100_000))
+    none: list[str] = []
+    rows = [(name, none, *BACKENDS[name]) for name in backends(target)]
+    rows.append(("nowait", ["preadv2:error=EAGAIN"], {"preadv2"}, {"pread64"}))
+    for name, inject, by_loop, by_others in rows:
+        server, trace = traced(
+            "mmap,preadv2,pread64,sendfile,readahead",
+            *("-d", name),
+            inject=inject,
+            path=path,
+            root=own_site.root,
+        )
+        assert server.get("/file.bin").body == noise(100_000), name
+        assert server.settles()
+        least, limit = len(by_loop | by_others), server.patience.limit
+        assert trace.has(lambda calls, least=least: len(calls) >= least, limit)  # type: ignore[misc]
+        assert {call for pid, call, _ in trace.calls() if pid == server.pid} == by_loop, name
+        assert {call for pid, call, _ in trace.calls() if pid != server.pid} == by_others, name
 
 
-@contract("concurrency", "any-length")
-@AIO
-@pytest.mark.parametrize("readers", ["1", "3"])
-def test_more_clients_than_readers(target: Target, start: Start, readers: str) -> None:
+@contract("concurrency", "any-length", servers=AIO)
+def test_more_clients_than_readers(target: Target, start: Start) -> None:
     """The queue is full: who comes later is read for later."""
-    for backend in backends(target):
+    for backend, readers in itertools.product(backends(target), ("1", "3")):
         server = start("-d", backend, "-r", readers)
         clients = [server.connect() for _ in range(40)]
         for c in clients:
@@ -221,12 +228,9 @@ def test_more_clients_than_readers(target: Target, start: Start, readers: str) -
             assert c.read_reply().body == noise(300_007), backend
 
 
-@contract("memory", "concurrency")
-@AIO
+@contract("memory", "concurrency", servers=AIO)
 def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
-    """64 KiB each, and what else a connection takes, and as much again for the holes that malloc()
-    is left with; beside them the buffers that are at hand. (Whole pieces would be 256 KiB each.)
-    """
+    """64 KiB each, twice for holes in the heap, and buffers at hand; whole pieces are 256 KiB."""
     if server.target.variant in SANITIZED:
         pytest.skip("what is freed stays with the sanitizer")
     readers = 64
@@ -240,12 +244,9 @@ def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
     assert wait_until(lambda: proc.anonymous_kib(server.pid) <= most, server.patience.limit)
 
 
-@contract("concurrency", "pipelining", "mechanism")
-@AIO
+@contract("concurrency", "pipelining", "mechanism", servers=AIO)
 def test_the_loop_looks_up_however_much_is_over(traced: Traced) -> None:
-    """Four who pipeline keep the threads busy, so that with each job that is handed over another
-    is over. The loop takes those that were over when it began, and then waits for all again.
-    """
+    """With each job that is handed over another is over: the loop takes those of before."""
     server, trace = traced("epoll_wait,epoll_pwait,sendto")
     clients = [server.connect() for _ in range(4)]
     for c in clients:
@@ -266,17 +267,13 @@ def slow_disk(traced: Traced, site: Site, size: int, backend: str) -> tuple[Serv
     return traced(calls, "-d", backend, inject=delay, path=path, root=site.root)
 
 
-@contract("concurrency", "mechanism")
-@AIO
+@contract("concurrency", "mechanism", servers=AIO)
 @pytest.mark.parametrize("backend", ["sendfile", *BY_THREADS, "threads-sendfile", "readahead"])
 def test_nobody_waits_for_the_disk_of_another(
     target: Target, traced: Traced, own_site: Site, backend: str
 ) -> None:
-    """Five readers of slow files take as long as one; with `sendfile`, which waits in the loop,
-    they take five times as long, and so does everybody else: that is what the others are for.
-    """
-    if not backends(target, backend):
-        pytest.skip("not under this sanitizer")
+    """Five slow files take as long as one; with `sendfile`, which waits in the loop, five times."""
+    backends(target, backend)
     server, trace = slow_disk(traced, own_site, 1000, backend)
     assert server.serves()
     clients = [server.connect() for _ in range(5)]
@@ -295,14 +292,12 @@ def test_nobody_waits_for_the_disk_of_another(
         assert quick < slow < 4 * DELAY
 
 
-@contract("survives", "leaks", "concurrency")
-@AIO
+@contract("survives", "leaks", "concurrency", servers=AIO)
 @pytest.mark.parametrize("backend", ["threads", "posix", "threads-sendfile", "readahead"])
 def test_a_client_that_leaves_during_a_read(
     target: Target, traced: Traced, own_site: Site, backend: str
 ) -> None:
-    if not backends(target, backend):
-        pytest.skip("not under this sanitizer")
+    backends(target, backend)
     server, _ = slow_disk(traced, own_site, 100_000, backend)
     for how in ("close", "reset", "close", "reset"):
         c = server.connect()
@@ -313,8 +308,7 @@ def test_a_client_that_leaves_during_a_read(
     assert server.settles()
 
 
-@contract("file-changes", "survives", "500")
-@AIO
+@contract("file-changes", "survives", "500", servers=AIO)
 def test_a_disk_that_fails_before_the_head_is_out(
     target: Target, traced: Traced, docroot: Site
 ) -> None:
@@ -328,18 +322,16 @@ def test_a_disk_that_fails_before_the_head_is_out(
         assert server.serves(), backend
 
 
-@contract("any-length")
-@AIO
+@contract("any-length", servers=AIO)
 @pytest.mark.parametrize("backend", ["threads", "nowait"])
 def test_reads_that_bring_less_than_they_should(start: Start, target: Target, backend: str) -> None:
-    server = start("-d", backend, env=tracing.short_reads(target))
+    server = start("-d", backend, env=tracing.preload(target, SHORT_READS="10000"))
     assert server.get("/medium.bin").body == noise(300_007)
     part = server.get("/medium.bin", "Range: bytes=9000-50000")
     assert part.body == noise(300_007)[9000:50001]
 
 
-@contract("mechanism")
-@AIO
+@contract("mechanism", servers=AIO)
 def test_noatime(traced: Traced) -> None:
     for options, asked in ((("-n",), True), ((), False)):
         server, trace = traced("fcntl,close", *options)
@@ -349,11 +341,7 @@ def test_noatime(traced: Traced) -> None:
         assert any("O_NOATIME" in line for line in trace.lines()) is asked
 
 
-# ---- 12-aio: those who look files up
-
-
-@contract("get", "403", "404", "outside", "leaks")
-@AIO
+@contract("get", "403", "404", "outside", "leaks", servers=AIO)
 @pytest.mark.parametrize("who", ["0", "1", "4", "unix", "tcp"])
 def test_whoever_looks_files_up(start: Start, who: str) -> None:
     server = start("-m", who)
@@ -375,11 +363,10 @@ def test_whoever_looks_files_up(start: Start, who: str) -> None:
         assert c.read_reply().status == expected[path], path
 
 
-@contract("survives", "concurrency")
-@AIO
+@contract("survives", "concurrency", "stop", servers=AIO)
 @pytest.mark.parametrize("who", ["unix", "tcp"])
-def test_a_helper_that_dies(start: Start, who: str) -> None:
-    """With questions on all its lines, and more that wait; then the server looks for itself."""
+def test_a_helper_that_dies_and_one_that_survives(start: Start, who: str) -> None:
+    """With questions on all its lines, and more; and when the server ends, however, it does too."""
     server = start("-m", who)
     assert server.serves()
     (helper,) = server.children()
@@ -393,17 +380,11 @@ def test_a_helper_that_dies(start: Start, who: str) -> None:
         assert c.read_reply().body == HELLO
     assert server.serves()
     assert wait_until(lambda: "the helper is gone" in server.stderr(), server.patience.limit)
-
-
-@contract("stop")
-@AIO
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("who", ["unix", "tcp"])
-def test_the_helper_ends_with_the_server(start: Start, who: str, signum: int) -> None:
-    server = start("-m", who)
-    assert server.serves()
-    (helper,) = server.children()
-    server.ends_with = 0 if signum == signal.SIGTERM else -signum
-    server.signal(signum)
-    server.wait()
-    assert wait_until(lambda: not proc.alive(helper), server.patience.limit)
+    for signum, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+        server = start("-m", who)
+        assert server.serves()
+        (helper,) = server.children()
+        server.ends_with = status
+        server.signal(signum)
+        assert server.wait() == status
+        assert wait_until(lambda pid=helper: not proc.alive(pid), server.patience.limit)  # type: ignore[misc]

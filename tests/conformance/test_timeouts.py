@@ -32,8 +32,7 @@ def wait_for_the_end(*clients: Connection) -> None:
         c.expect_gone()
 
 
-@contract("idle-time-out")
-@kind("serving")
+@contract("idle-time-out", of="serving")
 def test_a_client_that_falls_silent(impatient: Server) -> None:
     """At once, in the middle of a request, and between two."""
     model = impatient.target.model

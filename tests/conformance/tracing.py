@@ -1,5 +1,5 @@
 """System-call traces and injected errors by strace(1), where the system allows tracing; else the
-test is skipped. For servers whose operations are no system calls: the same by ring_watch.c.
+test is skipped. For servers whose operations are no system calls: the same by preload.c.
 """
 
 from __future__ import annotations
@@ -108,64 +108,54 @@ class Trace:
         return wait_until(lambda: self.output.exists() and true(self.calls()), limit)
 
 
-# ---- the operations of a ring
+# ---- what preload.c does
 
-#: operation -> the system calls that would do the same; the first is what calls() says
+
+@functools.cache
+def _preloaded(*flags: str) -> Path:
+    """Our library, compiled once a session, and removed with it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no compiler to build preload.c with")
+    folder = Path(tempfile.mkdtemp(prefix="preloaded-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)  # for servers that run as somebody else
+    library, source = folder / "preload.so", Path(__file__).with_name("preload.c")
+    command = [compiler, "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", *flags]
+    subprocess.run([*command, "-o", library, source, "-ldl"], check=True, timeout=60)
+    return library
+
+
+def preload(target: Target, *flags: str, **more: str) -> dict[str, str]:
+    """The environment in which preload.c gets into a server, if it can."""
+    if target.variant not in ("glibc", "asan")[: 1 if flags else 2]:
+        pytest.skip("preload.c gets into programs that are linked dynamically")
+    sanitizer = f"{ENV['ASAN_OPTIONS']}:verify_asan_link_order=0"
+    return {"LD_PRELOAD": str(_preloaded(*flags)), "ASAN_OPTIONS": sanitizer, **more}
+
+
+#: operation of io_uring -> the system calls that would do the same
 OPERATIONS = {
+    "POLL": ("poll_add",),
     "ACCEPT": ("accept", "accept4"),
-    "RECV": ("recvfrom", "recvmsg"),
-    "OPENAT2": ("openat2",),
+    "CLOSE": ("close",),
     "STATX": ("statx",),
     "READ": ("read", "pread64", "readv", "preadv", "sendfile", "splice"),
     "SEND": ("sendto", "sendmsg", "writev"),
-    "CLOSE": ("close",),
-    "POLL": ("poll_add",),
+    "RECV": ("recvfrom", "recvmsg"),
+    "OPENAT2": ("openat2",),
     "SHUTDOWN": ("shutdown",),
 }
 
 
-@functools.cache
-def _preloaded(name: str) -> Path:
-    """A library of ours to get between a server and its calls: compiled once a session, and removed
-    with it.
-    """
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip(f"no compiler to build {name} with")
-    folder = Path(tempfile.mkdtemp(prefix="preloaded-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    source = Path(__file__).with_name(name)
-    library = folder / f"{source.stem}.so"
-    command = [compiler, "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC"]
-    command += ["-o", str(library), str(source)]
-    subprocess.run([*command, "-ldl"], check=True, timeout=60)
-    folder.chmod(0o755)  # for servers that run as somebody else
-    return library
-
-
-def _preload(target: Target, name: str, **more: str) -> dict[str, str]:
-    if target.variant not in ("glibc", "asan"):
-        pytest.skip(f"{name} gets into programs that are linked dynamically")
-    sanitizer = f"{ENV['ASAN_OPTIONS']}:verify_asan_link_order=0"
-    return {"LD_PRELOAD": str(_preloaded(name)), "ASAN_OPTIONS": sanitizer, **more}
-
-
-def ring_env(target: Target, **more: str) -> dict[str, str]:
-    """The environment in which a server is watched, if it can be."""
-    return _preload(target, "ring_watch.c", **more)
-
-
-def short_reads(target: Target) -> dict[str, str]:
-    """The environment in which pread() returns 10 000 bytes at most."""
-    return _preload(target, "short_reads.c")
-
-
 class RingTrace(Trace):
-    """The same for a server that has a ring. Its operations are shown as the calls they replace."""
+    """The same for a server that has a ring. Its operations are shown as the first of the calls
+    they replace.
+    """
 
     def __init__(self, target: Target, output: Path, inject: str | None = None) -> None:
         self.output = output
-        self.env = ring_env(target, RING_WATCH=str(output))
+        self.env = preload(target, RING_WATCH=str(output))
         if inject is not None:
             release = tuple(int(n) for n in os.uname().release.split(".")[:2])
             if release < (6, 10):
@@ -173,7 +163,9 @@ class RingTrace(Trace):
             calls, error, when = inject.split(":")
             operation = next(op for op, names in OPERATIONS.items() if names[0] in calls.split(","))
             number = getattr(errno, error.removeprefix("error="))
-            self.env["RING_INJECT"] = f"{operation}:{number}:{when.removeprefix('when=')}"
+            first, last, step = re.fullmatch(r"when=(\d+)(?:\.\.(\d+))?(?:\+(\d+))?", when).groups()  # type: ignore[union-attr]
+            last = last or (1 << 30 if step else first)
+            self.env["RING_INJECT"] = f"{operation}:{number}:{first}:{last}:{step or 1}"
 
     def wrapper(self) -> list[str]:
         return []
@@ -194,20 +186,16 @@ class RingTrace(Trace):
             elif what == "submitted":
                 begun[words[0]] = words[1]
             elif words[0] in begun:
-                result = int(words[1])
-                name = OPERATIONS.get(begun[words[0]], (begun[words[0]],))[0]
+                result, name = int(words[1]), begun[words[0]]
+                name = OPERATIONS.get(name, (name,))[0]
                 found.append((0, name, errno.errorcode[-result] if result < 0 else words[1]))
         return found
 
 
 def watch(
-    target: Target,
-    output: Path,
-    calls: str,
-    inject: str | Sequence[str] = (),
-    path: Path | None = None,
+    target: Target, output: Path, calls: str, inject: str | Sequence[str] = (), **more: Path | None
 ) -> Trace:
     """What this server does, by whichever way it does it. Started with wrapper() and env."""
     if target.model.ring:
         return RingTrace(target, output, inject if isinstance(inject, str) else None)
-    return Trace(output, calls, inject=inject, path=path)
+    return Trace(output, calls, inject=inject, **more)

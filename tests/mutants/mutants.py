@@ -36,6 +36,37 @@ EQUIVALENT: dict[str, str] = {
     "d793c47b1f80": "13-uring/server.c: ms >= PAUSE_MS",
     "4cc9b2db03d9": "15-slashdot/server.c: sockets <= workers",
     "ca2b3887490e": "11-sendfile/body_read.c: most <= the buffer",
+    # Another way to the same, or the same a moment earlier.
+    "4acc8cb344c3": "15-slashdot/file_cache.c: a HEAD not from the ready reply, which is as it",
+    "7a2f86e4a888": "common/clock.c: the precise clock, which costs more",
+    "de91ef81875e": "13-uring/ring.c: > RING_STEP: submitted one step before it has to be",
+    "ab600f4fcaad": "13-uring/steps.c: without STATX_SIZE: the kernel fills it in all the same",
+    "33f4a3354e3c": "12-aio/server.c: without EPOLLRDHUP: the end of a client is EPOLLIN, too",
+    "b841c1d704d4": "15-slashdot/master.c: looks each second who is missing, and finds all there",
+    "22181d1d2acf": "http/reply.c: target.len < n: then the host is empty, which is looked at",
+    "ce488b8741cb": "http/reply.c: > REPLY_PATH_MAX: the slash in front makes room for one more",
+    "17dbb8023099": "http/reply.c: >= the largest: it is as good as too large",
+    "e6ee18ceba14": "06-select/clients.c: of two with one deadline either is the first",
+    "6404444ea73f": "06-select/clients.c: > paused_until: a millisecond later",
+    "8c423838e82a": "06-select/clients.c: >= now - ms: a millisecond later",
+    "611e2c7fa19f": "06-select/clients.c: list <= STATES: who waits for a turn has no time-out",
+    "f2c40d6f37e0": "06-select/clients.c: deadline <= until",
+    # What it looks for or guards against cannot be there.
+    "9a69198a7f18": "06-select/clients.c: fd > 0: 0 is open",
+    "a1dd27b3ae09": "http/reply.c: from > 0: no `to` is less than 0",
+    "e7cab0f264a3": "http/reply.c: n <= 0 becomes 0",
+    "62e99c0a19c5": "http/reply.c: at <= end: no digit follows a field's value",
+    "29c917edcb5a": "11-sendfile/join_more.c: who has no file has no offset before its end",
+    "ff5489d8b42b": "15-slashdot/master.c: serving <= 0: place 0 is a worker's",
+    "7274121fda1a": "http/http_parse.c: at <= end: there is a comma or the end of the line",
+    "05a1e51804f9": "http/http_parse.c: len >= 0: before an empty line is the LF of another",
+    "bb60fa8d491f": "http/reply.c: len < room: no head fits to the byte",
+    "c7e368ddb6eb": "12-aio/backend_linux.c: io_getevents() of a context that is there",
+    # The program is about to end.
+    "1cd805103e52": "02-fork/children.c: signals that stay blocked",
+    "332395bc146d": "00-client/client.c: a socket that stays open",
+    # Needs another process that connects within microseconds.
+    "c7d57e595a19": "12-aio/appendix/helper.c: -1 for a stranger at the other end",
 }
 SHAPES = ["01-iterative", "09-epoll", "15-slashdot"]
 SOURCES = ["code/*/*.c", "code/12-aio/appendix/*.c", "benchmarks/load/*.c"]
@@ -111,7 +142,7 @@ def first_failure(tree: Path, arguments: list[str], jobs: int) -> str | None:
                 continue
         except subprocess.TimeoutExpired:
             pass
-        if pytest_in(ROOT, failed[0]).returncode != 0:
+        if all(pytest_in(ROOT, failed[0]).returncode != 0 for _ in range(2)):
             sys.exit(f"{failed[0]} fails without any fault")
         return failed[0]
     return None

@@ -139,6 +139,7 @@ int main(void)
         "Sun, 06 Nov 2094",
         "Sun, 06 Nov 99999999999999999999 08:49:37 GMT",
         "99999999999999999999999999999999999999999999999999999999999999999999",
+        "9999999999999999999999999999999999999999999999999999999999999999", /* 64 */
         "-1",
         "06 Nov 1994 08:49:37 GMT",
         "1994-11-06T08:49:37Z",
@@ -153,6 +154,11 @@ int main(void)
         tap_ok(!is_date(none[i], strlen(none[i])), "\"%s\" is no date", none[i]);
     tap_ok(means("Sunday, 06-Nov-94 08:49:37 GMT", 784111777), "RFC 850, 1994");
     tap_ok(means("Monday, 06-Nov-23 08:49:37 GMT", 1699260577), "RFC 850, 2023");
+    tap_ok(means("Sun, 06 Nov 1994 08:59:60 GMT", 784112400), "a leap second");
+    tap_ok(means("Fri, 01 Jan 0100 00:00:00 GMT", -59011459200), "a year of three digits");
+    bool long_one = is_date("999999999999999999999999999999999999999999999999999999999999999", 63);
+    bool after_it = means("Sun Nov  6 08:49:37 1994", 784111777);
+    tap_ok(!long_one && after_it, "nothing is left of the date before");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         http_date_format((time_t)known[i].time, date);
         tap_ok(strcmp(date, known[i].date) == 0, "%lld is %s: %s", known[i].time, known[i].date,

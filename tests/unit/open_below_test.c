@@ -149,6 +149,51 @@ static void check(const char *name, opener *open_one, int root)
     tap_ok(lowest_free() == before, "%s: descriptor %d is left open", name, before);
 }
 
+/* ---- a kernel of our making: it fails so many times, and then has found 1000 */
+
+#if defined(__linux__) && !defined(__dietlibc__)
+static int failures, failure;
+
+static long fake_syscall(const void *how)
+{
+    errno = failure;
+    return how != NULL && failures-- > 0 ? -1 : 1000;
+}
+
+int open_below_faked(int root, const char *path);
+
+#define open_below                             open_below_faked
+#define syscall(number, root, path, how, size) fake_syscall(how)
+#include "../../code/common/open_below_openat2.c"
+#undef open_below
+#undef syscall
+
+static void check_kernels(int root)
+{
+    static const struct {
+        int failure, times, fd, error;
+    } kernels[] = {
+        {EAGAIN, 7, 1000, 0},    {EAGAIN, 8, -1, ELOOP}, {EINTR, 1, 1000, 0},
+        {ENOSYS, 1, -1, ELOOP},  {EPERM, 1, -1, ELOOP},  {EACCES, 1, -1, EACCES},
+        {ENOENT, 1, -1, ENOENT},
+    };
+
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        failures = kernels[i].times;
+        failure = kernels[i].failure;
+        int fd = open_below_faked(root, "link-inside"); /* over which the walk does not go */
+        tap_ok(fd == kernels[i].fd && (fd >= 0 || errno == kernels[i].error),
+               "openat2 fails %d times with %s: %d, %s", kernels[i].times,
+               strerror(kernels[i].failure), fd, strerror(errno));
+    }
+}
+#else
+static void check_kernels(int root)
+{
+    (void)root;
+}
+#endif
+
 /* A path longer than the system takes is refused, whatever buffer it is copied to. */
 static void check_long(const char *name, opener *open_one, int root)
 {
@@ -179,6 +224,7 @@ int main(void)
     int root = make_tree();
     check("open_below", open_below, root);
     check("open_below_walk", open_below_walk, root);
+    check_kernels(root);
     check_long("open_below", open_below, root);
     check_long("open_below_walk", open_below_walk, root);
     close(root);

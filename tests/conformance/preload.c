@@ -1,0 +1,208 @@
+/*
+ * preload.c: between a server and the libraries below it (LD_PRELOAD).
+ *
+ *   SHORT_READS=N      pread() reads so many bytes at most, and not all that was asked for, as a file
+ *                      system may whenever it likes
+ *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails
+ *                      (compiled with -DMEMORY: a sanitizer wants to have them to itself)
+ *
+ * What strace does for system calls, for the operations of an io_uring, which no tracer sees:
+ *
+ *   RING_WATCH=FILE    a line for each operation handed to the kernel, for each that is done, and for
+ *                      each io_uring_enter
+ *   RING_INJECT=OP:ERRNO:FIRST:LAST:STEP
+ *                      those operations of this kind fail with this error, and are never begun: the
+ *                      kernel gets a NOP that ends with it, Linux 6.10
+ *   RING_LACKS=OP      the kernel does not have this operation, says the probe
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What comes after us by this name, as `next`. */
+#define NEXT(function)                                                                             \
+    __typeof__(function) *next;                                                                    \
+    *(void **)&next = dlsym(RTLD_NEXT, #function)
+
+static size_t most = (size_t)-1;
+static int fd = -1;
+
+/* Before main(), so that the server has as many descriptors from its first moment on. */
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("RING_WATCH"), *number = getenv("SHORT_READS");
+
+    if (path != NULL)
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (number != NULL)
+        most = strtoul(number, NULL, 10);
+}
+
+ssize_t pread(int file, void *buffer, size_t size, off_t offset)
+{
+    return syscall(SYS_pread64, file, buffer, size < most ? size : most, offset);
+}
+
+ssize_t pread64(int file, void *buffer, size_t size, off_t offset)
+{
+    return pread(file, buffer, size, offset);
+}
+
+#ifdef MEMORY
+void *__libc_malloc(size_t size); /* dlsym() may want memory itself */
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+static bool fails(void)
+{
+    static atomic_uint count;
+    const char *path = getenv("NO_MEMORY");
+
+    if (path == NULL || access(path, F_OK) != 0 || atomic_fetch_add(&count, 1) % 2 == 0)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(old, size);
+}
+#endif
+
+#if __has_include(<liburing.h>)
+#include <liburing.h>
+
+#define NOP_INJECT_RESULT 1u /* IORING_NOP_INJECT_RESULT, which older headers do not have */
+
+static void write_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void write_line(const char *format, ...)
+{
+    char line[200];
+    va_list args;
+
+    if (fd < 0)
+        return;
+    va_start(args, format);
+    int len = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (write(fd, line, (size_t)len) != len)
+        abort();
+}
+
+static const struct {
+    int opcode;
+    const char *name;
+} names[] = {
+    {IORING_OP_ACCEPT, "ACCEPT"},       {IORING_OP_ASYNC_CANCEL, "ASYNC_CANCEL"},
+    {IORING_OP_CLOSE, "CLOSE"},         {IORING_OP_OPENAT2, "OPENAT2"},
+    {IORING_OP_POLL_ADD, "POLL"},       {IORING_OP_READ, "READ"},
+    {IORING_OP_RECV, "RECV"},           {IORING_OP_SEND, "SEND"},
+    {IORING_OP_STATX, "STATX"},         {IORING_OP_SHUTDOWN, "SHUTDOWN"},
+    {IORING_OP_URING_CMD, "URING_CMD"},
+};
+
+static const char *name_of(int opcode)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].opcode == opcode)
+            return names[i].name;
+    return "OTHER";
+}
+
+/* Whether this is one of those that shall fail; then with *error. */
+static bool chosen(const char *name, int *error)
+{
+    static int count;
+    int first, last, step;
+    char op[32];
+    const char *inject = getenv("RING_INJECT");
+
+    if (inject == NULL ||
+        sscanf(inject, "%31[A-Z0-9_]:%d:%d:%d:%d", op, error, &first, &last, &step) != 5 ||
+        strcmp(op, name) != 0)
+        return false;
+    count++;
+    return count >= first && count <= last && (count - first) % step == 0;
+}
+
+static void look_at_submissions(struct io_uring *ring)
+{
+    for (unsigned at = ring->sq.sqe_head; at != ring->sq.sqe_tail; at++) {
+        struct io_uring_sqe *sqe = &ring->sq.sqes[at & *ring->sq.kring_mask], old = *sqe;
+        int error;
+        const char *name = name_of(sqe->opcode);
+        write_line("submitted %llx %s %d %u %x\n", (unsigned long long)sqe->user_data, name,
+                   sqe->fd, sqe->len, sqe->msg_flags);
+        if (!chosen(name, &error))
+            continue;
+        memset(sqe, 0, sizeof *sqe);
+        sqe->opcode = IORING_OP_NOP;
+        sqe->flags = old.flags & (IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS);
+        sqe->rw_flags = (int)NOP_INJECT_RESULT;
+        sqe->len = (unsigned)-error;
+        sqe->user_data = old.user_data;
+    }
+}
+
+static void look_at_completions(struct io_uring *ring)
+{
+    static unsigned seen;
+    unsigned tail = *(volatile unsigned *)ring->cq.ktail;
+
+    for (; seen != tail; seen++) {
+        struct io_uring_cqe *cqe = &ring->cq.cqes[seen & *ring->cq.kring_mask];
+        write_line("completed %llx %d %u\n", (unsigned long long)cqe->user_data, cqe->res,
+                   cqe->flags);
+    }
+}
+
+int io_uring_submit(struct io_uring *ring)
+{
+    NEXT(io_uring_submit);
+    look_at_submissions(ring);
+    return next(ring);
+}
+
+int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **cqe,
+                                     unsigned wait_nr, struct __kernel_timespec *ts,
+                                     sigset_t *sigmask)
+{
+    NEXT(io_uring_submit_and_wait_timeout);
+    look_at_submissions(ring);
+    write_line("entered\n");
+    int result = next(ring, cqe, wait_nr, ts, sigmask);
+    look_at_completions(ring);
+    return result;
+}
+
+struct io_uring_probe *io_uring_get_probe_ring(struct io_uring *ring)
+{
+    NEXT(io_uring_get_probe_ring);
+    const char *lacks = getenv("RING_LACKS");
+    struct io_uring_probe *probe = next(ring);
+
+    for (int i = 0; probe != NULL && lacks != NULL && i < probe->ops_len; i++)
+        if (strcmp(name_of(probe->ops[i].op), lacks) == 0)
+            probe->ops[i].flags = 0;
+    return probe;
+}
+#endif
