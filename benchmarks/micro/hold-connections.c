@@ -58,7 +58,7 @@ static void read_reply(int fd)
         head[size] = '\0';
         if (size >= 4 && strcmp(head + size - 4, "\r\n\r\n") == 0) {
             if (strncmp(head, "HTTP/1.1 200 ", 13) != 0)
-                die(EXIT_FAILURE, "expected a page, got %.30s", head);
+                die(EXIT_FAILURE, "expected a page, got %.*s", (int)strcspn(head, "\r\n"), head);
             return;
         }
     }
