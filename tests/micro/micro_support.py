@@ -1,113 +1,25 @@
-"""Runs a micro-benchmark and reads what it prints; what all of them have in common."""
+"""Runs a micro-benchmark and reads what it prints."""
 
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+import pytest
 
 PATIENCE_S = 60.0
+SANITIZED = ("asan", "tsan")
+UNSUPPORTED = 77
 # An id nobody has, another one in each pytest worker: RLIMIT_NPROC counts all processes of a user.
 SPARE_USER = 50000 + os.getpid() % 10000
-ForEveryone = Callable[[str], Path]
 
-
-class Program(NamedTuple):
-    """How a program is called beside -n, the columns it prints, and its rows for -n 50."""
-
-    columns: list[str]
-    arguments: tuple[str, ...] = ()
-    rows: int = 50
-
-
-RUSAGE = [
-    "maxrss_kib",
-    "ixrss",
-    "idrss",
-    "isrss",
-    "minflt",
-    "majflt",
-    "nswap",
-    "inblock",
-    "oublock",
-    "msgsnd",
-    "msgrcv",
-    "nsignals",
-    "nvcsw",
-    "nivcsw",
-    "utime_us",
-    "stime_us",
-]
-OVERFLOW = [
-    "events",
-    "room",
-    "signals",
-    "in_order",
-    "lost",
-    "overflow",
-    "poll_finds",
-    "after_default",
-    "after_ignore",
-    "closed",
-    "in_band",
-    "in_revents",
-    "hup_band",
-    "hup_revents",
-]
-PROGRAMS = {
-    "fork-latency": Program(["live", "fork_ns"]),
-    "fork-reap": Program(["remaining", "reap_ns"]),
-    "clock-cost": Program(["cost_ns", "step_ns"]),
-    "first-read": Program(["asked", "got", "reply"], ("together",)),
-    "thread-create": Program(["live", "create_ns"]),
-    "fork-memory": Program(["mib", "fork_ns", "total_ns", "error"], ("-r", "2", "small"), 100),
-    "fork-mappings": Program(
-        ["mappings", "fork_ns", "total_ns", "error"], ("-m", "20", "touched"), 550
-    ),
-    "sched-switch": Program(["handover_ns", "pipe_ns"]),
-    "wake-latency": Program(["wake_ns"]),
-    "fairness": Program(["spinner", "cpu_ns", "involuntary", "share"]),
-    "cow-pages": Program(
-        ["pages", "faults", "write_ns", "faults_per_page", "page_ns", "dirty_kib"],
-        ("-p", "10", "alone"),
-        550,
-    ),
-    "malloc-dirty": Program(
-        ["mallocs", "faults", "dirty_kib", "asked_kib"], ("-m", "2", "fresh"), 150
-    ),
-    "lazy-binding": Program(["live", "fork_ns", "dirty_kib"]),
-    "getrusage": Program(RUSAGE, rows=1),
-    "event-wait": Program(["wait_ns", "event_ns", "calls", "send_ns", "read_ns"], ("poll",)),
-    "event-rate": Program(
-        ["waits", "events_per_wait", "messages_per_wait", "lost", "rate"], ("poll",), 1
-    ),
-    "sigio-overflow": Program(OVERFLOW, ("-q", "5"), 1),
-    "write-parts": Program(["write_ns"], ("two", "pipe")),
-    "in-flight": Program(["sent", "changed"], ("read",)),
-    "spawn": Program(["mib", "return_ns", "total_ns", "error"], ("fork",)),
-}
-
-
-def run(
-    command: list[str | Path],
-    before: Callable[[], None] | None = None,
-    user: int | None = None,
-) -> tuple[int, str, str]:
-    """Runs a program in a session of its own, so that what it leaves behind can be found."""
-    child = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=before,
-        user=user,
-    )
-    out, err = child.communicate(timeout=PATIENCE_S)
-    assert members(child.pid) == []
-    return child.returncode, out, err
+Rows = list[dict[str, Any]]
+Before = Callable[[], None] | None  #: what the child does before it is the program
 
 
 def members(session: int) -> list[int]:
@@ -123,17 +35,100 @@ def members(session: int) -> list[int]:
     return found
 
 
-def cells(text: str) -> list[list[str]]:
-    """What stands below the header line."""
-    return [line.split("\t") for line in text.splitlines()[1:]]
+def limited(what: int, soft: int, hard: int | None = None) -> Before:
+    return lambda: resource.setrlimit(what, (soft, soft if hard is None else hard))
 
 
-def rows(text: str) -> list[list[float]]:
-    """The same where all are numbers."""
-    return [[float(cell) for cell in line] for line in cells(text)]
+def cell(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
-def is_mapped(user: int) -> bool:
-    """Whether that id exists in this user namespace: a rootless container has few."""
-    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
-    return any(int(first) <= user < int(first) + int(count) for first, _, count in ranges)
+def table(text: str) -> Rows:
+    """The rows by the name of the column: numbers, and what else there is as text."""
+    lines = [line.split("\t") for line in text.splitlines()]
+    return [dict(zip(lines[0], map(cell, line), strict=True)) for line in lines[1:]]
+
+
+def one_line(command: str, out: str, err: str) -> str:
+    """What stands behind the program's name in the one line that it printed."""
+    name = f"{command.split()[0]}: "
+    assert (out, err.count("\n"), err[: len(name)]) == ("", 1, name)
+    return err[len(name) : -1]
+
+
+class Micro:
+    """The programs of one variant. A command is a name and its arguments; "@" in it is a path where
+    nothing is.
+    """
+
+    def __init__(self, folder: Path, place: Path) -> None:
+        self.folder = folder
+        self.variant = folder.name  #: "bin" is glibc, dynamic
+        self.at = place / "new"
+        ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        # A rootless container has few ids.
+        self.can_be_nobody = os.geteuid() == 0 and any(
+            int(first) <= SPARE_USER < int(first) + int(count) for first, _, count in ranges
+        )
+
+    def skip_in(self, *variants: str, why: str = "not for this C library") -> None:
+        if self.variant in variants:
+            pytest.skip(why)
+
+    def start(self, command: str, **more: Any) -> subprocess.Popen[str]:
+        """In a session of its own."""
+        name, *words = command.split()
+        return subprocess.Popen(
+            [self.folder / name, *(str(self.at) if word == "@" else word for word in words)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            **more,
+        )
+
+    def run(self, command: str, before: Before = None, **more: Any) -> tuple[int, str, str]:
+        """Its status, stdout and stderr. No process of its session may stay."""
+        child = self.start(command, stdout=subprocess.PIPE, preexec_fn=before, **more)
+        out, err = child.communicate(timeout=PATIENCE_S)
+        assert members(child.pid) == []
+        return child.returncode, out, err
+
+    def complaint(self, command: str, before: Before = None, status: int = 1) -> str:
+        """What it says, in one line, when it ends with this status and without a sample."""
+        ended, out, err = self.run(command, before)
+        assert ended == status, err
+        return one_line(command, out, err)
+
+    def rows(self, command: str, before: Before = None, may_lack: bool = False) -> Rows:
+        """What it prints in a run that succeeds.
+
+        may_lack: the system or the user may be without what it needs. Then it says so in one line,
+        and the test is skipped.
+        """
+        status, out, err = self.run(command, before)
+        assert not self.at.exists()
+        if may_lack and status == UNSUPPORTED:
+            pytest.skip(one_line(command, out, err))
+        assert (status, err) == (0, "")
+        return table(out)
+
+    def column(self, name: str, command: str, **more: Any) -> list[Any]:
+        return [row[name] for row in self.rows(command, **more)]
+
+    def run_as_nobody(self, command: str, before: Before = None) -> tuple[int, str, str]:
+        """A copy of it, as a user without any rights, who could not enter the tree."""
+        shutil.copy(self.folder / command.split()[0], self.at.parent)
+        user = SPARE_USER if self.can_be_nobody else None
+        return Micro(self.at.parent, self.at.parent).run(command, before, user=user)
+
+    def run_with_room(self, processes: int, command: str) -> tuple[int, str, str]:
+        """Where so many processes may be, itself one of them.
+
+        The limit does not bind root, and an ordinary user has other processes: room for none.
+        """
+        self.skip_in(*SANITIZED, why="the sanitizers start processes and threads of their own")
+        limit = processes if self.can_be_nobody else 0
+        return self.run_as_nobody(command, limited(resource.RLIMIT_NPROC, limit))

@@ -1,160 +1,237 @@
-"""mmap-files, stat-cost, directory-size: a line for each visit, and file systems without a trace.
-
-Run: python3 -m pytest tests/micro/test_files.py --variants=glibc,diet
-"""
+"""Files and file systems: each visit is one, each read ends once, and nothing of ours is left."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
+import statistics
 import subprocess
-import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from micro_support import SPARE_USER, ForEveryone, cells, is_mapped, run
+from micro_support import PATIENCE_S, UNSUPPORTED, Micro, Rows
 
-HEADERS = {
-    "mmap-files": "file\topen_ns\tmmap_ns\ttouch_ns\tagain_open_ns\tagain_mmap_ns\tagain_touch_ns",
-    "stat-cost": "visit\tcall_ns\tstat_ns\topen_ns\tread_ns\tclose_ns",
-    "directory-size": "sample\tagain_ns\tmiss_ns\tfirst_ns\tcold_ns\tmake_ns\tlist_ns",
-}
 FORGETTABLE = ["ext2", "ext4", "xfs", "btrfs"]
 
 
-def traces(folder: Path) -> list[str]:
-    """Mounts on it and loop devices on its files that do not end soon: the kernel may be late."""
+@pytest.fixture
+def full(micro: Micro) -> Micro:
+    """Those of a C library that has what they need."""
+    micro.skip_in("diet", "musl")
+    return micro
+
+
+def traces(micro: Micro) -> list[str]:
+    """Mounts there and loop devices on files there that do not end soon: the kernel may be late."""
     found: list[str] = []
     for _ in range(100):
         mounts = Path("/proc/self/mounts").read_text().splitlines()
-        found = [line for line in mounts if str(folder) in line]
+        found = [line for line in mounts if str(micro.at) in line]
         for file in Path("/sys/block").glob("loop*/loop/backing_file"):
             with contextlib.suppress(OSError):  # it was given back while we looked
-                found += [line for line in [file.read_text()] if str(folder) in line]
+                found += [line for line in [file.read_text()] if str(micro.at) in line]
         if not found:
             break
         time.sleep(0.05)
     return found
 
 
-def samples(folder: Path, tmp_path: Path, program: str, *arguments: str | Path) -> list[list[str]]:
-    """The cells; a skip where the program says that it cannot. Nothing may be left."""
-    status, out, err = run([folder / program, *arguments, tmp_path / "files"])
-    assert traces(tmp_path) == []
-    if status == 77:
-        assert out == ""
-        assert err.startswith(f"{program}: ")
-        assert err.count("\n") == 1
-        must_work = folder.name not in ("diet", "musl") and (
-            "here" in arguments or (os.geteuid() == 0 and "tmpfs" in arguments)
-        )
-        assert not must_work or "mount" in err, err
-        pytest.skip(err.strip())
-    assert (status, err) == (0, "")
-    assert [*tmp_path.iterdir()] == []
-    assert out.splitlines()[0] == HEADERS[program]
-    return cells(out)
+def visits(micro: Micro, command: str) -> Rows:
+    """The rows; a skip where a file system of its own cannot be had. Nothing may be left."""
+    try:
+        return micro.rows(f"{command} @", may_lack="here" not in command)
+    finally:
+        assert traces(micro) == []
 
 
-@pytest.mark.parametrize("more", [[], ["-c", "1"], ["-p", "1"]])
-@pytest.mark.parametrize("kind", ["here", "tmpfs"])
-def test_each_file_is_mapped_twice(
-    folder: Path, tmp_path: Path, kind: str, more: list[str]
-) -> None:
-    found = samples(folder, tmp_path, "mmap-files", "-n", "150", "-k", "7", *more, kind)
-    assert [int(row[0]) for row in found] == [*range(0, 150, 7)]
-    assert all(float(cell) > 0 for row in found for cell in row[1:])
+# ---- mmap-files, mmap-pages, stat-cost, directory-size
+
+
+def test_each_file_is_mapped_twice(full: Micro) -> None:
+    for options in ("-c 1 here", "-p 1 here", "tmpfs"):
+        found = visits(full, f"mmap-files -n 150 -k 7 {options}")
+        assert [row["file"] for row in found] == [*range(0, 150, 7)]
+        for row in found:
+            assert all(cell > 0 for name, cell in row.items() if name != "file")
+
+
+def test_a_path_that_is_taken_is_left_alone(micro: Micro) -> None:
+    micro.at.write_text("mine")
+    assert micro.complaint("mmap-pages -n 5 @") == f"open {micro.at}: File exists"
+    assert micro.at.read_text() == "mine"
+    micro.skip_in("diet", "musl")
+    assert micro.complaint("directory-size here @") == f"mkdir {micro.at}: File exists"
 
 
 @pytest.mark.parametrize("way", ["stat", "statx", "open", "below", "read", "serve"])
-@pytest.mark.parametrize("depth", ["1", "8"])
-def test_each_way_to_find_a_file(folder: Path, tmp_path: Path, way: str, depth: str) -> None:
-    arguments = ["-n", "60", "-v", "50", "-d", depth, way, "here", "warm"]
-    found = samples(folder, tmp_path, "stat-cost", *arguments)
-    assert [int(row[0]) for row in found] == [*range(50)]
-    assert all(float(row[1]) > 0 for row in found)
-    parts = [[float(cell) for cell in row[2:] if cell != "-"] for row in found]
-    assert {len(row) for row in parts} == {4 if way == "serve" else 0}
-    assert all(sum(part) <= float(row[1]) for part, row in zip(parts, found, strict=True))
+def test_each_way_to_find_a_file(full: Micro, way: str) -> None:
+    for depth in (1, 8):
+        found = visits(full, f"stat-cost -n 60 -v 50 -d {depth} {way} here warm")
+        assert [row["visit"] for row in found] == [*range(50)]
+        for row in found:
+            _, call, *parts = (cell for cell in row.values() if cell != "-")
+            assert call > 0
+            assert len(parts) == (4 if way == "serve" else 0)
+            assert sum(parts) <= call
 
 
 @pytest.mark.parametrize("state", ["cold", "listed", "walked"])
-def test_what_was_forgotten_takes_longer(folder: Path, tmp_path: Path, state: str) -> None:
+def test_what_was_forgotten_takes_longer(full: Micro, state: str) -> None:
     """A wide ratio within one run: a file that was never read comes from the disk."""
-    found = samples(folder, tmp_path, "stat-cost", "-n", "2000", "serve", "ext4", state)
-    stat_us = sum(float(row[2]) for row in found) / len(found)
-    read_us = sum(float(row[4]) for row in found) / len(found)
-    close_us = sum(float(row[5]) for row in found) / len(found)
-    assert read_us > 4 * close_us
-    assert state != "cold" or stat_us > 4 * close_us
+    found = visits(full, f"stat-cost -n 2000 serve ext4 {state}")
+    close_ns = sum([row["close_ns"] for row in found])
+    assert sum([row["read_ns"] for row in found]) > 4 * close_ns
+    assert state != "cold" or sum([row["stat_ns"] for row in found]) > 4 * close_ns
 
 
-@pytest.mark.parametrize("kind", ["here", "tmpfs", *FORGETTABLE])
-def test_names_are_found_and_missed(folder: Path, tmp_path: Path, kind: str) -> None:
-    if kind in FORGETTABLE and not shutil.which(
-        f"mkfs.{kind}", path=os.defpath + ":/usr/sbin:/sbin"
-    ):
-        pytest.skip(f"mkfs.{kind} is not installed")
-    found = samples(folder, tmp_path, "directory-size", "-n", "30", "-s", "50", kind)
-    assert [int(row[0]) for row in found] == [*range(50)]
-    assert all(float(row[1]) > 0 and float(row[2]) > 0 for row in found)
-    forgotten = [row[3] != "-" and row[4] != "-" for row in found]
+@pytest.mark.parametrize("kind", ["tmpfs", *FORGETTABLE])
+def test_names_are_found_and_missed(full: Micro, kind: str) -> None:
+    found = visits(full, f"directory-size -n 30 -s 50 {kind}")
+    forgotten = [row["first_ns"] != "-" and row["cold_ns"] != "-" for row in found]
     assert forgotten == [kind in FORGETTABLE and i < 30 for i in range(50)]
-    assert [row[5] != "-" and row[6] != "-" for row in found] == [True] + 49 * [False]
+    made = [row["make_ns"] != "-" and row["list_ns"] != "-" for row in found]
+    assert made == [True] + 49 * [False]
 
 
-def test_a_list_is_searched_and_a_hash_is_not(folder: Path, tmp_path: Path) -> None:
+def test_a_list_is_searched_and_a_hash_is_not(full: Micro) -> None:
     """A wide ratio within one test: ext2 without dir_index reads all of 4000 names for a miss."""
+    ext2, ext4 = (
+        statistics.median(row["miss_ns"] for row in visits(full, f"directory-size -n 4000 {kind}"))
+        for kind in ("ext2", "ext4")
+    )
+    assert ext2 > 3 * ext4
 
-    def miss(kind: str) -> float:
-        found = samples(folder, tmp_path, "directory-size", "-n", "4000", kind)
-        return sorted(float(row[2]) for row in found)[len(found) // 2]
 
-    assert miss("ext2") > 3 * miss("ext4")
-
-
-def test_a_file_system_ends_with_its_process(folder: Path, tmp_path: Path) -> None:
+def test_a_file_system_ends_with_its_process(full: Micro) -> None:
     """However that ends. The folder it covered stays, empty."""
-    if folder.name in ("diet", "musl") or os.geteuid() != 0:
+    if os.geteuid() != 0:
         pytest.skip("there is none to be left")
-    program, files = str(folder / "directory-size"), str(tmp_path / "files")
-    command = [program, "-n", "200000", "ext2", files]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
-        assert child.stderr is not None
+    with full.start("directory-size -n 200000 ext2 @", stdout=subprocess.DEVNULL) as child:
         try:
-            child.wait(timeout=2)
+            _, err = child.communicate(timeout=2)
         except subprocess.TimeoutExpired:
             child.kill()
         else:
-            pytest.skip(child.stderr.read().decode().strip())
-    assert traces(tmp_path) == []
-    assert [*(tmp_path / "files").iterdir()] == []
-    assert [path.name for path in tmp_path.iterdir()] == ["files"]
+            pytest.skip(err.strip())
+    assert traces(full) == []
+    assert [*full.at.parent.rglob("*")] == [full.at]
 
 
-def test_a_folder_that_is_there_is_left_alone(folder: Path, tmp_path: Path) -> None:
-    if folder.name in ("diet", "musl"):
-        pytest.skip("not for this C library")
-    (tmp_path / "mine").mkdir()
-    status, out, err = run([folder / "directory-size", "here", tmp_path / "mine"])
-    assert (status, out) == (1, "")
-    assert err == f"directory-size: mkdir {tmp_path / 'mine'}: File exists\n"
-    assert (tmp_path / "mine").is_dir()
-
-
-def test_a_user_without_rights_is_told_what_it_takes(
-    folder: Path, for_everyone: ForEveryone
-) -> None:
-    if folder.name in ("diet", "musl"):
-        pytest.skip("not for this C library")
-    if os.geteuid() != 0 or not is_mapped(SPARE_USER):
+def test_a_user_without_rights_is_told_what_it_takes(full: Micro) -> None:
+    if not full.can_be_nobody:
         pytest.skip("only root can become somebody else")
-    with tempfile.TemporaryDirectory() as open_to_all:
-        os.chmod(open_to_all, 0o777)
-        status, out, err = run(
-            [for_everyone("directory-size"), "ext4", f"{open_to_all}/x"], user=SPARE_USER
+    said = "directory-size: root is needed for ext4 of our own\n"
+    assert full.run_as_nobody("directory-size ext4 @") == (UNSUPPORTED, "", said)
+
+
+# ---- aio-threads, kernel-aio
+
+
+def aio(micro: Micro, arguments: str) -> dict[str, Any]:
+    """The one row of aio-threads."""
+    micro.skip_in("diet", "tsan", why="not for this C library, or not built")
+    [found] = micro.rows(f"aio-threads {arguments} @")
+    assert found["all_ns"] > 0
+    return found
+
+
+@pytest.mark.parametrize("reads", [1, 40])
+def test_how_many_threads_wait_for_pipes(micro: Micro, reads: int) -> None:
+    """What does not get a thread cannot end, although its pipe has a byte. glibc has twenty."""
+    found = aio(micro, f"-n {reads} pipes")
+    most = reads if micro.variant == "musl" else min(reads, 20)
+    assert found["threads"] == most
+    assert found["per_read"] == pytest.approx(most / reads)
+    assert found["overtakes"] == (most == reads)
+
+
+def test_one_descriptor_is_read_by_one_thread(micro: Micro) -> None:
+    found = aio(micro, "-n 40 pipe")
+    assert found["threads"] == (40 if micro.variant == "musl" else 1)
+    assert (found["overtakes"], found["named"]) == ("-", "-")
+    assert aio(micro, "-n 40 signal")["named"] == 1, "every signal names its read"
+
+
+@pytest.mark.parametrize("way", ["files", "file", "pool", "loop"])
+def test_reads_of_a_file(micro: Micro, way: str) -> None:
+    for cold in (0, 1):
+        found = aio(micro, f"-n 30 -t 5 -c {cold} {way}")
+        assert found["threads"] == {"pool": 5, "loop": 0}.get(way, found["threads"])
+
+
+@pytest.mark.parametrize("kind", ["here", "tmpfs"])
+@pytest.mark.parametrize("way", ["direct", "buffered", "hot", "posix", "loop"])
+def test_a_line_for_each_batch(full: Micro, way: str, kind: str) -> None:
+    full.skip_in("tsan", why="not built with this sanitizer")
+    *batches, last = full.rows(f"kernel-aio -n 5 -q 7 -m 64 {way} {kind} @", may_lack=True)
+    assert [row["batch"] for row in batches] == [*range(5)]
+    assert all(row["submit_ns"] > 0 and row["read_ns"] > 0 for row in batches)
+    # The eventfd counts each read once, and none that the kernel was not asked for.
+    assert {row["counted"] for row in batches} == {way in ("direct", "buffered", "hot")}
+    *rest, cancelled, threads = last.values()
+    assert rest == [5, "-", "-", "-", "-"]
+    assert cancelled in (0, 1)
+    if full.variant == "bin":
+        assert threads == (way == "posix")
+
+
+# ---- disk-read
+
+
+@pytest.fixture
+def files(micro: Micro) -> Path:
+    """A list of forty files."""
+    if micro.variant not in ("bin", "asan"):
+        pytest.skip("disk-read is built in glibc and asan only")
+    place = micro.at.parent
+    paths = [place / f"{number:02}" for number in range(40)]
+    for path in paths:
+        path.write_bytes(bytes(70001))
+    (place / "list").write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
+    return place / "list"
+
+
+@pytest.mark.parametrize("order", ["random", "sorted"])
+def test_a_line_for_each_part(micro: Micro, files: Path, order: str) -> None:
+    found = micro.rows(f"disk-read -j 3 -n 7 -p 4 {files} {order}")
+    assert [*found[0]] == ["readers", "files_per_s", "mb_per_s", "read_ms"]
+    assert [row["readers"] for row in found] == [3] * 4
+    for row in found:
+        assert min(row["files_per_s"], row["read_ms"]) > 0
+        assert row["mb_per_s"] == pytest.approx(row["files_per_s"] * 70001 / 1e6, rel=1e-3)
+
+
+def test_each_file_once_in_the_order_wanted(micro: Micro, files: Path) -> None:
+    if micro.variant == "asan" or not shutil.which("strace"):
+        pytest.skip("needs strace (apt-get install strace), under which no leaks can be found")
+
+    def opened(order: str) -> list[str]:
+        """The files in the order in which one reader opens them, 40 of them."""
+        command = (
+            f"strace -f -qq -e trace=openat {micro.folder}/disk-read -n 20 -p 1 {files} {order}"
         )
-    assert (status, out) == (77, "")
-    assert err == "directory-size: root is needed for ext4 of our own\n"
+        traced = subprocess.run(
+            command.split(), capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+        if "ptrace" in traced.stderr:
+            pytest.skip("tracing is not allowed here")
+        _, _, *after = traced.stderr.split(f'"{files.parent}/')
+        return [text[:2] for text in after]
+
+    names = [f"{number:02}" for number in range(40)]
+    upwards, shuffled = opened("sorted"), opened("random")
+    first = int(upwards[0])
+    assert upwards == names[first:] + names[:first]
+    assert sorted(shuffled) == names
+    assert shuffled != upwards
+
+
+def test_a_file_that_is_not_there_and_an_empty_list(micro: Micro, files: Path) -> None:
+    (files.parent / "07").unlink()
+    said = micro.complaint(f"disk-read -n 40 -p 1 {files} sorted")
+    assert said == f"{files.parent}/07: No such file or directory"
+    files.write_text("")
+    assert "no paths" in micro.complaint(f"disk-read {files} random")
