@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,33 +46,45 @@ class Result:
         return parsed
 
 
-def run(*args: str, environment: dict[str, str] | None = None) -> Result:
-    """Runs hammer to its end."""
+def limited(soft: int, hard: int | None = None) -> Callable[[], None]:
+    """For preexec_fn: so many descriptors."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or soft))
+
+
+def run(options: str, *more: str, before: Callable[[], None] | None = None) -> Result:
+    """Runs hammer to its end. The options are split at blanks; what may have some comes after."""
     done = subprocess.run(
-        [str(binary()), *args],
+        [str(binary()), *options.split(), *more],
         capture_output=True,
         text=True,
         timeout=HANG_S,
         check=False,
-        env={**os.environ, **(environment or {})},
+        preexec_fn=before,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-def measure(*args: str) -> dict[str, Any]:
-    """Runs hammer with --json; whatever it fetched, it must not complain or crash."""
-    result = run("--json", *args)
+def measure(options: str, *more: str, before: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Runs it with --json; whatever it fetched, it must not complain or crash."""
+    result = run(f"--json {options}", *more, before=before)
     assert result.err == ""
     assert result.status in (0, 1)
     return result.json()
 
 
-def measure_until(server: Server, enough: Callable[[], bool], *args: str) -> dict[str, Any]:
+def measure_on(script: Script, options: str, *more: str) -> tuple[Server, dict[str, Any]]:
+    """The same against a server of its own, which has ended by then."""
+    with Server(script) as server:
+        result = measure(options, *more, server.url())
+    return server, result
+
+
+def measure_until(server: Server, enough: Callable[[], bool], options: str) -> dict[str, Any]:
     """Runs hammer with --json until `enough` is true, then interrupts it.
 
     So a test waits for what it is about, however slow the machine is, and no longer.
     """
-    command = [str(binary()), "--json", "-s", "600", *args, server.url()]
+    command = [str(binary()), "--json", "-s", "600", *options.split(), server.url()]
     deadline = time.monotonic() + HANG_S
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         while not enough() and process.poll() is None and time.monotonic() < deadline:
@@ -90,6 +103,73 @@ def rows(path: Path) -> list[dict[str, str]]:
     head, *lines = path.read_text().splitlines()
     names = head.split("\t")
     return [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + HANG_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+# ---- a crowd or a herd without a load
+
+
+@dataclass
+class Holding:
+    """hammer, once it holds what it could get; its processes of then."""
+
+    process: subprocess.Popen[str]
+    line: str
+    children: list[int]
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Asks it to end: status, stdout, stderr. The signal goes to the whole group, as by Ctrl-C:
+        its processes leave it to hammer.
+        """
+        os.killpg(self.process.pid, number)
+        out, err = self.process.communicate(timeout=HANG_S)
+        return self.process.returncode, out, err
+
+    def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
+        """What it tells when it is asked to end, and ends well."""
+        status, out, err = self.stop(number)
+        assert (status, err) == (0, "")
+        assert not any(map(is_running, self.children)), "they end before hammer does"
+        result = json.loads(out)
+        assert isinstance(result, dict)
+        return result
+
+
+@contextlib.contextmanager
+def holding(options: str, url: str, descriptors: int = 0) -> Iterator[Holding]:
+    with subprocess.Popen(
+        [str(binary()), *options.split(), url],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=limited(descriptors) if descriptors else None,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            yield Holding(process, line, [int(word) for word in path.read_text().split()])
+        finally:
+            process.kill()
+
+
+def is_running(pid: int) -> bool:
+    """A zombie holds no connection, and an orphan's may stay for want of somebody to reap it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return not stat.rpartition(")")[2].lstrip().startswith("Z")
+
+
+# ---- servers
 
 
 class Peer:
@@ -141,7 +221,7 @@ class Server:
     script: Script
     backlog: int = 512
     heads: list[bytes] = field(default_factory=list)
-    connections: int = 0
+    sources: Counter[str] = field(default_factory=Counter)  #: of the connections
     _last: tuple[str, int] | None = None
     _threads: list[threading.Thread] = field(default_factory=list)
     _sockets: list[socket.socket] = field(default_factory=list)
@@ -154,12 +234,7 @@ class Server:
         self._acceptor.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # The listen queue is first in, first out: once this one is accepted, all are.
         with socket.socket() as last:
             last.bind(("127.0.0.1", 0))
@@ -173,6 +248,10 @@ class Server:
         for thread in self._threads:
             thread.join()
 
+    @property
+    def connections(self) -> int:
+        return self.sources.total()
+
     def note(self, head: bytes) -> None:
         with self._lock:
             self.heads.append(head)
@@ -180,13 +259,18 @@ class Server:
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
 
+    def url_of_nobody(self) -> str:
+        """Of a port where nobody listens any more."""
+        with self:
+            return self.url()
+
     def _accept(self) -> None:
         while True:
             connection, address = self._listener.accept()
             if address == self._last:
                 connection.close()
                 return
-            self.connections += 1
+            self.sources[address[0]] += 1
             self._sockets.append(connection)
             peer = Peer(self, connection, self.connections)
             thread = threading.Thread(target=self._serve, args=(peer,))
@@ -204,22 +288,21 @@ def keep_alive(peer: Peer) -> None:
         peer.send(OK)
 
 
-def one_reply(reply: bytes) -> Script:
-    """Answers the first request of a connection with these bytes, then closes."""
+def hold(peer: Peer) -> None:
+    """Answers nothing."""
+    peer.wait_for_end()
+
+
+def one_reply(*replies: bytes, then: Callable[[Peer], None] | None = None) -> Script:
+    """Connection i gets reply i, the last one from then on. Then it is closed, if nothing else is
+    to be done.
+    """
 
     def script(peer: Peer) -> None:
         if peer.request() is not None:
-            peer.send(reply)
-
-    return script
-
-
-def replies(sequence: Sequence[bytes]) -> Script:
-    """Connection i gets reply i, the last one from then on; each is closed after it."""
-
-    def script(peer: Peer) -> None:
-        if peer.request() is not None:
-            peer.send(sequence[min(peer.number, len(sequence)) - 1])
+            peer.send(replies[min(peer.number, len(replies)) - 1])
+            if then:
+                then(peer)
 
     return script
 
@@ -227,3 +310,18 @@ def replies(sequence: Sequence[bytes]) -> Script:
 def errors_of(result: dict[str, Any]) -> dict[str, int]:
     """Only the kinds of errors that occurred."""
     return {kind: n for kind, n in result["errors"].items() if n}
+
+
+#: of a distribution
+TIMES = {"count", "min", "max", "mean", "median", "p90", "p99", "p999", "histogram"}
+#: of a crowd
+COUNTS = {
+    *("wanted", "established", "served", "answered", "dropped", "reset", "refused", "timed_out"),
+    *("reconnects", "held", "first_loss_s", "last_loss_s"),
+}
+
+
+def report(result: dict[str, Any], kind: str) -> dict[str, int]:
+    """What became of one kind of a crowd, without the zeros and without when."""
+    assert set(result[kind]) == COUNTS
+    return {key: n for key, n in result[kind].items() if n and not key.endswith("_s")}

@@ -1,12 +1,14 @@
-"""Slow, half-dead and idle clients: what they do, and that they are not measured."""
+"""Slow, half-dead, idle and waiting clients, beside a load that is measured and without one."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,34 +17,24 @@ from hammer_support import (
     OK,
     OK_CLOSE,
     Peer,
+    Script,
     Server,
+    hold,
+    holding,
+    is_running,
+    keep_alive,
+    limited,
     measure,
+    measure_on,
     measure_until,
     one_reply,
+    report,
     rows,
+    run,
+    wait_for,
 )
 
-COUNTS = {
-    "wanted",
-    "established",
-    "served",
-    "answered",
-    "dropped",
-    "reset",
-    "refused",
-    "timed_out",
-    "reconnects",
-    "held",
-    "first_loss_s",
-    "last_loss_s",
-}
-TIMES = {"first_loss_s", "last_loss_s"}
-
-
-def report(result: Mapping[str, Mapping[str, int]], kind: str) -> dict[str, int]:
-    """What became of one kind, without the zeros and without when."""
-    assert set(result[kind]) == COUNTS
-    return {key: n for key, n in result[kind].items() if n and key not in TIMES}
+SLOWLY = "--drip 600000"
 
 
 class Sorter:
@@ -55,28 +47,21 @@ class Sorter:
     def __init__(self, script: Callable[[Peer], object], crowd: int) -> None:
         self.script = script  # what happens to the crowd
         self.crowd = crowd
-        self.begun = 0  # how many connections of the crowd `script` has begun to deal with
-        self.done = 0  # and has dealt with
+        self.begun: list[int] = []  # the connections of the crowd that `script` has begun with
+        self.done: list[int] = []  # and has dealt with
         self.answers = 0  # replies to the measured client, the last perhaps on its way
         self._measured_is_here = threading.Event()
-        self._lock = threading.Lock()
 
     def __call__(self, peer: Peer) -> None:
-        if peer.number == self.crowd + 1:
-            self._measured_is_here.set()
-            self._answer(peer)
+        if peer.number != self.crowd + 1:
+            self._measured_is_here.wait(HANG_S)
+            self.begun.append(peer.number)
+            self.script(peer)
+            self.done.append(peer.number)
             return
-        self._measured_is_here.wait(HANG_S)
-        with self._lock:
-            self.begun += 1
-        self.script(peer)
-        with self._lock:
-            self.done += 1
-
-    def _answer(self, peer: Peer) -> None:
+        self._measured_is_here.set()
         while peer.request() is not None:
-            time.sleep(0.005)  # leaves the machine to the others
-            self.answers += 1
+            self.answers += 1  # first: hammer may go on as soon as it has the reply
             peer.send(OK)
 
 
@@ -84,21 +69,32 @@ def drop(_peer: Peer) -> None:
     """Returning closes the connection."""
 
 
-def hold(peer: Peer) -> None:
-    peer.wait_for_end()
-
-
-def answer_408(peer: Peer) -> bool:
-    """Answers at once and waits until the client has seen it; whether it still sent its request.
+def answer_408(peer: Peer) -> None:
+    """Answers at once and waits until the client has seen it.
 
     Closed while the client sends, the connection would be reset, and the answer perhaps lost.
     """
     peer.send(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     with contextlib.suppress(OSError):  # the client may have gone
         peer.socket.shutdown(socket.SHUT_WR)
-    whole = peer.request() is not None
-    peer.wait_for_end()
-    return whole
+    hold(peer)
+
+
+def send_much(stuck: list[int]) -> Script:
+    """Notes how much of 4 MB goes at once."""
+
+    def script(peer: Peer) -> None:
+        assert peer.request() is not None
+        peer.socket.setblocking(False)
+        much = b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n" + b"x" * 4_000_000
+        stuck.append(peer.socket.send(much))
+        peer.socket.setblocking(True)
+        hold(peer)
+
+    return script
+
+
+# ---- a crowd beside a load
 
 
 def test_slow_clients_drip_and_are_not_in_the_samples(tmp_path: Path) -> None:
@@ -121,14 +117,12 @@ def test_slow_clients_drip_and_are_not_in_the_samples(tmp_path: Path) -> None:
         Bytes meet in one recv when the server's thread is late, but sometimes most come alone.
         """
         most_alone = any(len(sizes) > sum(sizes) / 2 for sizes in pieces)
-        return sorter.begun >= 7 and sorter.answers >= 2 and most_alone
+        return len(sorter.begun) >= 7 and sorter.answers >= 2 and most_alone
 
     samples = tmp_path / "samples"
     sorter = Sorter(read_slowly_sent, 3)
     with Server(sorter) as server:
-        result = measure_until(
-            server, enough, "-k", "--slow", "3", "--drip", "2", "--samples", str(samples)
-        )
+        result = measure_until(server, enough, f"-k --slow 3 --drip 2 --samples {samples}")
     assert result["slow"]["wanted"] == result["slow"]["established"] == 3
     assert result["slow"]["served"] >= 4
     assert result["slow"]["reconnects"] >= 4, "they begin again"
@@ -140,115 +134,353 @@ def test_slow_clients_drip_and_are_not_in_the_samples(tmp_path: Path) -> None:
 def test_slow_clients_read_slowly() -> None:
     """The server is stuck in its write: a slow reader has no buffer to speak of."""
     stuck: list[int] = []
-    body = b"x" * 4_000_000
-
-    def send_much(peer: Peer) -> None:
-        peer.request()
-        peer.socket.setblocking(False)
-        stuck.append(peer.socket.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n" + body))
-        peer.socket.setblocking(True)
-        peer.wait_for_end()
-
-    with Server(Sorter(send_much, 1)) as server:
-        result = measure_until(server, lambda: len(stuck) == 1, "-k", "--slow", "1", "--drip", "1")
-    assert stuck[0] < len(body)
+    with Server(Sorter(send_much(stuck), 1)) as server:
+        result = measure_until(server, lambda: len(stuck) == 1, "-k --slow 1 --drip 1")
+    assert stuck[0] < 4_000_000
     assert report(result, "slow") == {"wanted": 1, "established": 1, "held": 1}
 
 
-def test_slow_client_sees_an_early_answer() -> None:
-    early: list[int] = []
-
-    def script(peer: Peer) -> None:
-        if not answer_408(peer):
-            early.append(peer.number)
-
-    with Server(Sorter(script, 2)) as server:
-        result = measure_until(server, lambda: len(early) >= 3, "-k", "--slow", "2", "--drip", "1")
-    assert result["slow"]["answered"] >= 3, "counted before the connection is closed"
-    assert result["slow"]["served"] == result["slow"]["dropped"] == 0
-    assert result["failed"] == 0
+@pytest.mark.parametrize("kind", ["slow", "half-dead", "idle"])
+def test_clients_that_are_answered_early(kind: str) -> None:
+    """They are counted before the connection is closed."""
+    sorter = Sorter(answer_408, 1)
+    with Server(sorter) as server:
+        result = measure_until(server, lambda: len(sorter.done) >= 3, f"-k --{kind} 1 --drip 1")
+    found = result[kind.replace("-", "_")]
+    assert found["answered"] >= 3
+    assert found["served"] == found["dropped"] == result["failed"] == 0
 
 
 @pytest.mark.parametrize("kind", ["slow", "half-dead", "idle"])
 def test_dropped_clients_come_again(kind: str) -> None:
     sorter = Sorter(drop, 2)
     with Server(sorter) as server:
-        result = measure_until(
-            server, lambda: sorter.begun >= 6, "-k", f"--{kind}", "2", "--drip", "5"
-        )
+        result = measure_until(server, lambda: len(sorter.begun) >= 6, f"-k --{kind} 2 --drip 5")
     found = result[kind.replace("-", "_")]
     assert found["established"] == 2
-    assert found["dropped"] >= 4
-    assert found["reconnects"] >= 4
-    assert found["served"] == found["answered"] == found["refused"] == 0
-    assert result["failed"] == 0
+    assert min(found["dropped"], found["reconnects"]) >= 4
+    assert found["served"] == found["answered"] == found["refused"] == result["failed"] == 0
 
 
-def test_half_dead_clients_send_half_a_head() -> None:
-    halves: list[bytes] = []
-
-    def script(peer: Peer) -> None:
-        if half := peer.socket.recv(65536):  # else it ended between connect and send
-            halves.append(half)
-
-    with Server(Sorter(script, 2)) as server:
-        measure_until(server, lambda: len(halves) >= 2, "-k", "--half-dead", "2")
-    assert all(half.startswith(b"GET / HTTP/1.1\r\n") for half in halves)
-    assert not any(half.endswith(b"\r\n\r\n") for half in halves)
-
-
-def test_idle_clients_send_nothing() -> None:
+def test_half_dead_clients_send_half_a_head_and_idle_ones_nothing() -> None:
     sent: list[bytes] = []
 
     def script(peer: Peer) -> None:
         peer.socket.settimeout(0.02)
         with contextlib.suppress(TimeoutError):
-            sent.append(peer.socket.recv(65536))
+            sent.append(peer.socket.recv(65536))  # b"" if it ended between connect and send
 
+    with Server(Sorter(script, 2)) as server:
+        measure_until(server, lambda: sum(map(bool, sent)) >= 2, "-k --half-dead 2")
+    halves = [data for data in sent if data]
+    assert all(half.startswith(b"GET / HTTP/1.1\r\n") for half in halves)
+    assert not any(half.endswith(b"\r\n\r\n") for half in halves)
+    sent.clear()
     sorter = Sorter(script, 2)
     with Server(sorter) as server:
-        measure_until(server, lambda: sorter.done >= 2, "-k", "--idle", "2")
+        measure_until(server, lambda: len(sorter.done) >= 2, "-k --idle 2")
     assert not any(sent), "nothing but its end"
 
 
 @pytest.mark.parametrize("kind", ["half-dead", "idle"])
 def test_quiet_clients_are_held(kind: str) -> None:
     sorter = Sorter(hold, 20)
-    with Server(sorter) as server:
-        result = measure("-n", "5", "-k", f"--{kind}", "20", server.url())
-    name = kind.replace("-", "_")
-    assert report(result, name) == {"wanted": 20, "established": 20, "held": 20}
+    server, result = measure_on(sorter, f"-n 5 -k --{kind} 20")
+    found = report(result, kind.replace("-", "_"))
+    assert found == {"wanted": 20, "established": 20, "held": 20}
     assert result["good"] == sorter.answers == 5
     assert server.connections == 21, "all were there, and none came twice"
 
 
-@pytest.mark.parametrize("kind", ["half-dead", "idle"])
-def test_quiet_clients_that_are_answered(kind: str) -> None:
-    sorter = Sorter(answer_408, 1)
-    with Server(sorter) as server:
-        result = measure_until(
-            server, lambda: sorter.done >= 3, "-k", f"--{kind}", "1", "--drip", "1"
-        )
-    assert result[kind.replace("-", "_")]["answered"] >= 3
-    assert result[kind.replace("-", "_")]["dropped"] == 0
-
-
 def test_the_crowd_is_there_before_the_load() -> None:
     asked: list[int] = []
-
-    def script(peer: Peer) -> None:
-        if peer.request() is not None:
-            asked.append(peer.number)
-            peer.send(OK_CLOSE)
-
-    with Server(script) as server:
-        measure("-n", "1", "--idle", "10", server.url())
+    measure_on(one_reply(OK_CLOSE, then=lambda peer: asked.append(peer.number)), "-n 1 --idle 10")
     assert asked == [11]
 
 
 def test_crowd_that_is_refused_does_not_stop_the_load() -> None:
-    with Server(one_reply(OK_CLOSE)) as gone:
-        dead = gone.url()  # nobody listens there any more
-    result = measure("-n", "3", "--idle", "4", "--drip", "1000", dead)
+    dead = Server(hold).url_of_nobody()
+    result = measure("-n 3 --idle 4 --drip 1000", dead)
     assert report(result, "idle") == {"wanted": 4, "refused": 4}
     assert result["errors"]["connect_refused"] == 3
+
+
+# ---- a crowd without a load
+
+
+def test_a_crowd_is_held_until_a_signal() -> None:
+    """Of 20: 9 % slow are one, half are half-dead, and what is left is idle."""
+    sent: dict[int, bytes] = {}
+
+    def script(peer: Peer) -> None:
+        sent[peer.number] = b""
+        with contextlib.suppress(ConnectionResetError):  # so the crowd leaves
+            while data := peer.socket.recv(65536):
+                sent[peer.number] += data
+
+    options = f"--json --crowd 20 --slow 9% --half-dead 50% {SLOWLY}"
+    with Server(script) as server, holding(options, server.url()) as held:
+        assert held.line == "hammer: holding 20 connections\n"
+        wait_for(lambda: sum(map(bool, sent.values())) == 10)
+        result = held.end()
+    for kind, count in (("slow", 1), ("half_dead", 10), ("idle", 9), ("crowd", 20)):
+        assert report(result, kind) == {"wanted": count, "established": count, "held": count}
+    rest = {"schema", "parameters", "settled_s", "crowd", "slow", "slow_read", "half_dead"}
+    assert set(result) == rest | {"idle", "herd"}
+    assert result["crowd"]["first_loss_s"] is None
+    assert server.connections == 20, "none came twice"
+
+
+def test_more_than_one_process_may_have_descriptors_for() -> None:
+    """With 40 descriptors 24 connections are left for each; an address of its own for each."""
+    of_five = {f"127.1.0.{i}": 20 for i in range(1, 6)}
+    options = "--json --idle 90 --half-dead 10"
+    with Server(hold) as server, holding(options, server.url(), descriptors=40) as held:
+        assert held.line == "hammer: holding 100 connections\n"
+        wait_for(lambda: server.connections == 100)
+        assert report(held.end(), "crowd")["held"] == 100
+    assert {**server.sources} == of_five
+    with Server(keep_alive) as server:
+        result = measure("-k -n 2 --herd 100", server.url(), before=limited(40))
+    assert report(result, "herd")["held"] == 100
+    assert {**server.sources} == {"127.0.0.1": 1, **of_five}
+
+
+def test_one_that_reads_slowly_asks_at_once() -> None:
+    """And the server is stuck in its write."""
+    stuck: list[int] = []
+    options = f"--json --slow-read 1 {SLOWLY}"
+    with Server(send_much(stuck)) as server, holding(options, server.url()) as held:
+        assert held.line == "hammer: holding 1 connections\n"
+        wait_for(lambda: stuck)
+        found = report(held.end(), "slow_read")
+    assert stuck[0] < 4_000_000
+    assert found == {"wanted": 1, "established": 1, "held": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "descriptors", "least_s"),
+    [
+        ("--idle 6 --ramp 10", 0, 5 / 10),
+        ("--idle 40 --ramp 80", 24, 7 / 16),  # five processes, eight each, 16 a second
+    ],
+)
+def test_the_ramp_is_that_of_all_processes(options: str, descriptors: int, least_s: float) -> None:
+    """The last comes so long after the first, or later."""
+    with Server(hold) as server, holding(f"--json {options}", server.url(), descriptors) as held:
+        assert held.line == f"hammer: holding {options.split()[1]} connections\n"
+        assert held.end()["settled_s"] >= least_s
+
+
+def test_what_is_refused_is_counted_and_is_no_error() -> None:
+    with holding(f"--json --idle 4 {SLOWLY}", Server(hold).url_of_nobody()) as held:
+        assert held.line == "hammer: holding 0 connections\n"
+        result = held.end()
+    assert report(result, "crowd") == {"wanted": 4, "refused": 4}
+    assert 0 < result["crowd"]["first_loss_s"] <= result["crowd"]["last_loss_s"]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_what_the_server_ends_is_counted_with_how(reset: bool) -> None:
+    all_held, ended = threading.Event(), threading.Event()
+
+    def script(peer: Peer) -> None:
+        if peer.number > 1:
+            hold(peer)
+            return
+        all_held.wait(HANG_S)
+        if reset:
+            peer.reset()
+        ended.set()  # and returning closes the connection
+
+    options = "--json --idle 3 --drip 20"
+    with Server(script) as server, holding(options, server.url()) as held:
+        assert held.line == "hammer: holding 3 connections\n"
+        all_held.set()
+        assert ended.wait(HANG_S)
+        wait_for(lambda: server.connections == 4)  # it has come again
+        result = held.end()
+    found = report(result, "idle")
+    assert (found["dropped"], found.get("reset", 0), found["reconnects"]) == (1, int(reset), 1)
+    assert result["idle"]["first_loss_s"] == result["idle"]["last_loss_s"] > 0
+
+
+def test_a_full_backlog_is_told_from_being_served() -> None:
+    """Who is not let in within -t has timed out; the others are held, by the kernel at least."""
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with holding(f"--json --idle 6 -t 0.3 {SLOWLY}", url) as held:
+            result = held.end()
+    found = report(result, "crowd")
+    assert found["timed_out"] >= 1
+    assert found["established"] + found["timed_out"] == 6
+    assert held.line == f"hammer: holding {found['established']} connections\n"
+    assert result["settled_s"] < HANG_S, "the last to time out is not waited for any longer"
+
+
+def test_herd_and_crowd_together() -> None:
+    with Server(keep_alive) as server, holding("--json --herd 3 --idle 2", server.url()) as held:
+        assert held.line == "hammer: holding 5 connections\n"
+        result = held.end()
+    assert (report(result, "herd")["held"], report(result, "idle")["held"]) == (3, 2)
+    assert len(server.heads) == 3
+
+
+def test_for_people() -> None:
+    with Server(hold) as server, holding("--crowd 2", server.url()) as held:
+        assert held.line == "hammer: holding 2 connections\n"
+        assert "idle: 2 wanted, 2 established, 2 held at the end" in held.stop()[1]
+
+
+# ---- a herd: idle keep-alive connections in processes of their own, there before the load begins
+
+WINDOW = 129  # connections that one process opens at once (benchmarks/load/herd.c)
+
+
+def test_a_herd_asks_once_and_is_held() -> None:
+    server, result = measure_on(keep_alive, "-n 3 --herd 20")
+    closing = [b"Connection: close" in head for head in server.heads]
+    assert closing == [False] * 20 + [True] * 3, "first the herd with keep-alive, then the load"
+    assert report(result, "herd") == {"wanted": 20, "established": 20, "served": 20, "held": 20}
+    assert result["good"] == result["total"]["count"] == 3, "the herd is not measured"
+    assert server.connections == 23
+
+
+def test_a_herd_comes_from_the_sources_and_goes_to_the_urls_in_turn() -> None:
+    server, _ = measure_on(keep_alive, "-k -n 1 --herd 6 --source 127.0.0.7-127.0.0.8")
+    assert sorted(server.sources.values()) == [3, 4], "with the one that is measured"
+    assert {*server.sources} == {"127.0.0.7", "127.0.0.8"}
+    with (
+        Server(keep_alive) as first,
+        Server(keep_alive) as second,
+        holding(f"--herd 5 {first.url()}", second.url()),
+    ):
+        assert (first.connections, second.connections) == (3, 2)
+
+
+def test_only_a_window_is_on_its_way_at_once() -> None:
+    answers = threading.Event()
+
+    def script(peer: Peer) -> None:
+        answers.wait(HANG_S)
+        keep_alive(peer)
+
+    def enough() -> bool:
+        if not answers.is_set() and server.connections >= WINDOW:
+            time.sleep(0.1)  # for those that must not come
+            waiting.append(server.connections)
+            answers.set()
+        return len(server.heads) >= 301
+
+    waiting: list[int] = []
+    with Server(script) as server:
+        result = measure_until(server, enough, "-k --herd 300")
+    assert waiting == [WINDOW]
+    assert report(result, "herd")["held"] == 300
+
+
+def test_what_is_dropped_under_the_load_is_not_held() -> None:
+    load_is_there = threading.Event()
+    closed: list[int] = []
+
+    def script(peer: Peer) -> None:
+        if peer.number > 10:
+            load_is_there.set()
+            keep_alive(peer)
+            return
+        peer.request()
+        peer.send(OK)
+        if peer.number > 2:
+            hold(peer)
+        else:
+            load_is_there.wait(HANG_S)
+            peer.socket.close()
+            closed.append(peer.number)
+
+    with Server(script) as server:
+        result = measure_until(server, lambda: len(closed) == 2, "-k --herd 10")
+    found = report(result, "herd")
+    assert found == {"wanted": 10, "established": 10, "served": 10, "dropped": 2, "held": 8}
+
+
+NOT_KEPT = "had a reply that is not 2xx with keep-alive"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        (one_reply(OK_CLOSE), NOT_KEPT),
+        (one_reply(b"HTTP/1.1 200 OK\r\n\r\nto the end"), NOT_KEPT),
+        (one_reply(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), NOT_KEPT),
+        (one_reply(b"SSH-2.0-OpenSSH_9.2\r\n"), NOT_KEPT),
+        (one_reply(OK + b"surplus"), NOT_KEPT),
+        (hold, "had no reply in time"),
+        (one_reply(b""), "was closed by the server before it had a reply"),
+        (None, "could not be opened: Connection refused"),
+    ],
+)
+def test_a_herd_that_cannot_be_had_is_one_line(script: Script | None, why: str) -> None:
+    patience = "0.3" if script is hold else "60"
+    options = f"-n 1 --herd 1 -t {patience}"
+    if script is None:
+        result = run(options, Server(hold).url_of_nobody())
+    else:
+        with Server(script) as server:
+            result = run(options, server.url())
+        assert server.connections == 1, "no load without the herd"
+    assert (result.status, result.out) == (1, "")
+    assert result.err == f"hammer: herd: 0 of 1 connections, the next {why}\n"
+
+
+def test_an_incomplete_herd_says_how_much_of_it_was_there() -> None:
+    def four_are_kept(peer: Peer) -> None:
+        (keep_alive if peer.number <= 4 else hold)(peer)
+
+    with Server(four_are_kept) as server:
+        result = run("--herd 5 -t 1", server.url())
+    assert result.status == 1
+    assert result.err == "hammer: herd: 4 of 5 connections, the next had no reply in time\n"
+
+
+def test_without_a_load_a_herd_is_held_until_a_signal() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with Server(keep_alive) as server, holding("--json --herd 5", server.url()) as held:
+            assert held.children
+            assert report(held.end(number), "herd")["held"] == 5
+            assert len(server.heads) == 5
+
+
+def test_without_a_load_what_is_dropped_is_an_error() -> None:
+    closed = threading.Event()
+
+    def script(peer: Peer) -> None:
+        if peer.number < 5:
+            keep_alive(peer)
+        else:
+            peer.request()
+            peer.send(OK)
+            peer.socket.close()
+            closed.set()
+
+    with Server(script) as server, holding("--herd 5", server.url()) as held:
+        assert closed.wait(HANG_S)
+        status, out, err = held.stop()
+    assert status == 1
+    assert "herd: 5 wanted, 5 established, 4 held at the end; 5 served" in out
+    assert err == "hammer: herd: 4 of 5 connections at the end\n"
+
+
+@pytest.mark.parametrize("options", ["--herd 5", "--idle 2"])
+def test_its_processes_end_with_hammer_that_is_killed(options: str) -> None:
+    with Server(keep_alive) as server, holding(options, server.url()) as held:
+        assert held.children
+        held.process.kill()
+        wait_for(lambda: not any(map(is_running, held.children)))
+
+
+def test_a_process_of_it_that_dies_is_one_line() -> None:
+    with Server(keep_alive) as server, holding("--herd 5", server.url()) as held:
+        os.kill(held.children[0], signal.SIGKILL)
+        wait_for(lambda: not any(map(is_running, held.children)))
+        status, _, err = held.stop()
+    assert (status, err) == (1, "hammer: herd: 1 of its processes died\n")

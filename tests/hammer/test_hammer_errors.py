@@ -1,8 +1,8 @@
-"""Every kind of failure is counted as what it is, and never as a fast sample."""
+"""Every kind of failure is counted as what it is, and never as a fast sample; bad usage."""
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import socket
 import subprocess
@@ -13,88 +13,68 @@ import pytest
 from hammer_support import (
     HANG_S,
     OK_CLOSE,
+    TIMES,
     Peer,
     Script,
     Server,
     binary,
     errors_of,
+    hold,
+    keep_alive,
+    limited,
     measure,
+    measure_on,
     one_reply,
-    replies,
     rows,
     run,
 )
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n"
-
-
-def reset_after(reply: bytes) -> Script:
-    def script(peer: Peer) -> None:
-        if peer.request() is not None:
-            peer.send(reply)
-            peer.reset()
-
-    return script
-
-
-def silent(peer: Peer) -> None:
-    peer.wait_for_end()
-
-
-def silent_after(beginning: bytes) -> Script:
-    def script(peer: Peer) -> None:
-        peer.request()
-        peer.send(beginning)
-        peer.wait_for_end()
-
-    return script
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     ("kind", "script"),
     [
-        ("reset", reset_after(b"")),
-        ("reset", reset_after(HEAD)),
+        ("reset", one_reply(b"", then=Peer.reset)),
+        ("reset", one_reply(HEAD, then=Peer.reset)),
         ("short_reply", one_reply(b"")),
         ("short_reply", one_reply(HEAD)),
         ("short_reply", one_reply(HEAD + b"\r\nonly a part")),
-        ("short_reply", one_reply(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe")),
+        ("short_reply", one_reply(CHUNKED + b"5\r\nhe")),
         ("bad_head", one_reply(b"SSH-2.0-OpenSSH_9.2\r\n")),
-        ("bad_head", one_reply(b"HTTP/1.1 200 OK\nContent-Length: 0\n\n")),
-        ("bad_head", one_reply(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")),
-        ("bad_head", one_reply(HEAD + b"content-length: 2\r\n\r\nxx")),
         ("bad_head", one_reply(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 2000 + b"\r\n")),
-        ("bad_body", one_reply(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n")),
+        ("bad_body", one_reply(CHUNKED + b"xyz\r\n")),
         ("excess", one_reply(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\ntoo much")),
         ("status", one_reply(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")),
         ("status", one_reply(b"HTTP/1.1 304 Not Modified\r\n\r\n")),
-        ("timeout", silent),
-        ("timeout", silent_after(HEAD + b"\r\nthe beginning")),
+        ("timeout", hold),
+        ("timeout", one_reply(HEAD + b"\r\nthe beginning", then=hold)),
     ],
 )
 def test_error_kind(kind: str, script: Script, tmp_path: Path) -> None:
     samples = tmp_path / "samples"
     patience = "0.3" if kind == "timeout" else "60"
     with Server(script) as server:
-        result = run(
-            "--json", "-n", "4", "-c", "2", "-t", patience, "--samples", str(samples), server.url()
-        )
-    assert result.status == 1, "nothing was fetched"
-    assert errors_of(result.json()) == {kind: 4}
-    assert result.json()["requests"] == 4
-    assert result.json()["good"] == 0
+        ended = run(f"--json -n 4 -c 2 -t {patience} --samples {samples}", server.url())
+    result = ended.json()
+    assert ended.status == 1, "nothing was fetched"
+    assert errors_of(result) == {kind: 4}
+    assert (result["requests"], result["good"]) == (4, 0)
     for times in ("connect", "first_byte", "total"):
-        assert result.json()[times]["count"] == 0
-        assert result.json()[times]["median"] is None
+        nothing = {"count": 0, "histogram": []}
+        assert result[times] == dict.fromkeys(TIMES) | nothing
     assert [row["error"] for row in rows(samples)] == [kind] * 4
 
 
 def test_refused() -> None:
+    """More often than there are descriptors: none is lost."""
     with socket.socket() as closed:  # bound, never listening: the port cannot be taken by others
         closed.bind(("127.0.0.1", 0))
-        result = run("-n", "3", "--json", f"http://127.0.0.1:{closed.getsockname()[1]}/")
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        result = run("-n 100 --json", url, before=limited(60))
     assert result.status == 1
-    assert errors_of(result.json()) == {"connect_refused": 3}
+    assert errors_of(result.json()) == {"connect_refused": 100}
 
 
 def test_connect_timeout() -> None:
@@ -106,63 +86,50 @@ def test_connect_timeout() -> None:
         for client in waiting:
             client.setblocking(False)
             client.connect_ex(full.getsockname())
-        result = run(
-            "-n",
-            "2",
-            "-c",
-            "2",
-            "-t",
-            "0.3",
-            "--json",
-            f"http://127.0.0.1:{full.getsockname()[1]}/",
-        )
+        result = measure("-n 2 -c 2 -t 0.3", f"http://127.0.0.1:{full.getsockname()[1]}/")
         for client in waiting:
             client.close()
-    assert errors_of(result.json()) == {"connect_timeout": 2}
+    assert errors_of(result) == {"connect_timeout": 2}
 
 
-def test_out_of_ports() -> None:
-    """EADDRNOTAVAIL is a kind of its own: it is about this machine, not about the server."""
+@pytest.mark.parametrize(
+    ("call", "error", "errors"),
+    [
+        # About this machine, not about the server: a kind of its own.
+        ("connect", "EADDRNOTAVAIL:when=1..2", {"no_address": 2}),
+        # Before Linux 5.11 waiting is by the millisecond.
+        ("epoll_pwait2", "ENOSYS", {}),
+    ],
+)
+def test_what_the_kernel_has_not_got(
+    call: str, error: str, errors: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     strace = shutil.which("strace")
     if not strace:
-        pytest.skip("needs strace (apt install strace) to make connect() fail")
+        pytest.skip("needs strace (apt install strace) to make a call fail")
+    # The leak checker cannot work under a tracer.
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    words = f"{strace} -qq -o /dev/null -e trace={call} -e inject={call}:error={error}"
     with Server(one_reply(OK_CLOSE)) as server:
         traced = subprocess.run(
-            [
-                strace,
-                "-qq",
-                "-o",
-                "/dev/null",
-                "-e",
-                "trace=connect",
-                "-e",
-                "inject=connect:error=EADDRNOTAVAIL:when=1..2",
-                str(binary()),
-                "--json",
-                "-n",
-                "5",
-                server.url(),
-            ],
+            [*words.split(), str(binary()), "--json", "-n", "5", server.url()],
             capture_output=True,
             text=True,
             timeout=HANG_S,
             check=False,
-            # The leak checker cannot work under a tracer.
-            env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
         )
     if "ptrace" in traced.stderr:
         pytest.skip("tracing is not allowed here")
-    assert '"no_address": 2' in traced.stdout
-    assert '"good": 3' in traced.stdout
+    result = json.loads(traced.stdout)
+    assert errors_of(result) == errors
+    assert result["good"] == 5 - sum(errors.values())
 
 
 def test_errors_do_not_end_the_run_or_enter_the_times() -> None:
     broken = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-    with Server(replies([broken, OK_CLOSE, b"", OK_CLOSE])) as server:
-        result = measure("-n", "10", server.url())
+    _, result = measure_on(one_reply(broken, OK_CLOSE, b"", OK_CLOSE), "-n 10")
     assert errors_of(result) == {"status": 1, "short_reply": 1}
-    assert result["good"] == 8
-    assert result["total"]["count"] == 8
+    assert result["good"] == result["total"]["count"] == 8
     assert result["status"] == {"1xx": 0, "2xx": 8, "3xx": 0, "4xx": 0, "5xx": 1}
     assert result["bytes"]["body"] == 40
     assert result["requests_per_s"] * result["seconds"] == pytest.approx(8)
@@ -171,32 +138,126 @@ def test_errors_do_not_end_the_run_or_enter_the_times() -> None:
 
 def test_check_finds_a_url_that_changes_its_length() -> None:
     longer = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello!"
-    with Server(replies([OK_CLOSE, longer, OK_CLOSE])) as server:
-        assert errors_of(measure("-n", "4", "--check", server.url())) == {"wrong_length": 1}
-    with Server(replies([OK_CLOSE, longer, OK_CLOSE])) as server:
-        assert errors_of(measure("-n", "4", server.url())) == {}
+    for options, errors in (("-n 4 --check", {"wrong_length": 1}), ("-n 4", {})):
+        _, result = measure_on(one_reply(OK_CLOSE, longer, OK_CLOSE), options)
+        assert errors_of(result) == errors
 
 
 def test_bytes_nobody_asked_for_are_reported() -> None:
-    def script(peer: Peer) -> None:
-        if peer.request() is not None:
-            peer.send(OK_CLOSE)
-            time.sleep(0.3)  # hammer has taken the reply as complete by then
-            peer.send(b"surplus")
+    def surplus(peer: Peer) -> None:
+        time.sleep(0.3)  # hammer has taken the reply as complete by then
+        peer.send(b"surplus")
 
-    with Server(script) as server:
-        result = measure("-n", "2", server.url())
+    _, result = measure_on(one_reply(OK_CLOSE, then=surplus), "-n 2")
     assert result["good"] == 2
     assert result["connections"]["unsolicited"] == 1, "the last one is left at the end"
 
 
 def test_a_close_that_never_comes_is_reported() -> None:
-    def script(peer: Peer) -> None:
-        if peer.request() is not None:
-            peer.send(OK_CLOSE)
-            peer.wait_for_end()
-
-    with Server(script) as server:
-        result = measure("-n", "3", "-t", "0.2", server.url())
+    _, result = measure_on(one_reply(OK_CLOSE, then=hold), "-n 3 -t 0.2")
     assert result["good"] == 3
     assert result["connections"]["not_closed"] == 2
+
+
+# ---- bad usage
+
+URL = "http://127.0.0.1:9/"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ("", "-n N, -s SECONDS"),
+        (URL, "-n N, -s SECONDS"),
+        ("-n 1", "no URL"),
+        (f"-n 0 {URL}", "-n: '0'"),
+        (f"-n 1.5 {URL}", "-n: '1.5'"),
+        (f"-c many -n 1 {URL}", "-c: 'many'"),
+        (f"-s -1 {URL}", "-s: '-1'"),
+        (f"-s nan {URL}", "-s: 'nan'"),
+        (f"-r 0 -n 1 {URL}", "-r: '0'"),
+        (f"-t 0 -n 1 {URL}", "-t: '0'"),
+        (f"--ramp 0 -n 1 {URL}", "--ramp: '0'"),
+        (f"--crowd 9 --slow 101% {URL}", "'101%' is not a whole number from 0 to 100%"),
+        (f"--crowd 9 --slow 1.5% {URL}", "--slow: '1.5%'"),
+        (f"--crowd 9 --idle 5% {URL}", "--idle: '5%'"),
+        (f"--slow 5% {URL}", "a share needs --crowd N"),
+        (f"--crowd 9 --slow 60% --half-dead 41% {URL}", "more than the whole"),
+        (f"--seed -1 -n 1 {URL}", "--seed: '-1'"),
+        (f"--source 10.0.0.1 -n 1 {URL}", "127.0.0.0/8"),
+        (f"--source 127.0.0.9-127.0.0.2 -n 1 {URL}", "ends before"),
+        (f"--source 127.0.0.2, -n 1 {URL}", "not an IPv4"),
+        ("--source 127.0.0.2 -n 1 http://[::1]:9/", "--source is for IPv4"),
+        (f"--allow-host name -n 1 {URL}", "--allow-host: 'name'"),
+        ("-n 1 https://127.0.0.1/", "http://"),
+        ("-n 1 http://127.0.0.1:99999/", "port"),
+        ("-n 1 http://127.0.0.1:x/", "port"),
+        ("-n 1 http:///", "host"),
+        ("-n 1 http://example.invalid/", "host"),
+        ("-n 1 http://[::1/", "']'"),
+        ("-n 1 http://127.0.0.1/a\x7f", "percent-encoded"),
+        ("-n 1 http://127.0.0.1/#x", "fragment"),
+        ("-n 1 -i /nonexistent/urls", "No such file"),
+        ("-n 1 -i /dev/null", "no URL"),
+        (f"-n 1 -i /dev/null {URL}", "exclude"),
+        ("-n", "requires an argument"),
+        ("--no-such", "unrecognized option"),
+    ],
+)
+def test_bad_usage_is_one_clear_line(args: str, says: str) -> None:
+    result = run(args)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert says in result.err
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "10.1.2.3", "0.0.0.0", "[2001:db8::1]", "128.0.0.1"])
+def test_refuses_what_is_not_loopback(host: str) -> None:
+    with Server(keep_alive) as server:
+        result = run("-n 1 --idle 1", server.url(), f"http://{host}:{server.port}/")
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert "not loopback" in result.err
+    assert "--allow-host" in result.err
+    assert server.connections == 0, "refused before anything was sent anywhere"
+
+
+def test_allow_host_allows_that_host_only() -> None:
+    """0.0.0.0 is not a loopback address, but Linux takes it for this host: a safe stand-in."""
+    with Server(keep_alive) as server:
+        target = f"http://0.0.0.0:{server.port}/"
+        assert measure("-n 2 --allow-host 0.0.0.0", target)["good"] == 2
+        assert run("-n 2 --allow-host 192.0.2.1", target).status == 2
+
+
+def test_line_of_a_bad_url_in_a_file(tmp_path: Path) -> None:
+    urls = tmp_path / "urls"
+    for bad, says in (("ftp://127.0.0.1/", "does not begin with http://"), (f"{URL}a b", "")):
+        urls.write_text(f"{URL}\n# fine\n{bad}\n")
+        result = run(f"-n 1 -i {urls}")
+        assert result.status == 2
+        assert result.err.startswith(f"hammer: {urls}:3: {says}")
+        assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("-c 100", "needs 116 descriptors, but the hard limit is 60"),
+        ("--samples /nonexistent/samples", "/nonexistent/samples: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_begun_is_one_clear_line(options: str, says: str) -> None:
+    result = run(f"-n 1 {options} {URL}", before=limited(60))
+    assert (result.status, result.err) == (1, f"hammer: {says}\n")
+
+
+def test_soft_descriptor_limit_is_raised() -> None:
+    with Server(keep_alive) as server:
+        result = measure("-k -n 200 -c 100", server.url(), before=limited(30, 300))
+    assert result["good"] == 200
+
+
+def test_full_disk_under_the_samples() -> None:
+    with Server(keep_alive) as server:
+        result = run("-n 1 --samples /dev/full", server.url())
+    assert (result.status, result.err) == (1, "hammer: /dev/full: No space left on device\n")
+    assert result.out.startswith("1 fetches"), "the summary is not lost"
