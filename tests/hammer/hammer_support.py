@@ -20,6 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
+Json = dict[str, Any]
 #: Never reached in a good run; only ends one that hangs.
 HANG_S = 60
 
@@ -40,9 +41,8 @@ class Result:
     out: str
     err: str
 
-    def json(self) -> dict[str, Any]:
-        parsed = json.loads(self.out)
-        assert isinstance(parsed, dict)
+    def json(self) -> Json:
+        parsed: Json = json.loads(self.out)
         return parsed
 
 
@@ -64,7 +64,7 @@ def run(options: str, *more: str, before: Callable[[], None] | None = None) -> R
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-def measure(options: str, *more: str, before: Callable[[], None] | None = None) -> dict[str, Any]:
+def measure(options: str, *more: str, before: Callable[[], None] | None = None) -> Json:
     """Runs it with --json; whatever it fetched, it must not complain or crash."""
     result = run(f"--json {options}", *more, before=before)
     assert result.err == ""
@@ -72,14 +72,14 @@ def measure(options: str, *more: str, before: Callable[[], None] | None = None) 
     return result.json()
 
 
-def measure_on(script: Script, options: str, *more: str) -> tuple[Server, dict[str, Any]]:
+def measure_on(script: Script, options: str, *more: str) -> tuple[Server, Json]:
     """The same against a server of its own, which has ended by then."""
     with Server(script) as server:
         result = measure(options, *more, server.url())
     return server, result
 
 
-def measure_until(server: Server, enough: Callable[[], bool], options: str) -> dict[str, Any]:
+def measure_until(server: Server, enough: Callable[[], bool], options: str) -> Json:
     """Runs hammer with --json until `enough` is true, then interrupts it.
 
     So a test waits for what it is about, however slow the machine is, and no longer.
@@ -92,8 +92,7 @@ def measure_until(server: Server, enough: Callable[[], bool], options: str) -> d
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=HANG_S)
     assert enough()
-    result = json.loads(out)
-    assert isinstance(result, dict)
+    result: Json = json.loads(out)
     assert result["interrupted"] is True
     return result
 
@@ -131,13 +130,12 @@ class Holding:
         out, err = self.process.communicate(timeout=HANG_S)
         return self.process.returncode, out, err
 
-    def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
+    def end(self, number: int = signal.SIGTERM) -> Json:
         """What it tells when it is asked to end, and ends well."""
         status, out, err = self.stop(number)
         assert (status, err) == (0, "")
         assert not any(map(is_running, self.children)), "they end before hammer does"
-        result = json.loads(out)
-        assert isinstance(result, dict)
+        result: Json = json.loads(out)
         return result
 
 
@@ -278,7 +276,8 @@ class Server:
             thread.start()
 
     def _serve(self, peer: Peer) -> None:
-        with peer.socket:
+        # A crowd leaves with a reset.
+        with peer.socket, contextlib.suppress(ConnectionResetError):
             self.script(peer)
 
 
@@ -307,7 +306,7 @@ def one_reply(*replies: bytes, then: Callable[[Peer], None] | None = None) -> Sc
     return script
 
 
-def errors_of(result: dict[str, Any]) -> dict[str, int]:
+def errors_of(result: Json) -> dict[str, int]:
     """Only the kinds of errors that occurred."""
     return {kind: n for kind, n in result["errors"].items() if n}
 
@@ -321,7 +320,7 @@ COUNTS = {
 }
 
 
-def report(result: dict[str, Any], kind: str) -> dict[str, int]:
+def report(result: Json, kind: str) -> dict[str, int]:
     """What became of one kind of a crowd, without the zeros and without when."""
     assert set(result[kind]) == COUNTS
     return {key: n for key, n in result[kind].items() if n and not key.endswith("_s")}

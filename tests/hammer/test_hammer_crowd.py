@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,34 +36,6 @@ from hammer_support import (
 SLOWLY = "--drip 600000"
 
 
-class Sorter:
-    """Tells the one measured client (-c 1, -k) from the crowd, whatever the machine's speed.
-
-    hammer connects the whole crowd before it measures. Nobody in the crowd is dealt with before the
-    measured client has come, so none has come again by then: that one is the next after the crowd.
-    """
-
-    def __init__(self, script: Callable[[Peer], object], crowd: int) -> None:
-        self.script = script  # what happens to the crowd
-        self.crowd = crowd
-        self.begun: list[int] = []  # the connections of the crowd that `script` has begun with
-        self.done: list[int] = []  # and has dealt with
-        self.answers = 0  # replies to the measured client, the last perhaps on its way
-        self._measured_is_here = threading.Event()
-
-    def __call__(self, peer: Peer) -> None:
-        if peer.number != self.crowd + 1:
-            self._measured_is_here.wait(HANG_S)
-            self.begun.append(peer.number)
-            self.script(peer)
-            self.done.append(peer.number)
-            return
-        self._measured_is_here.set()
-        while peer.request() is not None:
-            self.answers += 1  # first: hammer may go on as soon as it has the reply
-            peer.send(OK)
-
-
 def drop(_peer: Peer) -> None:
     """Returning closes the connection."""
 
@@ -80,127 +51,28 @@ def answer_408(peer: Peer) -> None:
     hold(peer)
 
 
-def send_much(stuck: list[int]) -> Script:
-    """Notes how much of 4 MB goes at once."""
-
-    def script(peer: Peer) -> None:
-        assert peer.request() is not None
-        peer.socket.setblocking(False)
-        much = b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n" + b"x" * 4_000_000
-        stuck.append(peer.socket.send(much))
-        peer.socket.setblocking(True)
-        hold(peer)
-
-    return script
-
-
 # ---- a crowd beside a load
 
 
-def test_slow_clients_drip_and_are_not_in_the_samples(tmp_path: Path) -> None:
-    pieces: list[list[int]] = []
-
-    def read_slowly_sent(peer: Peer) -> None:
-        data, sizes = b"", []
-        while not data.endswith(b"\r\n\r\n"):
-            piece = peer.socket.recv(65536)
-            if not piece:
-                return
-            sizes.append(len(piece))
-            data += piece
-        pieces.append(sizes)
-        peer.send(OK_CLOSE)
-
-    def enough() -> bool:
-        """The seventh can only come after four have read their replies.
-
-        Bytes meet in one recv when the server's thread is late, but sometimes most come alone.
-        """
-        most_alone = any(len(sizes) > sum(sizes) / 2 for sizes in pieces)
-        return len(sorter.begun) >= 7 and sorter.answers >= 2 and most_alone
-
-    samples = tmp_path / "samples"
-    sorter = Sorter(read_slowly_sent, 3)
-    with Server(sorter) as server:
-        result = measure_until(server, enough, f"-k --slow 3 --drip 2 --samples {samples}")
-    assert result["slow"]["wanted"] == result["slow"]["established"] == 3
-    assert result["slow"]["served"] >= 4
-    assert result["slow"]["reconnects"] >= 4, "they begin again"
-    assert result["failed"] == 0
-    assert result["good"] == result["total"]["count"] == len(rows(samples)) > 0
-    assert result["good"] <= sorter.answers
-
-
-def test_slow_clients_read_slowly() -> None:
-    """The server is stuck in its write: a slow reader has no buffer to speak of."""
-    stuck: list[int] = []
-    with Server(Sorter(send_much(stuck), 1)) as server:
-        result = measure_until(server, lambda: len(stuck) == 1, "-k --slow 1 --drip 1")
-    assert stuck[0] < 4_000_000
-    assert report(result, "slow") == {"wanted": 1, "established": 1, "held": 1}
-
-
-@pytest.mark.parametrize("kind", ["slow", "half-dead", "idle"])
-def test_clients_that_are_answered_early(kind: str) -> None:
-    """They are counted before the connection is closed."""
-    sorter = Sorter(answer_408, 1)
-    with Server(sorter) as server:
-        result = measure_until(server, lambda: len(sorter.done) >= 3, f"-k --{kind} 1 --drip 1")
-    found = result[kind.replace("-", "_")]
-    assert found["answered"] >= 3
-    assert found["served"] == found["dropped"] == result["failed"] == 0
-
-
-@pytest.mark.parametrize("kind", ["slow", "half-dead", "idle"])
-def test_dropped_clients_come_again(kind: str) -> None:
-    sorter = Sorter(drop, 2)
-    with Server(sorter) as server:
-        result = measure_until(server, lambda: len(sorter.begun) >= 6, f"-k --{kind} 2 --drip 5")
-    found = result[kind.replace("-", "_")]
-    assert found["established"] == 2
-    assert min(found["dropped"], found["reconnects"]) >= 4
-    assert found["served"] == found["answered"] == found["refused"] == result["failed"] == 0
-
-
-def test_half_dead_clients_send_half_a_head_and_idle_ones_nothing() -> None:
-    sent: list[bytes] = []
+def test_the_crowd_is_there_before_the_load_and_not_measured(tmp_path: Path) -> None:
+    asked: list[int] = []
 
     def script(peer: Peer) -> None:
-        peer.socket.settimeout(0.02)
-        with contextlib.suppress(TimeoutError):
-            sent.append(peer.socket.recv(65536))  # b"" if it ended between connect and send
+        if peer.request() is not None:
+            asked.append(peer.number)
+            peer.send(OK_CLOSE)
 
-    with Server(Sorter(script, 2)) as server:
-        measure_until(server, lambda: sum(map(bool, sent)) >= 2, "-k --half-dead 2")
-    halves = [data for data in sent if data]
-    assert all(half.startswith(b"GET / HTTP/1.1\r\n") for half in halves)
-    assert not any(half.endswith(b"\r\n\r\n") for half in halves)
-    sent.clear()
-    sorter = Sorter(script, 2)
-    with Server(sorter) as server:
-        measure_until(server, lambda: len(sorter.done) >= 2, "-k --idle 2")
-    assert not any(sent), "nothing but its end"
-
-
-@pytest.mark.parametrize("kind", ["half-dead", "idle"])
-def test_quiet_clients_are_held(kind: str) -> None:
-    sorter = Sorter(hold, 20)
-    server, result = measure_on(sorter, f"-n 5 -k --{kind} 20")
-    found = report(result, kind.replace("-", "_"))
-    assert found == {"wanted": 20, "established": 20, "held": 20}
-    assert result["good"] == sorter.answers == 5
-    assert server.connections == 21, "all were there, and none came twice"
-
-
-def test_the_crowd_is_there_before_the_load() -> None:
-    asked: list[int] = []
-    measure_on(one_reply(OK_CLOSE, then=lambda peer: asked.append(peer.number)), "-n 1 --idle 10")
-    assert asked == [11]
+    samples = tmp_path / "samples"
+    server, result = measure_on(script, f"-n 5 --idle 10 --half-dead 10 --samples {samples}")
+    assert asked == [*range(21, 26)]
+    for kind in ("idle", "half_dead"):
+        assert report(result, kind) == {"wanted": 10, "established": 10, "held": 10}
+    assert result["good"] == result["total"]["count"] == len(rows(samples)) == 5
+    assert server.connections == 25, "all were there, and none came twice"
 
 
 def test_crowd_that_is_refused_does_not_stop_the_load() -> None:
-    dead = Server(hold).url_of_nobody()
-    result = measure("-n 3 --idle 4 --drip 1000", dead)
+    result = measure("-n 3 --idle 4 --drip 1000", Server(hold).url_of_nobody())
     assert report(result, "idle") == {"wanted": 4, "refused": 4}
     assert result["errors"]["connect_refused"] == 3
 
@@ -214,9 +86,8 @@ def test_a_crowd_is_held_until_a_signal() -> None:
 
     def script(peer: Peer) -> None:
         sent[peer.number] = b""
-        with contextlib.suppress(ConnectionResetError):  # so the crowd leaves
-            while data := peer.socket.recv(65536):
-                sent[peer.number] += data
+        while data := peer.socket.recv(65536):
+            sent[peer.number] += data
 
     options = f"--json --crowd 20 --slow 9% --half-dead 50% {SLOWLY}"
     with Server(script) as server, holding(options, server.url()) as held:
@@ -246,16 +117,91 @@ def test_more_than_one_process_may_have_descriptors_for() -> None:
     assert {**server.sources} == {"127.0.0.1": 1, **of_five}
 
 
-def test_one_that_reads_slowly_asks_at_once() -> None:
-    """And the server is stuck in its write."""
+@pytest.mark.parametrize("options", ["--slow 1 --drip 1", f"--slow-read 1 {SLOWLY}"])
+def test_slow_clients_read_slowly(options: str) -> None:
+    """The server is stuck in its write: a slow reader has no buffer to speak of."""
     stuck: list[int] = []
-    options = f"--json --slow-read 1 {SLOWLY}"
-    with Server(send_much(stuck)) as server, holding(options, server.url()) as held:
+
+    def send_much(peer: Peer) -> None:
+        assert peer.request() is not None
+        peer.socket.setblocking(False)
+        much = b"HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n" + b"x" * 4_000_000
+        stuck.append(peer.socket.send(much))
+        peer.socket.setblocking(True)
+        hold(peer)
+
+    with Server(send_much) as server, holding(f"--json {options}", server.url()) as held:
         assert held.line == "hammer: holding 1 connections\n"
         wait_for(lambda: stuck)
-        found = report(held.end(), "slow_read")
+        found = report(held.end(), options.split()[0][2:].replace("-", "_"))
     assert stuck[0] < 4_000_000
     assert found == {"wanted": 1, "established": 1, "held": 1}
+
+
+def test_slow_clients_drip_and_come_again() -> None:
+    pieces: list[list[int]] = []
+
+    def read_slowly_sent(peer: Peer) -> None:
+        data, sizes = b"", []
+        while not data.endswith(b"\r\n\r\n"):
+            piece = peer.socket.recv(65536)
+            if not piece:
+                return
+            sizes.append(len(piece))
+            data += piece
+        pieces.append(sizes)
+        peer.send(OK_CLOSE)
+
+    def enough() -> bool:
+        """The seventh can only come after four have read their replies.
+
+        Bytes meet in one recv when the server's thread is late, but sometimes most come alone.
+        """
+        most_alone = any(len(sizes) > sum(sizes) / 2 for sizes in pieces)
+        return server.connections >= 7 and most_alone
+
+    with (
+        Server(read_slowly_sent) as server,
+        holding("--json --slow 3 --drip 2", server.url()) as held,
+    ):
+        wait_for(enough)
+        found = held.end()["slow"]
+    assert found["wanted"] == 3
+    assert min(found["served"], found["reconnects"]) >= 4
+
+
+@pytest.mark.parametrize("kind", ["slow", "half-dead", "idle"])
+@pytest.mark.parametrize("script", [answer_408, drop])
+def test_what_the_server_ends_comes_again(kind: str, script: Script) -> None:
+    """Answered, it is counted before the connection is closed."""
+    options = f"--json --{kind} 2 --drip 5"
+    with Server(script) as server, holding(options, server.url()) as held:
+        wait_for(lambda: server.connections >= 6)
+        found = held.end()[kind.replace("-", "_")]
+    became, other = ("answered", "dropped") if script is answer_408 else ("dropped", "answered")
+    assert min(found[became], found["reconnects"]) >= 4
+    assert found[other] == found["served"] == found["refused"] == 0
+
+
+@pytest.mark.parametrize("kind", ["half-dead", "idle"])
+def test_half_dead_clients_send_half_a_head_and_idle_ones_nothing(kind: str) -> None:
+    sent: list[bytes] = []
+
+    def script(peer: Peer) -> None:
+        peer.socket.settimeout(0.1)
+        try:
+            sent.append(peer.socket.recv(65536))
+        except TimeoutError:
+            sent.append(b"")
+        peer.socket.settimeout(None)
+        hold(peer)
+
+    with Server(script) as server, holding(f"--{kind} 2", server.url()):
+        wait_for(lambda: len(sent) == 2)
+    for half in sent:
+        assert half.startswith(b"GET / HTTP/1.1\r\n") == (kind == "half-dead")
+        assert not half.endswith(b"\r\n\r\n")
+        assert bool(half) == (kind == "half-dead")
 
 
 @pytest.mark.parametrize(
@@ -379,30 +325,6 @@ def test_only_a_window_is_on_its_way_at_once() -> None:
     assert report(result, "herd")["held"] == 300
 
 
-def test_what_is_dropped_under_the_load_is_not_held() -> None:
-    load_is_there = threading.Event()
-    closed: list[int] = []
-
-    def script(peer: Peer) -> None:
-        if peer.number > 10:
-            load_is_there.set()
-            keep_alive(peer)
-            return
-        peer.request()
-        peer.send(OK)
-        if peer.number > 2:
-            hold(peer)
-        else:
-            load_is_there.wait(HANG_S)
-            peer.socket.close()
-            closed.append(peer.number)
-
-    with Server(script) as server:
-        result = measure_until(server, lambda: len(closed) == 2, "-k --herd 10")
-    found = report(result, "herd")
-    assert found == {"wanted": 10, "established": 10, "served": 10, "dropped": 2, "held": 8}
-
-
 NOT_KEPT = "had a reply that is not 2xx with keep-alive"
 
 
@@ -456,17 +378,17 @@ def test_without_a_load_what_is_dropped_is_an_error() -> None:
     def script(peer: Peer) -> None:
         if peer.number < 5:
             keep_alive(peer)
-        else:
-            peer.request()
-            peer.send(OK)
-            peer.socket.close()
-            closed.set()
+            return
+        one_reply(OK)(peer)
+        peer.socket.close()
+        closed.set()
 
     with Server(script) as server, holding("--herd 5", server.url()) as held:
         assert closed.wait(HANG_S)
         status, out, err = held.stop()
     assert status == 1
     assert "herd: 5 wanted, 5 established, 4 held at the end; 5 served" in out
+    assert ", 1 dropped" in out
     assert err == "hammer: herd: 4 of 5 connections at the end\n"
 
 
