@@ -21,7 +21,6 @@
 
 #include "address.h"
 #include "clock.h"
-#include "random.h"
 #include "record.h"
 #include "run.h"
 

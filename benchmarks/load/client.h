@@ -11,7 +11,6 @@
 #include "clock.h"
 #include "reply.h"
 #include "url.h"
-#include "watch.h"
 
 struct engine;
 
@@ -25,7 +24,7 @@ enum client_state {
 };
 
 struct client {
-    enum watch_role role; /* first: see watch.h */
+    enum watch_role role; /* first: see clock.h */
     enum client_state state;
     int fd; /* -1: none */
     uint32_t watched;

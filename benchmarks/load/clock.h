@@ -1,4 +1,4 @@
-/* The clock, and queues of what is due at some time. */
+/* The clock, queues of what is due at some time, and the wait for that or for a descriptor. */
 #ifndef HAMMER_CLOCK_H
 #define HAMMER_CLOCK_H
 
@@ -64,5 +64,24 @@ struct deadline *deadline_expired(struct deadline_queue *queue, uint64_t now);
 
 /* When the first one expires, or CLOCK_NEVER. */
 uint64_t deadline_next(const struct deadline_queue *queue);
+
+/* What epoll hands back, and how a descriptor gets into its set. */
+struct epoll_event;
+
+/* First member of everything that is watched: epoll's cookie points to it. */
+enum watch_role { WATCH_SIGNAL, WATCH_CLIENT, WATCH_CROWD, WATCH_HERD };
+
+/*
+ * Makes epoll report `wanted` for `fd` with `owner` as the cookie. *current is what it reports
+ * now, 0 if `fd` is not in the set; no system call if nothing changes. 0, or -1 with errno.
+ * close() takes a descriptor out of the set by itself.
+ */
+int watch(int epoll_fd, int fd, void *owner, uint32_t *current, uint32_t wanted);
+
+/*
+ * As epoll_wait, until the clock says `until`; CLOCK_NEVER: for ever. Before Linux 5.11
+ * in whole ms.
+ */
+int watch_wait(int epoll_fd, struct epoll_event *events, int count, uint64_t now, uint64_t until);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "address.h"
 #include "clock.h"
-#include "random.h"
 #include "run.h"
 
 enum member_state {
@@ -23,7 +22,7 @@ enum member_state {
 };
 
 struct crowd_member {
-    enum watch_role role; /* first: see watch.h */
+    enum watch_role role; /* first: see clock.h */
     enum crowd_kind kind;
     enum member_state state;
     bool settled; /* its first attempt to connect is decided */

@@ -1,5 +1,5 @@
-/* The epoll loop; see engine.h. */
-#include "engine.h"
+/* The epoll loop; see run.h. */
+#include "run.h"
 
 #include <errno.h>
 #include <inttypes.h>

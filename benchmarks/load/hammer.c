@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "engine.h"
 #include "options.h"
 #include "report.h"
+#include "run.h"
 #include "tally.h"
 #include "url.h"
 

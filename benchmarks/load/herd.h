@@ -19,14 +19,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "clock.h"
 #include "crowd.h"
 #include "herder.h"
 #include "options.h"
 #include "url.h"
-#include "watch.h"
 
 struct herd_process {
-    enum watch_role role; /* first: see watch.h */
+    enum watch_role role; /* first: see clock.h */
     int fd;               /* our end of the socket pair; -1: none */
     pid_t pid;
     struct herd_news news;

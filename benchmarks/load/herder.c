@@ -242,7 +242,7 @@ _Noreturn void herder_run(const struct herder_task *task)
 enum { MAX_EVENTS = 128 };
 
 struct control {
-    enum watch_role role; /* first: see watch.h */
+    enum watch_role role; /* first: see clock.h */
     int fd;
     bool ended; /* hammer wants the end, or has gone */
 };

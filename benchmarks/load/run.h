@@ -1,6 +1,7 @@
 /*
- * The state of a run: what engine.c drives, and clients, crowd and records work on. Data alone, so
- * that none of them needs the one that drives it.
+ * The state of a run: what engine.c drives, and clients, crowd and records work on, who need
+ * nothing but the data. At the end what hammer.c starts: one epoll loop that drives the measured
+ * clients and the crowd through warm-up and measurement. One thread.
  */
 #ifndef HAMMER_RUN_H
 #define HAMMER_RUN_H
@@ -17,7 +18,21 @@
 #include "schedule.h"
 #include "tally.h"
 #include "url.h"
-#include "watch.h"
+
+/* splitmix64: small, fast, and the same sequence everywhere for the same seed. */
+static inline uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/* A number from 0 to n-1, 0 < n < 2^32. The bias of this scaling is below n / 2^32. */
+static inline uint32_t random_below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)(((random_next(state) >> 32) * n) >> 32);
+}
 
 /* How it went as a whole, beside what the tallies count. */
 struct outcome {
@@ -60,5 +75,20 @@ struct engine {
     struct outcome outcome;
     char *scratch; /* SCRATCH_SIZE bytes, shared by all receives */
 };
+
+/*
+ * `options`, `urls`, `herd_urls` and `samples` must outlive the engine and stay the caller's.
+ * Returns 0, or -1 with errno and the name of the call that failed in *call.
+ */
+int engine_init(struct engine *engine, const struct options *options, struct url_list *urls,
+                const struct url_list *herd_urls, struct samples *samples, const char **call);
+
+/*
+ * Runs to the end or to the first SIGINT or SIGTERM; a second one ends the process at once.
+ * Returns 0, or -1 with errno and *call as above; errno 0 if *call says it all.
+ */
+int engine_run(struct engine *engine, const char **call);
+
+void engine_free(struct engine *engine);
 
 #endif
