@@ -17,7 +17,6 @@
 
 #include "children.h"
 #include "die.h"
-#include "fork_once.h"
 #include "micro.h"
 #include "resident.h"
 

@@ -1,8 +1,6 @@
 # Micro-benchmarks: one question each. Built in every variant: libc and link mode are among the
 # questions.
 
-# Whose instructions some of them need to know.
-MACHINE      := $(if $(filter x86_64 amd64,$(PROCESSOR)),x86_64,none)
 MICRO_COMMON := benchmarks/micro/micro.c code/common/die.c
 
 PROGRAMS += fork-latency fork-reap clock-cost spawn nothing thread-create fork-memory fork-mappings \
@@ -11,22 +9,16 @@ fork-latency_SRC := benchmarks/micro/fork-latency.c benchmarks/micro/children.c 
 fork-reap_SRC    := benchmarks/micro/fork-reap.c benchmarks/micro/children.c $(MICRO_COMMON)
 clock-cost_SRC   := benchmarks/micro/clock-cost.c $(MICRO_COMMON)
 nothing_SRC      := benchmarks/micro/nothing.c
-
-# clone3() needs a few instructions of the machine.
-spawn_SRC      := $(addprefix benchmarks/micro/,spawn.c spawn_ways.c resident.c children.c) \
-                  benchmarks/micro/spawn_clone3_$(MACHINE).c \
-                  $(MICRO_COMMON)
+spawn_SRC        := $(addprefix benchmarks/micro/,spawn.c resident.c children.c) $(MICRO_COMMON)
 
 thread-create_SRC  := $(addprefix benchmarks/micro/,thread-create.c children.c) $(MICRO_COMMON)
 thread-create_LIBS := -pthread
 
-FORK_ONCE_SRC     := $(addprefix benchmarks/micro/,fork_once.c resident.c children.c) $(MICRO_COMMON)
-fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c watched.c) $(FORK_ONCE_SRC)
-fork-mappings_SRC := benchmarks/micro/fork-mappings.c $(FORK_ONCE_SRC)
+fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c watched.c resident.c children.c) $(MICRO_COMMON)
+fork-mappings_SRC := $(addprefix benchmarks/micro/,fork-mappings.c resident.c children.c) $(MICRO_COMMON)
 
 PROGRAMS += sched-switch mmap-pages wake-latency fairness ticks
-sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c vector.c children.c) \
-                    $(MICRO_COMMON)
+sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c children.c) $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
@@ -62,26 +54,26 @@ fd-alloc_LIBS := -pthread
 
 # Some ways to wait are Linux's; dietlibc lacks one, and its timerfd_create() does not work.
 PROGRAMS += timeout-accuracy
-timeout-accuracy_SRC := $(addprefix benchmarks/micro/,timeout-accuracy.c waits.c) $(MICRO_COMMON)
+timeout-accuracy_SRC := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
 
 PROGRAMS += port-bind
 port-bind_SRC := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MICRO_COMMON)
 
 # Linux has more ways to wait for many sockets than select and poll; 10-kqueue brings one more.
 PROGRAMS += event-wait event-rate
-WAIT_WAYS := $(addprefix benchmarks/micro/,wait_ways.c wait_ways_$(if $(filter Linux,$(SYSTEM)),linux,none).c)
+WAIT_WAYS := $(addprefix benchmarks/micro/,wait_ways.c wait_ways_linux.c)
 event-wait_SRC := benchmarks/micro/event-wait.c $(WAIT_WAYS) $(MICRO_COMMON)
 event-rate_SRC := $(addprefix benchmarks/micro/,event-rate.c children.c) $(WAIT_WAYS) $(MICRO_COMMON)
 event-wait_SRC_any   = benchmarks/micro/wait_ways_kqueue.c $(KQUEUE_SRC)
 event-rate_SRC_any   = $(event-wait_SRC_any)
-event-wait_SRC_diet := benchmarks/micro/wait_ways_no_kqueue.c
+event-wait_SRC_diet := benchmarks/micro/wait_ways_kqueue.c
 event-rate_SRC_diet := $(event-wait_SRC_diet)
 
 PROGRAMS += sigio-overflow
 sigio-overflow_SRC := benchmarks/micro/sigio-overflow.c $(MICRO_COMMON)
 
 PROGRAMS += readiness-facts
-readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c facts_epoll.c children.c) \
+readiness-facts_SRC := $(addprefix benchmarks/micro/,readiness-facts.c fd_set_checked.c fd_set_plain.c children.c) \
                        $(MICRO_COMMON)
 
 PROGRAMS += write-parts in-flight

@@ -25,12 +25,18 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
 
 #include "children.h"
 #include "die.h"
@@ -142,6 +148,83 @@ static int look(int fd, short *revents)
     *revents = wanted.revents;
     return n;
 }
+
+/* What epoll does; NOT_HERE, all of them, where there is none. */
+#define NOT_HERE (-1)
+struct epoll_facts {
+    int constants_equal; /* of EPOLLIN, EPOLLPRI, EPOLLOUT, EPOLLERR and EPOLLHUP: how many have the
+                            value of the constant of poll() */
+    int level_again;     /* a socket that was not read is told of again */
+    int edge_again;      /* the same with EPOLLET */
+    int cookie_kept;     /* 64 bits that are no descriptor come back as they were given */
+    int delete_null;     /* EPOLL_CTL_DEL needs no event */
+};
+
+#ifdef __linux__
+
+static void add(int epoll_fd, int fd, uint32_t events, uint64_t cookie)
+{
+    struct epoll_event event = {.events = events, .data.u64 = cookie};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == -1)
+        die_errno("epoll_ctl");
+}
+
+/* How many events there are, without waiting; the last of them in *event. */
+static int look_with_epoll(int epoll_fd, struct epoll_event *event)
+{
+    int n = epoll_wait(epoll_fd, event, 1, 0);
+    if (n == -1)
+        die_errno("epoll_wait");
+    return n;
+}
+
+static int constants_equal(void)
+{
+    return ((int)EPOLLIN == POLLIN) + ((int)EPOLLPRI == POLLPRI) + ((int)EPOLLOUT == POLLOUT) +
+           ((int)EPOLLERR == POLLERR) + ((int)EPOLLHUP == POLLHUP);
+}
+
+/* Whether a message that nobody reads is told of twice. */
+static int told_again(int epoll_fd, int fd, uint32_t events, uint64_t cookie, int *cookie_kept)
+{
+    struct epoll_event event = {.events = 0};
+    add(epoll_fd, fd, events, cookie);
+    if (look_with_epoll(epoll_fd, &event) != 1)
+        die(EXIT_FAILURE, "epoll_wait: no event of a socket that can be read");
+    *cookie_kept = event.data.u64 == cookie;
+    return look_with_epoll(epoll_fd, &event);
+}
+
+static struct epoll_facts epoll_facts(void)
+{
+    const uint64_t cookie = 0x0123456789abcdef;
+    struct epoll_facts facts = {.constants_equal = constants_equal()};
+    int pair[2], edge_kept;
+    int epoll_fd = epoll_create1(0);
+    if (epoll_fd == -1)
+        die_errno("epoll_create1");
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == -1)
+        die_errno("socketpair");
+    if (send(pair[1], "", 1, 0) != 1)
+        die_errno("send");
+    facts.level_again = told_again(epoll_fd, pair[0], EPOLLIN, cookie, &facts.cookie_kept);
+    facts.delete_null = epoll_ctl(epoll_fd, EPOLL_CTL_DEL, pair[0], NULL) == 0;
+    facts.edge_again = told_again(epoll_fd, pair[0], EPOLLIN | EPOLLET, cookie, &edge_kept);
+    facts.cookie_kept &= edge_kept;
+    close(pair[0]);
+    close(pair[1]);
+    close(epoll_fd);
+    return facts;
+}
+
+#else
+
+static struct epoll_facts epoll_facts(void)
+{
+    return (struct epoll_facts){NOT_HERE, NOT_HERE, NOT_HERE, NOT_HERE, NOT_HERE};
+}
+
+#endif
 
 static void print_facts(void)
 {

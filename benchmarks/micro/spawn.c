@@ -13,6 +13,8 @@
  * Run:   spawn -n 10 -r 256 vfork /bin/true
  */
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +22,121 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef __dietlibc__
+#include <spawn.h>
+#endif
+
 #include "children.h"
 #include "die.h"
 #include "micro.h"
 #include "resident.h"
-#include "spawn_ways.h"
 
-#define MAX_SAMPLES 10000
-#define MAX_MIB     65536
-#define FIRST_MIB   64
+#define MAX_SAMPLES    10000
+#define MAX_MIB        65536
+#define FIRST_MIB      64
+#define CANNOT_EXECUTE 127 /* the child's status: what shells and posix_spawn() use too */
+
+/*
+ * The ways: the child executes the program, or, if that is NULL, ends at once. Each returns the
+ * child's process id, or -1 with errno.
+ */
+
+/* The child of vfork() may be on our stack, in our memory: it calls nothing but these two. */
+static _Noreturn void spawn_child(const char *program)
+{
+    char *arguments[] = {(char *)program, NULL};
+    char *environment[] = {NULL};
+    if (program == NULL)
+        _exit(EXIT_SUCCESS);
+    execve(program, arguments, environment);
+    _exit(CANNOT_EXECUTE);
+}
+
+/* The child has the parent's memory as its own, to be copied page by page when one writes. */
+static pid_t spawn_by_fork(const char *program)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        spawn_child(program);
+    return pid;
+}
+
+/* The child runs in the parent's memory, on its stack, and the parent waits until it is gone. */
+static pid_t spawn_by_vfork(const char *program)
+{
+    pid_t pid = vfork();
+    if (pid == 0)
+        spawn_child(program);
+    return pid;
+}
+
+/* The same by the library: posix_spawn(3). */
+static pid_t spawn_by_posix_spawn(const char *program)
+{
+#ifdef __dietlibc__
+    die(EXIT_UNSUPPORTED, "%s: this C library has no posix_spawn()", program);
+#else
+    char *arguments[] = {(char *)program, NULL};
+    char *environment[] = {NULL};
+    pid_t pid;
+    errno = posix_spawn(&pid, program, NULL, NULL, arguments, environment);
+    return errno == 0 ? pid : -1;
+#endif
+}
+
+/*
+ * The same by the system call under it, clone3(2) with CLONE_VM and CLONE_VFORK, on a stack of the
+ * child's own. No C library offers it, and syscall(2) cannot call it: the child comes back to a
+ * stack on which there is nothing to return to. So its first steps are written here.
+ */
+#ifdef __x86_64__
+
+#define SYS_CLONE3 435
+#define STACK_SIZE 65536
+
+/* As the kernel had it first (5.3): it takes any version, by its size. Not every libc has it. */
+struct clone3_args {
+    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+};
+
+/* One child at a time: the parent stands still until the child no longer uses this. */
+static _Alignas(16) char stack[STACK_SIZE];
+
+static pid_t spawn_by_clone3(const char *program)
+{
+    struct clone3_args args = {
+        .flags = CLONE_VM | CLONE_VFORK,
+        .exit_signal = SIGCHLD,
+        .stack = (uintptr_t)stack,
+        .stack_size = sizeof stack,
+    };
+    long result = SYS_CLONE3;
+    __asm__ volatile("syscall\n\t"
+                     "testq %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xorl %%ebp, %%ebp\n\t" /* no frame above this one */
+                     "movq %[program], %%rdi\n\t"
+                     "call *%[child]\n\t"
+                     "1:"
+                     : "+a"(result)
+                     : "D"(&args),
+                       "S"(sizeof args), [program] "r"(program), [child] "r"(spawn_child)
+                     : "rcx", "r11", "memory");
+    if (result > 0)
+        return (pid_t)result;
+    errno = (int)-result;
+    return -1;
+}
+
+#else
+
+static pid_t spawn_by_clone3(const char *program)
+{
+    (void)program;
+    die(EXIT_UNSUPPORTED, "the child's first steps after clone3() are written for x86-64 only");
+}
+
+#endif
 
 struct way {
     const char *name;

@@ -1,4 +1,11 @@
-/* kqueue, the system's own or the one of 10-kqueue, over epoll: its call is counted as one. */
+/*
+ * kqueue, the system's own or the one of 10-kqueue, over epoll: its call is counted as one. With
+ * dietlibc that of 10-kqueue cannot be built.
+ */
+#include "wait_ways.h"
+
+#ifndef __dietlibc__
+
 #include <errno.h>
 #include <sys/types.h>
 #include <sys/event.h>
@@ -6,7 +13,6 @@
 
 #include "die.h"
 #include "micro.h"
-#include "wait_ways.h"
 
 #define BATCH 1024 /* events that one call can give */
 
@@ -47,3 +53,9 @@ static size_t kqueue_wait(int *ready, size_t most, size_t *calls)
 
 const struct wait_way kqueue_wait_ways[] = {{"kqueue", kqueue_open, kqueue_wait},
                                             {NULL, NULL, NULL}};
+
+#else
+
+const struct wait_way kqueue_wait_ways[] = {{NULL, NULL, NULL}};
+
+#endif

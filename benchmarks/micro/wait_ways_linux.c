@@ -1,3 +1,7 @@
+#include "wait_ways.h"
+
+#ifdef __linux__
+
 /*
  * Linux's own: signals that say which descriptor they are for (F_SETSIG, fcntl(2)), collected in
  * three ways, and epoll(7) in three.
@@ -15,7 +19,6 @@
 
 #include "die.h"
 #include "micro.h"
-#include "wait_ways.h"
 
 #define BATCH 1024 /* events that one read() or epoll_wait() can give */
 
@@ -195,3 +198,9 @@ const struct wait_way system_wait_ways[] = {
     {"epoll-one", one_open, epoll_wait_any},
     {NULL, NULL, NULL},
 };
+
+#else
+
+const struct wait_way system_wait_ways[] = {{NULL, NULL, NULL}};
+
+#endif
