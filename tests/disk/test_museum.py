@@ -1,4 +1,6 @@
-"""The mounted disk: its files, its time, its statistics, its end."""
+"""The museum disk: mounted, its files, time, statistics and end; and as arithmetic (museum-model).
+Its parts: tests/unit.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import mmap
 import os
 import platform
 import random
+import select
 import shutil
 import signal
 import struct
@@ -18,15 +21,116 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from museum_support import Museum, await_unmounted, content, mounted, needed, run
 
 from conformance.process import Unprivileged
 from harness.system import needs
+
+ROOT = Path(__file__).resolve().parents[2]
+HANG_S = 60  #: never reached in a good run; only ends one that hangs
+UNSUPPORTED = 77
+MASK = (1 << 64) - 1
+
+
+def needed(name: str = "museum") -> str:
+    """The program's path, in $BIN; skips where it cannot be built, fails where it was not."""
+    program = ROOT / os.environ.get("BIN", "build/bin") / name
+    if not os.access(program, os.X_OK):
+        lacking = needs.missing_library(name, ROOT)
+        if lacking is not None:
+            pytest.skip(f"{lacking.reason}: {lacking.remedy}")
+        pytest.fail(f"{program} is not there: make {name}", False)
+    return str(program)
+
+
+def run(name: str, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [needed(name), *args], capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+
+
+# ---- the content, computed a second time
+
+
+def _mix(x: int) -> int:
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB & MASK
+    return x ^ (x >> 31)
+
+
+def content(path: str, offset: int, length: int) -> bytes:
+    """Bytes of MOUNT/path."""
+    seed = 0xCBF29CE484222325
+    for byte in path.encode():
+        seed = (seed ^ byte) * 0x100000001B3 & MASK
+    first = offset // 8
+    words = (length + offset % 8 + 7) // 8
+    values = [_mix(seed + (first + 1 + i) * 0x9E3779B97F4A7C15 & MASK) for i in range(words)]
+    return struct.pack(f"<{words}Q", *values)[offset % 8 :][:length]
+
+
+# ---- a mount
+
+
+def mounted(folder: Path) -> bool:
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return any(line.split()[4] == str(folder) for line in lines)
+
+
+def await_unmounted(folder: Path) -> bool:
+    deadline = time.monotonic() + HANG_S
+    while (still := mounted(folder)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not still
+
+
+class Museum:
+    """A mounted disk. Skips the test where none can be had."""
+
+    def __init__(
+        self, folder: Path, *args: str, prefix: tuple[str, ...] = (), program: str = ""
+    ) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [*prefix, program or needed(), str(folder), *args],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.line = self.next_line()
+        if not self.line:
+            _, err = self.process.communicate(timeout=HANG_S)
+            if self.process.returncode == UNSUPPORTED:
+                pytest.skip(err.strip())
+            pytest.fail(f"status {self.process.returncode}: {err}")
+
+    def next_line(self) -> str:
+        assert self.process.stdout
+        ready, _, _ = select.select([self.process.stdout], [], [], HANG_S)
+        return self.process.stdout.readline() if ready else ""
+
+    def statistics(self, name: str = ".statistics") -> dict[str, Any]:
+        parsed: dict[str, Any] = json.loads((self.folder / name).read_text())
+        return parsed
+
+    def new_phase(self) -> dict[str, Any]:
+        return self.statistics(".phase")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
+        """Status, what else it printed, its complaints."""
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=HANG_S)
+        return self.process.returncode, out, err
+
+    def end(self) -> None:
+        """Whatever has happened, nothing is left."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+        if not await_unmounted(self.folder):
+            subprocess.run(["fusermount3", "-u", "-z", str(self.folder)], check=False)
+
 
 Mount = Callable[..., Museum]
 FAST = ("--speed", "100")
@@ -81,36 +185,40 @@ def test_first_line_and_tree(mount: Mount) -> None:
 def test_nobody_can_write(mount: Mount) -> None:
     museum = mount(*FAST, "files=1x10")
     file, new = museum.folder / "files/000/000000", museum.folder / "new"
-    for attempt in (partial(file.open, "r+"), new.touch, file.unlink):
+    attempts: list[Callable[[], object]] = [lambda: file.open("r+"), new.touch, file.unlink]
+    for attempt in attempts:
         with pytest.raises(OSError) as caught:
             attempt()
         assert caught.value.errno in (errno.EROFS, errno.EACCES)
 
 
 def by_mmap(fd: int, length: int, offset: int) -> bytes:
-    page = offset & ~(mmap.PAGESIZE - 1)
-    span = offset - page + length
+    inside = offset % mmap.PAGESIZE
+    span, page = inside + length, offset - inside
     with mmap.mmap(fd, span, mmap.MAP_SHARED, mmap.PROT_READ, offset=page) as mapped:
-        return mapped[offset - page :]
+        return mapped[inside:]
 
 
 def by_direct_io(fd: int, length: int, offset: int) -> bytes:
-    page = offset & ~4095
-    direct = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_DIRECT)
-    try:
-        with mmap.mmap(-1, (offset - page + length + 4095) & ~4095) as buffer:
-            got = os.preadv(direct, [buffer], page)
-            return buffer[:got][offset - page :][:length]
-    finally:
-        os.close(direct)
+    inside = offset % 4096
+    with (
+        open(f"/proc/self/fd/{fd}", "rb", buffering=0, opener=direct) as file,
+        mmap.mmap(-1, (inside + length + 4095) & ~4095) as buffer,
+    ):
+        got = os.preadv(file.fileno(), [buffer], offset - inside)
+        return buffer[:got][inside:][:length]
+
+
+def direct(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_DIRECT)
 
 
 def by_sendfile(fd: int, length: int, offset: int) -> bytes:
     """The kernel splices, here."""
     with tempfile.TemporaryFile() as out:
-        done = 0
-        while done < length and (n := os.sendfile(out.fileno(), fd, offset + done, length - done)):
-            done += n
+        while (done := out.seek(0, os.SEEK_END)) < length:
+            if os.sendfile(out.fileno(), fd, offset + done, length - done) == 0:
+                break
         out.seek(0)
         return out.read()
 
@@ -118,39 +226,34 @@ def by_sendfile(fd: int, length: int, offset: int) -> bytes:
 @pytest.mark.parametrize("how", [os.pread, by_mmap, by_direct_io, by_sendfile])
 def test_every_way_reads_the_same(mount: Mount, how: Callable[[int, int, int], bytes]) -> None:
     """At odd offsets, over the borders of pieces and fragments, at the end, and beyond 4 GiB."""
-    museum = mount(*FAST, "--fragment", "8", "big=2x5000000001")
+    size = 5000000001
+    museum = mount(*FAST, "--fragment", "8", f"big=2x{size}")
     path = "big/001/000001"
-    fd = os.open(museum.folder / path, os.O_RDONLY)
-    try:
-        for offset, length in (
-            (0, 10), (1, 4097), (131071, 3), (100003, 50001), (4294967290, 20000),
-            (5000000001 - 7, 7),
-        ):  # fmt: skip
-            assert how(fd, length, offset) == content(path, offset, length), (offset, length)
-        assert os.pread(fd, 100, 5000000001 - 3) == content(path, 5000000001 - 3, 3)
-        assert os.pread(fd, 100, 5000000001) == b""
-    finally:
-        os.close(fd)
+    with (museum.folder / path).open("rb", buffering=0) as file:
+        fd = file.fileno()
+        for place in ((0, 10), (1, 4097), (131071, 3), (100003, 50001), (4294967290, 20000)):
+            offset, length = place
+            assert how(fd, length, offset) == content(path, offset, length), place
+        assert how(fd, 7, size - 7) == content(path, size - 7, 7)
+        assert os.pread(fd, 100, size - 3) == content(path, size - 3, 3)
+        assert os.pread(fd, 100, size) == b""
 
 
 # ---- what it costs
 
 
-def test_one_file_is_one_seek(mount: Mount) -> None:
-    """No GETATTR before a read(), no second READ; metadata is free."""
-    museum = mount(*FAST, "files=1000x100K")
+def test_what_is_a_seek(mount: Mount) -> None:
+    """A file is: no GETATTR before a read(), no second READ, and metadata is free. Its pieces are
+    one together.
+    """
+    museum = mount(*FAST, "files=1000x100K", "big=1x16M")
     for name in names("files=1000x100K")[40:60]:
         with (museum.folder / name).open("rb", buffering=0) as file:
             assert len(file.read(K100)) == K100
     told = museum.new_phase()
     assert told["getattrs"] <= 2
-    assert (told["reads"], told["opens"]) == (20, 20)
+    assert (told["reads"], told["opens"], told["seeks"]) == (20, 20, 20)
     assert told["disk_bytes"] == 20 * K100
-    assert told["seeks"] == 20
-
-
-def test_pieces_of_a_file_are_one_seek(mount: Mount) -> None:
-    museum = mount(*FAST, "big=1x16M")
     with (museum.folder / "big/000/000000").open("rb", buffering=0) as file:
         while file.read(65536):
             pass
@@ -216,15 +319,14 @@ def test_io_submit_does_not_block(mount: Mount) -> None:
     count, size = len(chosen), 4096
     memory = mmap.mmap(-1, size * count)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    fds = [os.open(museum.folder / name, os.O_RDONLY | os.O_DIRECT) for name in chosen]
+    fds = [direct(f"{museum.folder}/{name}", os.O_RDONLY) for name in chosen]
     # struct iocb of linux/aio_abi.h: data, key, flags, opcode (0: pread), priority, fd, buffer, ...
-    blocks = [
-        ctypes.create_string_buffer(
-            struct.pack("<QIiHhIQQqQII", i, 0, 0, 0, 0, fd, start + i * size, size, 0, 0, 0, 0), 64
-        )
+    packed = (
+        struct.pack("<QIiHhIQQqQII", i, 0, 0, 0, 0, fd, start + i * size, size, 0, 0, 0, 0)
         for i, fd in enumerate(fds)
-    ]
-    pointers = (ctypes.c_void_p * count)(*(ctypes.addressof(block) for block in blocks))
+    )
+    blocks = [ctypes.create_string_buffer(block, 64) for block in packed]
+    pointers = (ctypes.c_void_p * count)(*map(ctypes.addressof, blocks))
     events = ctypes.create_string_buffer(32 * count)
     context, n = ctypes.c_ulong(0), ctypes.c_long(count)
     syscall = ctypes.CDLL(None).syscall
@@ -347,3 +449,93 @@ def test_where_there_is_no_fuse(tmp_path: Path) -> None:
     assert done.returncode == 77, done.stderr
     assert "/dev/fuse" in done.stderr
     assert "modprobe" in done.stderr
+
+
+# ---- the disk as arithmetic
+
+FILES = "files=100000x102400"
+
+
+def column(name: str, *args: str) -> list[float]:
+    done = run("museum-model", *args)
+    assert (done.returncode, done.stderr) == (0, "")
+    head, *lines = done.stdout.splitlines()
+    place = head.split("\t").index(name)
+    return [float(line.split("\t")[place]) for line in lines]
+
+
+def rate(*args: str) -> float:
+    values = column("files_per_s", "--parts", "2", "-n", "2000", *args)
+    return sum(values) / len(values)
+
+
+def test_history() -> None:
+    """One reader of 100 KiB files got 75 to 85 a second, half of that with a lookup each; a
+    hundred got what two disks can give.
+    """
+    one = rate(FILES)
+    assert 75 < one < 85
+    assert 1.5 < rate("-j", "100", FILES) / one < 2
+    assert 1.5 < one / rate("--metadata", "cold", FILES) < 2
+
+
+def test_the_order_of_many() -> None:
+    fifo = ["-s", "1", "-j", "100", "--scheduler", "fifo", FILES]
+    elevator = ["-s", "1", "-j", "100", "--scheduler", "elevator", FILES]
+    assert column("strokes_per_read", *elevator)[0] < column("strokes_per_read", *fifo)[0] / 3
+    assert rate(*elevator) > 1.2 * rate(*fifo)
+    assert rate("-s", "1", "--sorted", FILES) > 1.2 * rate("-s", "1", FILES)
+
+
+def test_fragments_cost_seeks() -> None:
+    whole, pieces = ["-s", "1", FILES], ["-s", "1", "--fragment", "32", FILES]
+    assert column("seeks_per_read", *pieces)[0] == pytest.approx(4, 0.1)
+    assert rate(*pieces) < rate(*whole) / 2
+
+
+def test_a_cache() -> None:
+    """Half of the data in memory is half of the reads."""
+    args = ["--cache", "4883", "-n", "50000", "--parts", "3", FILES]
+    assert column("seeks_per_read", *args)[-1] == pytest.approx(0.5, rel=0.1)
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    first, again, other = (
+        run("museum-model", "--seed", seed, "--parts", "2", FILES).stdout for seed in "778"
+    )
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        ("museum", 2, "no MOUNTPOINT"),
+        ("museum /tmp", 2, "no pool"),
+        ("museum /tmp a", 2, "NAME=COUNTxSIZE"),
+        ("museum --speed 0 /tmp a=1x1", 2, "--speed: '0'"),
+        ("museum --keep --cache 1 /tmp a=1x1", 2, "exclude each other"),
+        ("museum --readers 1 /tmp a=1x1", 2, "unrecognized option"),
+        ("museum /nonexistent a=1x1", 1, "/nonexistent: No such file"),
+        ("museum /etc/passwd a=1x1", 1, "not a directory"),
+        ("museum-model", 2, "no pool"),
+        ("museum-model a=1x1 a=1x1", 2, "twice"),
+        ("museum-model -j 0 a=1x1", 2, "--readers: '0'"),
+        ("museum-model -s 17 a=1x1", 2, "--spindles: '17'"),
+        ("museum-model --rate nan a=1x1", 2, "--rate: 'nan'"),
+        ("museum-model --scheduler cfq a=1x1", 2, "neither fifo nor elevator"),
+        ("museum-model --seek 1,2 a=1x1", 2, "TRACK,AVERAGE,FULL"),
+        ("museum-model --seek 3,2,1 a=1x1", 2, "TRACK <= AVERAGE <= FULL"),
+        ("museum-model a=1000x1G", 2, "larger than"),
+        ("museum-model --cache 100 files=10x4096", 1, "cached"),  # all in memory has no rate
+    ],
+)
+def test_bad_usage(line: str, status: int, words: str) -> None:
+    done = run(*line.split())
+    assert (done.returncode, done.stdout.splitlines()[1:]) == (status, []), "at most a heading"
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help() -> None:
+    done = run("museum", "-h")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("usage: museum ")
