@@ -85,11 +85,11 @@ def measure_until(server: Server, enough: Callable[[], bool], options: str) -> J
     So a test waits for what it is about, however slow the machine is, and no longer.
     """
     command = [str(binary()), "--json", "-s", "600", *options.split(), server.url()]
-    deadline = time.monotonic() + HANG_S
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        while not enough() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
+        try:
+            wait_for(lambda: enough() or process.poll() is not None)
+        finally:
+            process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=HANG_S)
     assert enough()
     result: Json = json.loads(out)
