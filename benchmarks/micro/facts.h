@@ -1,4 +1,4 @@
-/* facts.h: FD_SET() as the C library makes it when it is told to check, and when it is told not to. */
+/* facts.h: FD_SET() as the C library makes it when it is told to check, and when it is not. */
 #ifndef FACTS_H
 #define FACTS_H
 
