@@ -2,7 +2,7 @@
 
     python3 code/amalgamate.py 02-fork code/02-fork/server.c code/common/net.c ... > 02-fork.c
 
-Every `#include "file.h"` is replaced by that file, once; markers (region, solution) are dropped.
+Every `#include "file.h"` is replaced by that file, once; markers (region) are dropped.
 Files may use the same name for something of their own (`static`); such a name gets that of its file
 in front. The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c`. It is a view: changes
 belong into the sources.
@@ -18,7 +18,7 @@ from pathlib import Path
 FOLDERS = (Path("code/common"), Path("code/http"), Path("code"))
 QUOTED = re.compile(r'\s*#include "([^"]+)"')
 SYSTEM = re.compile(r"\s*#include <([^>]+)>")
-MARKER = re.compile(r"\s*/\* (end)?(region|solution): .*\*/\s*$")
+MARKER = re.compile(r"\s*/\* (end)?region: .*\*/\s*$")
 # A name of a file's own: static char buffer[65536]; static int show(...; } in; of a static struct.
 STATIC = re.compile(r"^static\b[^;={(]*?\b(\w+)(?:\[[^]]*\])*(?: =|[;(])|^\} (\w+);", re.M)
 STRING = r'"(?:[^"\\]|\\.)*"'

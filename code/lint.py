@@ -4,7 +4,7 @@
 
 The limits are the design's: a server.c of at most 250 lines (15-slashdot 350), no function above 60
 lines unless its name ends in _loop, about 1200 lines in code/common, and between neighbours half
-the changed lines of `diff` at most 65. What a lab takes out is marked (labs/README.md).
+the changed lines of `diff` at most 65.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ MADE_FROM = {
     "10-kqueue": "09-epoll",
     "11-sendfile": "09-epoll",
 }
-MARKER = re.compile(r"^\s*/\* (end)?(region|solution): ")
-SOLUTION = re.compile(r"^\s*/\* (end)?solution: ([a-z0-9-]+) \*/$")
+MARKER = re.compile(r"^\s*/\* (end)?region: ")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
 
 
 def source_lines(path: Path) -> list[str]:
-    """The file without markers, which are the book's and the labs' and not the program's."""
+    """The file without markers, which are the book's and not the program's."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line for line in lines if not MARKER.match(line)]
 
@@ -86,25 +85,6 @@ def check_files(files: list[Path]) -> Iterator[str]:
                 yield f"{path}:{start}: {name}() has {length} lines, {FUNCTION_LINES} are allowed"
 
 
-def unmatched_solution(lines: list[str]) -> int:
-    """The line of the first marker of a solution that has no other half, or 0. They do not nest."""
-    opened, name = 0, ""
-    for number, line in enumerate(lines, 1):
-        if marker := SOLUTION.match(line):
-            ends = marker.group(1) is not None
-            if ends != bool(name) or (ends and marker.group(2) != name):
-                return number
-            opened, name = number, "" if ends else marker.group(2)
-    return opened if name else 0
-
-
-def check_solutions(folders: list[Path]) -> Iterator[str]:
-    for folder in folders:
-        for path in sorted(folder.glob("*.[ch]")):
-            if number := unmatched_solution(path.read_text(encoding="utf-8").splitlines()):
-                yield f"{path}:{number}: a solution that is not closed, or not opened"
-
-
 def check_common() -> Iterator[str]:
     count = sum(len(source_lines(path)) for path in (CODE / "common").rglob("*.[ch]"))
     if count > COMMON_LINES:
@@ -120,13 +100,7 @@ def main() -> int:
     servers = list(numbered.values())
     tops = (CODE, Path("benchmarks"), Path("labs"))
     files = sorted(path for top in tops for path in top.rglob("*.[ch]"))
-    folders = sorted(CODE.glob("[0-9][0-9]*-*"))
-    faults = [
-        *check_servers(servers),
-        *check_files(files),
-        *check_solutions(folders),
-        *check_common(),
-    ]
+    faults = [*check_servers(servers), *check_files(files), *check_common()]
     for fault in faults:
         print(fault, file=sys.stderr)
     return 1 if faults else 0

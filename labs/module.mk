@@ -11,7 +11,7 @@ lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o
 lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 MEASURING = PYTHONPATH=benchmarks:labs $(PYTHON) -B -m measuring
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
-JUDGE  = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
+JUDGE  = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
 	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS)) $(PYTHON) -I -B labs/grader/__main__.py
 
 # Two makes at once would give each other objects that are half written.

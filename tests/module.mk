@@ -43,7 +43,7 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 PYTEST = $(PYTHON) -m pytest -q --unsteady=3 --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
-.PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book
+.PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book test-labs
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests
@@ -71,6 +71,10 @@ tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro
 	$(Q)$(if $(CHECK_TSAN),$(PYTEST) --variants=tsan --servers=$(call joined,$(notdir $(CHECK_TSAN))) tests/conformance)
 	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer tests/disk
+
+# Ten solutions of each lab, beside a machine that is busy, before it is given out: LAB_RUNS=10.
+test-labs: ## every lab with its solution, its starter and each mistake: half an hour
+	$(Q)LAB_RUNS=$${LAB_RUNS:-1} $(PYTEST) tests/labs
 
 test-book: ## the browser test of every page and slide that is built
 	$(Q)$(PYTEST) tests/book

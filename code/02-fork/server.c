@@ -18,7 +18,6 @@
 #include "refusal.h"
 #include "stop.h"
 
-/* solution: child */
 static _Noreturn void child(int listen_fd, int fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true, .watchdog = alarm};
@@ -29,11 +28,9 @@ static _Noreturn void child(int listen_fd, int fd, const struct options *o)
     serve_client(fd, &how);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
 }
-/* endsolution: child */
 
 static void start_child(int listen_fd, int fd, const struct options *o)
 {
-    /* solution: start */
     /* region: fork */
     children_hold();
     pid_t pid = fork();
@@ -47,7 +44,6 @@ static void start_child(int listen_fd, int fd, const struct options *o)
     children_add(pid);
     children_wait_for_room();
     children_release();
-    /* endsolution: start */
 }
 
 static void accept_loop(int listen_fd, const struct options *o)

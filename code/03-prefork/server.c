@@ -25,13 +25,11 @@ static void accept_loop(int listen_fd, const struct options *o);
 
 static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o)
 {
-    /* solution: child */
     stop_wakes(-1, -1);
     end_with_parent(parent); /* else nobody stops us once it was killed, and the port stays ours */
     children_forget();
     accept_loop(listen_fd, o);
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
-    /* endsolution: child */
 }
 
 static void start_child(int listen_fd, const struct options *o)
@@ -51,7 +49,6 @@ static void accept_loop(int listen_fd, const struct options *o)
 {
     const struct serve how = {.options = o, .keep_alive = true};
 
-    /* solution: loop */
     while (!stopping) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd < 0) {
@@ -70,16 +67,13 @@ static void accept_loop(int listen_fd, const struct options *o)
         close(fd);
         /* endregion: turn */
     }
-    /* endsolution: loop */
 }
 
 /* A child that dies is replaced; but some die as soon as they live, so each waits for its turn. */
 static void keep_children(int listen_fd, const struct options *o)
 {
-    /* solution: keep */
     while (children_wait_for_turn())
         start_child(listen_fd, o);
-    /* endsolution: keep */
 }
 
 int main(int argc, char **argv)

@@ -77,7 +77,6 @@ void connections_release(void)
 /* Returns whether there is room for one more; if not, the server is to stop. */
 static bool wait_for_room(void)
 {
-    /* solution: room */
     struct timespec end;
 
     /* The handler of a signal must not touch a condition variable, so it cannot wake us: we look
@@ -88,12 +87,10 @@ static bool wait_for_room(void)
         pthread_cond_timedwait(&removed, &lock, &end);
     }
     return live < max_live;
-    /* endsolution: room */
 }
 
 struct connection *connections_add(int fd, const struct options *o)
 {
-    /* solution: add */
     struct connection *conn = malloc(sizeof *conn);
 
     if (conn == NULL)
@@ -112,7 +109,6 @@ struct connection *connections_add(int fd, const struct options *o)
     close(fd);
     free(conn);
     return NULL;
-    /* endsolution: add */
 }
 
 void connections_own(struct connection *conn)
@@ -125,7 +121,6 @@ void connections_own(struct connection *conn)
 
 void connections_remove(struct connection *conn)
 {
-    /* solution: remove */
     pthread_mutex_lock(&lock);
     conn->next->previous = conn->previous;
     conn->previous->next = conn->next;
@@ -134,7 +129,6 @@ void connections_remove(struct connection *conn)
     pthread_mutex_unlock(&lock);
     close(conn->fd); /* not before it is out of the list: the number may be another's at once */
     free(conn);
-    /* endsolution: remove */
 }
 
 /* So that recv() returns: the next one does not wait, and one that sleeps is interrupted. */

@@ -22,7 +22,6 @@
 
 static void *serve(void *arg)
 {
-    /* solution: serve */
     struct connection *conn = arg;
     const struct serve how = {.options = conn->options, .keep_alive = true};
 
@@ -33,12 +32,10 @@ static void *serve(void *arg)
     connections_remove(conn);
     return NULL;
     /* endregion: own */
-    /* endsolution: serve */
 }
 
 static void start_thread(int fd, const struct options *o)
 {
-    /* solution: start */
     pthread_t thread;
     struct connection *conn = connections_add(fd, o);
 
@@ -55,7 +52,6 @@ static void start_thread(int fd, const struct options *o)
         serve_refusal(fd);
         connections_remove(conn);
     }
-    /* endsolution: start */
 }
 
 static void accept_loop(int listen_fd, const struct options *o)

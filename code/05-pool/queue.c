@@ -22,18 +22,15 @@ void queue_init(int most)
 
 void queue_put(struct connection *conn)
 {
-    /* solution: put */
     pthread_mutex_lock(&queue_lock);
     ring[(oldest + waiting) % room] = conn;
     waiting++;
     pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&queue_lock);
-    /* endsolution: put */
 }
 
 struct connection *queue_take(void)
 {
-    /* solution: take */
     struct connection *conn = NULL;
 
     pthread_mutex_lock(&queue_lock);
@@ -52,15 +49,12 @@ struct connection *queue_take(void)
         pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&queue_lock);
     return conn;
-    /* endsolution: take */
 }
 
 void queue_close(void)
 {
-    /* solution: close */
     pthread_mutex_lock(&queue_lock);
     closed = true;
     pthread_cond_broadcast(&not_empty);
     pthread_mutex_unlock(&queue_lock);
-    /* endsolution: close */
 }

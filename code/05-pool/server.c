@@ -24,7 +24,6 @@
 #define DEFAULT_THREADS 16
 static void *serve(void *arg)
 {
-    /* solution: serve */
     struct connection *conn;
 
     (void)arg;
@@ -37,7 +36,6 @@ static void *serve(void *arg)
         connections_remove(conn);
     }
     return NULL;
-    /* endsolution: serve */
 }
 
 static void start_threads(int count)

@@ -23,7 +23,6 @@ static bool edge; /* -e */
 /* The kernel gives the pointer back with each event: no table has to be searched. */
 static bool register_interest(struct client *c, int op)
 {
-    /* solution: tell */
     struct epoll_event event = {.data.ptr = c};
 
     if (edge)
@@ -31,7 +30,6 @@ static bool register_interest(struct client *c, int op)
     else
         event.events = c->want == WANT_WRITE ? EPOLLOUT : EPOLLIN;
     return epoll_ctl(epoll_fd, op, c->conn.fd, &event) == 0;
-    /* endsolution: tell */
 }
 
 static void watch(struct client *c)
@@ -80,13 +78,9 @@ static void event_loop(int listen_fd, const struct options *o)
                 clients_pending = true;
         }
         /* endregion: answers */
-        /* solution: again */
         while ((c = clients_next_again()) != NULL)
             handle(c);
-        /* endsolution: again */
-        /* solution: accept */
         clients_accept(listen_fd, o, begin);
-        /* endsolution: accept */
         while ((c = clients_next_overdue()) != NULL)
             clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {

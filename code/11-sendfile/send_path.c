@@ -58,7 +58,6 @@ static enum sent send_reply(int fd, struct exchange *x, long *budget)
     while (x->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
         if (*budget <= 0)
             return SENT_BUDGET;
-        /* solution: send */
         size_t head = r->head_len - x->head_sent;
         ssize_t n = head > 0 ? chosen_join->send_head(fd, x, chosen_body)
                              : chosen_body->send(fd, x, rest(x, *budget));
@@ -72,7 +71,6 @@ static enum sent send_reply(int fd, struct exchange *x, long *budget)
         x->head_sent += of_head;
         r->offset += n - (ssize_t)of_head;
         *budget -= n;
-        /* endsolution: send */
     }
     if (r->fd >= 0 && chosen_join->end != NULL)
         chosen_join->end(fd);

@@ -42,7 +42,6 @@ static long long shut_until; /* by now_ms() */
  */
 static void invite(int listen_fd)
 {
-    /* solution: invite */
     int places = ring_slots() - conn_count();
     bool many = places > RING_COMPLETIONS + 1;
 
@@ -61,7 +60,6 @@ static void invite(int listen_fd)
     io_uring_prep_accept(sqe, listen_fd, NULL, NULL, 0);
     sqe->file_index = IORING_FILE_INDEX_ALLOC;
     sqe->ioprio |= many ? IORING_ACCEPT_MULTISHOT : 0;
-    /* endsolution: invite */
 }
 
 static void close_slot(int slot)
@@ -79,7 +77,6 @@ static void close_slot(int slot)
  */
 static void end(struct conn *c)
 {
-    /* solution: end */
     /* region: last */
     if (c->in_flight > 0 && !c->ending)
         steps_shut(c, SHUT, SHUT_RDWR);
@@ -91,7 +88,6 @@ static void end(struct conn *c)
     close_slot(c->slot);
     conn_free(c);
     /* endregion: last */
-    /* endsolution: end */
 }
 
 /* There is no place for who is pending. Whoever has asked for nothing for the longest time leaves,

@@ -51,18 +51,15 @@ static struct io_uring_sqe *submit(struct conn *c, enum step step)
 /* ---- receive: the kernel chooses a buffer when there is something to put into it */
 static bool receive(struct conn *c)
 {
-    /* solution: receive */
     struct io_uring_sqe *sqe = submit(c, RECEIVED);
 
     io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, stopping ? MSG_DONTWAIT : 0);
     sqe->flags |= IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
     return true;
-    /* endsolution: receive */
 }
 
 static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
 {
-    /* solution: on-received */
     if (cqe->res == -EINTR || cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
         return steps_go_on(c);
     if (cqe->res == -ECANCELED) /* steps_stop(): what has come meanwhile is still to be had */
@@ -76,7 +73,6 @@ static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
     if (!c->lingering && !conn_keep(c, buffers_received(cqe), (size_t)cqe->res))
         return false;
     return steps_go_on(c);
-    /* endsolution: on-received */
 }
 
 /* ---- open, and stat what was opened. Its name lies in the piece meanwhile, for it has to stay */
@@ -92,7 +88,6 @@ static bool planned(struct conn *c)
 
 static bool open_file(struct conn *c)
 {
-    /* solution: open */
     static struct open_how how = {
         .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
@@ -102,7 +97,6 @@ static bool open_file(struct conn *c)
         return planned(c);
     io_uring_prep_openat2(submit(c, OPENED), options->docroot_fd, c->piece, &how);
     return true;
-    /* endsolution: open */
 }
 
 static bool stat_file(struct conn *c)
@@ -153,7 +147,6 @@ static bool send_piece(struct conn *c)
  */
 static bool send_on(struct conn *c)
 {
-    /* solution: send-on */
     struct sending *out = c->out;
     size_t n = sending_piece(out, c->piece, PIECE_BYTES);
 
@@ -164,7 +157,6 @@ static bool send_on(struct conn *c)
         sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS | (out->patient ? IOSQE_ASYNC : 0);
     }
     return send_piece(c);
-    /* endsolution: send-on */
 }
 
 static bool on_short_read(struct conn *c, int result)

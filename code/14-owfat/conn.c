@@ -85,7 +85,6 @@ bool conn_init(struct conn *c, int fd, const struct options *o)
  */
 static bool add_piece(struct conn *c)
 {
-    /* solution: piece */
     struct reply *r = &c->out->reply;
     off_t n = r->end - r->offset < PIECE ? r->end - r->offset : PIECE;
 
@@ -96,7 +95,6 @@ static bool add_piece(struct conn *c)
     if (r->offset >= c->out->proof && r->offset < c->out->proof + PIECE)
         unsent_unlimited(c->fd);
     return true;
-    /* endsolution: piece */
 }
 
 /* `used` is what http_parse() returned, not 0. Returns false without memory. */
@@ -180,7 +178,6 @@ static enum want after_reply(struct conn *c)
 /* WANT_READ here means that the reply is out, and that it was not the last. */
 static enum want send_on(struct conn *c, long *budget)
 {
-    /* solution: send */
     struct sending *out = c->out;
 
     while (iob_bytesleft(out->batch) > 0) {
@@ -198,12 +195,10 @@ static enum want send_on(struct conn *c, long *budget)
             return WANT_CLOSE;
     }
     return after_reply(c);
-    /* endsolution: send */
 }
 
 static enum want go_on(struct conn *c)
 {
-    /* solution: go-on */
     long budget = BUDGET_BYTES;
     bool dry = false; /* the socket has no more, as far as we know */
 
@@ -237,7 +232,6 @@ static enum want go_on(struct conn *c)
         }
     }
     return WANT_AGAIN;
-    /* endsolution: go-on */
 }
 
 enum want conn_handle(struct conn *c)

@@ -57,7 +57,6 @@ static void assume_room(int fd)
 
 static void watch(struct client *c, enum want before)
 {
-    /* solution: watch */
     int fd = c->conn.fd;
 
     if (c->want == WANT_READ)
@@ -71,7 +70,6 @@ static void watch(struct client *c, enum want before)
         io_dontwantread(fd);
         want_write(fd);
     }
-    /* endsolution: watch */
 }
 
 static void end_client(struct client *c)
@@ -123,7 +121,6 @@ static bool make_room(void)
 
 static void accept_some(int listen_fd, const struct options *o)
 {
-    /* solution: accept */
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd >= 0) {
@@ -142,7 +139,6 @@ static void accept_some(int listen_fd, const struct options *o)
             die_errno("accept");
         }
     }
-    /* endsolution: accept */
 }
 
 static void end_overdue(int listen_fd)

@@ -54,10 +54,8 @@ int main(int argc, char **argv)
     set_program_name(argc > 0 ? argv[0] : "shared");
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, workers) < 0)
         die_errno("socketpair");
-    /* solution: set */
     pid_t pid = fork();
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    /* endsolution: set */
     if (pid < 0 || epoll_fd < 0)
         die_errno("set-up");
     if (pid == 0)

@@ -5,10 +5,7 @@ and the two programs beside the server.
 from __future__ import annotations
 
 import re
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,21 +25,10 @@ MANY = 300  #: requests: more than a turn answers, and more bytes than one read 
 TRIGGERED = pytest.mark.parametrize("options", [(), ("-e",)], ids=["level", "edge"])
 
 
-@contextmanager
-def held(server: Server) -> Iterator[None]:
-    """While it is stopped, whatever happens becomes one event."""
-    server.signal(signal.SIGSTOP)
-    assert wait_until(lambda: proc.stopped(server.pid), server.patience.limit)
-    try:
-        yield
-    finally:
-        server.signal(signal.SIGCONT)
-
-
 @contract("concurrency", "mechanism")
 def test_clients_that_come_together(server: Server) -> None:
     """The kernel tells once of all of them, and nobody comes afterwards."""
-    with held(server):
+    with server.held():
         clients = [server.connect() for _ in range(40)]
         for c in clients:
             c.send(LAST)
@@ -77,7 +63,10 @@ def test_many_requests_in_one_write(start: Start, options: tuple[str, ...]) -> N
 @contract("any-length", "mechanism")
 @TRIGGERED
 def test_a_file_longer_than_a_turn(start: Start, docroot: Site, options: tuple[str, ...]) -> None:
-    assert start(*options).get("/medium.bin").body == (docroot.root / "medium.bin").read_bytes()
+    """There is room for all of it, also if the client comes late to read: so nobody has to wait."""
+    with start(*options).connect(receive_buffer=1 << 20) as c:
+        reply = c.ask(request("/medium.bin", "Connection: close"))
+    assert reply.body == (docroot.root / "medium.bin").read_bytes()
 
 
 @contract("any-length", "mechanism")

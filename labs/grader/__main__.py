@@ -9,7 +9,8 @@ sys.path[:0] = [str(TREE / "labs"), str(TREE / "tests")]
 try:
     from grader.cli import main
 except ImportError as error:
-    print(f"lab: {error}: PYTHON= names Python 3.11 or later", file=sys.stderr)
+    needs = "PYTHON= names Python 3.11 or later, with pytest (Debian: python3-pytest; make deps)"
+    print(f"lab: {error}: {needs}", file=sys.stderr)
     raise SystemExit(2) from None
 
 raise SystemExit(main())

@@ -3,25 +3,33 @@ processes, an IPC and a host name of its own, an empty environment, and only the
 named. Its network is that of whoever starts it: a compiler's none, a server's the loopback of its
 judge.
 
+Limits (prlimit(1)) bound what it uses. Where no cell can be had it may do what the user may who
+checks it, or, with root, a user id that nobody else has: that is good enough for one's own work,
+and no grade.
+
 The judge stays outside. It starts a program inside with nsenter(1), so that the program is its
 child and the cell outlives it: what the program leaves behind can be seen, and ends with the cell.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import resource
 import shlex
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from conformance import proc
+from grader.errors import LabError
+from grader.lab import Limits
 
 TOOLS = ("bwrap", "nsenter", "unshare", "prlimit", "setpriv")
 READY_SECONDS = 20.0
@@ -29,23 +37,24 @@ HOSTS = b"127.0.0.1 localhost\n"
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib64")
 #: What a program may be told: how a sanitizer ends.
 TOLD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+SPARE_USERS = range(61000, 61100)
+#: Without a cell the limit of processes is that of a user, who has others that a container's /proc
+#: need not show: room for these, and still an end to a bomb.
+UNSEEN = 4000
+_claims: list[socket.socket] = []
 
 
 def path_of(tool: str) -> str:
     return shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") or tool
 
 
-def as_user(user: int) -> list[str]:
-    ids = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
-    return [path_of("setpriv"), *ids, "--pdeathsig=KILL", "--"]
-
-
-def _outside(user: int | None) -> list[str]:
-    """Who makes a cell: bubblewrap wants no capabilities, and root becomes somebody else."""
+def as_user(user: int | None) -> list[str]:
+    """The prefix of a program of this user, or of ours: without capabilities, which bubblewrap does
+    not want."""
+    how = ["--ambient-caps=-all", "--inh-caps=-all"]
     if user is not None:
-        return as_user(user)
-    none = ["--ambient-caps=-all", "--inh-caps=-all"]
-    return [path_of("setpriv"), *none, "--pdeathsig=KILL", "--"]
+        how = [f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs"]
+    return [path_of("setpriv"), *how, "--pdeathsig=KILL", "--"]
 
 
 def walls(
@@ -55,7 +64,7 @@ def walls(
 
     compiler: with all of /usr, and without a network."""
     words = [
-        *_outside(user), path_of("bwrap"), "--unshare-user", "--unshare-pid", "--unshare-ipc",
+        *as_user(user), path_of("bwrap"), "--unshare-user", "--unshare-pid", "--unshare-ipc",
         "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv",
         "--hostname", "lab", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
     ]  # fmt: skip
@@ -70,21 +79,6 @@ def walls(
         for path in paths:
             words += [option, str(path), str(path)]
     return words
-
-
-def libraries(program: Path) -> set[Path]:
-    """The shared libraries of a program of ours, the loader among them; none of a static one."""
-    interpreter = subprocess.run(
-        ["readelf", "-l", str(program)], capture_output=True, text=True, check=False
-    ).stdout
-    if "interpreter: " not in interpreter:
-        return set()
-    loader = interpreter.split("interpreter: ")[1].split("]")[0]
-    listed = subprocess.run(
-        [loader, "--list", str(program)], capture_output=True, text=True, check=False
-    ).stdout
-    words = [word for line in listed.splitlines() for word in line.split()]
-    return {Path(word) for word in words if word.startswith("/")} | {Path(loader)}
 
 
 def judge_in_a_network_of_its_own() -> list[str]:
@@ -103,8 +97,7 @@ def unavailable(user: int | None) -> str:
         if shutil.which(path_of(tool)) is None:
             package = "bubblewrap" if tool == "bwrap" else "util-linux"
             return f"{tool} is not installed (Debian: {package})"
-    true = path_of("true")
-    cell = [*walls(user, (), compiler=True), "--", true]
+    cell = [*walls(user, (), compiler=True), "--", path_of("true")]
     done = subprocess.run(
         [*judge_in_a_network_of_its_own(), *cell], capture_output=True, text=True, check=False
     )
@@ -112,24 +105,21 @@ def unavailable(user: int | None) -> str:
     return "" if done.returncode == 0 else f"no sandbox here: {last[0]}"
 
 
-@dataclass
 class Cell:
-    """A cell that stays until it is ended: with Cell.start(...) as cell."""
+    """A cell that stays until it is ended."""
 
-    user: int | None
-    process: subprocess.Popen[bytes]
-    init: int  #: the pid, outside, of its first process
-
-    @classmethod
-    def start(cls, user: int | None, see: Iterable[Path]) -> Self:
+    def __init__(self, user: int | None, see: Iterable[Path]) -> None:
         holder = Path(path_of("sleep"))
-        seen = [*see, holder, *libraries(holder)]
+        # with its libraries, and the loader, which are those of a server, too
+        ldd = subprocess.run(["ldd", str(holder)], capture_output=True, text=True, check=False)
+        seen = [*see, holder, *(Path(word) for word in ldd.stdout.split() if word[0] == "/")]
         reading, writing = os.pipe()
         hosts, names = os.pipe()
         os.write(names, HOSTS)
         os.close(names)
         told = ["--ro-bind-data", str(hosts), "/etc/hosts", "--info-fd", str(writing)]
-        process = subprocess.Popen(
+        self.user = user
+        self.process = subprocess.Popen(
             [*walls(user, seen), *told, "--", str(holder), "infinity"],
             pass_fds=[writing, hosts], stdin=subprocess.DEVNULL,
         )  # fmt: skip
@@ -137,14 +127,14 @@ class Cell:
         os.close(hosts)
         with os.fdopen(reading) as info:
             text = info.read()
-        cell = cls(user, process, json.loads(text)["child-pid"] if text else 0)
+        #: the pid, outside, of its first process
+        self.init = json.loads(text)["child-pid"] if text else 0
         deadline = time.monotonic() + READY_SECONDS
-        while not cell._ready():
-            if process.poll() is not None or time.monotonic() > deadline:
-                cell.end()
+        while not self._ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.end()
                 raise RuntimeError("the sandbox did not start")
             time.sleep(0.002)
-        return cell
 
     def _ready(self) -> bool:
         """Its mounts are made: the holder runs."""
@@ -165,8 +155,71 @@ class Cell:
         self.process.kill()
         self.process.wait()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.end()
+def _spare_user(folder: Path) -> int | None:
+    """A user id without processes, and without another grading that uses it: the name of a socket
+    is taken as long as this process runs. None if we are not root, or a root who cannot become
+    anybody else."""
+    taken = set()
+    for pid in proc.pids():
+        with contextlib.suppress(OSError):
+            taken.add(os.stat(f"/proc/{pid}").st_uid)
+    for user in SPARE_USERS if os.geteuid() == 0 else ():
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0lab-user-{user}")
+        except OSError:
+            continue
+        if user not in taken:
+            _claims.append(claim)
+            if not _can(user, "true"):
+                return None
+            if not _can(user, "test", "-x", str(folder)):
+                raise LabError(f"{folder} is closed to others; another place: TMPDIR=/tmp")
+            return user
+    return None
+
+
+def _can(user: int, *command: str) -> bool:
+    done = subprocess.run([*as_user(user), *command], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@dataclass(frozen=True)
+class Confinement:
+    limits: Limits
+    user: int | None  #: None: that of the grader
+    processes: int  #: RLIMIT_NPROC, with those the user has already
+    no_cell: str  #: why there is no cell; "" if there is one
+
+    def prlimit(self, limits: Limits) -> list[str]:
+        bytes_of = {"as": limits.memory_mib << 20, "fsize": limits.file_mib << 20}
+        most = {"nproc": self.processes, "cpu": limits.cpu_seconds, **bytes_of, "core": 0}
+        return [path_of("prlimit"), *(f"--{what}={n}" for what, n in most.items()), "--"]
+
+    def compiler(self, command: list[str], limits: Limits, folder: Path) -> list[str]:
+        """A command that reads below the folder, and writes to folder/real."""
+        if self.no_cell:
+            return [*self.prlimit(limits), *as_user(self.user), *command]
+        see = [folder / "hand-in", folder / "code"]
+        cell = walls(self.user, see, [folder / "real"], compiler=True)
+        return [*cell, "--chdir", str(folder), "--", *self.prlimit(limits), *command]
+
+    def script(self, program: Path) -> str:
+        """Without a cell: a file that can be started in the program's place. Whoever is not its
+        owner is nobody already: some tests see to that themselves. (No `id -u`: a trace counts
+        forks.)"""
+        limits = shlex.join(self.prlimit(self.limits))
+        run = shlex.quote(str(program)) + ' "$@"'
+        user = shlex.join(as_user(self.user))
+        return f'#!/bin/sh\n[ -O "$0" ] || exec {limits} {run}\nexec {limits} {user} {run}\n'
+
+
+def confinement(limits: Limits, folder: Path) -> Confinement:
+    """The tightest limits that let an honest server work here, in that folder."""
+    user = _spare_user(folder)
+    no_cell = unavailable(user)
+    count = limits.processes + UNSEEN if no_cell else limits.processes
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    count = count if most == resource.RLIM_INFINITY else min(count, most)
+    return Confinement(limits, user, count, no_cell)

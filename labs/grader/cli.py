@@ -1,4 +1,4 @@
-"""The command line behind make lab, check, hint, solution and grade:
+"""The command line behind make lab, check, hint, solution, grade and grade-all:
 
     PYTHONPATH=labs:tests python3 -m grader hint CH=02-fork N=3
 
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,42 +33,33 @@ COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
 PATHS = ("JSON", "LOGS", "DIR", "WORK", "CSV")
 OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS")
 SEEDS = 1 << 31
+BUILD = Path(os.environ.get("LAB_BUILD", "build"))
+Given = Mapping[str, str]
 Number = TypeVar("Number", int, float)
 
 
-def _from_tree(text: str) -> Path:
-    """The path as it reads in the root of the tree."""
-    whole = Path(text).absolute()
-    return whole.relative_to(TREE) if whole.is_relative_to(TREE) else whole
+def settings(words: Iterable[str]) -> Given:
+    """To be called where the paths are meant; they read then as in the root of the tree."""
+    given = {name: text for name, _, text in (word.partition("=") for word in words) if text}
+    if unknown := set(given) - {*PATHS, *OTHERS}:
+        known = ", ".join([*PATHS, *OTHERS])
+        raise LabError(f"{min(unknown)}=: there is no such setting. There are: {known}")
+    for name in set(PATHS).intersection(given):
+        whole = Path(given[name]).absolute()
+        given[name] = str(whole.relative_to(TREE) if whole.is_relative_to(TREE) else whole)
+    return {"WORK": "work", **given}
 
 
-@dataclass(frozen=True)
-class Given:
-    """What was said on the command line, or {}."""
-
-    texts: Mapping[str, str]
-    paths: Mapping[str, Path]
-
-    @classmethod
-    def of(cls, words: Iterable[str]) -> Given:
-        """To be called where the paths are meant."""
-        texts = {name: text for name, _, text in (word.partition("=") for word in words) if text}
-        if unknown := set(texts) - set(PATHS) - set(OTHERS):
-            known = ", ".join([*PATHS, *OTHERS])
-            raise LabError(f"{min(unknown)}=: there is no such setting. There are: {known}")
-        paths = {name: _from_tree(texts[name]) for name in PATHS if name in texts}
-        return cls(texts, {**paths, "WORK": paths.get("WORK", Path("work"))})
-
-    def number(self, name: str, kind: type[Number], most: Number) -> Number | None:
-        if name not in self.texts:
-            return None
-        try:
-            number = kind(self.texts[name])
-        except ValueError:
-            number = kind(0)
-        if not 0 < number <= most:
-            raise LabError(f"{name}={self.texts[name]}: give a number above 0, at most {most:g}")
-        return number
+def _number(given: Given, name: str, kind: type[Number], most: Number) -> Number | None:
+    if name not in given:
+        return None
+    try:
+        number = kind(given[name])
+    except ValueError:
+        number = kind(0)
+    if not 0 < number <= most:
+        raise LabError(f"{name}={given[name]}: give a number above 0, at most {most:g}")
+    return number
 
 
 def say(text: str) -> None:
@@ -86,33 +77,26 @@ def _list(folder: Path) -> str:
     for slug in slugs():
         lab = load(slug)
         score = work.Progress.load(folder / slug).score
-        state = "not begun" if not (folder / slug).is_dir() else "begun"
+        state = "begun" if (folder / slug).is_dir() else "not begun"
+        state = state if score is None else f"{score} of {lab.points} points"
         first = first or (slug if score != lab.points else "")
-        if score is not None:
-            state = f"{score} of {lab.points} points"
         lines.append(f"  {slug:<15} {lab.title} ({lab.kind}; {state})")
     more = f"To begin, or to go on: make lab CH={first}" if first else "You have done all of them."
     return "\n".join([*lines, "", more])
 
 
-def _build() -> Path:
-    return Path(os.environ.get("LAB_BUILD", "build"))
-
-
-def _logs(lab: Lab, folder: Path, given: Given) -> Path:
+def logs_of(lab: Lab, folder: Path, given: Given) -> Path:
     """No two submissions share one; where a student looks for it, it has a short name."""
-    if "LOGS" in given.paths:
-        return given.paths["LOGS"]
     is_default = folder == Path("work") / lab.slug
     whose = "" if is_default else f"-{zlib.crc32(os.fsencode(folder.absolute())):08x}"
-    return _build() / "labs" / f"{lab.slug}{whose}"
+    return Path(given.get("LOGS", BUILD / "labs" / f"{lab.slug}{whose}"))
 
 
 def _judge(lab: Lab, folder: Path, given: Given, graded: bool) -> Verdict:
     """Prints a line for each test, and the points."""
-    logs = _logs(lab, folder, given)
-    patience = given.number("PATIENCE", float, 100.0)
-    seed = given.number("SEED", int, SEEDS) or secrets.randbelow(SEEDS) + 1
+    logs = logs_of(lab, folder, given)
+    patience = _number(given, "PATIENCE", float, 100.0)
+    seed = _number(given, "SEED", int, SEEDS) or secrets.randbelow(SEEDS) + 1
 
     def tell(result: Result) -> None:
         if not graded:  # then they come in another order, and are told when all are done
@@ -143,7 +127,7 @@ def _status(verdict: Verdict) -> int:
 
 def _check(lab: Lab, folder: Path, given: Given) -> int:
     work.demand(lab, folder)
-    whole = "ONLY" not in given.texts
+    whole = "ONLY" not in given
     if whole:
         files.check_writable(folder / work.PROGRESS)
     verdict = _judge(lab, folder, given, graded=False)
@@ -152,7 +136,7 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
         say(f"Your best: {best}.")
     first = verdict.first_failure
     if first is not None and verdict.built:
-        log = _logs(lab, folder, given) / f"{first.id}.log"
+        log = logs_of(lab, folder, given) / f"{first.id}.log"
         say(f"Next: {first.id}. Help: make hint CH={lab.slug}; all of the test: {log}")
     elif first is None and not verdict.unjudged and whole:
         say(f"Well done. What we wrote: make solution CH={lab.slug}")
@@ -160,49 +144,51 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
 
 
 def _grade(lab: Lab, folder: Path, given: Given) -> int:
+    if folder.is_symlink():  # to what the tester may read, and who handed it in may not
+        raise LabError(f"{folder} is a link; DIR= names the folder itself")
     if not folder.is_dir():
         raise LabError(f"{folder}: there is no such folder; DIR= names what was handed in")
-    results = given.paths.get("JSON")
+    results = Path(given["JSON"]) if "JSON" in given else None
     if results is not None:
         files.check_writable(results)
     verdict = _judge(lab, folder, given, graded=True)
     if results is not None:
         files.write(results, report.gradescope(verdict))
     if verdict.built:
-        say(f"What the tests said: {_logs(lab, folder, given)}")
+        say(f"What the tests said: {logs_of(lab, folder, given)}")
     return UNJUDGED if verdict.no_cell else _status(verdict)
 
 
-def _run(what: str, given: Given) -> int:
-    slug = given.texts.get("CH", "")
+def run(what: str, given: Given) -> int:
+    slug = given.get("CH", "")
     if not slug and what == "lab":
-        say(_list(given.paths["WORK"]))
+        say(_list(Path(given["WORK"])))
         return 0
     if not slug:
         raise LabError(f"which lab? CH={', CH='.join(slugs())}")
     lab = load(slug)
-    folder = given.paths["WORK"] / slug
+    folder = Path(given["WORK"]) / slug
+    handed_in = Path(given.get("DIR", folder))
     if what in ("check", "grade"):
-        if "ONLY" in given.texts:
-            names = given.texts["ONLY"]
+        if "ONLY" in given:
+            names = given["ONLY"]
             lab = lab.only([name for name in names.split(",") if name] or [names])
-        if processes := given.number("PROCESSES", int, 10000):
+        if processes := _number(given, "PROCESSES", int, 10000):
             lab = replace(lab, limits=replace(lab.limits, processes=processes))
-        if what == "check":
-            return _check(lab, folder, given)
-        return _grade(lab, given.paths.get("DIR", folder), given)
+        return _check(lab, folder, given) if what == "check" else _grade(lab, handed_in, given)
     if what == "grade-all":
-        table = given.paths.get("CSV", Path(f"{given.paths.get('DIR', folder)}.csv"))
-        told = [name for name in ("SEED", "ONLY", "PATIENCE") if name in given.texts]
-        words = [f"{name}={given.texts[name]}" for name in told]
-        jobs = given.number("JOBS", int, 64) or 2
-        return many.grade_all(lab, given.paths.get("DIR", folder), table, jobs, words)
+        table = Path(given.get("CSV", f"{handed_in}.csv"))
+        told = {"SEED", "ONLY", "PATIENCE", "PROCESSES"}.intersection(given)
+        words = [f"{name}={given[name]}" for name in sorted(told)]
+        logs = Path(given["LOGS"]) if "LOGS" in given else None
+        jobs = _number(given, "JOBS", int, 64) or 2
+        return many.grade_all(lab, handed_in, table, jobs, words, logs)
     if what == "lab":
         say(work.begin(lab, folder))
     elif what == "hint":
-        say(work.hint(lab, folder, given.number("N", int, len(lab.hints))))
+        say(work.hint(lab, folder, _number(given, "N", int, len(lab.hints))))
     else:
-        say(work.solution(lab, folder, "SURE" in given.texts))
+        say(work.solution(lab, folder, "SURE" in given))
     return 0
 
 
@@ -213,28 +199,25 @@ def _told(error: OSError, given: Given) -> str:
         return str(error)
     path = Path(name)
     path = path.parent if path.name.startswith(files.PART) else path
-    places = {**given.paths, "BUILD": _build(), "TMPDIR": Path(tempfile.gettempdir())}
-    for name, place in places.items():
+    places = {name: Path(text) for name, text in given.items() if name in PATHS}
+    for name, place in {**places, "BUILD": BUILD, "TMPDIR": Path(tempfile.gettempdir())}.items():
         if path.is_relative_to(place) or place.is_relative_to(path):
             return f"{path}: {error.strerror}; another place: {name}="
     return f"{path}: {error.strerror}"
 
 
-def _on_term(signum: int, _: object) -> None:
-    sys.exit(128 + signum)  # an exception, so that the sandbox is removed
-
-
 def main() -> int:
-    signal.signal(signal.SIGTERM, _on_term)
+    # an exception, so that the sandbox is removed
+    signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of names in another encoding
-    given = Given({}, {})
+    given: Given = {}
     try:
         if sys.argv[1:2] not in ([what] for what in COMMANDS):
             raise LabError(f"python3 -m grader {'|'.join(COMMANDS)} CH=... (labs/README.md)")
-        given = Given.of(sys.argv[2:])
+        given = settings(sys.argv[2:])
         os.chdir(TREE)
-        return _run(sys.argv[1], given)
+        return run(sys.argv[1], given)
     except LabError as error:
         line = str(error)
     except OSError as error:

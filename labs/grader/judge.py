@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -14,21 +14,17 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-try:
-    import pytest
-except ImportError:  # said by grade()
-    pytest = None  # type: ignore[assignment]
+import pytest
 
 from conformance.matrix import MODELS
 from conformance.process import calibrate
 from grader import cell
 from grader.errors import LabError
 from grader.lab import TREE, Lab, Test
-from grader.processes import adopt_orphans, end_descendants
-from grader.sandbox import NotBuilt, Sandbox, Toolchain
+from grader.sandbox import NotBuilt, Sandbox, Toolchain, adopt_orphans, end_descendants
 
 MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
-TESTER_BYTES = 2 << 30  #: a reply without an end must not fill the memory
+TESTER_BYTES = 2 << 30
 SHORT = 100  #: characters; the log has it all
 #: Nothing that a submission, or whoever handed it in, can write is on the path.
 RUN = """
@@ -39,8 +35,7 @@ sys.exit(pytest.main(sys.argv[2:]))
 """
 PYTEST_SAYS = ("assert ", "Failed: ")
 EXCEPTION = re.compile(
-    r"^(?:[\w.]+\.)?(?:ContractBroken|NotServed|ConnectionLost|Misbehaved|"
-    r"AssertionError): "
+    r"^([\w.]+\.)?(ContractBroken|NotServed|ConnectionLost|Misbehaved|AssertionError): "
 )
 
 
@@ -60,6 +55,11 @@ class Result:
     @property
     def score(self) -> int:
         return self.test.points if self.outcome is Outcome.PASSED else 0
+
+    @property
+    def said(self) -> str:
+        unjudged = self.outcome is Outcome.UNJUDGED
+        return f"Could not be judged here: {self.why}" if unjudged else self.why
 
 
 @dataclass(frozen=True)
@@ -101,98 +101,90 @@ def _short(why: str) -> str:
     return line if len(line) <= SHORT else line[: SHORT - 3] + "..."
 
 
-def _with_reason(test: Test, why: str) -> str:
-    """What a failure means, and what was seen, if that is more than a piece of our test."""
-    seen = _short(why)
-    return test.fail if seen.startswith(PYTEST_SAYS) else f"{test.fail} ({seen})"
+@dataclass(frozen=True)
+class How:
+    tools: Toolchain
+    logs: Path  #: a folder for what pytest says about each test
+    patience: float | None  #: None: as this machine needs
+    seed: int
+    shuffled: bool  #: whether the tests come in an order of the seed's
+    tell: Callable[[Result], None]  #: each result as soon as there is one
 
 
 class Judge:
-    """Judges in a sandbox. `logs`: a folder for what pytest has said about each test."""
+    """Judges in a sandbox."""
 
-    def __init__(self, box: Sandbox, logs: Path, patience: float | None, seed: int) -> None:
-        self.box = box
-        self.logs = logs
-        self.seed = seed
-        self.patience = patience or min(MOST_PATIENCE, calibrate().factor)
+    def __init__(self, box: Sandbox, how: How) -> None:
+        self.box, self.logs, self.seed = box, how.logs, how.seed
+        self.patience = how.patience or min(MOST_PATIENCE, calibrate().factor)
 
     def _command(self, test: Test) -> list[str]:
-        names = [self._place(name) for name in test.tests]
-        options = ["-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-p", "conftest"]
-        options += ["-p", "grader.record", f"--basetemp={self.box.root / 'judge/tmp'}"]
-        where = [f"--build={self.box.root}"]
+        own, names = self.box.lab.folder, []
+        for name in test.tests:  # below tests/, or of the lab's own
+            is_own = (own / name.partition("::")[0]).exists()
+            names.append(str((own if is_own else TREE / "tests") / name))
+        options = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest", "-p", "conftest"]
+        options += ["-q", "-x", "--tb=short", "-p", "no:cacheprovider", "-p", "grader.plugin"]
+        options += [f"--basetemp={self.box.root / 'judge/tmp'}", f"--build={self.box.root}"]
+        options += [f"--patience={self.patience:.3f}"]
         if self.box.lab.slug in MODELS:  # 00-client is no server
-            where += [f"--servers={self.box.lab.slug}"]
-        judged = [] if test.afterwards else ["--unjudged"]
-        config = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest"]
-        patience = f"--patience={self.patience:.3f}"
+            options += [f"--servers={self.box.lab.slug}"]
+        if not test.afterwards:
+            options += ["--unjudged"]
         paths = [str(TREE / part) for part in ("labs", "tests", "benchmarks")]
         paths += [str(Path(pytest.__file__).parents[1])]  # wherever it is installed
         python = [sys.executable, "-I", "-B", "-c", RUN, ":".join(paths)]
+        # a reply without an end must not fill the memory
+        bounded = [cell.path_of("prlimit"), f"--as={TESTER_BYTES}", "--core=0", "--"]
+        # if we are killed, so is pytest, and with it the server
+        tied = [cell.path_of("setpriv"), "--pdeathsig=KILL", "--"]
         network: list[str] = []
         if not self.box.confinement.no_cell:
             network = cell.judge_in_a_network_of_its_own()
-            options += ["-p", "grader.inside", "--in-cell"]
-        # if we are killed, so is pytest, and with it the server
-        tied = [cell.path_of("setpriv"), "--pdeathsig=KILL", "--"]
-        return [*network, *tied, *python, *config, *options, *where, patience, *judged, *names]
-
-    def _place(self, name: str) -> str:
-        """A test below tests/, or of the lab's own."""
-        file, colons, rest = name.partition("::")
-        own = self.box.lab.folder / file
-        return str(own if own.exists() else TREE / "tests" / file) + colons + rest
+            options += ["--in-cell"]
+        return [*bounded, *network, *tied, *python, *options, *names]
 
     def _run(self, test: Test, record: Path) -> int | None:
         """pytest's status; None if the time was up. Whatever it started has gone."""
         env = {
             **os.environ,
-            "TMPDIR": str(self.box.temporary),
+            "TMPDIR": str(self.box.root / "tmp"),
             "LAB_RECORD": str(record),
-            "LAB_CELL": json.dumps(self.box.cell()),
             "SITE_SEED": str(self.seed),
         }
+        if not self.box.confinement.no_cell:
+            env["LAB_CELL"] = json.dumps(self.box.cell())
+        status = None
         with (self.logs / f"{test.id}.log").open("wb") as log:
-            process = subprocess.Popen(
-                self._command(test),
-                cwd=TREE,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=env,
-                start_new_session=True,
-                preexec_fn=_limit_the_tester,
-            )
-            try:
-                status: int | None = process.wait(test.seconds * self.patience)
-            except subprocess.TimeoutExpired:
-                status = None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = subprocess.run(
+                    self._command(test), cwd=TREE, env=env, stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=log, start_new_session=True, timeout=test.seconds * self.patience,
+                    check=False,
+                ).returncode  # fmt: skip
             end_descendants()
-            process.wait()
         return status
 
     def judge(self, test: Test) -> Result:
         record = self.box.root / "judge" / f"{test.id}.jsonl"
         status = self._run(test, record)
         seen = _reasons(record)
-        if status is None:
-            limit = test.seconds * self.patience
-            return Result(test, Outcome.FAILED, f"{test.fail} (Not done within {limit:.0f} s.)")
-        if "failed" in seen:
-            return Result(test, Outcome.FAILED, _with_reason(test, seen["failed"]))
-        if status in (4, 5):  # pytest: wrong usage, or no test found
+        if "failed" not in seen and status in (4, 5):  # pytest: wrong usage, or no test found
             raise LabError(f"test {test.id} of the lab: see {self.logs / test.id}.log")
-        if status != 0:
-            return Result(test, Outcome.FAILED, f"{test.fail} (The test was ended: {status}.)")
+        why = None
+        if status is None:
+            why = f"Not done within {test.seconds * self.patience:.0f} s."
+        elif "failed" in seen:
+            why = _short(seen["failed"])
+        elif status != 0:
+            why = f"The test was ended: {status}."
+        if why is not None:  # said, too, if it is more than a piece of our test
+            more = "" if not why or why.startswith(PYTEST_SAYS) else f" ({why})"
+            return Result(test, Outcome.FAILED, test.fail + more)
         if "skipped" in seen or "passed" not in seen:
             why = seen.get("skipped", "no test ran")
             return Result(test, Outcome.UNJUDGED, _short(why))
         return Result(test, Outcome.PASSED)
-
-
-def _limit_the_tester() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (TESTER_BYTES, TESTER_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _check_machine(box: Sandbox, tools: Toolchain) -> None:
@@ -203,27 +195,14 @@ def _check_machine(box: Sandbox, tools: Toolchain) -> None:
     except NotBuilt as error:
         lines = str(error).splitlines()
         seen = next((line for line in lines if "error: " in line), lines[-1])
-        compiler = " ".join(tools.compiler)
-        raise LabError(f"CC={compiler} builds not even the real server: {seen}") from None
-
-
-@dataclass(frozen=True)
-class How:
-    tools: Toolchain
-    logs: Path
-    patience: float | None  #: None: as this machine needs
-    seed: int
-    shuffled: bool  #: whether the tests come in an order of the seed's
-    tell: Callable[[Result], None]  #: each result as soon as there is one
+        cc = " ".join(tools.compiler)
+        raise LabError(f"CC={cc} builds not even the real server: {seen}") from None
 
 
 def grade(lab: Lab, folder: Path, how: How) -> Verdict:
     """Judges the files in `folder`."""
-    if pytest is None:
-        raise LabError("pytest is not installed (Debian: python3-pytest); make deps installs it")
     adopt_orphans()
-    how.logs.mkdir(parents=True, exist_ok=True)
-    with Sandbox(lab) as box:
+    with contextlib.closing(Sandbox(lab)) as box:
         try:
             box.take(folder)
             warnings = box.build(how.tools)
@@ -233,15 +212,14 @@ def grade(lab: Lab, folder: Path, how: How) -> Verdict:
             no_cell = box.confinement.no_cell
             return Verdict(lab, tuple(none), str(error), False, no_cell, how.seed)
         box.keep_programs(how.logs)
-        judge = Judge(box, how.logs, how.patience, how.seed)
+        judge = Judge(box, how)
         results: dict[str, Result] = {}
         for test in shuffled(lab.tests, how.seed) if how.shuffled else lab.tests:
-            first = [name for name in test.needs if results[name].outcome is not Outcome.PASSED]
+            first = [results[n] for n in test.needs if results[n].outcome is not Outcome.PASSED]
             if first:
-                unjudged = results[first[0]].outcome is Outcome.UNJUDGED
-                outcome = Outcome.UNJUDGED if unjudged else Outcome.FAILED
-                why = f"Not tried before {first[0]} passes."
-                results[test.id] = Result(test, outcome, why, first[0])
+                name = first[0].test.id
+                why = f"Not tried before {name} passes."
+                results[test.id] = Result(test, first[0].outcome, why, name)
             else:
                 results[test.id] = judge.judge(test)
             how.tell(results[test.id])

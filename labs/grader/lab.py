@@ -6,14 +6,18 @@ import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
 
 from grader.errors import LabError
 
 TREE = Path(__file__).resolve().parents[2]
 HINT = re.compile(r"^## ([a-z0-9-]+)\s*$", re.M)
-LAB_KEYS = {"title", "kind", "minutes", "files", "starter", "limits", "test", "mistake"}
-MISTAKE_KEYS = {"file", "test", "old", "new"}
-TEST_KEYS = {"id", "title", "points", "tests", "needs", "afterwards", "seconds", "fail"}
+TABLES = dict[str, dict[str, str]]
+KINDS = {
+    str: "a string", int: "a whole number", float: "a number", bool: "true or false",
+    tuple[str, ...]: "a list of strings", TABLES: "a table of tables",
+}  # fmt: skip
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,25 @@ class Hint:
 
 
 @dataclass(frozen=True)
-class Lab:
-    slug: str
-    folder: Path
+class About:
+    """What stands at the top of lab.toml."""
+
     title: str
     kind: str
     minutes: int
     files: tuple[str, ...]  #: what is handed in: for each there is a source()
-    replacements: dict[str, dict[str, str]]  #: file -> solution -> what the starter has instead
-    limits: Limits
-    tests: tuple[Test, ...]
-    mistakes: tuple[Mistake, ...] = field(default=())
-    hints: tuple[Hint, ...] = field(default=())
+    #: file -> function -> what the starter has instead
+    starter: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lab(About):
+    slug: str = ""
+    folder: Path = Path()
+    limits: Limits = field(default_factory=Limits)
+    tests: tuple[Test, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    hints: tuple[Hint, ...] = ()
 
     @property
     def points(self) -> int:
@@ -77,19 +88,25 @@ class Lab:
     def only(self, ids: list[str]) -> Lab:
         """The lab with these tests alone; what they need is taken as given."""
         known = [test.id for test in self.tests]
-        if unknown := [name for name in ids if name not in known]:
-            raise LabError(
-                f"ONLY={unknown[0]}: there is no such test. There are: {', '.join(known)}"
-            )
-        chosen = [test for test in self.tests if test.id in ids]
-        needs = [tuple(name for name in test.needs if name in ids) for test in chosen]
-        tests = [replace(test, needs=need) for test, need in zip(chosen, needs, strict=True)]
+        for name in ids:
+            if name not in known:
+                listed = ", ".join(known)
+                raise LabError(f"ONLY={name}: there is no such test. There are: {listed}")
+        tests = []
+        for test in self.tests:
+            if test.id in ids:
+                tests.append(replace(test, needs=tuple(n for n in test.needs if n in ids)))
         return replace(self, tests=tuple(tests))
 
     @property
     def programs(self) -> tuple[str, ...]:
         """Files that are programs of their own, beside the server."""
         return tuple(name for name in self.files if self.source(name).parent == self.folder)
+
+    @property
+    def patch(self) -> Path:
+        """Our solution of a lab that extends a server: kept with the tests, and in no handout."""
+        return self.folder.parent.parent / "tests/labs" / f"{self.slug}.patch"
 
     def source(self, name: str) -> Path:
         """The real file: a program in the lab's folder, or one of the server: its chapter's, or the
@@ -110,96 +127,56 @@ def load(slug: str, tree: Path = TREE) -> Lab:
     if slug not in slugs(tree):
         raise LabError(f"CH={slug}: there is no such lab. There are: {', '.join(slugs(tree))}")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _lab(slug, path.parent, table)
-    except (tomllib.TOMLDecodeError, TypeError, ValueError, KeyError) as error:
+        return _lab(slug, path.parent, tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
         raise LabError(f"labs/{slug}/lab.toml: {error}") from None
 
 
-def _only(table: dict[str, object], keys: set[str], what: str) -> None:
-    if unknown := set(table) - keys:
+def _fits(value: object, kind: object) -> bool:
+    if isinstance(value, list):
+        return kind == tuple[str, ...] and all(isinstance(item, str) for item in value)
+    if isinstance(value, dict):
+        return kind == TABLES and all(isinstance(table, dict) for table in value.values())
+    return type(value) is kind or (kind is float and type(value) is int)
+
+
+def _read(kind: type[Read], table: object, what: str) -> Read:
+    """A table of lab.toml: every key is known, and has a value of its kind."""
+    if not isinstance(table, dict):
+        raise ValueError(f"{what}: is not a table")
+    known = get_type_hints(kind)
+    if unknown := set(table) - set(known):
         raise ValueError(f"{what}: unknown: {', '.join(sorted(unknown))}")
+    for key, value in table.items():
+        if not _fits(value, known[key]):
+            raise ValueError(f"{what}: {key} is {KINDS[known[key]]}")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
 
 
-def _lab(slug: str, folder: Path, table: dict[str, object]) -> Lab:
-    _only(table, LAB_KEYS, "lab")
-    files, starter, limits = table["files"], table.get("starter", {}), table.get("limits", {})
-    title, kind, minutes = table["title"], table["kind"], table["minutes"]
-    entries = table["test"]
-    if not isinstance(files, list) or not isinstance(starter, dict):
-        raise ValueError("files is a list, starter a table")
-    if not isinstance(limits, dict) or not isinstance(entries, list):
-        raise ValueError("limits is a table, test an array of tables")
-    if not isinstance(title, str) or not isinstance(kind, str) or not isinstance(minutes, int):
-        raise ValueError("title and kind are strings, minutes is a number")
-    for name in files:
-        if not isinstance(name, str) or not re.fullmatch(r"[\w-]+\.[ch]", name):
-            raise ValueError(f"files: {name}: only C files without a folder")
-    if set(starter) - set(files):
-        raise ValueError("starter: a file that is not in files")
-    tests = tuple(_test(entry, number) for number, entry in enumerate(entries, 1))
-    _check_order(tests)
-    mistakes = tuple(_mistake(entry, files, tests) for entry in _list(table, "mistake"))
+def _lab(slug: str, folder: Path, table: dict[str, Any]) -> Lab:
+    limits = _read(Limits, table.pop("limits", {}), "limits")
+    entries, edits = table.pop("test", []), table.pop("mistake", [])
+    about = _read(About, table, "lab")
+    tests = tuple(_read(Test, entry, f"test {n}") for n, entry in enumerate(entries, 1))
+    mistakes = tuple(_read(Mistake, entry, f"mistake {n}") for n, entry in enumerate(edits, 1))
+    _check(about, tests, mistakes)
+    hints = _hints(folder / "hints.md", {test.id for test in tests})
     return Lab(
-        slug=slug,
-        folder=folder,
-        title=title,
-        kind=kind,
-        minutes=minutes,
-        files=tuple(files),
-        replacements=starter,
-        limits=Limits(**limits),
-        tests=tests,
-        mistakes=mistakes,
-        hints=_hints(folder / "hints.md", {test.id for test in tests}),
-    )
+        **vars(about), slug=slug, folder=folder, limits=limits, tests=tests, mistakes=mistakes,
+        hints=hints,
+    )  # fmt: skip
 
 
-def _strings(entry: dict[str, object], key: str) -> tuple[str, ...]:
-    value = entry.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{key} is a list of strings")
-    return tuple(value)
-
-
-def _test(entry: object, number: int) -> Test:
-    if not isinstance(entry, dict):
-        raise ValueError("test: an array of tables")
-    _only(entry, TEST_KEYS, f"test {number}")
-    points = entry["points"]
-    if not isinstance(points, int) or points < 1:
-        raise ValueError(f"test {number}: points is a number above 0")
-    return Test(
-        id=str(entry["id"]),
-        title=str(entry["title"]),
-        points=points,
-        tests=_strings(entry, "tests"),
-        fail=str(entry["fail"]),
-        needs=_strings(entry, "needs"),
-        afterwards=entry.get("afterwards") is True,
-        seconds=float(entry.get("seconds", Test.seconds)),
-    )
-
-
-def _list(table: dict[str, object], key: str) -> list[object]:
-    found = table.get(key, [])
-    if not isinstance(found, list):
-        raise ValueError(f"{key}: an array of tables")
-    return found
-
-
-def _mistake(entry: object, files: list[str], tests: tuple[Test, ...]) -> Mistake:
-    if not isinstance(entry, dict) or set(entry) != MISTAKE_KEYS:
-        raise ValueError(f"mistake: a table of {', '.join(sorted(MISTAKE_KEYS))}")
-    found = Mistake(**{key: str(entry[key]) for key in MISTAKE_KEYS})
-    if found.file not in files or found.test not in {test.id for test in tests}:
-        raise ValueError(f"mistake: {found.file} or {found.test} is not of this lab")
-    return found
-
-
-def _check_order(tests: tuple[Test, ...]) -> None:
+def _check(about: About, tests: tuple[Test, ...], mistakes: tuple[Mistake, ...]) -> None:
+    for name in about.files:
+        if not re.fullmatch(r"[\w-]+\.[ch]", name):
+            raise ValueError(f"files: {name}: only C files without a folder")
+    if set(about.starter) - set(about.files):
+        raise ValueError("starter: a file that is not in files")
     seen: set[str] = set()
     for test in tests:
+        if test.points < 1:
+            raise ValueError(f"test {test.id}: points is a number above 0")
         if test.id in seen:
             raise ValueError(f"test {test.id} is there twice")
         if not test.tests:
@@ -207,6 +184,9 @@ def _check_order(tests: tuple[Test, ...]) -> None:
         if missing := set(test.needs) - seen:
             raise ValueError(f"test {test.id} needs what does not come before it: {missing}")
         seen.add(test.id)
+    for mistake in mistakes:
+        if mistake.file not in about.files or mistake.test not in seen:
+            raise ValueError(f"mistake: {mistake.file} or {mistake.test} is not of this lab")
 
 
 def _hints(path: Path, known: set[str]) -> tuple[Hint, ...]:

@@ -11,10 +11,6 @@ WIDTH = 100
 INDENT = " " * 26
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-
-
 def line(result: Result) -> str:
     """One test, with the reason if it has not passed."""
     score = "-" if result.outcome is Outcome.UNJUDGED else str(result.score)
@@ -23,17 +19,13 @@ def line(result: Result) -> str:
         return head
     if result.after:
         return f"{head} (after {result.after})"
-    why = result.why
-    if result.outcome is Outcome.UNJUDGED:
-        why = f"Could not be judged here: {why}"
-    return f"{head}\n{_wrapped(why)}"
+    said = textwrap.fill(result.said, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+    return f"{head}\n{said}"
 
 
 def total(verdict: Verdict) -> str:
-    text = f"{verdict.score} of {verdict.lab.points} points"
-    if verdict.unjudged:
-        return f"{text}; {verdict.unjudged} could not be judged here"
-    return text
+    more = f"; {verdict.unjudged} could not be judged here" if verdict.unjudged else ""
+    return f"{verdict.score} of {verdict.lab.points} points{more}"
 
 
 def gradescope(verdict: Verdict) -> str:
@@ -45,7 +37,7 @@ def gradescope(verdict: Verdict) -> str:
             "score": result.score,
             "max_score": result.test.points,
             "status": "passed" if result.outcome is Outcome.PASSED else "failed",
-            "output": _output(result),
+            "output": result.said or "Passed.",
             "visibility": "visible",
             "extra_data": {"outcome": result.outcome.value},
         }
@@ -59,11 +51,6 @@ def gradescope(verdict: Verdict) -> str:
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": tests,
+        "extra_data": {"no_program": "" if verdict.built else verdict.message.splitlines()[0]},
     }
     return json.dumps(results, indent=2) + "\n"
-
-
-def _output(result: Result) -> str:
-    if result.outcome is Outcome.UNJUDGED:
-        return f"Could not be judged here: {result.why}"
-    return result.why or "Passed."

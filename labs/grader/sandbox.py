@@ -1,27 +1,32 @@
 """A folder of its own for one grading: what was handed in, built, as the conformance tests look for
-it. It goes with everything in it, however the grading ends."""
+it. It goes with everything in it, however the grading ends, and so does what was started there."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from conformance import proc
 from grader import files
-from grader.confine import Confinement, confinement
+from grader.cell import Confinement, confinement
 from grader.errors import LabError
 from grader.lab import TREE, Lab
-from grader.processes import end_descendants
 
 NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
 ROOM_MIB = 160  #: of a docroot, with one file that no socket's buffers hold, and of what is built
 MESSAGE_LINES = 20
 COMPILER_SECONDS = 60.0
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class NotBuilt(Exception):
@@ -53,7 +58,7 @@ class Toolchain:
 
 
 class Sandbox:
-    """with Sandbox(lab) as box: box.take(folder); box.build(tools); then box.root is a --build."""
+    """box.take(folder); box.build(tools); then box.root is a --build. At last box.close()."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -65,28 +70,19 @@ class Sandbox:
             for name in ("hand-in", "bin", "real", "tmp", "judge"):
                 (self.root / name).mkdir(mode=0o755)
             self.confinement: Confinement = confinement(lab.limits, self.root)
-            for name in ("real", "tmp"):
-                self.confinement.give(self.root / name)
+            if self.confinement.user is not None:
+                for name in ("real", "tmp"):
+                    os.chown(self.root / name, self.confinement.user, self.confinement.user)
         except BaseException:
-            self.remove()
+            self.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-    def remove(self) -> None:
+    def close(self) -> None:
         """Also folders that nobody may enter: a test that was ended leaves them in its docroot. And
         however deep: a submission may have made some."""
         end_descendants()
         subprocess.run(["chmod", "-R", "u+rwX", self.root], check=False)
         subprocess.run(["rm", "-rf", self.root], check=False)
-
-    @property
-    def temporary(self) -> Path:
-        return self.root / "tmp"
 
     def take(self, folder: Path) -> None:
         """Copies what is handed in, and nothing else that lies beside it."""
@@ -143,39 +139,27 @@ class Sandbox:
             part.replace(folder / program)
 
     def cell(self) -> dict[str, object]:
-        """What grader.inside has to know."""
-        programs = {
-            str(self.root / "bin" / name): str(self.root / "real" / name)
-            for name in self._sources()
-        }
-        return {
-            "user": self.confinement.user_id,
-            "see": [str(self.root / "real"), str(self.temporary)],
-            "limits": self.confinement.prlimit(self.lab.limits),
-            "programs": programs,
-        }
+        """What grader.plugin has to know."""
+        how = self.confinement
+        limits, programs = how.prlimit(self.lab.limits), list(self._sources())
+        return {"user": how.user, "root": str(self.root), "limits": limits, "programs": programs}
 
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
         log = self.root / "compiler.log"
+        env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(self.root / "tmp")}
         with log.open("wb") as out:
-            process = subprocess.Popen(
-                self.confinement.compiler(command, limits, self.root),
-                cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(self.temporary)},
-                start_new_session=True,
-            )
             try:
-                status = process.wait(COMPILER_SECONDS)
+                done = subprocess.run(
+                    self.confinement.compiler(command, limits, self.root), cwd=self.root, env=env,
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                    timeout=COMPILER_SECONDS, check=False,
+                )  # fmt: skip
             except subprocess.TimeoutExpired:
                 end_descendants()
-                process.wait()
                 raise NotBuilt(f"the compiler took more than {COMPILER_SECONDS:.0f} s") from None
         text = _first_lines(log)
-        if status != 0:
+        if done.returncode != 0:
             raise NotBuilt("it does not build\n" + text)
         return text
 
@@ -186,3 +170,50 @@ def _first_lines(log: Path) -> str:
         lines = file.read(1 << 16).decode(errors="replace").replace("hand-in/", "").splitlines()
     more = ["..."] if len(lines) > MESSAGE_LINES else []
     return "\n".join([*(line[:200] for line in lines[:MESSAGE_LINES]), *more])
+
+
+# ---- ending all that was started, also what has left its session and its parents
+
+
+def adopt_orphans() -> None:
+    """From now on a descendant whose parent has ended becomes our child, not init's, so that nobody
+    gets away. prctl(2)."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _descendants() -> set[int]:
+    """All running processes below this one."""
+    parents = {pid: proc.stat_fields(pid) for pid in proc.pids() if proc.alive(pid)}
+    me, found = os.getpid(), {os.getpid()}
+    while (
+        more := {
+            pid for pid, fields in parents.items() if fields and int(fields[proc.PARENT]) in found
+        }
+        - found
+    ):
+        found |= more
+    return found - {me}
+
+
+def _send(pids: set[int], signum: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signum)
+
+
+def end_descendants(limit: float = 20.0) -> None:
+    """Stops all before it kills the first: what is stopped starts nobody. Then collects those who
+    have ended; not to be called while a subprocess of ours is waited for elsewhere."""
+    deadline = time.monotonic() + limit
+    while True:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0] > 0:
+                pass
+        if not _descendants() or time.monotonic() > deadline:
+            return
+        stopped: set[int] = set()
+        while (new := _descendants() - stopped) and time.monotonic() < deadline:
+            _send(new, signal.SIGSTOP)
+            stopped |= new
+        _send(stopped, signal.SIGKILL)
+        time.sleep(0.01)

@@ -13,7 +13,7 @@ from pathlib import Path
 from grader import files, starter
 from grader.errors import LabError
 from grader.judge import Verdict
-from grader.lab import Lab
+from grader.lab import TREE, Lab
 
 PROGRESS = ".progress.json"
 
@@ -63,18 +63,13 @@ def note(verdict: Verdict, folder: Path) -> int:
         return progress.score
 
 
-def _in_tree(lab: Lab, name: str) -> str:
-    return str(lab.source(name).relative_to(lab.folder.parent.parent))
-
-
 def starters(lab: Lab) -> dict[str, str]:
     """File -> what a student begins with."""
     found = {}
     for name in lab.files:
         path = lab.source(name)
-        replacements = lab.replacements.get(name, {})
-        where = _in_tree(lab, name)
-        text = starter.cut(path.read_text(encoding="utf-8"), replacements, where)
+        where = str(path.relative_to(TREE))
+        text = starter.cut(path.read_text(encoding="utf-8"), lab.starter.get(name, {}), where)
         mistakes = [mistake for mistake in lab.mistakes if mistake.file == name]
         found[name] = starter.planted(text, mistakes, where)
     return found
@@ -107,20 +102,19 @@ def begin(lab: Lab, folder: Path) -> str:
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
     with _changing(lab, folder) as progress:
-        if number is None and progress.score == lab.points and not progress.first_failure:
-            return f"Nothing failed in the last check. What we wrote: make solution CH={lab.slug}"
-        if number is None and progress.score is None and not progress.first_failure:
-            return f"First see what it lacks: make check CH={lab.slug}"
         if number is None:
             test = progress.first_failure
+            if not test and progress.score == lab.points:
+                return f"Nothing failed in the last check. Ours: make solution CH={lab.slug}"
+            if not test and progress.score is None:
+                return f"First see what it lacks: make check CH={lab.slug}"
             fitting = [n for n, h in enumerate(lab.hints, 1) if not test or h.test == test]
-            unseen = [n for n in fitting if n not in progress.shown]
-            if not unseen:
+            number = next((n for n in fitting if n not in progress.shown), None)
+            if number is None:
                 seen = f" (again: make hint CH={lab.slug} N={fitting[-1]})" if fitting else ""
                 about = f" about {test}" if test else ""
                 solution = f"One way to do it: make solution CH={lab.slug}"
                 return f"No hint{about} is left{seen}.\n{solution}"
-            number = unseen[0]
         if number not in progress.shown:
             progress.shown.append(number)
     shown = lab.hints[number - 1]
@@ -137,11 +131,15 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
             f"Your server has {have}. To see the solution all the same:\n"
             f"make solution CH={lab.slug} SURE=1"
         )
+    if lab.kind == "extend":
+        if not lab.patch.exists():
+            return "The real server has no such thing, and what we added is not handed out."
+        return lab.patch.read_text(encoding="utf-8") + "\nThis is one way to do it."
     text = ""
     for name in lab.files:
         real = starter.clean(lab.source(name).read_text(encoding="utf-8"))
         mine = files.read(folder / name).decode(errors="replace")
-        labels = str(folder / name), _in_tree(lab, name)
+        labels = str(folder / name), str(lab.source(name).relative_to(TREE))
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)
     if text:

@@ -2,58 +2,71 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+from grader import work
 from grader.lab import Lab
 
 TREE = Path(__file__).resolve().parents[2]
 #: far above what any grading takes; a grading that hangs is a failure of the test
 LIMIT_S = 900.0
+SOON = "PATIENCE=0.4"  #: for what has to fail: time-outs of 4 s are waited for in full
 
 
-@dataclass(frozen=True)
+def solution(lab: Lab, old: str = "", new: str = "") -> dict[str, str]:
+    """What the lab's authors would hand in; with `old`, which is there once, it has a fault."""
+    texts = {name: lab.source(name).read_text(encoding="utf-8") for name in lab.files}
+    if lab.kind == "extend":
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), work.starters(lab))
+            subprocess.run(["patch", "-s", "-p1", "-i", str(lab.patch)], cwd=folder, check=True)
+            texts = {name: Path(folder, name).read_text(encoding="utf-8") for name in lab.files}
+    assert not old or sum(text.count(old) for text in texts.values()) == 1, old
+    return {name: text.replace(old, new) if old else text for name, text in texts.items()}
+
+
+@pytest.fixture
+def place(pytestconfig: pytest.Config) -> Iterator[Place]:
+    """Open to all: graded as root, a submission is built and run by somebody else."""
+    top = Path(tempfile.mkdtemp(prefix="labs-"))
+    top.chmod(0o755)
+    (top / "tmp").mkdir(mode=0o755)
+    found = Place(top, str(pytestconfig.getoption("--build")))
+    if not (TREE / found.build / "obj/glibc/code/02-fork/server.o").exists():
+        pytest.fail(f"{found.build} holds no objects: make servers", False)
+    yield found
+    left = found.leftovers()
+    shutil.rmtree(top)
+    assert left == []
+
+
+def write(folder: Path, texts: Mapping[str, str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    return folder
+
+
 class Place:
     """Folders of a test's own: for temporary files, what students write, and programs."""
 
-    top: Path
-    build: str
-
-    @property
-    def temporary(self) -> Path:
-        return self.top / "tmp"
-
-    @property
-    def work(self) -> Path:
-        return self.top / "work"
-
-    @property
-    def logs(self) -> Path:
-        return self.top / "logs"
+    def __init__(self, top: Path, build: str) -> None:
+        self.top, self.build = top, build
+        self.temporary, self.work, self.logs = top / "tmp", top / "work", top / "logs"
 
     def hand_in(self, text: str) -> Path:
         """A folder with this server.c."""
-        return self.hand_in_all({"server.c": text})
-
-    def hand_in_the_real(self, lab: Lab, old: str = "", new: str = "") -> Path:
-        """What the lab's authors would hand in; with `old`, which is there once, it has a fault."""
-        texts = {name: lab.source(name).read_text(encoding="utf-8") for name in lab.files}
-        assert not old or sum(text.count(old) for text in texts.values()) == 1
-        return self.hand_in_all(
-            {name: text.replace(old, new) if old else text for name, text in texts.items()}
-        )
-
-    def hand_in_all(self, texts: dict[str, str]) -> Path:
-        folder = self.top / "hand-in"
-        folder.mkdir()
-        for name, text in texts.items():
-            (folder / name).write_text(text)
-        return folder
+        return write(self.top / "hand-in", {"server.c": text})
 
     def how(self, *words: str, **environment: str) -> dict[str, Any]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
@@ -83,6 +96,20 @@ class Place:
         assert results.exists(), done.stdout + done.stderr
         return Grade(json.loads(results.read_text()), done.stdout, done.stderr)
 
+    def grade_class(
+        self, lab: str, everybody: Mapping[str, Mapping[str, str]], *words: str
+    ) -> dict[str, dict[str, str]]:
+        """Name -> files of each; and whatever lies in the folder already."""
+        for name, texts in everybody.items():
+            write(self.top / "class" / name, texts)
+        table = self.top / "grades.csv"
+        done = self.make(
+            "grade-all", f"CH={lab}", f"DIR={self.top / 'class'}", f"CSV={table}", *words
+        )
+        assert table.exists(), done.stdout + done.stderr
+        with table.open(newline="", encoding="utf-8") as file:
+            return {row["name"]: row for row in csv.DictReader(file)}
+
     def refusal(self, *words: str) -> str:
         """The one line that is said instead of a grade."""
         done = self.make(*words)
@@ -104,29 +131,8 @@ class Place:
         return found
 
 
-@dataclass(frozen=True)
 class Grade:
-    results: dict[str, Any]
-    out: str
-    err: str
-
-    def with_outcome(self, outcome: str) -> set[str]:
-        """Ids of the tests that ended so."""
-        return {
-            test["name"].split(":")[0]
-            for test in self.results["tests"]
-            if test["extra_data"]["outcome"] == outcome
-        }
-
-    @property
-    def passed(self) -> set[str]:
-        return self.with_outcome("passed")
-
-    @property
-    def said(self) -> str:
-        """Of the whole, below the points."""
-        return str(self.results["output"].splitlines()[1])
-
-    def output(self, name: str) -> str:
-        found: str = next(t["output"] for t in self.results["tests"] if t["name"].startswith(name))
-        return found
+    def __init__(self, results: dict[str, Any], out: str, err: str) -> None:
+        self.results, self.out, self.err = results, out, err
+        self.said = str([*results["output"].splitlines(), ""][1])  #: below the points
+        self.outputs = {test["name"].split(":")[0]: test["output"] for test in results["tests"]}

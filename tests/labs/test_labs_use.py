@@ -1,23 +1,21 @@
 """What is not the student's fault is one line and status 2, and what there was stays, also beside
-another grading.
+another grading, and in the table of a class.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grader import files, work
+from grader import cli, files, work
 from grader import lab as labs
+from grader.errors import LabError
 from grader.lab import TREE
-from grading import LIMIT_S, Place
+from grading import LIMIT_S, SOON, Place, write
 
 REAL = TREE / "code/02-fork/server.c"
-SOON = "PATIENCE=0.4"
 
 
 @pytest.fixture
@@ -29,54 +27,63 @@ def mine(place: Place) -> Path:
     return folder
 
 
-def seventeen(mine: Path) -> bool:
-    return work.Progress.load(mine).score == 17
-
-
-# ---- nothing to judge, or nothing to judge it with
-
-
 def test_where_nothing_is_handed_in(place: Place) -> None:
+    assert "lab: which lab? CH=00-client, " in place.refusal("hint")
+    assert "is not there yet: make lab CH=02-fork" in place.refusal("check", "CH=02-fork")
     folder = place.top / "o'brien"
     grade = ["grade", "CH=02-fork", f"DIR={folder}", f"JSON={place.top / 'results.json'}"]
     assert f"{folder}: there is no such folder" in place.refusal(*grade)
     folder.mkdir()
     assert f"{folder}: nothing to judge: there is no server.c" in place.refusal(*grade)
-    path = folder / "server.c"
-    for create in (os.mkfifo, lambda at: os.symlink("/nowhere", at), os.mkdir):
-        create(path)
-        assert f"{path} is not a file" in place.refusal(*grade)
-        path.rename(place.top / f"{create}")
     assert not (place.top / "results.json").exists()
 
 
-@pytest.mark.parametrize("compiler", ["/nowhere/cc", "false"])
-def test_without_a_compiler(place: Place, mine: Path, compiler: str) -> None:
-    said = place.refusal("check", "CH=02-fork", f"CC={compiler}")
-    assert f"CC={compiler} builds not even the real server" in said
-    assert seventeen(mine)
+def test_without_a_compiler(place: Place, mine: Path) -> None:
+    said = place.refusal("check", "CH=02-fork", "CC=/nowhere/cc")
+    assert "CC=/nowhere/cc builds not even the real server" in said
+    assert work.Progress.load(mine).score == 17
 
 
-def test_the_best_stays(place: Place, mine: Path) -> None:
+def test_wrong_settings(mine: Path) -> None:
+    for words, said in {
+        ("hint", "CH=02-fork", "N=99"): "N=99: give a number above 0, at most ",
+        ("check", "CH=02-fork", "PATIENCE=inf"): "PATIENCE=inf: give a number",
+        ("check", "CH=02-fork", "ONLY=nothing"): "ONLY=nothing: there is no such test. There are: ",
+        ("grade", "CH=99-none"): "CH=99-none: there is no such lab. There are: 00-client, ",
+        ("grade", "CK=99-none"): "CK=: there is no such setting. There are: JSON, ",
+    }.items():
+        with pytest.raises(LabError) as error:
+            cli.run(words[0], cli.settings([f"WORK={mine.parent}", *words[1:]]))
+        assert str(error.value).startswith(said)
+    assert work.Progress.load(mine).score == 17
+
+
+def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:
     (mine / "server.c").write_text("broken\n")
     done = place.make("check", "CH=02-fork")
+    assert "it does not build\nserver.c:1:1: error: " in done.stdout
     assert "0 of 20 points.\nYour best: 17.\n" in done.stdout
     assert "Error 1" in done.stderr
-    assert seventeen(mine)
+    assert work.Progress.load(mine).score == 17
+    (mine / work.PROGRESS).unlink()
+    (mine / "server.c").write_text("int main(void)\n{\n    return 0;\n}\n")
+    done = place.make("check", "CH=02-fork", "ONLY=serves", SOON)
+    assert "Next: serves." in done.stdout
+    assert work.Progress.load(mine).score is None
 
 
-def test_numbers_that_are_none(place: Place, mine: Path) -> None:
-    for words in (
-        ("hint", "N=x"),
-        ("hint", "N=99"),
-        ("check", "PATIENCE=inf"),
-        ("check", "PROCESSES=0"),
-    ):
-        assert f"lab: {words[1]}: give a number" in place.refusal(*words, "CH=02-fork")
-    assert seventeen(mine)
-
-
-# ---- nowhere to write
+def test_a_reader_who_has_gone(place: Place, mine: Path) -> None:
+    """make solution | head: no complaint; and a check is noted all the same."""
+    (mine / "server.c").write_text("broken\n")
+    work.Progress().save(mine)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as gone:
+        for what, said in {"solution": [], "check": ["1"]}.items():
+            process = place.start(what, "CH=02-fork", "SURE=1", stdout=gone.fileno())
+            errors = process.communicate(timeout=LIMIT_S)[1]
+            assert [line.split()[-1] for line in errors.splitlines()] == said
+    assert work.Progress.load(mine).score == 0
 
 
 def test_results_that_cannot_be_written(place: Place) -> None:
@@ -92,8 +99,7 @@ def test_results_that_cannot_be_written(place: Place) -> None:
 def test_folders_that_are_none(place: Place, mine: Path) -> None:
     (mine / work.PROGRESS).unlink()
     (mine / work.PROGRESS).mkdir()
-    for what in ("check", "hint", "solution"):
-        assert f"{work.PROGRESS} is not a file" in place.refusal(what, "CH=02-fork", SOON)
+    assert f"{work.PROGRESS} is not a file" in place.refusal("check", "CH=02-fork", SOON)
     assert "server.c: Not a directory" in place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
 
 
@@ -111,54 +117,14 @@ def test_a_starter_is_there_whole_or_not_at_all(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("what", ["solution", "check"])
-def test_a_reader_who_has_gone(place: Place, mine: Path, what: str) -> None:
-    """make solution | head: no complaint; and a check is noted all the same."""
-    (mine / "server.c").write_text("broken\n")
-    work.Progress().save(mine)
-    reader, writer = os.pipe()
-    os.close(reader)
-    with open(writer, "wb") as gone:
-        process = place.start(what, "CH=02-fork", "SURE=1", stdout=gone.fileno())
-    errors = process.communicate(timeout=LIMIT_S)[1]
-    if what == "solution":
-        assert (process.returncode, errors) == (0, "")
-    else:
-        assert [line.split()[-1] for line in errors.splitlines()] == ["1"]
-        assert work.Progress.load(mine).score == 0
-
-
-# ---- two at once
-
-
-def test_two_gradings_at_once_have_logs_of_their_own(place: Place) -> None:
-    """The one passes, the other does not: so say the logs of each, and the programs are its own."""
-
-    def grade(name: str, text: str) -> Path:
-        folder = place.top / name
-        folder.mkdir()
-        (folder / "server.c").write_text(text)
-        done = place.make("grade", "CH=02-fork", "LOGS=", f"DIR={folder}", "ONLY=serves", SOON)
-        found = re.search(r"^What the tests said: (.*)$", done.stdout, re.M)
-        assert found is not None, done.stdout
-        return TREE / found[1]
-
-    with ThreadPoolExecutor(2) as pool:
-        logs = list(
-            pool.map(grade, ["a", "b"], [REAL.read_text(), "int main(void) { return 0; }\n"])
-        )
-    try:
-        said = [(folder / "serves.log").read_text().splitlines()[-1] for folder in logs]
-        assert "passed" in said[0]
-        assert "passed" not in said[1]
-        assert (logs[0] / "02-fork").read_bytes() != (logs[1] / "02-fork").read_bytes()
-    finally:
-        for folder in set(logs):
-            shutil.rmtree(folder)
+def test_two_gradings_at_once_have_logs_of_their_own() -> None:
+    lab, folders = labs.load("02-fork"), [Path("class/a"), Path("class/b"), Path("work/02-fork")]
+    assert len({cli.logs_of(lab, folder, {}) for folder in folders}) == 3
 
 
 def test_two_checks_of_one_folder_take_turns(place: Place, mine: Path) -> None:
     place.logs.mkdir()
+    (mine / "server.c").write_text("broken\n")
     with files.alone(place.logs / ".lock"):
         check = place.start("check", "CH=02-fork", "ONLY=serves", SOON)
         first = check.stdout.readline() if check.stdout is not None else ""
@@ -166,7 +132,7 @@ def test_two_checks_of_one_folder_take_turns(place: Place, mine: Path) -> None:
     rest = check.communicate(timeout=LIMIT_S)[0]
     assert first == f"{mine} is being judged; waiting for that.\n"
     assert waits
-    assert "2 of 2 points" in rest
+    assert "0 of 2 points" in rest
 
 
 def test_hints_at_once_are_all_noted(mine: Path) -> None:
@@ -175,4 +141,25 @@ def test_hints_at_once_are_all_noted(mine: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: work.hint(lab, mine, number), numbers))
     assert sorted(work.Progress.load(mine).shown) == list(numbers)
-    assert seventeen(mine)
+    assert work.Progress.load(mine).score == 17
+
+
+def test_a_class_that_was_ended_half_way(place: Place) -> None:
+    """The last line was cut short, and one has been graded by hand: that one stays."""
+    table = place.top / "grades.csv"
+    table.write_text("name,score,of,state,failed,seconds\nada,4.5,5,graded,,9.9\nbob,20,20,gra")
+    everybody = {"ada": {"server.c": "int x;\n"}, "bob": {"server.c": "int main("}, "ida": {}}
+    found = place.grade_class("02-fork", everybody)
+    assert [found[name]["score"] for name in everybody] == ["4.5", "0", ""]
+    assert found["bob"]["failed"].endswith("tidy (it does not build)")
+    assert "there is no server.c" in found["ida"]["failed"]
+
+
+def test_a_table_of_somebody_elses_is_left_alone(place: Place) -> None:
+    table = place.top / "grades.csv"
+    text = "student,points\nada,5\n"
+    table.write_text(text)
+    folder = write(place.top / "class/ada", {"server.c": ""}).parent
+    said = place.refusal("grade-all", "CH=02-fork", f"DIR={folder}", f"CSV={table}")
+    assert "not a table of ours" in said
+    assert table.read_text() == text

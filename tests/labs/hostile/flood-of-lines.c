@@ -1,7 +1,0 @@
-#include <stdio.h>
-
-int main(void)
-{
-    for (;;)
-        puts("02-fork");
-}

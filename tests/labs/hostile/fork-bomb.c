@@ -1,7 +1,0 @@
-#include <unistd.h>
-
-int main(void)
-{
-    for (;;)
-        fork();
-}

@@ -1,6 +1,0 @@
-#include <signal.h>
-
-int main(void)
-{
-    return kill(-1, SIGKILL);
-}
