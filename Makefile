@@ -250,7 +250,7 @@ chapters: ## the chapters, one line each
 of_these = $(or $(filter $(CH),$(1)),$(call one_of,$(filter $(CH)-% 0$(CH)-% %-$(CH),$(1))))
 ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed,$(MAKECMDGOALS))),)
 override CH := $(call chapter,$(CH),CH)
-else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check,$(MAKECMDGOALS))),)
+else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check reset autograder handout similar,$(MAKECMDGOALS))),)
 override CH := $(or $(call of_these,$(LABS) $(MEASURED)),$(CH))
 else ifneq ($(and $(CH),$(filter bench,$(MAKECMDGOALS))),)
 override CH := $(call of_these,$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md)))
@@ -280,7 +280,7 @@ C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" "-p measuring" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/schedule.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
+TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/schedule.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
          $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
 mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
 

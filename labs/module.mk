@@ -11,14 +11,20 @@ lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o
 lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 MEASURING = PYTHONPATH=benchmarks:labs $(PYTHON) -B -m measuring
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
-JUDGE  = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
-	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS)) $(PYTHON) -I -B labs/grader/__main__.py
+LAB_TOLD = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
+	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS))
+JUDGE  = $(LAB_TOLD) $(PYTHON) -I -B labs/grader/__main__.py
 
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))
-lab_objects_once = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects || exit 2
+lab_objects_once = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects CH=$(CH) || exit 2
 
-.PHONY: lab labs hint solution grade grade-all lab-objects
+TEACHER = $(LAB_TOLD) PYTHONPATH=benchmarks:labs:tests $(PYTHON) -B -m teacher
+teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+# A class's table has a name, wherever it was not given one.
+grade-all: CSV := $(or $(CSV),$(if $(DIR),$(DIR).csv))
+
+.PHONY: lab labs hint solution grade grade-all lab-objects reset autograder handout similar merge
 
 lab-objects: $(lab_objects)
 	@:
@@ -41,13 +47,43 @@ grade: ## points for what was handed in: CH=02-fork [DIR=folder] [JSON=results.j
 	$(Q)$(build_lab_objects)
 	$(Q)$(GRADER) grade $(lab_settings)
 
-grade-all: ## a class: a folder for each in DIR, a line for each in CSV; goes on where it was ended: CH=02-fork DIR=submissions [CSV=grades.csv] [JOBS=2]
+grade-all: ## a class: a folder for each in DIR, a line for each in CSV; goes on where it was ended: CH=02-fork DIR=submissions [CSV=grades.csv] [JSON=file] [JUNIT=file.xml] [JOBS=2]
 	$(Q)$(build_lab_objects)
-	$(Q)$(GRADER) grade-all $(lab_settings) $(if $(CSV),$(call quoted,CSV=$(CSV))) JOBS=$(or $(JOBS),2)
+	$(Q)$(GRADER) grade-all $(lab_settings) $(if $(CSV),$(call quoted,CSV=$(CSV))) JOBS=$(or $(JOBS),2)$(if $(JSON)$(JUNIT),; status=$$?; \
+		test $$status -eq 2 || $(TEACHER) tables $(teacher_settings) || exit 2; exit $$status)
+
+autograder: ## a lab for Gradescope, without its solution: CH=02-fork
+	$(Q)$(build_lab_objects)
+	$(Q)$(TEACHER) autograder $(teacher_settings)
+
+handout: ## a lab to hand out, without its solution: CH=02-fork [HINTS=no] [VARIANT=7: a class's own names, contents and mistakes]
+	$(Q)$(TEACHER) handout $(teacher_settings)
+
+similar: ## which submissions have much in common: CH=02-fork DIR=submissions
+	$(Q)$(TEACHER) similar $(teacher_settings)
+
+merge: ## what the machines of a class have measured, a figure an experiment: RUNS="folder folder ..."
+	$(Q)$(TEACHER) merge $(teacher_settings)
+
+# A student's folder is moved away and begun anew; what was reached, and which hints were taken, stays.
+mine = $(call quoted,$(WORK)/$(CH))
+reset: ## begin a lab anew; what you wrote is kept beside it: CH=02-fork
+	$(Q)test -n "$(CH)" || { echo "lab: which lab? CH=02-fork; make labs lists them" >&2; exit 2; }
+	$(Q)test -d $(mine) || { echo "lab:" $(mine) "is not there yet: make lab CH=$(CH)" >&2; exit 2; }
+	$(Q)n=1; while test -e $(mine).old$$n; do n=$$((n + 1)); done; mv $(mine) $(mine).old$$n && \
+		echo $(mine) "is now" $(mine).old$$n && $(GRADER) lab $(lab_settings) && \
+		if test -f $(mine).old$$n/.progress.json; then cp $(mine).old$$n/.progress.json $(mine)/; fi
 
 # Without CH it is the check of all servers in all variants: tests/module.mk.
 ifneq ($(CH),)
 check:
 	$(Q)$(build_lab_objects)
+ifeq ($(WATCH),)
 	$(Q)$(GRADER) check $(lab_settings)
+else
+	$(Q)while touch $(BUILD)/labs/.seen; do \
+		$(GRADER) check $(lab_settings) || test $$? -ne 2 || exit 2; \
+		echo; echo "Waiting for $(WORK)/$(CH) to change (Ctrl-C ends it)."; \
+		until find $(mine) -maxdepth 1 -type f ! -name '.*' -newer $(BUILD)/labs/.seen | grep -q .; do sleep 0.5; done; done
+endif
 endif

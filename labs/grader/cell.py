@@ -14,6 +14,7 @@ child and the cell outlives it: what the program leaves behind can be seen, and 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -21,7 +22,9 @@ import resource
 import shlex
 import shutil
 import socket
+import struct
 import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,6 +36,7 @@ from grader.lab import Limits
 
 TOOLS = ("bwrap", "nsenter", "unshare", "prlimit", "setpriv")
 READY_SECONDS = 20.0
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1  # netdevice(7)
 HOSTS = b"127.0.0.1 localhost\n"
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib64")
 #: What a program may be told: how a sanitizer ends.
@@ -88,6 +92,25 @@ def judge_in_a_network_of_its_own() -> list[str]:
     return [path_of("unshare"), *mine, "--net", "--"]
 
 
+def loopback_up() -> None:
+    """A new network has a loopback, and it is down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as anything:
+        fcntl.ioctl(anything, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+
+
+def try_one(user: int | None) -> None:
+    """All that a judge does. A container may permit some of it: then a submission would seem to
+    fail where the machine did."""
+    loopback_up()
+    true = Path(path_of("true"))
+    cell = Cell(user, [true])
+    script = ["sh", "-c", cell.script(true, [])]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    cell.end()
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"status {done.returncode}")
+
+
 @functools.cache
 def unavailable(user: int | None) -> str:
     """Why no cell can be had here; "" if one can."""
@@ -97,9 +120,11 @@ def unavailable(user: int | None) -> str:
         if shutil.which(path_of(tool)) is None:
             package = "bubblewrap" if tool == "bwrap" else "util-linux"
             return f"{tool} is not installed (Debian: {package})"
-    cell = [*walls(user, (), compiler=True), "--", path_of("true")]
+    tree = Path(__file__).parents[2]
+    code = f"import sys; sys.path[:0] = sys.argv[1:]; import grader.cell as c; c.try_one({user})"
+    python = [sys.executable, "-I", "-B", "-c", code, str(tree / "labs"), str(tree / "tests")]
     done = subprocess.run(
-        [*judge_in_a_network_of_its_own(), *cell], capture_output=True, text=True, check=False
+        [*judge_in_a_network_of_its_own(), *python], capture_output=True, text=True, check=False
     )
     last = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
     return "" if done.returncode == 0 else f"no sandbox here: {last[0]}"

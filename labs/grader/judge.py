@@ -167,10 +167,14 @@ class Judge:
 
     def judge(self, test: Test) -> Result:
         record = self.box.root / "judge" / f"{test.id}.jsonl"
+        log = self.logs / f"{test.id}.log"
         status = self._run(test, record)
         seen = _reasons(record)
+        if "failed" not in seen and status == 3:  # pytest: an error of its own, so of the machine
+            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            raise LabError(f"the judge failed, see {log}: {''.join(last)}")
         if "failed" not in seen and status in (4, 5):  # pytest: wrong usage, or no test found
-            raise LabError(f"test {test.id} of the lab: see {self.logs / test.id}.log")
+            raise LabError(f"test {test.id} of the lab: see {log}")
         why = None
         if status is None:
             why = f"Not done within {test.seconds * self.patience:.0f} s."

@@ -64,7 +64,17 @@ def _grade(lab: Lab, folder: Path, words: list[str]) -> dict[str, object]:
 def grade_all(
     lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
 ) -> int:
-    """The status: 0 if all are graded, 3 if some are not."""
+    """The status: 0 if all are graded, 3 if some are not. Two at once would both write the table:
+    what was killed may have left one at work."""
+    table.parent.mkdir(parents=True, exist_ok=True)
+    busy = f"{table} is being written by another grading; waiting for that."
+    with files.alone(table.with_name(f".{table.name}.lock"), lambda: print(busy, flush=True)):
+        return _grade_all(lab, folder, table, jobs, words, logs)
+
+
+def _grade_all(
+    lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
+) -> int:
     here = folder.iterdir() if folder.is_dir() else ()
     everybody = sorted(path for path in here if path.is_dir())
     if not everybody:
@@ -72,7 +82,6 @@ def grade_all(
     kept = _done(table)
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
-    table.parent.mkdir(parents=True, exist_ok=True)
     start = io.StringIO(newline="")
     writer = csv.DictWriter(start, FIELDS)
     writer.writeheader()

@@ -3,6 +3,8 @@
 Needs the standard library only, because it has to say what is missing.
 """
 
+import ctypes
+import errno
 import json
 import os
 import platform
@@ -18,9 +20,10 @@ from harness.run import programs
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
 from harness.system import cpus, environment, limits, needs, processes
-from harness.system.places import Answer, build_folder, packages, text_of
+from harness.system.places import Answer, answer, build_folder, packages, text_of
 
 PATIENCE = 10.0  # seconds for a server to listen or to end
+IO_URING_SETUP = 425  # on every processor
 NO_PORT = ("00-client", "02-inetd")  # nothing to listen to: they are only asked for their usage
 CODE = Path("code")
 CHAPTERS = Path("chapters")
@@ -99,6 +102,14 @@ def seccomp() -> Answer:
     return Answer(False, reason, "docker run --security-opt seccomp=unconfined")
 
 
+def io_uring() -> Answer:
+    """EFAULT, for want of parameters, is the answer of a kernel that would make a ring."""
+    ctypes.CDLL(None, use_errno=True).syscall(IO_URING_SETUP, 1, None)
+    why = "" if (error := ctypes.get_errno()) == errno.EFAULT else os.strerror(error)
+    remedy = "sysctl kernel.io_uring_disabled=0; a container: --security-opt seccomp=unconfined"
+    return answer(why and f"io_uring_setup: {why}", remedy)
+
+
 LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of needs.py
     "descriptors": descriptors,
     "processes": process_limit,
@@ -109,6 +120,8 @@ LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of
     "control group, reads": "io-throttle",
     "loop device": "loop-device",
     "tracing (strace)": "strace",
+    "io_uring": io_uring,
+    "museum disk (FUSE)": "fuse",
     "seccomp": seccomp,
 }
 # Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,

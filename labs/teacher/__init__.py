@@ -1,0 +1,1 @@
+"""What a teacher needs beside `make grade`: bundles, a class's tables, who copied, its data."""

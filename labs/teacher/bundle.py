@@ -1,0 +1,188 @@
+"""A lab without its solution, and all that judges it: as an autograder for Gradescope (a zip), and
+to hand out (a tarball).
+
+Both are a tree like ours in which the starter stands in the place of the real source, and lab.toml
+says nothing of how it was made. So the grader is the same, and has nothing to tell.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from grader import work
+from grader.errors import LabError
+from grader.lab import TREE, Lab
+from grader.sandbox import Toolchain
+
+from teacher.variant import Variant
+
+JUDGE = ("labs/grader", "tests/conformance", "benchmarks/harness")
+FILES = ("tests/conftest.py", "tests/unsteady.py", "tests/pytest.ini", "LICENSE")
+#: Of lab.toml: how the starter differs from the real source.
+ANSWERS = re.compile(r'^\[(?:\[mistake\]\]|starter\."[^"\n]+"\])\n.*?(?=^\[|\Z)', re.M | re.S)
+NOT_OURS = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+SETUP = """#!/bin/sh
+# Installs what the judge needs, by the list that `make deps` has.
+cd "$(dirname "$0")" && DEPS=yes exec sh benchmarks/harness/deps.sh build test
+"""
+RUN = """#!/bin/sh
+# Judges /autograder/submission. Without a grade (a missing file, no compiler) the reason is told.
+top=${{AUTOGRADER:-/autograder}}
+results=$top/results/results.json
+for python in python3 /usr/bin/python3; do "$python" -c 'import pytest' 2> /dev/null && break; done
+cd "$top/source" && rm -f "$results" || exit 1
+{environment} \\
+    "$python" -I -B labs/grader/__main__.py grade CH={slug} DIR="$top/submission" \\
+    JSON="$results" LOGS="$top/logs" 2> "$top/said" || true
+cat "$top/said" >&2
+[ -f "$results" ] || python3 -c 'import json, sys
+said = "Not graded. " + sys.stdin.read()
+print(json.dumps({{"score": 0, "output": said}}))' < "$top/said" > "$results"
+"""
+MAKEFILE = """# A lab to hand out: README.md.
+FLAGS := {flags}
+OBJECTS := {objects}
+SETTINGS = $(foreach s,N ONLY PATIENCE,$(if $($(s)),'$(s)=$($(s))')) SEED=$(SEED)
+SEED ?= {seed}
+PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
+	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
+
+.PHONY: lab check hint solution
+lab check hint: $(OBJECTS)
+	@LAB_CC='$(CC)' LAB_FLAGS='$(FLAGS)' LAB_OBJECTS='$(OBJECTS)' LAB_LIBS='{libraries}' \\
+		$(PYTHON) -I -B labs/grader/__main__.py $@ CH={slug} $(SETTINGS)
+solution:
+	@echo "There is no solution in a handout."
+build/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC       $@"
+	@$(CC) $(FLAGS) -c -o $@ $<
+"""
+README = """# {title}
+
+The task is in `labs/{slug}/task.md`; what it calls *the real server* is not in here.
+
+    make lab        your files, in work/{slug}
+    make check      builds them, tests them, counts the points; ONLY=name: one test
+    make hint       a hint for what failed first{hints}
+
+Needed: Linux, a C compiler, make, Python 3.11, pytest; bubblewrap, if it is to be a grade.
+"""
+
+
+def _names(tools: Toolchain, build: Path, lab: Lab) -> dict[Path, Path]:
+    """Object that is linked -> its source, without those of the files that are handed in."""
+    own = [lab.source(name).relative_to(TREE) for name in lab.files]
+    found = {}
+    for path in tools.objects:
+        inside = path.relative_to(build / "obj")
+        source = Path(*inside.parts[1:]).with_suffix(".c")  # behind the name of the variant
+        if source not in own:
+            found[path] = source
+    return found
+
+
+@contextmanager
+def _tree(lab: Lab, starters: dict[str, str]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="bundle-") as place:
+        top = Path(place, lab.slug)
+        for folder in (*JUDGE, f"labs/{lab.slug}"):
+            shutil.copytree(TREE / folder, top / folder, ignore=NOT_OURS)
+        for header in (*TREE.glob("code/**/*.h"), *(TREE / name for name in FILES)):
+            _copy(header.relative_to(TREE), top)
+        for name, text in starters.items():
+            path = top / lab.source(name).relative_to(TREE)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        described = top / "labs" / lab.slug / "lab.toml"
+        described.write_text(_without_answers(described.read_text(encoding="utf-8")), "utf-8")
+        yield top
+
+
+def _copy(path: Path, top: Path, into: Path | None = None) -> None:
+    to = top / (into or path)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(TREE / path, to)
+
+
+def _without_answers(text: str) -> str:
+    found = ANSWERS.sub("", text)
+    wanted = {k: v for k, v in tomllib.loads(text).items() if k not in ("mistake", "starter")}
+    if tomllib.loads(found) != wanted:
+        raise LabError("lab.toml: what it says of its solution cannot be cut out")
+    return found
+
+
+def _packed(top: Path, kind: str, name: Path) -> int:
+    name.parent.mkdir(parents=True, exist_ok=True)
+    where = top if kind == "zip" else top.parent
+    part = shutil.make_archive(str(name) + ".part", kind, where, "." if kind == "zip" else top.name)
+    made = name.with_name(name.name + (".zip" if kind == "zip" else ".tar.gz"))
+    Path(part).replace(made)
+    print(f"{made} ({made.stat().st_size >> 10} KiB)")
+    return 0
+
+
+def autograder(lab: Lab, build: Path) -> int:
+    """Objects, headers and tests: the compiler's, the sandbox's and the judge's part."""
+    tools = Toolchain.of_make()
+    with _tree(lab, work.starters(lab)) as top:
+        (top / "labs" / lab.slug / "hints.md").write_text("", encoding="utf-8")
+        objects = {
+            path: Path("build/obj", f"{n}.o") for n, path in enumerate(_names(tools, build, lab))
+        }
+        for path, place in objects.items():
+            _copy(path, top, place)
+        told = {
+            "CC": shlex.join(tools.compiler),
+            "FLAGS": shlex.join(tools.flags),
+            "OBJECTS": " ".join(map(str, objects.values())),
+            "LIBS": os.environ.get("LAB_LIBS", ""),
+        }
+        words = " ".join(f"LAB_{name}={shlex.quote(text)}" for name, text in told.items())
+        texts = {"setup.sh": SETUP, "run_autograder": RUN.format(environment=words, slug=lab.slug)}
+        for name, text in texts.items():
+            (top / name).write_text(text, encoding="utf-8")
+            (top / name).chmod(0o755)
+        return _packed(top, "zip", build / "autograder" / lab.slug)
+
+
+def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
+    """With `seed` the variant of one class."""
+    tools, variant = Toolchain.of_make(), Variant(lab, seed)
+    chosen = replace(lab, mistakes=variant.mistakes)
+    with _tree(lab, variant.renamed(work.starters(chosen))) as top:
+        folder = top / "labs" / lab.slug
+        if not hints:
+            (folder / "hints.md").write_text("", encoding="utf-8")
+        for name in ("hints.md", "task.md"):
+            text = (folder / name).read_text(encoding="utf-8")
+            (folder / name).write_text(variant.told(text), encoding="utf-8")
+        if len(chosen.mistakes) < len(lab.mistakes):
+            title, _, text = (folder / "task.md").read_text(encoding="utf-8").partition("\n")
+            few = f"\n**Of the mistakes it speaks of, yours has {len(chosen.mistakes)}.**\n"
+            (folder / "task.md").write_text(f"{title}\n{few}{text}", encoding="utf-8")
+        sources = _names(tools, build, lab).values()
+        for source in sources:
+            _copy(source, top)
+        made = MAKEFILE.format(
+            flags=" ".join(tools.flags),
+            objects=" ".join(str(Path("build/obj", path.with_suffix(".o"))) for path in sources),
+            libraries=os.environ.get("LAB_LIBS", ""),
+            seed=seed or "",
+            slug=lab.slug,
+        )
+        (top / "Makefile").write_text(made.replace("SEED=$(SEED)", "$(if $(SEED),SEED=$(SEED))"))
+        told = "" if hints else "; there are none in this handout"
+        text = README.format(title=lab.title, slug=lab.slug, hints=told)
+        (top / "README.md").write_text(text, encoding="utf-8")
+        which = f"-{seed}" if seed else ""
+        return _packed(top, "gztar", build / "handout" / f"{lab.slug}{which}")

@@ -1,0 +1,65 @@
+"""`make similar`: how much two submissions have in common, told by sim_c of similarity-tester. It
+compares tokens: other names, comments and spaces do not help.
+
+What everybody was given is left out before. Ours is among them, for solutions are public.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from grader import files, work
+from grader.errors import LabError
+from grader.lab import Lab
+
+LEAST = 50  # per cent; what is below says nothing
+RUN = 12  # tokens that have to agree, in a row
+OURS = "(ours)"
+SAID = re.compile(r"^(\d+)\.c consists for (\d+) % of (\d+)\.c material", re.M)
+
+
+def _own(texts: list[str], given: set[str]) -> str:
+    """The lines that are not the starter's."""
+    lines = "\n".join(texts).splitlines()
+    return "".join(line + "\n" for line in lines if line.strip() not in given)
+
+
+def _texts(lab: Lab, folder: Path) -> list[str]:
+    found = []
+    for name in lab.files:
+        try:
+            found.append(files.read(folder / name).decode(errors="replace"))
+        except (OSError, LabError):
+            continue  # make grade-all says so
+    return found
+
+
+def show(lab: Lab, folder: Path) -> int:
+    if shutil.which("sim_c") is None:
+        raise LabError("skipped: sim_c is not installed (apt-get install similarity-tester)")
+    given = {line.strip() for text in work.starters(lab).values() for line in text.splitlines()}
+    written = {path.name: _texts(lab, path) for path in sorted(folder.iterdir()) if path.is_dir()}
+    written[OURS] = [lab.source(name).read_text(encoding="utf-8") for name in lab.files]
+    names = [name for name, texts in written.items() if texts]
+    with tempfile.TemporaryDirectory() as place:
+        for number, name in enumerate(names):
+            Path(place, f"{number}.c").write_text(_own(written[name], given), encoding="utf-8")
+        command = ["sim_c", "-p", "-e", "-a", "-s", "-T", f"-r{RUN}", f"-t{LEAST}"]
+        done = subprocess.run(
+            [*command, *(f"{number}.c" for number in range(len(names)))],
+            cwd=place, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    if done.returncode:
+        raise LabError(f"sim_c: {done.stderr.strip() or done.returncode}")
+    pairs: dict[tuple[int, int], int] = {}
+    for one, share, other in SAID.findall(done.stdout):
+        low, high = sorted((int(one), int(other)))
+        pairs[low, high] = max(int(share), pairs.get((low, high), 0))
+    for (one, other), share in sorted(pairs.items(), key=lambda pair: -pair[1]):
+        print(f"  {share:>3} %  {names[one]}  {names[other]}")
+    said = f"{len(names) - 1} submissions, {len(pairs)} pairs with {LEAST} % or more"
+    print(f"\n{said} of what they added in common.")
+    print("Few ways lead through a small gap: read both before you say anything.")
+    return 0

@@ -1,0 +1,50 @@
+"""The table of a class (labs/grader/many.py) as JSON, and as JUnit XML: a suite for each student, a
+case for each test. What the machine could not judge is an error there, and no failure.
+"""
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from grader import files
+from grader.lab import Lab
+from grader.many import GRADED
+
+Row = dict[str, str]
+
+
+def write(lab: Lab, table: Path, into: str | None, junit: str | None) -> int:
+    with table.open(newline="", encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
+    if into:
+        files.write(Path(into), json.dumps(rows, indent=1) + "\n")
+    if junit:
+        files.write(Path(junit), _junit(lab, rows))
+    return 0
+
+
+def _junit(lab: Lab, rows: list[Row]) -> str:
+    top = ElementTree.Element("testsuites", name=lab.slug)
+    for row in rows:
+        judged = row["state"] == GRADED
+        failed = row["failed"].split()
+        suite = ElementTree.SubElement(top, "testsuite", name=row["name"], time=row["seconds"])
+        for test in lab.tests:
+            if row["score"] and test.id not in failed:
+                _case(suite, test.id)
+            elif judged:
+                _case(suite, test.id, "failure", test.fail)
+            else:
+                _case(suite, test.id, "error", "" if row["score"] else row["failed"])
+        suite.set("tests", str(len(lab.tests)))
+        for kind in ("failure", "error"):
+            suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
+    ElementTree.indent(top)
+    return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ElementTree.Element, name: str, kind: str = "", why: str = "") -> None:
+    case = ElementTree.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name)
+    if kind:
+        ElementTree.SubElement(case, kind, message=why or "could not be judged on this machine")

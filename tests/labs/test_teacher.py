@@ -1,0 +1,200 @@
+"""What a teacher runs: bundles without a solution, a class's tables and figure, who copied."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from grader import lab as labs
+from grader import many, starter, work
+from grader.lab import TREE, Lab
+from grading import Place
+from teacher import bundle, tables
+from teacher.variant import Variant
+
+ALL = labs.slugs()
+
+
+def real_of(lab: Lab) -> dict[str, str]:
+    return {name: starter.clean(lab.source(name).read_text("utf-8")) for name in lab.files}
+
+
+def lines_of(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()}
+
+
+def bundle_of(place: Place, into: Path, *words: str) -> None:
+    """Made by make, and unpacked."""
+    done = place.make(*words)
+    shutil.unpack_archive(done.stdout.splitlines()[-1].split(" (")[0], into)
+
+
+@pytest.mark.parametrize("slug", ALL)
+def test_nothing_of_the_solution_is_in_a_bundle(slug: str) -> None:
+    """No line of it that nobody can have by chance. (Hints may quote one: HINTS=no.)"""
+    lab = labs.load(slug)
+    given = work.starters(lab)
+    kept, real = (lines_of("\n".join(texts.values())) for texts in (given, real_of(lab)))
+    secret = {line for line in real - kept if len(line) > 25}
+    with bundle._tree(lab, given) as top:
+        for path in filter(Path.is_file, top.rglob("*.[cht]*")):
+            assert lines_of(path.read_text("utf-8")) & secret == set(), path
+        assert "\nold = " not in (top / "labs" / slug / "lab.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("slug", ALL)
+def test_a_variant_compiles_and_is_always_the_same(slug: str, tmp_path: Path) -> None:
+    lab = labs.load(slug)
+    variants = [Variant(lab, seed) for seed in (1, 1, 2)]
+    first, again, other = (each.renamed(work.starters(lab)) for each in variants)
+    assert first == again
+    assert first != other
+    assert variants[0].mistakes == variants[1].mistakes
+    if lab.mistakes:
+        assert len(lab.mistakes) > len(variants[0].mistakes) >= len(lab.mistakes) / 2
+    folders = ("code", "code/common", "code/http", "code/10-kqueue/linux")
+    flags = ["-D_GNU_SOURCE", *(f"-I{folder}" for folder in folders)]
+    for name, text in first.items():
+        (tmp_path / name).write_text(text)
+        command = ["cc", "-std=c11", *flags, "-Werror", "-fsyntax-only", str(tmp_path / name)]
+        subprocess.run(command, cwd=TREE, check=True)
+
+
+def test_a_name_is_changed_in_code_and_not_in_english() -> None:
+    variant = Variant(labs.load("02-fork"), 1)
+    variant.names = {"child": "my_child"}
+    task = "Each child is one. See `child` and child():\n\n    child(fd);\n"
+    told = "Each child is one. See `my_child` and my_child():\n\n    my_child(fd);\n"
+    assert variant.told(task) == told
+    assert variant._in('child("child %d");') == 'my_child("child %d");'
+
+
+def test_an_autograder(place: Place) -> None:
+    """The real one has all points, what does not build has none, and nothing at all is told."""
+    top = place.top / "autograder"
+    bundle_of(place, top / "source", "autograder", "CH=05-pool")
+    for name in ("results", "submission"):
+        (top / name).mkdir()
+    real = real_of(labs.load("05-pool"))["queue.c"]
+    for text, score, said in ((None, 0, "Not graded"), ("int x(", 0, ""), (real, 20, "20 of 20")):
+        if text is not None:
+            (top / "submission/queue.c").write_text(text)
+        told = {**os.environ, "AUTOGRADER": str(top), "TMPDIR": str(place.temporary)}
+        subprocess.run(["sh", top / "source/run_autograder"], env=told, check=True, timeout=300)
+        results = json.loads((top / "results/results.json").read_text())
+        assert (results["score"], said in results["output"]) == (score, True), results["output"]
+
+
+def test_a_handout_is_a_lab_of_its_own(place: Place) -> None:
+    """With mistakes of its own, and without hints."""
+    bundle_of(place, place.top, "handout", "CH=03", "HINTS=no", "VARIANT=7")
+    top = place.top / "03-prefork"
+    assert "**Of the mistakes it speaks of" in (top / "labs/03-prefork/task.md").read_text()
+
+    def make(*words: str) -> str:
+        how = {**place.how(), "args": ["make", "-s", *words], "cwd": top}
+        return str(subprocess.run(**how, capture_output=True, timeout=300, check=False).stdout)
+
+    assert "your file   work/03-prefork/server.c" in make("lab")
+    assert "1 of 1 points" in make("check", "ONLY=serves")
+    assert "There is no solution in a handout." in make("solution", "SURE=1")
+    assert (top / "labs/03-prefork/hints.md").read_text() == ""
+
+
+def test_a_class_as_junit(tmp_path: Path) -> None:
+    """The student's failures and the machine's errors are told apart."""
+    lab = labs.load("05-pool")
+    first, second = (test.id for test in lab.tests[:2])
+    everything, every = " ".join(test.id for test in lab.tests), str(len(lab.tests))
+    rows = [
+        ("ada", 20, "graded", ""), ("bob", 12, "graded", second), ("eve", 0, "graded", everything),
+        ("ida", "", many.NOT_GRADED, "CC=cc builds nothing"), ("kim", 5, many.UNJUDGED, first),
+    ]  # fmt: skip
+    with (tmp_path / "grades.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(many.FIELDS)
+        writer.writerows((name, score, 20, state, no, 1.0) for name, score, state, no in rows)
+    table, listed, junit = (tmp_path / f"grades.{kind}" for kind in ("csv", "json", "xml"))
+    assert tables.write(lab, table, str(listed), str(junit)) == 0
+    assert [row["name"] for row in json.loads(listed.read_text())] == [r[0] for r in rows]
+    suites = ElementTree.parse(junit).getroot()
+    assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [
+        ("0", "0"), ("1", "0"), (every, "0"), ("0", every), ("0", "1"),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("sim_c") is None, reason="similarity-tester is not installed")
+def test_who_copied(place: Place) -> None:
+    lab = labs.load("02-fork")
+    real, given = real_of(lab)["server.c"], work.starters(lab)["server.c"]
+    own = given + "".join(f"static int f{i}(int x) {{ return x * {i} + 1; }}\n" for i in range(9))
+    texts = {"ada": real, "bob": real.replace("start_child", "begin"), "cyd": own, "dan": given}
+    for name, text in texts.items():
+        (place.top / "class" / name).mkdir(parents=True)
+        (place.top / "class" / name / "server.c").write_text(text)
+    done = place.make("similar", "CH=02-fork", f"DIR={place.top / 'class'}")
+    pairs = {tuple(line.split()[2:]) for line in done.stdout.splitlines() if line[:2] == "  "}
+    assert pairs == {("ada", "bob"), ("ada", "(ours)"), ("bob", "(ours)")}, done.stdout
+
+
+@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
+def test_a_class_in_one_figure(place: Place) -> None:
+    """Of three machines one has a damaged set and one has not finished."""
+    folders, build = [place.top / name for name in ("one", "two", "three")], place.top / "build"
+    text = (TREE / "benchmarks/results/reference/thread-create.jsonl").read_text()
+    damaged, cut = text.replace('"round":1', '"round":2', 1), text[: text.rindex("\n", 0, -1) + 1]
+    for folder, kept in zip(folders, (text, damaged, cut), strict=True):
+        folder.mkdir()
+        (folder / "thread-create.jsonl").write_text(kept)
+    done = place.make("merge", f"BUILD={build}", f"RUNS={' '.join(map(str, folders))}")
+    assert f"left out: {folders[1]}" in done.stderr
+    assert "<svg" in (build / "merge/thread-create.svg").read_text()
+    rows = (build / "merge/thread-create/machines.tsv").read_text().splitlines()
+    assert len({row.split("\t")[0] for row in rows}) == len(rows)  # of one machine
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("handout CH=15b", "nothing is built in a lab that measures"),
+    ("handout CH=02 VARIANT=x", "VARIANT=x: a number"), ("handout CH=02 HINTS=few", "yes or no"),
+    ("similar CH=02", "name a folder"), ("merge", "RUNS="), ("merge RUNS=/nowhere", "/nowhere"),
+    ("autograder", "which lab?"), ("reset CH=02", "is not there yet"),
+])  # fmt: skip
+def test_a_wrong_word(place: Place, words: str, said: str) -> None:
+    assert said in place.refusal(*words.split())
+
+
+def test_to_begin_anew(place: Place) -> None:
+    folder = place.work / "02-fork"
+    work.begin(labs.load("02-fork"), folder)
+    (folder / "server.c").write_text("mine\n")
+    work.Progress(score=17).save(folder)
+    assert "02-fork.old1" in place.make("reset", "CH=02").stdout
+    assert work.Progress.load(folder).score == 17
+    assert (place.work / "02-fork.old1/server.c").read_text() == "mine\n"
+    assert (folder / "server.c").read_text() == work.starters(labs.load("02-fork"))["server.c"]
+
+
+def test_to_watch(place: Place) -> None:
+    """A check for each change; Ctrl-C, which goes to all of them, ends it."""
+    work.begin(labs.load("02-fork"), place.work / "02-fork")
+    process = subprocess.Popen(
+        **place.how("check", "CH=02", "WATCH=1", "ONLY=serves", "PATIENCE=0.4"),
+        stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    seen = ""
+    for line in process.stdout or ():
+        seen += line
+        if line.startswith("Waiting") and seen.count("of 2 points") == 1:
+            time.sleep(0.1)  # the clock of files is coarse
+            (place.work / "02-fork/server.c").write_text("int x(\n")
+        elif seen.count("\nWaiting") > 1:
+            os.killpg(process.pid, 2)
+    process.wait(30)
+    assert "it does not build" in seen
