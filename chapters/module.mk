@@ -13,22 +13,19 @@ BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 
-LUA_SHARED := $(addprefix $(PANDOC_DIR)/,common.lua labels.lua)
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua claims.lua diffs.lua figures.lua listings.lua \
-              numbers.lua references.lua regions.lua search.lua then.lua verdicts.lua)
+LUA_SHARED := $(PANDOC_DIR)/common.lua
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua numbers.lua \
+              references.lua search.lua then.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
 TABLES     := $(PANDOC_DIR)/tables.py
 LABELS     := $(WEAVE)/labels.lua
 LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
-# Drawing tools that are not here: figures that need them are replaced by the reason.
-DRAW_MISSING = $(eval DRAW_MISSING := $(foreach tool,gnuplot dot,$(if $(shell command -v $(tool)),,$(tool))))$(DRAW_MISSING)
-
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.
 pandoc_output = $(1) -o $@.$$$$.part && mv -f $@.$$$$.part $@ || { rm -f $@.$$$$.part; exit 1; }
 pandoc_weave = $(PANDOC) -f markdown -t json -M form=$(1) -M build=$(BUILD) -M weave=$(WEAVE) -M results=$(RESULTS) \
-        -M missing="$(DRAW_MISSING)" -M depfile=$(@:.json=.d) -M part=$$$$.part --lua-filter=$(PANDOC_DIR)/weave.lua $<
+        -M depfile=$(@:.json=.d) -M part=$$$$.part --lua-filter=$(PANDOC_DIR)/weave.lua $<
 pandoc_form = $(PANDOC) -f markdown --lua-filter=$(PANDOC_DIR)/form.lua -M form=$(1) -M inputs="$(filter %.json,$^)" \
         -M build=$(BUILD) -M weave=$(WEAVE) -M results=$(RESULTS) --metadata-file=$(PANDOC_DIR)/book.yaml --mathml
 # One file with everything in it: style sheets and scripts are named here, form.lua puts them in.
@@ -62,7 +59,7 @@ book: $(BOOK_ALL) ## the book's pages: build/book/index.html
 epub: book $(EPUB_ALL) ## the book in one file, to send and to carry: build/book/book.html, book.epub
 
 # What the pages are made from besides files. When it changes, pages that no longer belong to the book go.
-BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC) $(DRAW_MISSING)
+BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC)
 $(WEAVE)/settings: weave-always
 	@mkdir -p $(@D)
 	@echo '$(BOOK_SETTINGS)' | cmp -s - $@ || { rm -f $(BOOK)/*.html; echo '$(BOOK_SETTINGS)' > $@; }
@@ -86,7 +83,7 @@ $(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/se
 	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
 
 # A page takes the figures it shows with it; it is made again when one of them changes.
-copy_figures = sed -n 's,^  $(BUILD)/figures/\(.*\.svg\).*,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
+copy_figures = sed -n 's,^.*: $(BUILD)/figures/\(.*\.svg\)$$,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
 	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
 	{ cp $(BUILD)/figures/$$svg $(BOOK)/$*.$$$$.part && mv -f $(BOOK)/$*.$$$$.part $(BOOK)/figures/$$svg; }; done
 

@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     pairs = zip(BOUND.finditer(old), BOUND.finditer(new), strict=True)
     wrong = [shown for shown, true in pairs if shown["text"] != true["text"]]
     for match in wrong:
-        print(f'{README}: {match["key"]} is not {match["text"]}; make readme', file=sys.stderr)
+        print(f"{README}: {match['key']} is not {match['text']}; make readme", file=sys.stderr)
     return 1 if wrong else 0
 
 

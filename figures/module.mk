@@ -1,5 +1,5 @@
-# Figures, and plots for slides (figures/stage.tsv): one gnuplot script each, called as its experiment is, or as what it shows of it; one
-# script for all timelines; a Graphviz file each for diagrams. How to add one: figures/README.md.
+# Figures: a line of figures/plots.tsv or a gnuplot script each, called as its experiment is, or as what it shows of it; plots for slides
+# (figures/stage.tsv); one script for all timelines; a Graphviz file each for diagrams. How to add one: figures/README.md.
 
 GNUPLOT := $(shell command -v gnuplot)
 DOT     := $(shell command -v dot)
@@ -7,23 +7,22 @@ DOT     := $(shell command -v dot)
 FIGURES_DIR   := $(BUILD)/figures
 FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp then-and-now.gp peers.gp draw.sh) \
                  $(wildcard figures/history/*.tsv)
-FIGURE_NAMES  := $(patsubst figures/%.gp,%,$(filter-out $(FIGURE_PARTS),$(wildcard figures/*.gp)))
-PLOTS         := $(filter-out timeline stage,$(FIGURE_NAMES))
-# Words "slug:experiment", one for each step of a plot's build-up.
-STAGE         := $(if $(wildcard figures/stage.tsv),$(shell awk -F '\t' '/^[a-z]/ { n = split($$5, s, " "); for (i = 0; i <= n; i++) print "stage-" $$1 "-" i ":" $$2 }' figures/stage.tsv))
-STAGE_PLOTS   := $(foreach p,$(STAGE),$(firstword $(subst :, ,$(p))))
-TIMELINES     := $(patsubst %.toml,%,$(notdir $(wildcard benchmarks/experiments/timeline-*.toml)))
+# Words "slug:script:experiment": those of the table, those with the line `experiment = "..."` in a script of their own, and one for
+# each step of a slide's plot.
+in_table       = $(if $(wildcard figures/$(1).tsv),$(shell awk -F '\t' '/^[a-z0-9]/ { $(2) }' figures/$(1).tsv))
+PLOTS         := $(call in_table,plots,print $$1 ":plot:" $$2) \
+                 $(shell awk -F '"' 'FNR == 1 {n = split(FILENAME, part, "[/.]")} /^experiment = "/ {print part[n - 1] ":" part[n - 1] ":" $$2}' \
+                 $(wildcard figures/*.gp) /dev/null)
+STAGE         := $(call in_table,stage,n = split($$5, s, " "); for (i = 0; i <= n; i++) print "stage-" $$1 "-" i ":stage:" $$2)
+TIMELINES     := $(foreach t,$(patsubst %.toml,%,$(notdir $(wildcard benchmarks/experiments/timeline-*.toml))),$(t):timeline:$(t))
+DRAWN         := $(PLOTS) $(STAGE) $(TIMELINES)
+DRAWN_NAMES   := $(foreach d,$(DRAWN),$(firstword $(subst :, ,$(d))))
 DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
 # Drawn by hand.
 DRAWINGS      := $(filter-out readme,$(patsubst figures/%.svg,%,$(wildcard figures/*.svg)))
 figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
 # What the last drawing of a figure left: a picture, or the reason why there is none. Either stays until its data change.
 figure_left    = $(foreach f,$(call figure_svg,$(1)),$(or $(wildcard $(f)),$(wildcard $(f:.svg=.skipped)),$(f)))
-
-# Words "script:experiment", from the line `experiment = "..."` of each script.
-EXPERIMENT_OF := $(shell for p in $(PLOTS); do \
-	sed -n "s/^experiment = \"\(.*\)\"/$$p:\1/p" figures/$$p.gp; done)
-experiment_of  = $(patsubst $(1):%,%,$(filter $(1):%,$(EXPERIMENT_OF)))
 
 .PHONY: figures figures-always figures-without-gnuplot figures-without-dot
 
@@ -37,17 +36,16 @@ $(BUILD)/data/%/meta.gp: export ; @:
 
 # $(call plot_rule,slug,script,experiment)
 define plot_rule
-$(call figure_left,$(1)): figures/$(2).gp $(if $(filter stage,$(2)),figures/stage.tsv) $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
+$(call figure_left,$(1)): figures/$(2).gp $(wildcard figures/$(2)s.tsv figures/$(2).tsv) $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
 	@mkdir -p $$(@D)
 	$$(call say,PLOT,$(call figure_svg,$(1)))
 	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $(call figure_svg,$(1))
 endef
+word_of = $(word $(1),$(subst :, ,$(2)))
 
 ifneq ($(GNUPLOT),)
-$(foreach p,$(PLOTS),$(eval $(call plot_rule,$(p),$(p),$(call experiment_of,$(p)))))
-$(foreach t,$(TIMELINES),$(eval $(call plot_rule,$(t),timeline,$(t))))
-$(foreach p,$(STAGE),$(eval $(call plot_rule,$(firstword $(subst :, ,$(p))),stage,$(lastword $(subst :, ,$(p))))))
-figures: $(call figure_left,$(PLOTS) $(STAGE_PLOTS) $(TIMELINES))
+$(foreach d,$(DRAWN),$(eval $(call plot_rule,$(call word_of,1,$(d)),$(call word_of,2,$(d)),$(call word_of,3,$(d)))))
+figures: $(call figure_left,$(DRAWN_NAMES))
 else
 figures: figures-without-gnuplot
 endif
@@ -72,7 +70,7 @@ figures: ## draw all figures: build/figures
 
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)
-figures-without-gnuplot: names = $(PLOTS) $(STAGE_PLOTS) $(TIMELINES)
+figures-without-gnuplot: names = $(DRAWN_NAMES)
 figures-without-gnuplot: $(FIGURES_DIR)/drawn-with
 figures-without-dot: reason = dot is not installed (apt-get install graphviz)
 figures-without-dot: names = $(DIAGRAMS)

@@ -2,26 +2,15 @@
 
 Prints a line for each section of the deck and a column for each track of slides/tracks.toml, with
 the track's limit; with TRACK a line for each of its slides, with the minute at which it begins.
-Ends with 1 when a track is longer than its limit, when a slide's minutes cannot be read, and when
-there is no such track. Breaks are not counted.
+Ends with 1 when a track is longer than its limit, and when there is no such track. Breaks are not
+counted. Minutes that cannot be read are the lint's.
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracks import Slide, Source, Track, read_slides, read_tracks, sources, track_of
-
-
-def problems_of(found: list[Source]) -> Iterator[str]:
-    """A line for each slide whose minutes cannot be read."""
-    for source in found:
-        for heading, _ in source.sections(2):
-            place = f'{source.path}:{heading.line}: slide "{heading.text}": '
-            minutes = heading.attributes.values.get("minutes", "")
-            if not re.fullmatch(r"\d+(\.\d+)?", minutes):
-                yield f'{place}minutes="{minutes}" is no number'
+from tracks import Slide, Track, read_slides, read_tracks, sources, track_of
 
 
 def by_section(slides: list[Slide]) -> dict[str, list[str]]:
@@ -87,13 +76,12 @@ def over_limit(slides: list[Slide], tracks: list[Track]) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else ".")
     tracks, found = read_tracks(root / "slides/tracks.toml"), sources(root)
-    problems = list(problems_of(found))
     slides = read_slides(found)
     if len(arguments) > 1:
         print(running_order(slides, track_of(arguments[1], tracks)))
     else:
         print(table_of(slides, tracks))
-    problems += over_limit(slides, tracks)
+    problems = list(over_limit(slides, tracks))
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -1,5 +1,5 @@
 -- What all filters share: the settings of this run, one-line errors with file and line, reading
--- files, dependencies.
+-- files, dependencies, labels.
 --
 -- pandoc runs one entry filter (weave.lua or form.lua); it calls start() first and finish() last.
 -- Between them every filter reports what is wrong with fail(), so an author sees all mistakes of a
@@ -10,29 +10,24 @@ local common = {
   build = 'build',
   results = 'here', -- "reference": every number is the reference run's
   weave = 'build/weave', -- where tables.py has put its tables
-  missing = '', -- drawing tools that are not installed, with blanks between
-  slug = '', -- 02-fork
-  source = '', -- chapters/02-fork.md
   part = 'part', -- how the name of a file ends until it is whole
 }
 
 local settings = {
-  'form', 'build', 'weave', 'results', 'missing', 'slug', 'inputs', 'depfile', 'order', 'styles',
-  'scripts', 'searchfile', 'part', 'speaker', 'event', 'date', 'url', 'qrcode',
+  'form', 'build', 'weave', 'results', 'inputs', 'depfile', 'order', 'styles', 'scripts',
+  'searchfile', 'part', 'speaker', 'event', 'date', 'url', 'qrcode',
 }
-local errors, dependencies, texts, tables = {}, {}, {}, {}
+local errors, dependencies, texts, tables = pandoc.List {}, {}, {}, {}
 
 -- Takes the settings (-M name=value) out of the metadata. Call it before anything else.
 function common.start(doc)
-  common.source = PANDOC_STATE.input_files[1] or '(standard input)'
+  common.source = PANDOC_STATE.input_files[1] or '(standard input)' -- chapters/02-fork.md
+  common.slug = common.source:gsub('^.*/', ''):gsub('%.md$', '') -- 02-fork
   for _, name in ipairs(settings) do
     if doc.meta[name] ~= nil then
       common[name] = pandoc.utils.stringify(doc.meta[name])
       doc.meta[name] = nil
     end
-  end
-  if common.slug == '' then
-    common.slug = common.source:gsub('^.*/', ''):gsub('%.md$', '')
   end
 end
 
@@ -62,14 +57,6 @@ function common.data(name)
   return tables[path]
 end
 
-function common.exists(path)
-  local file = io.open(path, 'rb')
-  if file then
-    file:close()
-  end
-  return file ~= nil
-end
-
 function common.lines(text)
   local lines = {}
   for line in (text:gsub('\n$', '') .. '\n'):gmatch('(.-)\n') do
@@ -87,46 +74,37 @@ function common.split(text, pattern)
   return list
 end
 
--- pandoc tells filters no positions: the line is the first of the source that holds this text.
-local function line_of(needle)
+-- For walk(): an element goes to the handler of one of its classes.
+function common.by_class(handlers)
+  return function(element)
+    local class = element.classes:find_if(function(class) return handlers[class] end)
+    return handlers[class] and handlers[class](element)
+  end
+end
+
+-- common.fail('region="x"', 'unknown region "%s"', name): the first text is what to look for in the
+-- source, for pandoc tells filters no positions; the line is the first that holds it.
+function common.fail(needle, message, ...)
   local text = needle and common.read(common.source)
   local at = text and text:find(needle, 1, true)
-  if not at then
-    return ''
-  end
-  local _, newlines = text:sub(1, at):gsub('\n', '')
-  return ':' .. newlines + 1
+  local _, newlines = (text or ''):sub(1, at or 0):gsub('\n', '')
+  common.fail_at(common.source .. (at and ':' .. newlines + 1 or ''), message, ...)
 end
 
--- common.fail('unknown region x', 'region="x"'): the second text is what to look for in the source.
-function common.fail(message, needle)
-  common.fail_at(common.source .. line_of(needle), message)
-end
-
-function common.fail_at(place, message)
-  local line = place .. ': ' .. message
-  if not errors[line] then
-    errors[line] = true
-    errors[#errors + 1] = line
+function common.fail_at(place, message, ...)
+  local line = place .. ': ' .. message:format(...)
+  if not errors:includes(line) then
+    errors:insert(line)
   end
 end
 
 local function write_dependencies()
-  local names = {}
+  local lines, target = pandoc.List {}, common.depfile:gsub('%.d$', '.json')
   for path in pairs(dependencies) do
-    names[#names + 1] = path
+    -- A file that has gone must not stop make: with a rule of its own it means that the page is old.
+    lines:insert(('%s: %s\n%s:\n'):format(target, path, path))
   end
-  table.sort(names)
-  local target = common.depfile:gsub('%.d$', '.json')
-  local lines = { target .. ':' }
-  for _, path in ipairs(names) do
-    lines[#lines + 1] = ' \\\n  ' .. path
-  end
-  lines[#lines + 1] = '\n'
-  -- A file that has gone must not stop make: with a rule of its own it means that the page is old.
-  for _, path in ipairs(names) do
-    lines[#lines + 1] = path .. ':\n'
-  end
+  lines:sort()
   common.write(common.depfile, table.concat(lines))
 end
 
@@ -140,11 +118,11 @@ function common.write(path, text)
     file, reason = os.rename(part, path)
   end
   if not file then
-    common.fail_at(path, reason)
+    common.fail_at(path, '%s', reason)
   end
 end
 
--- Called also between the filters, before one that relies on what the others have bound.
+-- Called also before a filter that relies on what the others have bound.
 function common.stop_if_failed()
   if #errors > 0 then
     io.stderr:write(table.concat(errors, '\n'), '\n')
@@ -158,6 +136,29 @@ function common.finish()
     write_dependencies()
     common.stop_if_failed()
   end
+end
+
+-- ---- labels -------------------------------------------------------------------------------------
+
+-- What can be referred to, as tables.py has written it down: rows in the order of the book, with the
+-- fields that are named there; and the same by label.
+function common.labels()
+  if not tables.labels then
+    tables.labels, tables.by_label = pandoc.List(dofile(common.weave .. '/labels.lua')), {}
+    for _, row in ipairs(tables.labels) do
+      tables.by_label[row.label or {}] = row -- a section without label cannot be looked up
+    end
+  end
+  return tables.labels, tables.by_label
+end
+
+local words = { figure = 'Figure', listing = 'Listing', page = 'Chapter' }
+
+-- "Figure 2.3", "Listing 2.1", "Chapter 2"; for what has no number its title.
+function common.name(row)
+  local is_appendix = row.kind == 'page' and (row.number or ''):match('^%a$')
+  local word = row.number and (is_appendix and 'Appendix' or words[row.kind])
+  return word and word .. ' ' .. row.number or row.text or row.label
 end
 
 -- fig:fork-latency -> fig-fork-latency: EPUB allows no colon in an id.
@@ -175,11 +176,16 @@ function common.raw(html)
   return pandoc.RawBlock('html', html)
 end
 
--- 02-fork -> 2, 02b-processes -> 2b, appendix-a-common -> A, glossary -> nil
-function common.chapter_number(slug)
-  local digits, letter = slug:match('^(%d+)(%a?)%-')
-  local appendix = slug:match('^appendix%-(%a)%-')
-  return digits and (tonumber(digits) .. letter) or appendix and appendix:upper()
+-- "Figure 2.3." before a caption; nothing on slides, and where there is no label.
+function common.caption_number(identifier)
+  local _, by_label = common.labels()
+  local row = by_label[identifier]
+  return row and common.form ~= 'slides' and common.name(row) .. '.'
+end
+
+-- Markdown in an attribute: title="Then why `select`?"
+function common.inlines(markdown)
+  return pandoc.read(markdown, 'markdown').blocks[1].content
 end
 
 return common

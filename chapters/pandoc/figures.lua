@@ -4,15 +4,13 @@
 -- numbers and references have seen the caption.
 
 local common = require 'common'
-local labels = require 'labels'
+local numbers = require 'numbers'
 
 local figures = {}
 
 local function shape(image, caption, identifier, alt)
-  local attributes = { src = image.src, alt = alt }
-  local classes = pandoc.List { 'figure' }
-  classes:extend(image.classes)
-  return pandoc.Div({ pandoc.Plain(caption) }, pandoc.Attr(identifier, classes, attributes))
+  local classes = pandoc.List { 'figure' } .. image.classes
+  return pandoc.Div({ pandoc.Plain(caption) }, pandoc.Attr(identifier, classes, { src = image.src, alt = alt }))
 end
 
 -- pandoc 2.17: alt= stays an attribute, the image's text is the caption.
@@ -26,124 +24,85 @@ end
 -- pandoc 3: alt= has become the image's text; without it that text is the caption again.
 local function from_figure(figure)
   local image = figure.content[1] and figure.content[1].content and figure.content[1].content[1]
-  if not image or image.t ~= 'Image' then
-    return nil
+  if image and image.t == 'Image' then
+    local caption = pandoc.utils.blocks_to_inlines(figure.caption.long)
+    local alt = pandoc.utils.stringify(image.caption)
+    local identifier = figure.identifier ~= '' and figure.identifier or image.identifier
+    return shape(image, caption, identifier, alt ~= pandoc.utils.stringify(caption) and alt or nil)
   end
-  local caption = pandoc.utils.blocks_to_inlines(figure.caption.long)
-  local alt = pandoc.utils.stringify(image.caption)
-  if alt == pandoc.utils.stringify(caption) then
-    alt = nil
-  end
-  local identifier = figure.identifier ~= '' and figure.identifier or image.identifier
-  return shape(image, caption, identifier, alt)
 end
 
 function figures.gather(doc)
   return doc:walk { Para = from_paragraph, Figure = from_figure }
 end
 
--- Why a figure that has a script was not drawn here, or nil.
-local function reason_missing(name)
-  local note = common.depend(common.build .. '/figures/' .. name .. '.skipped')
-  if note then
-    return common.lines(note)[1]
-  end
-  for extension, tool in pairs { gp = 'gnuplot', dot = 'dot' } do
-    local missing = (' ' .. common.missing .. ' '):find(' ' .. tool .. ' ', 1, true)
-    if missing and common.exists('figures/' .. name .. '.' .. extension) then
-      local package = tool == 'dot' and 'graphviz' or tool
-      return ('%s is not installed (apt-get install %s)'):format(tool, package)
-    end
-  end
+-- The caption in words, without the small labels of the runs.
+local function words_of(inlines)
+  local function drop() return {} end
+  local walked = pandoc.Span(inlines):walk { Span = common.by_class { ['ref-label'] = drop } }
+  return pandoc.utils.stringify(walked)
 end
 
--- Whose run a figure shows: it is drawn from build/data/EXPERIMENT, which says so. A script that is
--- not called as its experiment names it in a line of its own.
-local function source_of(name)
-  local script = common.depend('figures/' .. name .. '.gp') or ''
-  local experiment = ('\n' .. script):match('\nexperiment = "([^"]+)"') or name
-  local meta = common.depend(common.build .. '/data/' .. experiment .. '/meta.gp')
-  return meta and meta:match('source%s*=%s*"(%a+)"')
-end
-
-local function caption_blocks(div)
-  local _, by_label = labels.load()
-  local row = by_label[div.identifier]
-  local content = pandoc.List {}
-  if row and common.form ~= 'slides' then
-    content:insert(pandoc.Span(labels.name(row) .. '.', pandoc.Attr('', { 'number' })))
-    content:insert(pandoc.Space())
-  end
-  content:extend(div.content[1].content)
-  return pandoc.Plain(content)
-end
-
-local function plain_text(inlines)
-  local without_labels = pandoc.Span(inlines):walk {
-    Span = function(span)
-      if span.classes:includes('ref-label') then
-        return {}
-      end
-    end,
-  }
-  return pandoc.utils.stringify(without_labels)
-end
-
-local function picture(div, src, name)
-  local alt = div.attributes.alt or plain_text(div.content[1].content)
-  if common.depend(common.build .. '/figures/' .. src) then
+-- The picture, or why it was not drawn here: `make figures` leaves the reason in its place.
+local function picture(div, src)
+  local path = common.build .. '/figures/' .. src
+  if common.depend(path) then
+    local alt = div.attributes.alt or words_of(div.content[1].content)
     return pandoc.Plain { pandoc.Image(alt, 'figures/' .. src) }
   end
-  local reason = reason_missing(name)
+  local reason = common.depend((path:gsub('%.%a+$', '.skipped')))
   if not reason then
-    common.fail(('unknown figure %s (no %s/figures/%s)'):format(src, common.build, src), src)
+    common.fail(src, 'unknown figure %s (no %s)', src, path)
   end
-  local text = pandoc.Plain('Not drawn here: ' .. (reason or ''))
+  local text = pandoc.Plain('Not drawn here: ' .. common.lines(reason or '')[1])
   return pandoc.Div({ text }, pandoc.Attr('', { 'not-drawn' }))
 end
 
 -- On a slide stage-NAME.svg is built up: first the axes, then with each step one series more. All
--- lie on one another; on paper the last is seen. `upto=2` ends with the second series.
+-- lie on one another; on paper the last is seen.
 local function stage_plot(div, src)
-  local stem, steps = src:gsub('%.svg$', ''), pandoc.List {}
-  local last = tonumber(div.attributes.upto) or 9
-  for step = 0, last do
-    local file = ('%s-%d.svg'):format(stem, step)
-    if step > 0 and not common.exists(common.build .. '/figures/' .. file) then
-      break
-    end
-    local one = picture(div, file, stem)
-    steps:insert(step == 0 and one or pandoc.Div({ one }, pandoc.Attr('', { 'fragment' })))
+  local function file(step)
+    return (src:gsub('%.svg$', '-' .. step .. '.svg'))
+  end
+  local steps, step = pandoc.List { picture(div, file(0)) }, 1
+  while common.read(common.build .. '/figures/' .. file(step)) do
+    steps:insert(pandoc.Div({ picture(div, file(step)) }, pandoc.Attr('', { 'fragment' })))
+    step = step + 1
   end
   return pandoc.Div(steps, pandoc.Attr('', { 'stage-plot' }))
 end
 
+-- Whose run a figure shows stands in its footer (figures/style.gp).
+local function run_label(src)
+  local svg = common.read(common.build .. '/figures/' .. src) or ''
+  local here, reference = svg:find('>measured here, ', 1, true), svg:find('>reference machine, ', 1, true)
+  return numbers.run_label({ here = here, reference = reference }, true) or pandoc.Plain {}
+end
+
 local function draw(div)
-  if not div.classes:includes('figure') then
-    return nil
-  end
   local src = div.attributes.src
   if src:find('/', 1, true) then
     local message = 'a figure is a file of %s/figures, named without a folder: %s'
-    common.fail(message:format(common.build, src), src)
+    common.fail(src, message, common.build, src)
     return {}
   end
-  local name = src:gsub('%.%a+$', '')
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''
-  local source = common.results ~= 'reference' and common.form ~= 'slides' and source_of(name)
-  local label = ({ here = 'your machine', reference = 'reference run' })[source or '']
+  local caption, number = div.content[1].content, common.caption_number(div.identifier)
+  if number then
+    caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption
+  end
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
-    common.raw(label and ('<span class="run-label %s">%s</span>'):format(source, label) or ''),
-    src:find('^stage%-') and stage_plot(div, src) or picture(div, src, name),
+    run_label(src),
+    src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
     common.raw('<figcaption>'),
-    caption_blocks(div),
+    pandoc.Plain(caption),
     common.raw('</figcaption>\n</figure>'),
   }
 end
 
 function figures.draw(doc)
-  return doc:walk { Div = draw }
+  return doc:walk { Div = common.by_class { figure = draw } }
 end
 
 return figures

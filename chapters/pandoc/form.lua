@@ -5,92 +5,71 @@
 package.path = pandoc.path.directory(PANDOC_SCRIPT_FILE) .. '/?.lua;' .. package.path
 local common = require 'common'
 local assemble = require 'assemble'
-local labels = require 'labels'
 
 local function load_all()
-  local chapters = pandoc.List {}
-  for path in common.inputs:gmatch('%S+') do
-    local slug = path:gsub('^.*/', ''):gsub('%.json$', '')
+  return common.split(common.inputs, '%S+'):map(function(path)
     local text = common.read(path)
-    if text then
-      chapters:insert { slug = slug, doc = pandoc.read(text, 'json') }
-    else
+    if not text then
       common.fail_at(path, 'cannot be read')
     end
-  end
-  return chapters
+    local slug = path:gsub('^.*/', ''):gsub('%.json$', '')
+    return { slug = slug, doc = text and pandoc.read(text, 'json') }
+  end)
 end
 
 -- ---- what stands around the text ----------------------------------------------------------------
 
-local function numbered(row)
-  return (row.number and row.number .. '  ' or '') .. row.text
-end
-
 -- The entries of the table of contents; the sections of the page `slug` among them. In the one-file
--- book, where no page is the current one, a chapter is an element with its own id, and the front
--- page does not bear the name of the book.
+-- book a chapter is an element with its own id, and the front page does not bear the book's name.
 local function contents(slug)
-  local entries = assemble.pages():map(function(row)
-    local text = not slug and row.slug == 'index' and assemble.FRONT or row.text
+  local sections = common.labels():filter(function(row)
+    return row.kind == 'section' and row.slug == slug
+  end)
+  return assemble.pages():map(function(row)
+    local current, is_front = row.slug == slug, row.slug == 'index'
     return {
       url = slug and row.slug .. '.html' or '#ch-' .. row.slug,
-      number = row.number, text = text, current = row.slug == slug,
-      summary = row.slug ~= 'index' and row.summary, inner = row.slug ~= 'index',
+      number = row.number, current = current, inner = not is_front,
+      text = not slug and is_front and assemble.FRONT or row.text,
+      summary = not is_front and row.summary,
+      sections = current and sections:map(function(one) return { url = '#' .. one.id, text = one.text } end),
     }
   end)
-  for index, entry in ipairs(entries) do
-    if entry.current then
-      local sections = pandoc.List(labels.load()):filter(function(row)
-        return row.kind == 'section' and row.slug == slug
-      end)
-      entry.sections = sections:map(function(row) return { url = '#' .. row.id, text = row.text } end)
-    end
-  end
-  return entries
 end
 
 -- Title, contents and neighbours of a page.
 local function surround(doc, slug)
+  local function numbered(row)
+    return (row.number and row.number .. '  ' or '') .. row.text
+  end
   local function neighbour(row)
     return row and { url = row.slug .. '.html', title = pandoc.MetaInlines { pandoc.Str(numbered(row)) } }
   end
   local pages, meta = assemble.pages(), doc.meta
   local page, index = pages:find_if(function(row) return row.slug == slug end)
   meta.title, meta.number, meta.pagetitle = page.text, page.number, numbered(page)
-  meta.description = page.summary
-  meta.front = slug == 'index'
-  meta.toc = contents(slug)
+  meta.description, meta.front, meta.toc = page.summary, slug == 'index', contents(slug)
   meta.previous, meta.next = neighbour(pages[index - 1]), neighbour(pages[index + 1])
   return doc
 end
 
--- One sentence on the runs behind the numbers; the deck's foot has room for half of it.
+-- The runs behind the numbers.
 local function name_runs(meta, chapters)
   local function runs(name)
     local all = pandoc.List {}
     for _, chapter in ipairs(chapters) do
       for _, run in ipairs(chapter.doc.meta[name] or {}) do
         local text = pandoc.utils.stringify(run)
-        all:extend(all:includes(text) and {} or { text })
+        all:insert(not all:includes(text) and text or nil)
       end
     end
     return #all > 0 and table.concat(all, '; ')
   end
-  local here, reference = runs('runs-here'), runs('runs-reference')
-  if common.form == 'deck' then
-    local word = common.results == 'reference' and 'Reference: ' or 'ref: '
-    local parts = pandoc.List { here and 'This machine: ' .. here or nil }
-    parts:extend { reference and word .. reference or nil }
-    meta.runs = #parts > 0 and table.concat(parts, '. ') or nil
-  elseif common.results == 'reference' then
-    meta.runs = 'All numbers are those of the reference run' .. (reference and ': ' .. reference or '') .. '.'
-  elseif here then
-    local more = reference and (' Those marked “ref”: %s (reference run).'):format(reference) or ''
-    meta.runs = ('Numbers of your machine: %s.%s'):format(here, more)
-  elseif reference then
-    meta.runs = ('Not measured on this machine; numbers marked “ref”: %s (reference run).'):format(reference)
-  end
+  local here, reference, parts = runs('runs-here'), runs('runs-reference'), pandoc.List {}
+  local label = common.results == 'reference' and 'Reference: ' or 'ref: '
+  parts:insert(here and 'This machine: ' .. here or nil)
+  parts:insert(reference and label .. reference or nil)
+  meta.runs = #parts > 0 and table.concat(parts, '. ') or nil
 end
 
 -- Style sheets and scripts (-M styles="a.css b.css") become a part of the page.
@@ -141,38 +120,39 @@ end
 -- ::: speaker, on the first slide: who speaks, where and when (make slides SPEAKER= EVENT= DATE=).
 -- ::: last, on the last: the address (URL=), as text and as a code for telephones.
 local function fill(doc)
-  local about = pandoc.List { 'speaker', 'event', 'date' }:map(function(name)
-    return common[name] ~= '' and common[name] or nil
-  end)
-  local url = common.url or ''
-  local fillings = {
-    speaker = #about > 0 and { pandoc.Para(pandoc.Str(table.concat(about, ' · '))) } or {},
-    last = pandoc.List(url ~= '' and { pandoc.Para(pandoc.Link(url, url)) } or {}),
-  }
-  local code = common.qrcode and common.read(common.qrcode)
-  if url ~= '' and code then
-    fillings.last:insert(1, pandoc.RawBlock('html', code:gsub('^.-(<svg)', '%1')))
-  end
+  local about = pandoc.List { 'speaker', 'event', 'date' }:map(function(name) return common[name] end)
+    :filter(function(text) return text ~= '' end)
+  local url, code = common.url or '', common.qrcode and common.read(common.qrcode)
   return doc:walk {
-    Div = function(div)
-      local filling = fillings[div.classes[1]]
-      if filling then
-        div.content = filling
+    Div = common.by_class {
+      speaker = function(div)
+        div.content = #about > 0 and { pandoc.Para(table.concat(about, ' · ')) } or {}
         return div
-      end
-    end,
+      end,
+      last = function(div)
+        div.content = url ~= '' and { pandoc.Para(pandoc.Link(url, url)) } or {}
+        if url ~= '' and code then
+          div.content:insert(1, common.raw((code:gsub('^.-(<svg)', '%1'))))
+        end
+        return div
+      end,
+    },
   }
 end
 
--- A slide with demo="NAME" gets what slides/demo.js draws into, and the recording it falls back to.
-local function with_demos(blocks)
+-- The minutes of a slide become the pacing of the speaker view, in seconds. One with demo="NAME" gets
+-- what slides/demo.js draws into, and the recording it falls back to.
+local function with_pace_and_demos(blocks)
   local found = pandoc.List {}
   for _, block in ipairs(blocks) do
     found:insert(block)
-    local demo = block.t == 'Header' and block.attributes.demo
-    if demo then
-      local recording = common.read(('slides/recordings/%s.jsonl'):format(demo)) or '{}'
-      found:insert(pandoc.RawBlock('html', table.concat {
+    local attributes = block.t == 'Header' and block.level <= 2 and block.attributes
+    if attributes then
+      attributes['data-timing'] = ('%.0f'):format((tonumber(attributes.minutes) or 0) * 60)
+    end
+    if attributes and attributes.demo then
+      local recording = common.read(('slides/recordings/%s.jsonl'):format(attributes.demo)) or '{}'
+      found:insert(common.raw(table.concat {
         '<div class="demo"><p class="said"></p><p class="unit"><span class="y"></span><span class="recorded"></span></p>',
         '<div class="plot"></div></div>\n<script type="text/plain" class="recording">',
         recording:gsub('</', '<\\/'), '</script>',
@@ -190,7 +170,7 @@ function forms.deck(doc, chapters)
   if #doc.blocks == 0 then
     common.fail_at('slides', 'the track has no slide')
   end
-  doc.blocks = with_demos(doc.blocks)
+  doc.blocks = with_pace_and_demos(doc.blocks)
   return assemble.embed_figures(fill(doc))
 end
 

@@ -1,8 +1,6 @@
 -- Bound numbers: [fork-latency.dynamic.fork_us]{.num} becomes "41 µs" out of
--- build/data/numbers.json. The title of the number says key, interval and run; a reference value
--- among the reader's own carries a visible "ref". What nobody has measured yet becomes
--- "(not measured)". And what all that shows results has in common: the label of the run, tables, and
--- that a number and its unit stay on one line.
+-- build/data/numbers.json. And what all that shows results has in common: the label of the run,
+-- tables, and that a number and its unit stay on one line.
 
 local common = require 'common'
 
@@ -10,7 +8,7 @@ local numbers = {}
 local runs = { here = {}, reference = {} }
 
 -- For the foot of the page, which names the runs that its numbers come from.
-function numbers.note_run(entry)
+local function note_run(entry)
   local set = runs[entry.source]
   if set and entry.run and not set[entry.run] then
     set[entry.run] = true
@@ -20,38 +18,27 @@ end
 
 -- The text of one entry in the wanted form, or nil.
 local function text_of(entry, form)
-  if form == 'both' and entry.text and entry.interval then
-    return entry.text .. ' (' .. entry.interval .. ')'
-  elseif form == 'value' and entry.value then
-    -- The text is rounded for readers, the value is not.
-    local unit, text = entry.unit or '', entry.text or tostring(entry.value)
-    local head = unit ~= '' and text:sub(-#unit) == unit and text:sub(1, -#unit - 1) or text
-    return (head:gsub('%s+$', ''))
-  elseif form == 'text' or form == 'interval' then
-    return entry[form]
+  local text, interval, unit = entry.text, entry.interval, entry.unit or ''
+  if form == 'both' then
+    return text and interval and text .. ' (' .. interval .. ')'
+  elseif form == 'value' then -- the text is rounded for readers, the field of that name is not
+    local ends = unit ~= '' and text:sub(-#unit) == unit
+    return entry.value and (ends and text:sub(1, -#unit - 1):gsub('%s+$', '') or text)
   end
+  return form == 'interval' and interval or form == 'text' and text or nil
 end
 
 local function title_of(key, entry)
-  local parts = { key }
-  if entry.interval then
-    parts[#parts + 1] = 'interval ' .. entry.interval
-  end
-  if entry.run then
-    local whose = entry.source == 'reference' and 'reference run: ' or 'your machine: '
-    parts[#parts + 1] = whose .. entry.run
-  end
+  local whose = entry.source == 'reference' and 'reference run: ' or 'your machine: '
+  local parts = pandoc.List { key }
+  parts:extend { entry.interval and 'interval ' .. entry.interval or nil }
+  parts:extend { entry.run and whose .. entry.run or nil }
   return table.concat(parts, '; ')
 end
 
 -- A unit never stands alone at the start of a line; an interval may.
 function numbers.plain(text)
-  local content = pandoc.List {}
-  for word in (text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ')):gmatch('%S+') do
-    content:extend { pandoc.Str(word), pandoc.Space() }
-  end
-  content:remove()
-  return content
+  return pandoc.Span((text:gsub('(%d) (%a)', '%1\u{a0}%2'):gsub(' µ', '\u{a0}µ'))).content
 end
 
 -- A table of inlines: caption, head and rows; aligns ('Left'), widths (0 each unless given).
@@ -76,38 +63,28 @@ function numbers.ref_label(source)
 end
 
 local function bind(span)
-  if not span.classes:includes('num') then
-    return nil
-  end
   local key, form = pandoc.utils.stringify(span.content), span.attributes.form or 'text'
-  local known = common.data 'numbers'
+  local known, needle = common.data 'numbers', '[' .. key .. ']'
   local entry = known[key]
   local experiment = not entry and known[key:match('^[^.]+')]
   if experiment then
-    local title = key .. '; ' .. experiment.run
-    local attr = pandoc.Attr('', { 'num', experiment.source }, { title = title })
-    return pandoc.Span('(' .. experiment.text .. ')', attr)
+    local title = { title = key .. '; ' .. experiment.run }
+    return pandoc.Span('(' .. experiment.text .. ')', pandoc.Attr('', { 'num', experiment.source }, title))
   elseif not entry then
-    local message = 'unknown number "%s" (not in %s/data/numbers.json)'
-    common.fail(message:format(key, common.build), '[' .. key .. ']')
-    return nil
+    return common.fail(needle, 'unknown number "%s" (not in %s/data/numbers.json)', key, common.build)
   end
   local text = text_of(entry, form)
   if not text then
-    common.fail(('number "%s" has no form "%s"'):format(key, form), '[' .. key .. ']')
-    return nil
+    return common.fail(needle, 'number "%s" has no form "%s"', key, form)
   end
-  numbers.note_run(entry)
+  note_run(entry)
   local content = pandoc.List { pandoc.Str((text:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(entry.source)
   local classes = { 'num', entry.source or 'here' }
   return pandoc.Span(content, pandoc.Attr('', classes, { title = title_of(key, entry) }))
 end
 
-local units = {}
-for unit in ('ns µs ms s min h B KB KiB kB MB MiB GB GiB TB Hz kHz MHz GHz % W'):gmatch('%S+') do
-  units[unit] = true
-end
+local units = ' ns µs ms s min h B KB KiB kB MB MiB GB GiB TB Hz kHz MHz GHz % W '
 
 -- "290 µs" gets a blank that does not break; the unit is without what closes a sentence or a bracket.
 local function keep_units(inlines)
@@ -115,7 +92,7 @@ local function keep_units(inlines)
     local before, blank, after = inlines[index - 1], inlines[index], inlines[index + 1]
     local breakable = blank.t == 'Space' or blank.t == 'SoftBreak'
     if breakable and before.t == 'Str' and after.t == 'Str' and before.text:match('%d$')
-      and units[after.text:match('^[^%s.,;:!?)/]+') or ''] then
+      and units:find(' ' .. (after.text:match('^[^%s.,;:!?)/]+') or '?') .. ' ', 1, true) then
       inlines[index] = pandoc.Str('\u{a0}')
     end
   end
@@ -123,7 +100,7 @@ local function keep_units(inlines)
 end
 
 function numbers.apply(doc)
-  doc = doc:walk { Span = bind }
+  doc = doc:walk { Span = common.by_class { num = bind } }
   for source, list in pairs(runs) do
     doc.meta['runs-' .. source] = pandoc.MetaList(pandoc.List(list):map(pandoc.MetaString))
   end
@@ -148,18 +125,24 @@ function numbers.run_label(seen, as_block)
   end
 end
 
+-- These blocks below the label of the runs in `rows`, which go to the foot of the page too.
+function numbers.labelled(block, classes, rows, blocks)
+  local seen = {}
+  for _, row in ipairs(rows) do
+    seen[row.source] = true
+    note_run(row)
+  end
+  local content = pandoc.List { numbers.run_label(seen, true) } .. blocks
+  return pandoc.Div(content, pandoc.Attr(block.identifier, classes))
+end
+
 -- The label in the margin of every paragraph with numbers.
 function numbers.margin(doc)
   return doc:walk {
     Para = function(block)
       local seen = {}
-      block:walk {
-        Span = function(span)
-          if span.classes:includes('num') then
-            seen[span.classes[2]] = true
-          end
-        end,
-      }
+      local function note(span) seen[span.classes[2]] = true end
+      block:walk { Span = common.by_class { num = note } }
       local label = numbers.run_label(seen)
       return label and pandoc.Para(pandoc.List { label } .. block.content)
     end,

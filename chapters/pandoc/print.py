@@ -2,13 +2,10 @@
 
 The page is a file. While its script still lays it out, the root element has data-printing="wait":
 `chromium --print-to-pdf` would not wait for that, so selenium drives a headless Chromium here.
-A table of contents for paper (.paper-contents) gets the page numbers of its chapters: CSS has no
-way to ask for them (Chromium knows no target-counter), so they are read in a first print and
-written into a second. If they cannot be read, or do not stay the same, they are left out, and a
-line says so.
-
-With SOURCE_DATE_EPOCH in the environment the PDF bears that date, and the same page gives the same
-bytes. Chromium itself does not look at it.
+A table of contents for paper (.paper-contents) gets the page numbers of its chapters, which CSS
+cannot ask for: they are read in a first print and written into a second. If they cannot be read,
+or do not stay the same, they are left out, and a line says so. With SOURCE_DATE_EPOCH the PDF bears
+that date, and the same page gives the same bytes; Chromium itself does not look at it.
 
 Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
 """
@@ -20,6 +17,7 @@ import contextlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -66,42 +64,21 @@ CONTENTS = """return [...document.querySelectorAll('.paper-contents a[href^="#"]
 NUMBER = """for (const link of document.querySelectorAll('.paper-contents a[href^="#"]'))
   link.dataset.page = arguments[0][decodeURIComponent(link.hash.slice(1))] ?? "";"""
 
-OBJECT = re.compile(rb"\n(\d+) 0 obj\n(.*?)\nendobj", re.DOTALL)
-DESTINATION = re.compile(rb"/([^\s/\[]+) \[(\d+) 0 R /XYZ")
 NODE = re.compile(rb"\(node\d{8}\)")
 DATE = re.compile(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}\+00'00'\)")
 
 
-def objects_of(pdf: bytes) -> dict[int, bytes]:
-    """The objects of a PDF as Chromium writes it: version 1.4, none inside a stream."""
-    return {int(number): text for number, text in OBJECT.findall(b"\n" + pdf)}
-
-
-def pages_under(objects: dict[int, bytes], number: int) -> list[int]:
-    """The pages below a node of the page tree, in order."""
-    kids = re.search(rb"/Kids \[([^\]]*)\]", objects.get(number, b""))
-    if not kids:
-        return [number]
-    children = [int(kid) for kid in re.findall(rb"(\d+) 0 R", kids[1])]
-    return [page for child in children for page in pages_under(objects, child)]
-
-
-def name_of(raw: bytes) -> str:
-    """A PDF name without its escapes: #20 is a space."""
-    plain = re.sub(rb"#([0-9A-Fa-f]{2})", lambda match: bytes([int(match[1], 16)]), raw)
-    return plain.decode(errors="replace")
-
-
 def destinations(pdf: bytes) -> dict[str, int]:
-    """Page of every place that a link of the document leads to; {} if it cannot be read."""
-    objects = objects_of(pdf)
-    catalog = next((text for text in objects.values() if text.startswith(b"<</Type /Catalog")), b"")
-    roots = {key: int(number) for key, number in re.findall(rb"/(Pages|Dests) (\d+) 0 R", catalog)}
-    if len(roots) != 2:
-        return {}
-    pages = {number: at + 1 for at, number in enumerate(pages_under(objects, roots[b"Pages"]))}
-    found = DESTINATION.findall(objects.get(roots[b"Dests"], b""))
-    return {name_of(name): pages[int(page)] for name, page in found if int(page) in pages}
+    """Page of every place that a link of the document leads to; {} without poppler's pdfinfo."""
+    with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
+        file.write(pdf)
+        file.flush()
+        try:
+            done = subprocess.run(["pdfinfo", "-dests", file.name], capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return {}
+    lines = done.stdout.decode(errors="replace")
+    return {name: int(page) for page, name in re.findall(r'^ *(\d+) \[.*\] "(.*)"$', lines, re.M)}
 
 
 @contextlib.contextmanager
@@ -144,13 +121,11 @@ def with_contents(browser: Any, wanted: list[str]) -> bytes:
     for _ in range(3):
         browser.execute_script(NUMBER, numbers)
         pdf = print_once(browser)
-        found = destinations(pdf)
-        if any(name not in found for name in wanted):
-            break
-        if numbers == {name: found[name] for name in wanted}:
+        found = {name: page for name, page in destinations(pdf).items() if name in numbers}
+        if found == numbers:
             return pdf
-        numbers = {name: found[name] for name in wanted}
-    print("print: the contents have no page numbers: they cannot be read in this Chromium's PDF")
+        numbers |= found
+    print("print: the contents have no page numbers: pdfinfo (poppler-utils) cannot read them")
     browser.execute_script(NUMBER, {})
     return print_once(browser)
 

@@ -1,15 +1,13 @@
--- Cross-references: @fig:x, @lst:x, @diff:x, @ch:02-fork, @sec:x become links with the name and
--- number of what they point at, and relative links ([text](02-fork.md), [text](#id),
--- [text](../code/x.c)) must lead somewhere.
+-- Cross-references (@fig:x, @sec:x) become links with the name and number of what they point at, and
+-- relative links must lead somewhere.
 
 local common = require 'common'
-local labels = require 'labels'
 
 local references = {}
 
 -- In the deck a reference is a pointer to the book, not a link: the deck travels alone.
 local function link(row)
-  local text = labels.name(row)
+  local text = common.name(row)
   if common.form == 'slides' then
     return pandoc.Str(text)
   end
@@ -21,13 +19,12 @@ local function link(row)
 end
 
 local function resolve(cite)
-  local _, by_label = labels.load()
+  local _, by_label = common.labels()
   local result = pandoc.List {}
   for index, citation in ipairs(cite.citations) do
     local row = by_label[citation.id]
     if not row then
-      common.fail('unknown reference @' .. citation.id, '@' .. citation.id)
-      return nil
+      return common.fail('@' .. citation.id, 'unknown reference @%s', citation.id)
     end
     result:extend(index > 1 and { pandoc.Str(','), pandoc.Space() } or {})
     result:insert(link(row))
@@ -39,12 +36,10 @@ end
 local function places(doc)
   local known = {}
   local function note(element)
-    if element.identifier ~= '' then
-      known['#' .. common.html_id(element.identifier)] = true
-    end
+    known['#' .. common.html_id(element.identifier)] = true
   end
   doc:walk { Header = note, Div = note, Span = note, CodeBlock = note, Image = note, Link = note }
-  for _, row in ipairs((labels.load())) do
+  for _, row in ipairs((common.labels())) do
     known[row.slug .. (row.id and '#' .. row.id or '')] = true
   end
   return known
@@ -54,7 +49,8 @@ end
 local function from_book(target, known)
   local path = target:match('^%.%./([^#]*)')
   if path then
-    return common.exists(path) and '../' .. target
+    local file = io.open(path)
+    return file and file:close() and '../' .. target
   end
   local slug, id = target:match('^([%w-]*)%.md(#?.*)$')
   return known[slug and slug .. id or target] and (slug and slug .. '.html' .. id or target)
@@ -69,7 +65,7 @@ local function check_links(doc)
       end
       local target = from_book(element.target, known)
       if not target then
-        common.fail('a link that leads nowhere: ' .. element.target, element.target)
+        common.fail(element.target, 'a link that leads nowhere: %s', element.target)
       end
       element.target = target or ''
       return element
@@ -78,16 +74,14 @@ local function check_links(doc)
 end
 
 function references.apply(doc)
-  doc = doc:walk { Cite = resolve }
-  if common.form ~= 'slides' then
-    doc = check_links(doc)
-  end
-  return doc:walk {
+  doc = doc:walk {
+    Cite = resolve,
     Header = function(header)
       header.identifier = common.html_id(header.identifier)
       return header
     end,
   }
+  return common.form == 'slides' and doc or check_links(doc)
 end
 
 return references

@@ -3,9 +3,8 @@
     release.py BUILD OUT VERSION SECONDS     OUT/quest-VERSION.zip of what is in BUILD
 
 Runs in the root of the tree. SECONDS since 1970 are the date of all that is in it, so that the same
-sources give the same bytes. Status 1 and a line for each reason on stderr when there is no archive:
-something is missing, a link leads out of it, this machine shows in it. A zip, because every system
-opens one with a double click.
+sources give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
+A zip, because every system opens one with a double click.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from source import read_toml
 
 HERE = Path(__file__).resolve().parent
@@ -35,17 +33,7 @@ LINK = re.compile(
 )
 SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)  # has strings like links in it
 NOT_MEASURED = re.compile(r'class="num none"|verdict-not-measured-here|class="not-drawn"')
-README = """$title. $version
-
-Unpack it all, then open index.html in a browser: it leads to everything, and needs no network.
-book/      index.html is the book, a page a chapter; book.html is all of it in one file
-           book.epub is for e-readers
-slides/    a deck for each track ($tracks), for a browser: S opens the speaker view
-pdf/       the book and the decks for paper; deck-*-notes.pdf: each slide with what to say
-results/   the raw data of the reference run behind all numbers: one experiment a file
-LICENSE    text CC BY 4.0, code MIT, data CC0
-"""
-ROW = (
+ROW = string.Template(
     "<tr><th>$title</th><td>$minutes min</td>"
     '<td><a href="slides/deck-$name.html">slides</a></td>'
     '<td><a href="pdf/deck-$name.pdf">PDF</a></td>'
@@ -53,10 +41,6 @@ ROW = (
 )
 
 Files = dict[str, bytes]
-
-
-def filled(template: str, **values: object) -> str:
-    return string.Template(template).substitute(values)
 
 
 def collected(build: Path) -> Files:
@@ -70,41 +54,22 @@ def collected(build: Path) -> Files:
     return files | {"LICENSE": Path("LICENSE").read_bytes()}
 
 
-def lacking(files: Files, tracks: Iterable[str]) -> Iterator[str]:
-    wanted = ["book/index.html", "book/book.html", "book/book.epub", "pdf/book.pdf"]
-    for track in tracks:
-        wanted += [
-            f"slides/deck-{track}.html",
-            f"pdf/deck-{track}.pdf",
-            f"pdf/deck-{track}-notes.pdf",
-        ]
-    yield from (f"{name} is not there" for name in wanted if not files.get(name))
-    if not any(name.startswith("results/") for name in files):
-        yield f"results/*.jsonl (from {REFERENCE}) is not there"
-
-
-def stray_links(files: Files) -> Iterator[str]:
-    """What a page is shown with must be in the release; a link may lead to the network."""
+def strays(files: Files) -> Iterator[str]:
+    """What a page is shown with, and what the front page leads to, must be in the release; a link
+    may lead to the network. The place of this tree has no business in it."""
     for page in sorted(name for name in files if name.endswith((".html", ".css"))):
         for tag, link, of_style in LINK.findall(SCRIPT.sub(r"\1", files[page].decode())):
             parts = urlsplit(link or of_style)
-            if parts.scheme in ("http", "https", "mailto", "data") and (
-                tag == "a" or not parts.netloc
-            ):
+            known = parts.scheme in ("http", "https", "mailto", "data")
+            if known and (tag == "a" or not parts.netloc):
                 continue
-            target = posixpath.normpath(
-                posixpath.join(posixpath.dirname(page), unquote(parts.path))
-            )
+            folder = posixpath.dirname(page)
+            target = posixpath.normpath(posixpath.join(folder, unquote(parts.path)))
             if parts.scheme or parts.netloc or (parts.path and target not in files):
-                yield f"{page}: {link or of_style} leads out of the release"
-
-
-def traces(files: Files) -> Iterator[str]:
-    """The place of this tree has no business in it."""
+                yield f"{page}: {link or of_style} is not in the release"
     place = str(Path.cwd().resolve()).encode()
-    yield from (
-        f"{name}: has the place of the tree in it" for name in sorted(files) if place in files[name]
-    )
+    found = sorted(name for name in files if place in files[name])
+    yield from (f"{name}: has the place of the tree in it" for name in found)
 
 
 def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:
@@ -127,51 +92,41 @@ def dated(epub: bytes, seconds: int) -> bytes:
         return zipped([(name, book.read(name)) for name in book.namelist()], seconds)
 
 
-def add_fronts(files: Files, version: str, tracks: dict[str, dict[str, object]]) -> None:
-    """The page that leads to everything, and README.txt."""
-    about = dict(
-        re.findall(r"^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8"), re.MULTILINE)
-    )
-    rows = [filled(ROW, name=n, title=t["title"], minutes=t["minutes"]) for n, t in tracks.items()]
+def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]]) -> bytes:
+    """The page that leads to everything."""
+    about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
+    rows = (ROW.substitute(name=name, **track) for name, track in tracks.items())
     sizes = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
-    front = filled(
-        (HERE / "release.html").read_text("utf-8"),
-        title=about["title"],
-        subtitle=about["subtitle"],
-        version=f"Version {version}",
-        tracks="\n".join(rows),
-        experiments=sum(name.startswith("results/") for name in files),
-        **{f"size_{k}": f"{max(len(files[n]) / MEGABYTE, 0.1):.1f} MB" for k, n in sizes.items()},
+    megabytes = {key: len(files.get(name, b"")) / MEGABYTE for key, name in sizes.items()}
+    return (
+        string.Template((HERE / "release.html").read_text("utf-8"))
+        .substitute(
+            about,
+            version=f"Version {version}",
+            tracks="\n".join(rows),
+            experiments=sum(name.startswith("results/") for name in files),
+            **{f"size_{key}": f"{max(size, 0.1):.1f} MB" for key, size in megabytes.items()},
+        )
+        .encode()
     )
-    files["index.html"] = front.encode()
-    readme = filled(
-        README, title=about["title"], version=f"Version {version}", tracks=", ".join(tracks)
-    )
-    files["README.txt"] = readme.encode()
 
 
 def main(build: Path, out: Path, version: str, seconds: int) -> int:
-    tracks = read_toml(Path("slides/tracks.toml"))
     files = collected(build)
-    problems = list(lacking(files, tracks))
-    if not problems:
-        files["book/book.epub"] = dated(files["book/book.epub"], seconds)
-        add_fronts(files, version, tracks)
-        problems = [*stray_links(files), *traces(files)]
+    files["index.html"] = front_page(files, version, read_toml(Path("slides/tracks.toml")))
+    problems = list(strays(files))
     if problems:
         print("\n".join(f"release: not made: {line}" for line in problems), file=sys.stderr)
         return 1
+    files["book/book.epub"] = dated(files["book/book.epub"], seconds)
     name = f"quest-{version}"
     data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
     part = out / f"{name}.zip.part"
     part.write_bytes(data)
     part.replace(out / f"{name}.zip")
-    pages = {
-        path: NOT_MEASURED.findall(files[path].decode()) for path in files if path.endswith(".html")
-    }
-    for path, gaps in pages.items():
-        if gaps:
-            print(f"warning: {path} says of {len(gaps)} numbers or figures: not measured")
+    for path in (path for path in files if path.endswith(".html")):
+        if gaps := len(NOT_MEASURED.findall(files[path].decode())):
+            print(f"warning: {path} says of {gaps} numbers or figures: not measured")
     print(f"{out / name}.zip\n  {len(data) / MEGABYTE:.1f} MB, {len(files)} files")
     print(f"  SHA-256 {hashlib.sha256(data).hexdigest()}")
     return 0

@@ -47,8 +47,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        sys.exit(f"{path}: {reason}")
+        sys.exit(f"{path}: {getattr(error, 'strerror', error)}")
 
 
 def parse_attributes(text: str) -> Attributes:
@@ -60,24 +59,18 @@ def parse_attributes(text: str) -> Attributes:
         elif match["class"]:
             result.classes.append(match["class"])
         else:
-            result.values[match["key"]] = (
-                match["quoted"] if match["quoted"] is not None else match["bare"]
-            )
+            quoted = match["quoted"]
+            result.values[match["key"]] = quoted if quoted is not None else match["bare"]
     return result
 
 
-def read_metadata(lines: list[str]) -> tuple[dict[str, str], int]:
+def read_metadata(text: str) -> tuple[dict[str, str], int]:
     """The `key: value` lines between `---` at the top, and the number of lines they take."""
-    if not lines or lines[0].strip() != "---":
+    match = re.match(r"---\n(.*?\n)(?:---|\.\.\.)\n", text, re.DOTALL)
+    if not match:
         return {}, 0
-    values: dict[str, str] = {}
-    for index, line in enumerate(lines[1:], start=1):
-        if line.strip() in ("---", "..."):
-            return values, index + 1
-        key, separator, value = line.partition(":")
-        if separator:
-            values[key.strip()] = value.split(" #")[0].strip().strip('"')
-    return values, 0
+    pairs = re.findall(r"^([\w-]+):[ ]*(.*?)[ ]*(?: #.*)?$", match[1], re.MULTILINE)
+    return {key: value.strip('"') for key, value in pairs}, match[0].count("\n")
 
 
 class Source:
@@ -85,46 +78,33 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines = path.read_text(encoding="utf-8").splitlines()
-        self.metadata, skip = read_metadata(lines)
         self.blocks: list[Block] = []
-        self._read(lines, skip)
-
-    def _read(self, lines: list[str], skip: int) -> None:
+        text = path.read_text(encoding="utf-8")
+        self.metadata, skip = read_metadata(text)
         divs: list[str] = []
         fence = ""
-        for number, line in enumerate(lines[skip:], start=skip + 1):
+        for number, line in enumerate(text.splitlines()[skip:], start=skip + 1):
+            inside = tuple(divs)
             if fence:
                 fence = "" if line.strip() == fence else fence
             elif match := FENCE.match(line):
                 fence = match[1]
                 attributes = parse_attributes(match[2] or "." + match[3])
-                self.blocks.append(Block("fence", number, line, attributes, inside=tuple(divs)))
+                self.blocks.append(Block("fence", number, line, attributes, inside=inside))
             elif match := DIV.match(line):
-                self._div(divs, number, line, match)
+                if match[1] is None and match[2] is None:
+                    del divs[-1:]
+                    continue
+                attributes = parse_attributes(match[1] if match[1] is not None else "." + match[2])
+                self.blocks.append(Block("div", number, line, attributes, inside=inside))
+                divs.append(next(iter(attributes.classes), ""))
+            elif (match := HEADING.match(line)) and not divs:
+                attributes = parse_attributes(match[3] or "")
+                self.blocks.append(Block("heading", number, match[2], attributes, len(match[1])))
             else:
-                self._line(divs, number, line)
-
-    def _div(self, divs: list[str], number: int, line: str, match: re.Match[str]) -> None:
-        if match[1] is None and match[2] is None:
-            if divs:
-                divs.pop()
-            return
-        attributes = parse_attributes(match[1] if match[1] is not None else "." + match[2])
-        self.blocks.append(Block("div", number, line, attributes, inside=tuple(divs)))
-        divs.append(attributes.classes[0] if attributes.classes else "")
-
-    def _line(self, divs: list[str], number: int, line: str) -> None:
-        heading = HEADING.match(line)
-        if heading and not divs:
-            attributes = parse_attributes(heading[3] or "")
-            self.blocks.append(
-                Block("heading", number, heading[2], attributes, level=len(heading[1]))
-            )
-            return
-        for image in IMAGE.finditer(line):
-            self.blocks.append(Block("image", number, image[1], inside=tuple(divs)))
-        self.blocks.append(Block("text", number, line, inside=tuple(divs)))
+                images = IMAGE.findall(line)
+                self.blocks += [Block("image", number, name, inside=inside) for name in images]
+                self.blocks.append(Block("text", number, line, inside=inside))
 
     def sections(self, level: int) -> list[tuple[Block, list[Block]]]:
         """Headings of this level or above, each with the blocks up to the next one."""
@@ -139,9 +119,5 @@ class Source:
 
 def regions_of(path: Path) -> dict[str, int]:
     """Names of the regions marked in a source file, with their lines."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return {
-        match[1]: number
-        for number, line in enumerate(lines, start=1)
-        if (match := REGION.match(line))
-    }
+    lines = enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1)
+    return {match[1]: number for number, line in lines if (match := REGION.match(line))}

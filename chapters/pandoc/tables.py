@@ -3,15 +3,9 @@
     tables.py data DATA.json OUTPUT       what the exporter has left, null left out
     tables.py labels OUTPUT CHAPTER.json...     what the chapters offer for reference
 
-CHAPTER.json is a chapter as pandoc reads it (build/weave/SLUG.ast). Each row of the labels has
-
-    kind     page, section, figure or listing
-    label    ch:02-fork, sec:reaping, fig:x, lst:x, diff:x; not every section has one
-    number   2, 2.1; not every page has one
-    slug     02-fork
-    id       of the HTML element; not of a page
-    text     title of the page or of the section
-    summary  of a page
+CHAPTER.json is a chapter as pandoc reads it (build/weave/SLUG.ast). A row of the labels has a kind
+(page, section, figure, listing), a label (ch:02-fork, fig:x; not every section), a number (2, 2.1;
+not every page), a slug (02-fork), the id of its HTML element, the text of a title, a summary.
 
 Labels are written only if they differ, so that a change of prose makes no other page again. Faults
 are told one a line, with status 1: a label of the wrong kind, one that stands twice, one inside
@@ -79,8 +73,8 @@ def text_of(node: Any) -> str:  # a node of pandoc's, or a list of them
     if kind in ("Code", "Math"):
         return str(content[1])
     if kind == "Quoted":
-        marks = "‘’" if content[0]["t"] == "SingleQuote" else "“”"
-        return f"{marks[0]}{text_of(content[1])}{marks[1]}"
+        quote = "‘{}’" if content[0]["t"] == "SingleQuote" else "“{}”"
+        return quote.format(text_of(content[1]))
     return " " if kind in ("Space", "SoftBreak", "LineBreak") else text_of(content)
 
 
@@ -116,27 +110,21 @@ class Chapter:
         self.slug = path.stem
         self.source = f"chapters/{self.slug}.md"
         self.problems: list[str] = []
+        self.rows: list[Row] = []
+        self.counts = {"figure": 0, "listing": 0}
         tree = json.loads(path.read_text(encoding="utf-8"))
         parts = re.match(r"0*(\d+)([a-z]?)-|appendix-([a-z])-", self.slug)
         self.number = (parts[3].upper() if parts[3] else parts[1] + parts[2]) if parts else None
-        self.counts = {"figure": 0, "listing": 0}
         title, summary = (text_of(tree["meta"].get(name)) for name in ("title", "summary"))
         if not title:
             self.problems.append(f"{self.source}: no title in the metadata")
-        self.rows = [self.row("page", f"ch:{self.slug}", None, title, self.number)]
-        self.rows[0]["summary"] = summary or None
+        page = f"ch:{self.slug}"
+        self.row("page", page, number=self.number, text=title, summary=summary or None)
         for kind, node, attributes, hidden in labelled(tree["blocks"]):
             self.add(kind, node, attributes[0], hidden)
 
-    def row(self, kind: str, label: str, ident: str | None, text: str, number: str | None) -> Row:
-        return {
-            "kind": kind,
-            "label": label or None,
-            "number": number,
-            "slug": self.slug,
-            "id": ident,
-            "text": text or None,
-        }
+    def row(self, kind: str, label: str, **more: str | None) -> None:
+        self.rows.append({"kind": kind, "label": label or None, "slug": self.slug, **more})
 
     def fail(self, what: str, needle: str) -> None:
         """With the first line of the source that holds the needle: pandoc tells no positions."""
@@ -146,15 +134,16 @@ class Chapter:
 
     def add(self, kind: str, node: Node, ident: str, hidden: str) -> None:
         level = node["c"][0] if kind == "section" else 0
-        text = text_of(node["c"][2]) if kind == "section" else ""
+        text = text_of(node["c"][2]) if kind == "section" else None
         if level == 1:
             what = 'a heading "#" in a chapter; the title stands in the metadata'
             self.fail(what, f"# {text}")
-        label = ident if kind != "section" or re.match(r"[a-z]+:", ident) else ""
+        is_label = re.match(r"[a-z]+:", ident) is not None
         if hidden:
-            if re.match(r"[a-z]+:", ident):
-                self.fail(f"label {label} inside {HIDDEN[hidden]}", label)
+            if is_label:
+                self.fail(f"label {ident} inside {HIDDEN[hidden]}", ident)
             return
+        label = ident if is_label or kind != "section" else ""
         if kind == "figure" and not label:
             self.fail("a figure without label; write {#fig:name}", "](")
         prefix, _, name = label.partition(":")
@@ -164,28 +153,23 @@ class Chapter:
         number = None
         if kind in self.counts and label:
             self.counts[kind] += 1
-            number = f"{self.number}.{self.counts[kind]}" if self.number else str(self.counts[kind])
+            number = ".".join(filter(None, (self.number, str(self.counts[kind]))))
         if label or level == 2:
-            self.rows.append(self.row(kind, label, ident.replace(":", "-"), text, number))
-
-
-def doubled(rows: list[Row]) -> Iterator[str]:
-    """One line for each label that is not the first of its name."""
-    first: dict[str, str | None] = {}
-    for row in rows:
-        label, slug = row["label"], row["slug"]
-        if label in first:
-            there = f"first in chapters/{first[label]}.md"
-            yield f"chapters/{slug}.md: label {label} is doubled, {there}"
-        if label:
-            first.setdefault(label, slug)
+            self.row(kind, label, number=number, id=ident.replace(":", "-"), text=text)
 
 
 def join(output: Path, paths: list[Path]) -> None:
     chapters = [Chapter(path) for path in paths]
     rows = [row for chapter in chapters for row in chapter.rows]
     problems = [problem for chapter in chapters for problem in chapter.problems]
-    problems += doubled(rows)
+    first: dict[str | None, str | None] = {}
+    for row in rows:
+        label, slug = row["label"], row["slug"]
+        if label in first:
+            there = f"first in chapters/{first[label]}.md"
+            problems.append(f"chapters/{slug}.md: label {label} is doubled, {there}")
+        if label:
+            first.setdefault(label, slug)
     if problems:
         sys.exit("\n".join(problems))
     text = f"return {lua(rows)}\n"

@@ -1,7 +1,5 @@
--- Tables of the sources beside today's: ``` {.then table="fork-latency.linking"} becomes a table out
--- of build/data/then.json: what was reported then, what was measured here, and both as ratios to one
--- of the rows. A row that was measured on the reference machine only carries a visible "ref"; one
--- that nothing of ours stands beside says why. caption= stands for the title of the table.
+-- Tables of the sources beside today's, out of build/data/then.json. A row that was measured on the
+-- reference machine only carries a visible "ref"; one that nothing of ours stands beside says why.
 
 local common = require 'common'
 local numbers = require 'numbers'
@@ -23,44 +21,33 @@ local function cells(row)
   return { plain(row.title), plain(row['then']), plain(row.then_ratio), here, plain(row.ratio) }
 end
 
-local function draw(block, found)
-  local seen = {}
-  for _, row in ipairs(found.rows) do
-    seen[row.source] = true
-    numbers.note_run { source = row.source, run = found.runs[row.source] }
+local function draw(block)
+  local key = block.attributes.table or ''
+  local found = common.data('then')[key]
+  if not found then
+    local message = 'unknown table "%s" (not in %s/data/then.json)'
+    return common.fail('table="' .. key, message, key, common.build)
   end
   local unit = found.unit ~= '' and ', ' .. found.unit or ''
-  local head = { {}, plain('then' .. unit), plain('ratio'), plain('here'), plain('ratio') }
   local title = ('%s (%s); ratios to %s'):format(found.title, found.source, found.base)
-  local content = pandoc.List { numbers.run_label(seen, true) }
-  content:insert(numbers.table {
+  local content = pandoc.List { numbers.table {
     caption = plain(block.attributes.caption or title),
     aligns = { 'Left', 'Right', 'Right', 'Left', 'Left' },
-    head = head,
+    head = { {}, plain('then' .. unit), plain('ratio'), plain('here'), plain('ratio') },
     rows = pandoc.List(found.rows):map(cells),
-  })
+  } }
   if #found.notes > 0 and common.form ~= 'slides' then
     local notes = pandoc.List(found.notes):map(function(note) return pandoc.Para(plain(note)) end)
     content:insert(pandoc.Div(notes, pandoc.Attr('', { 'notes-below' })))
   end
-  return pandoc.Div(content, pandoc.Attr(block.identifier, { 'then' }))
+  local rows = pandoc.List(found.rows):map(function(row)
+    return { source = row.source, run = found.runs[row.source] }
+  end)
+  return numbers.labelled(block, { 'then' }, rows, content)
 end
 
 function then_.apply(doc)
-  return doc:walk {
-    CodeBlock = function(block)
-      if not block.classes:includes('then') then
-        return nil
-      end
-      local key = block.attributes.table or ''
-      local found = common.data('then')[key]
-      if found then
-        return draw(block, found)
-      end
-      local message = ('unknown table "%s" (not in %s/data/then.json)'):format(key, common.build)
-      common.fail(message, 'table="' .. key)
-    end,
-  }
+  return doc:walk { CodeBlock = common.by_class { ['then'] = draw } }
 end
 
 return then_

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from book.tree import PANDOC, REVEAL_JS, Tree
+from book import browser
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Tree
 
 
 @pytest.fixture
@@ -27,7 +30,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     return tree
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reveal() -> None:
     if not REVEAL_JS.exists():
         pytest.skip("reveal.js is not here (make deps fetches it)")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    return CHROMIUM
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    reason = browser.missing()
+    if reason:
+        pytest.skip(reason)
+    running = browser.start(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.quit()

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import socket
 import subprocess
+import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from book import present
 from book.tree import ROOT, Tree
+
+SERVER = ROOT / "build/bin/15-slashdot"
+
+
+@contextlib.contextmanager
+def presenting(tree: Tree, port: str = "0") -> Iterator[subprocess.Popen[str]]:
+    """The running program; ended by SIGTERM, if it has not ended by itself."""
+    if not SERVER.exists():
+        pytest.skip("build/bin/15-slashdot is not built (make servers)")
+    build = tree.path / "build"
+    (build / "bin").mkdir(exist_ok=True)
+    if not (build / "bin" / SERVER.name).exists():
+        (build / "bin" / SERVER.name).symlink_to(SERVER)
+    words = ["--build", str(build), "present", str(build / "slides/deck.html"), port]
+    with subprocess.Popen(
+        [sys.executable, "-m", "stage", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "slides")},
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
 
 
 @pytest.fixture
@@ -19,18 +49,9 @@ def deck(tree: Tree) -> Path:
     return tree.write("build/slides/deck.html", "<!DOCTYPE html><title>Deck</title>")
 
 
-def run(deck: Path, port: str) -> subprocess.CompletedProcess[str]:
-    present.link_server(deck.parent.parent)
-    command, environment = present.program(deck.parent.parent, deck, port)
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=30, check=False, env=environment, cwd=ROOT
-    )
-
-
 def test_addresses_are_those_of_the_deck(tree: Tree, deck: Path) -> None:
-    with present.presenting(tree, deck) as process:
-        assert process.stdout is not None
-        shown, speaker = (process.stdout.readline().split() for _ in range(2))
+    with presenting(tree) as process:
+        shown, speaker = line_of(process).split(), line_of(process).split()
         assert shown[0] == "deck"
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/slides/deck\.html\?stage=\d+\.\S+", shown[1])
         assert speaker == ["speaker", "view", f"{shown[1]}&speaker"]
@@ -46,31 +67,13 @@ def test_addresses_are_those_of_the_deck(tree: Tree, deck: Path) -> None:
 def test_a_port_that_is_taken_is_the_next(tree: Tree, deck: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        present.link_server(deck.parent.parent)
-        command, environment = present.program(deck.parent.parent, deck, str(port))
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
-        ) as process:
-            assert process.stdout is not None
-            shown = process.stdout.readline()
-            process.terminate()
-    other = re.search(r"http://127\.0\.0\.1:(\d+)/", shown)
+        with presenting(tree, str(port)) as process:
+            other = re.search(r"http://127\.0\.0\.1:(\d+)/", line_of(process))
     assert other and port < int(other[1]) <= port + 20
 
 
-def test_deck_that_is_not_there_is_said(deck: Path) -> None:
+def test_deck_that_is_not_there_is_said(tree: Tree, deck: Path) -> None:
     deck.unlink()
-    done = run(deck, "0")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.strip() == f"present: {deck} is not there (make slides)"
-
-
-def test_the_real_target_names_what_it_runs() -> None:
-    """`make present` of this tree: the deck of the track, the port."""
-    command = ["make", "-n", "present", "TRACK=talk45", "PORT=8123", "DEPS=skip"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "-m stage --build build present build/slides/deck-talk45.html 8123" in done.stdout
+    with presenting(tree) as process:
+        said = process.communicate(timeout=30)
+    assert (process.returncode, *said) == (1, "", f"present: {deck} is not there (make slides)\n")

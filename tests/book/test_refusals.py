@@ -6,40 +6,25 @@ import itertools
 
 import pytest
 
-from book.helpers import fence, refused, when
-from book.tree import Tree
+from book.tree import Tree, fence, refused, when
 
 FIGURE = "![Forks.](fork-latency.svg){#fig:forks}"
 ANSWER = "::: exercise\nx\n:::\n\n::: answer\n![Y.](fork-latency.svg){#fig:y}\n:::"
 KEY = "fork-latency.static.fork_us"
 DIFF = '.diff from="01-first" to="02-second"'
-REGIONS = """/* region: outer */
-int a;
-/* region: inner */
-int b;
-/* endregion: inner */
-/* endregion: outer */
-/* region: empty */
-
-/* endregion: empty */
-static int twice;
-static int twice;
-"""
 # Text of a chapter, and what is said of it.
 BOUND = [
     ("[fork-latency.none]{.num}", 'unknown number "fork-latency.none" (not in build/data/numbers'),
     (f"[{KEY}]{{.num form=loud}}", f'number "{KEY}" has no form "loud"'),
     ("[env.kernel]{.num form=interval}", 'number "env.kernel" has no form "interval"'),
     ("[99]{.verdict}", "unknown claim 99"),
-    (when(77, "holds", "x"), "unknown claim 77"),
+    (when(77, "holds, otherwise", "x"), "unknown claim 77"),
     (f'::: {{.predict draw="{KEY}"}}\nx\n:::', f'"{KEY}" has no three points, as a curve has'),
-    (when(9, "perhaps", "x"), 'unknown verdict "perhaps"'),
-    ("::: {.when claim=10}\nx\n:::", ".when without verdict="),
     (fence('.then table="fork-latency.none"'), 'unknown table "fork-latency.none" (not in build'),
     (fence('.claims source="tlak"'), 'no claim has the source "tlak"'),
     (fence('.claims standing="perhaps"'), 'no claim has the standing "perhaps"'),
     (fence('.claims kind="old"'), 'no claim has the kind "old"'),
-    (fence('.claims only="99"'), 'no claim has the number "99"'),
+    (fence('.claims only="99"'), 'no claim has the id "99"'),
     ("[most]{.count}", 'no claims are counted as "most"'),
     *((f"See @{name}.", f"unknown reference @{name}") for name in (
         "fig:none", "lst:none", "ch:99-none", "sec:none", "nobody2003",
@@ -49,7 +34,7 @@ BOUND = [
     )),
     (fence('.c include="code/x.c" region="nowhere"'), 'unknown region "nowhere" in code/x.c'),
     (fence('.c include="code/x.c" region="empty"'), 'region "empty" in code/x.c holds no line'),
-    (fence('.c include="code/x.c" function="absent"'), 'nothing called "absent" begins in code/x'),
+    (fence('.c include="code/x.c" function="absent"'), 'nothing called "absent" begins'),
     (fence('.c include="code/x.c" function="twice"'), '"twice" is there twice in code/x.c'),
     (fence('.c include="code/gone.c" region="x"'), "cannot read code/gone.c"),
     (fence('.c region="alone"'), "region= without include="),
@@ -57,10 +42,17 @@ BOUND = [
     (fence('.c include="code/x.c" region="outer" mark="never"'), 'mark: "never" is neither'),
     (fence('.c include="code/x.c" region="outer" mark="3-9"'), 'mark: "3-9" is neither'),
     (fence(DIFF + ' hunk="no-such"'), 'hunk="no-such" occurs in 0 of 2 hunks'),
-    (fence(DIFF + ' hunk="9"'), "hunk 9: there are 2"),
     (fence('.diff from="02-second" to="02-second"'), "do not differ"),
-    (fence('.diff from="01-first" to="09-none"'), "diff: cannot read code/09-none/server.c"),
+    (fence('.diff from="01-first" to="09-none"'), "cannot read code/09-none/server.c"),
     ("::: answer\nB\n:::", "an answer that follows no exercise"),
+]  # fmt: skip
+OTHER = when(9, "otherwise", "x")
+WHEN = [
+    (when(9, "perhaps", "x") + OTHER, 'unknown verdict "perhaps"'),
+    ("::: {.when claim=9}\nx\n:::\n\n" + OTHER, ".when without verdict="),
+    # A reader's machine may give any of them.
+    (when(9, "holds, changed, reversed", "x"),
+     'claim 9: no .when for no difference seen, not judged, not measured here (or "otherwise")'),
 ]  # fmt: skip
 DRAWN = [
     ("![None.](none.svg){#fig:none}", "unknown figure none.svg"),
@@ -75,9 +67,8 @@ LABELS = [
 ]
 
 
-@pytest.mark.parametrize("table", [BOUND, DRAWN, LABELS])
+@pytest.mark.parametrize("table", [BOUND, DRAWN, LABELS, *([row] for row in WHEN)])
 def test_each_mistake_is_told_with_its_line(tree: Tree, table: list[tuple[str, str]]) -> None:
-    tree.write("code/x.c", REGIONS)
     done = tree.weave("\n\n".join(text for text, _ in table))
     # The text begins on line 5, after the metadata; between two pieces is an empty line.
     sizes = [len(text.split("\n")) + 1 for text, _ in table]
@@ -93,11 +84,6 @@ def test_doubled_label_is_refused(tree: Tree) -> None:
     done = tree.weave(fence(".c #lst:greet", "int a;") + "\n" + fence(".c #lst:x", "int b;") * 2)
     refused(done, "03-third.md: label lst:greet is doubled, first in chapters/01-first.md")
     refused(done, "03-third.md: label lst:x is doubled, first in chapters/03-third.md")
-
-
-def test_chapter_without_title_is_refused(tree: Tree) -> None:
-    tree.write("chapters/04-none.md", "text\n")
-    refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +109,8 @@ def test_data_that_is_broken_or_missing_is_refused(tree: Tree, name: str) -> Non
     refused(tree.weave("text"), f"build/data/{name}.json: not there")
 
 
-def test_unknown_verdict_in_the_ledger_is_refused(tree: Tree) -> None:
+def test_other_mistakes(tree: Tree) -> None:
+    tree.write("chapters/04-none.md", "text\n")
+    refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
     tree.replace("build/data/claims.json", '"verdict": "holds"', '"verdict": "maybe"')
     refused(tree.weave("[9]{.verdict}"), 'unknown verdict "maybe"')

@@ -5,33 +5,20 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from book import browser
-from book.tree import PANDOC, REVEAL_JS, ROOT, Tree
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Tree
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
 WHEN = "1700000000"
 # A figure that is hidden has no size before it is decoded; one of a later slide no source yet.
 BROKEN = """const tell = arguments[0];
 Promise.allSettled([...document.images].filter((image) => image.src).map((image) => image.decode()))
   .then((all) => tell(all.filter((one) => one.status === "rejected").length));"""
-
-
-def demonstration(path: Path) -> Tree:
-    tree = Tree(path)
-    tree.write("LICENSE", (ROOT / "LICENSE").read_text(encoding="utf-8"))
-    tree.write("benchmarks/results/reference/fork-latency.jsonl", '{"type":"run"}\n')
-    tree.write("benchmarks/harness/deps.sh", "printf 'graphviz\\tok\\n'\n")
-    return tree
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +28,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         pytest.skip("pandoc, reveal.js or Chromium is not here (make deps)")
     archives = []
     for folder, zone in (("released", "UTC"), ("again/and elsewhere", "Asia/Tokyo")):
-        tree = demonstration(tmp_path_factory.mktemp("release") / folder / "tree")
+        tree = Tree(tmp_path_factory.mktemp("release") / folder / "tree")
+        tree.write("LICENSE", "MIT")
+        tree.write("benchmarks/results/reference/fork-latency.jsonl", '{"type":"run"}\n')
+        tree.write("benchmarks/harness/deps.sh", "printf 'graphviz\\tok\\n'\n")
         done = tree.make("release", SOURCE_DATE_EPOCH=WHEN, TZ=zone)
         assert done.returncode == 0, done.stderr
         (archive,) = (tree.path / "build/release").glob("*.zip")
@@ -70,28 +60,10 @@ def unpacked(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return only
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    reason = browser.missing()
-    if reason:
-        pytest.skip(reason)
-    running = browser.start(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.quit()
-
-
 def test_same_sources_give_the_same_bytes(released: list[Path]) -> None:
-    contents = []
-    for path in released:
-        with zipfile.ZipFile(path) as packed:
-            contents.append({name: packed.read(name) for name in packed.namelist()})
-    first, second = contents
-    assert list(first) == list(second)
-    assert [name for name in first if first[name] != second[name]] == []
-    assert released[0].read_bytes() == released[1].read_bytes()
-
-
-def test_dates_are_those_of_the_commit(released: list[Path]) -> None:
+    """And the dates are that of the commit."""
+    first, second = (path.read_bytes() for path in released)
+    assert first == second
     with zipfile.ZipFile(released[0]) as packed:
         printed = [name for name in packed.namelist() if name.endswith(".pdf")]
         assert len(printed) == 7
@@ -100,11 +72,8 @@ def test_dates_are_those_of_the_commit(released: list[Path]) -> None:
             assert set(dates) == {b"20231114221320"}, name
 
 
-def test_front_page_opens(driver: Any, unpacked: Path) -> None:
-    assert browser.page_problems(driver, unpacked / "index.html") == []
-
-
 def test_every_link_of_the_front_page_opens(driver: Any, unpacked: Path) -> None:
+    assert browser.page_problems(driver, unpacked / "index.html") == []
     links = re.findall(r'<a href="([^"]*)"', (unpacked / "index.html").read_text("utf-8"))
     assert len(links) >= 4 + 3 * 3 + 1
     assert [link for link in links if not (unpacked / link).is_file()] == []
@@ -125,9 +94,6 @@ def test_deck_shows_from_the_folder(driver: Any, unpacked: Path) -> None:
 def test_search_works_from_the_folder(driver: Any, unpacked: Path) -> None:
     """Over file:// a page may fetch nothing: the index has to come as a script."""
     driver.get((unpacked / "book/index.html").as_uri())
-    driver.execute_script(
-        "const query = document.getElementById('query'); query.value = 'server';"
-        "query.dispatchEvent(new Event('input', { bubbles: true }));"
-    )
-    hits = "return document.querySelectorAll('#found .hit').length;"
-    assert browser.wait_until(lambda: driver.execute_script(hits) > 0)
+    driver.find_element("css selector", "#query").send_keys("server")
+    found = ("css selector", "#found .hit")
+    assert browser.wait_until(lambda: driver.find_elements(*found))

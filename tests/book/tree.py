@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DATA = Path(__file__).resolve().parent / "data"
-FILTERS = ROOT / "chapters" / "pandoc"
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
 REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
-SHARED_SLIDES = [
-    "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js", "tracks.py",
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+# What the tree links to: what is under test.
+SHARED = [
+    "chapters/pandoc", "chapters/module.mk", "chapters/release.mk",
+    *(f"slides/{name}" for name in (
+        "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js", "tracks.py",
+    )),
 ]  # fmt: skip
+DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding="utf-8")
 # The same text is read once.
 PARSED: dict[str, str] = {}
 Done = subprocess.CompletedProcess[str]
 
 
-class Tree:
-    """A copy of data/ with links to what is under test; commands run in it as in the real root."""
+def files_of(text: str) -> dict[str, str]:
+    """Of a file that holds several: "==> NAME <==", and then what is in it."""
+    parts = re.split(r"^==> (.*) <==\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
-    def __init__(self, path: Path, copied: Tree | None = None) -> None:
+
+class Tree:
+    """The demonstration, or files, or a copy; commands run in it as in the real root."""
+
+    def __init__(self, path: Path, made_of: Tree | str = DEMONSTRATION) -> None:
         self.path = path
-        if copied:
-            shutil.copytree(copied.path, path, symlinks=True)
+        if isinstance(made_of, Tree):
+            shutil.copytree(made_of.path, path, symlinks=True)
             return
-        shutil.copytree(DATA, path)
-        (path / "chapters/pandoc").symlink_to(FILTERS)
-        for name in ("module.mk", "release.mk"):
-            (path / "chapters" / name).symlink_to(ROOT / "chapters" / name)
-        for name in SHARED_SLIDES:
-            (path / "slides" / name).symlink_to(ROOT / "slides" / name)
+        for name, text in files_of(made_of).items():
+            self.write(name, text)
+        if made_of is not DEMONSTRATION:
+            return
+        for name in SHARED:
+            (path / name).symlink_to(ROOT / name)
         if REVEAL_JS.exists():
             (path / "build/node").symlink_to(REVEAL)
 
@@ -56,33 +70,15 @@ class Tree:
     def run(self, *command: str, **environment: str) -> Done:
         # The outer make must not hand its flags and job server to the one under test.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+        inherited["PYTHONDONTWRITEBYTECODE"] = "1"
         return subprocess.run(
-            command,
-            cwd=self.path,
-            env={**inherited, "PYTHONDONTWRITEBYTECODE": "1", **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+            command, cwd=self.path, env={**inherited, **environment},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
 
     def make(self, *arguments: str, **environment: str) -> Done:
-        return self.run(
-            "make", f"PANDOC={PANDOC}", f"PYTHON={sys.executable}", *arguments, **environment
-        )
-
-    def filter(self, name: str, source: str, to: str, **settings: str) -> Done:
-        options = [f"-M{key}={value}" for key, value in {"build": "build", **settings}.items()]
-        return self.run(
-            PANDOC,
-            "-f",
-            "markdown",
-            "-t",
-            to,
-            *options,
-            f"--lua-filter=chapters/pandoc/{name}.lua",
-            source,
-        )
+        tools = (f"PANDOC={PANDOC}", f"PYTHON={sys.executable}")
+        return self.run("make", *tools, *arguments, **environment)
 
     def tables(self, *arguments: str) -> Done:
         return self.run(sys.executable, "chapters/pandoc/tables.py", *arguments)
@@ -93,8 +89,7 @@ class Tree:
         for source in sources:
             text = self.read(source)
             if text not in PARSED:
-                done = self.run(PANDOC, "-f", "markdown", "-t", "json", source)
-                PARSED[text] = done.stdout
+                PARSED[text] = self.run(PANDOC, "-f", "markdown", "-t", "json", source).stdout
             name = f"build/weave/{Path(source).stem}.ast"
             trees.append(str(self.write(name, PARSED[text]).relative_to(self.path)))
         return self.tables("labels", "build/weave/labels.lua", *trees)
@@ -106,18 +101,55 @@ class Tree:
             done = self.tables("data", data, f"build/weave/data/{name}.lua")
             if done.returncode:
                 return done
-        return self.filter("weave", source, to, **settings)
+        options = [f"-M{key}={value}" for key, value in {"build": "build", **settings}.items()]
+        weave = "--lua-filter=chapters/pandoc/weave.lua"
+        return self.run(PANDOC, "-f", "markdown", "-t", to, *options, weave, source)
 
     def weave(self, text: str, form: str = "chapter", **settings: str) -> Done:
         """Passes 1 and 2 for one text, as HTML. Chapters are number 3 of the book."""
-        folder, title = (
-            ("slides", "") if form == "slides" else ("chapters", "---\ntitle: Third\n---\n\n")
-        )
-        source = f"{folder}/03-third.md"
-        self.write(source, title + text)
-        chapters = ["chapters/01-first.md"] + ([] if form == "slides" else [source])
-        done = self.label(*chapters)
+        is_slide = form == "slides"
+        source = f"{'slides' if is_slide else 'chapters'}/03-third.md"
+        self.write(source, text if is_slide else f"---\ntitle: Third\n---\n\n{text}")
+        done = self.label("chapters/01-first.md", *([] if is_slide else [source]))
         if done.returncode:
             return done
-        to = "revealjs" if form == "slides" else "html"
-        return self.bind(source, to, form=form, **settings)
+        return self.bind(source, "revealjs" if is_slide else "html", form=form, **settings)
+
+
+# ---- pieces of Markdown, and what is expected of a run -------------------------------------------
+
+
+def when(claim: int, verdict: str, text: str) -> str:
+    return f'::: {{.when claim={claim} verdict="{verdict}"}}\n{text}\n:::\n\n'
+
+
+def fence(attributes: str, text: str = "") -> str:
+    return f"``` {{{attributes}}}\n{text}\n```\n"
+
+
+def plain(html: str) -> str:
+    """Text of HTML, without entities."""
+    return unescape(re.sub(r"<[^>]*>", "", html)).replace("\u00a0", " ")
+
+
+def words(html: str) -> str:
+    return " ".join(plain(html).split())
+
+
+def cells(html: str) -> list[list[str]]:
+    rows = re.findall(r"<tr\b.*?</tr>", html, re.S)
+    return [[words(cell) for cell in re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.S)] for row in rows]
+
+
+def refused(done: Done, *parts: str) -> None:
+    """Status not 0, nothing on stdout, and one line of stderr that holds all the parts."""
+    assert done.returncode != 0
+    assert done.stdout == ""
+    matching = [line for line in done.stderr.splitlines() if all(part in line for part in parts)]
+    assert len(matching) == 1, done.stderr
+    assert "traceback" not in done.stderr
+
+
+def accepted(done: Done) -> str:
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout

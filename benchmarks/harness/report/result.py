@@ -164,6 +164,7 @@ def _read_on(definition: Experiment, chapter: str) -> Iterator[str]:
     if chapter:
         has_page = page.exists()
         yield f"{page} (make book puts your numbers in)" if has_page else f"chapters/{chapter}.md"
-    if Path(f"figures/{definition.id}.gp").exists():
+    plots = Path("figures/plots.tsv").read_text(encoding="utf-8")
+    if Path(f"figures/{definition.id}.gp").exists() or f"\n{definition.id}\t" in plots:
         yield f"{FIGURES / definition.id}.svg (make figures draws it with your numbers)"
     yield f"again: make bench ONLY={definition.id} AGAIN=1"

@@ -1,0 +1,448 @@
+-- All code blocks, as README.md has them: functions, regions and files by name, diffs of two of them,
+-- and what is written out. What they show is bound first, and drawn last. pandoc's highlighter
+-- colours the lines, and each is wrapped in a span of its own, so that its number (data-n, drawn by
+-- the style sheet: no link, never copied), marks, steps and signs find their place.
+
+local common = require 'common'
+
+local code = {}
+
+local MAX_SLIDE_LINES, MAX_SLIDE_COLUMNS = 12, 64
+
+-- ---- files --------------------------------------------------------------------------------------
+
+local kinds = { region = true, endregion = true, solution = true, endsolution = true }
+
+-- "region: x" or "endregion: x" in a comment of its own, or the same for a solution: what, and x;
+-- nil for x where it only looks like one.
+local function marker(line)
+  local kind, rest = line:match('^%s*[/#;%-*]+%s*(%l+):(.*)$')
+  if kinds[kind] then
+    return kind, rest:match('^%s*([a-z0-9-]+)%s*%*?/?%s*$')
+  end
+end
+
+-- What the declaration that begins with this text (one line, or several put together) declares.
+local function declared(text)
+  return text:match('^#define%s+([%w_]+)')
+    or text:match('^[seu]%l+%s+([%w_]+)%s*{') -- struct, enum, union
+    or text:match('^struct {.*}%s*([%w_]+)')
+    or text:match('^static struct {.*}%s*([%w_]+)')
+    or text:match('^[^=({]-([%w_]+)%(')
+    or text:match('^[^=(]-([%w_]+)%s*[%[=;]')
+end
+
+-- Whether the declaration is complete that ends with this line: all braces are closed.
+local function completes(line, text)
+  if text:find('^#') then
+    return not line:find('\\$')
+  end
+  local _, opened = text:gsub('{', '')
+  local _, closed = text:gsub('}', '')
+  return opened == closed and (line:find('^}') or line:find(';%s*$') or line:find(';%s*/%*')) ~= nil
+end
+
+-- The named declarations of column 0: name -> { first=, last=, twice= }, with the comment above.
+local function declarations(lines)
+  local found, comment, start, text = {}, nil, nil, nil
+  for index, line in ipairs(lines) do
+    if start then
+      text = text .. ' ' .. line.text
+    elseif line.text:find('^/%*') then
+      comment = index
+    elseif line.text:find('^[%a_#]') and not line.text:find('^#[^d]') then
+      start, text = index, line.text
+    elseif not line.text:find('^ %*') then
+      comment = nil
+    end
+    if start and completes(line.text, text) then
+      local name = declared((text:gsub('/%*.-%*/', '')))
+      local is_prototype = not text:find('[{=#]') and text:find('%(')
+      local known = name and found[name]
+      if name and not (known and is_prototype) then
+        local twice = known and not known.is_prototype
+        found[name] =
+          { first = comment or start, last = index, twice = twice, is_prototype = is_prototype }
+      end
+      comment, start = nil, nil
+    end
+  end
+  return found
+end
+
+-- { lines = {{number=, text=}..}, regions = {name = {first=, last=}} }; first and last count lines
+-- without markers.
+local function parse(path, text)
+  local file = { lines = pandoc.List {}, regions = {} }
+  for number, line in ipairs(common.lines(text)) do
+    local kind, name = marker(line)
+    local region, place = name and file.regions[name], path .. ':' .. number
+    if not kind then
+      file.lines:insert { number = number, text = line }
+    elseif not name then
+      local which = kind:gsub('^end', '')
+      common.fail_at(place, 'a %s marker with no name of a-z, 0-9 and "-"', which)
+    elseif kind == 'region' and region then
+      common.fail_at(place, 'region "%s" is doubled, first on line %d', name, region.line)
+    elseif kind == 'region' then
+      file.regions[name] = { first = #file.lines + 1, line = number }
+    elseif kind == 'endregion' and not (region and not region.last) then
+      common.fail_at(place, 'endregion "%s" without its region', name)
+    elseif kind == 'endregion' then
+      region.last = #file.lines
+    end -- what a solution means is the labs' business: labs/grader/starter.py
+  end
+  for name, region in pairs(file.regions) do
+    if not region.last then
+      common.fail_at(path .. ':' .. region.line, 'region "%s" is not closed', name)
+      region.last = #file.lines
+    end
+  end
+  file.declarations = declarations(file.lines)
+  file.text = table.concat(file.lines:map(function(line) return line.text end), '\n') .. '\n'
+  return file
+end
+
+local parsed = {}
+
+-- The parsed file, or nil after a message.
+local function open(path, needle)
+  local text = common.depend(path)
+  if not text then
+    common.fail(needle, 'cannot read %s', path)
+  elseif not parsed[path] then
+    parsed[path] = parse(path, text)
+  end
+  return text and parsed[path]
+end
+
+-- The ranges of lines that a block asks for; nil after a message.
+local function ranges_of(attributes, file)
+  local region, names = attributes.region, attributes['function']
+  if region then
+    if file.regions[region] then
+      return { file.regions[region] }
+    end
+    local needle = 'region="' .. region .. '"'
+    common.fail(needle, 'unknown region "%s" in %s', region, attributes.include)
+    return nil
+  elseif not names then
+    return { { first = 1, last = #file.lines } }
+  end
+  local ranges = pandoc.List {}
+  for name in names:gmatch('[%w_]+') do
+    local range = file.declarations[name]
+    if not range or range.twice then
+      local message = range and '"%s" is there twice in %s' or 'nothing called "%s" begins in %s'
+      common.fail('function="' .. names .. '"', message, name, attributes.include)
+      return nil
+    end
+    ranges:insert(range)
+  end
+  return ranges
+end
+
+-- The lines of these ranges without blank lines at the ends, a blank one between two ranges,
+-- dedented.
+local function cut(file, ranges)
+  local lines, indent = pandoc.List {}, math.huge
+  for _, range in ipairs(ranges) do
+    local first, last = range.first, range.last
+    while first <= last and not file.lines[first].text:find '%S' do
+      first = first + 1
+    end
+    while last >= first and not file.lines[last].text:find '%S' do
+      last = last - 1
+    end
+    if #lines > 0 and lines[#lines].number + 1 ~= file.lines[first].number then
+      lines:insert { number = lines[#lines].number, text = '' }
+    end
+    for place = first, last do
+      local line = file.lines[place]
+      lines:insert { number = line.number, text = line.text, place = place }
+      local blanks = line.text:match '^( *)%S' -- nil for a blank line
+      indent = math.min(indent, blanks and #blanks or indent)
+    end
+  end
+  for _, line in ipairs(lines) do
+    line.text = line.text:sub(indent + 1)
+  end
+  return lines
+end
+
+-- "accept" or "2-3": the first and the last line of the listing that are meant, or nil.
+local function span_of(item, lines, region)
+  local from, to = item:match('^(%d+)%-?(%d*)$')
+  if from then
+    from, to = tonumber(from), tonumber(to) or tonumber(from)
+    return from >= 1 and from <= to and to <= #lines and from, to
+  end
+  for index, line in ipairs(region and lines or {}) do
+    from = line.place == region.first and index or from
+    to = line.place == region.last and index or to
+  end
+  return to and from, to
+end
+
+-- mark="fork 3-4", or steps="accept | fork 7 | close": gives a class to lines of the listing, by the
+-- names of regions inside it or by their numbers. Returns how many steps there are.
+local function stress(block, name, lines, regions)
+  local steps = common.split(block.attributes[name], '[^|]+')
+  for step, part in ipairs(steps) do
+    for item in part:gmatch('%S+') do
+      local from, to = span_of(item, lines, regions[item])
+      if not from then
+        local message = '%s: "%s" is neither a region inside this listing nor lines of it'
+        common.fail(item, message, name, item)
+      end
+      for index = from or 1, from and to or 0 do
+        lines[index].class = lines[index].class .. (name == 'mark' and ' marked' or ' step-' .. step)
+      end
+    end
+  end
+  return #steps
+end
+
+-- ---- diffs --------------------------------------------------------------------------------------
+
+-- diff(1) wants files.
+local function run_diff(old, new, context)
+  return pandoc.system.with_temporary_directory('diff', function(folder)
+    common.write(folder .. '/old', old.text)
+    common.write(folder .. '/new', new.text)
+    local script = 'diff -U "$0" "$1/old" "$1/new" || test $? = 1' -- which says that they differ
+    return pandoc.pipe('sh', { '-c', script, context, folder }, '')
+  end)
+end
+
+local signs = { ['+'] = 'line added', ['-'] = 'line removed', [' '] = 'line' }
+
+-- The hunks of diff's output: { lines = {..}, text = "all of them" } each. Its line numbers count
+-- lines without markers; the reader is shown those of the files.
+local function hunks_of(output, old, new)
+  local hunks, left, right = pandoc.List {}, 0, 0
+  for _, line in ipairs(common.lines(output)) do
+    local from, to = line:match('^@@ %-(%d+)[,%d]* %+(%d+)[,%d]* @@')
+    local hunk, sign, text = hunks[#hunks], line:sub(1, 1), line:sub(2)
+    if from then
+      left, right = tonumber(from), tonumber(to)
+      hunks:insert { lines = pandoc.List {}, text = '' }
+    elseif hunk and signs[sign] then -- not "\ No newline at end of file"
+      local before, after = old.lines[left], new.lines[right]
+      hunk.lines:insert {
+        class = signs[sign], sign = sign .. ' ', text = text,
+        number = ('%4s %4s'):format(sign == '+' and '' or before.number, sign == '-' and '' or after.number),
+        file = sign == '-' and old or new, place = sign == '-' and left or right,
+      }
+      hunk.text = hunk.text .. text .. '\n'
+      left = left + (sign ~= '+' and 1 or 0)
+      right = right + (sign ~= '-' and 1 or 0)
+    end
+  end
+  return hunks
+end
+
+-- hunk="waitpid | a text": the hunks in which these texts occur, each in one; nil: all of them.
+local function choose(hunks, wanted)
+  return wanted and common.split(wanted, '[^|]+'):map(function(text)
+    local found = hunks:filter(function(hunk) return hunk.text:find(text, 1, true) end)
+    if #found ~= 1 then
+      local message = 'hunk="%s" occurs in %d of %d hunks, not in one'
+      common.fail('hunk="' .. wanted, message, text, #found, #hunks)
+    end
+    return found[1] or { lines = {} }
+  end) or hunks
+end
+
+-- A slug stands for its server.c; a name with a slash is a file.
+local function path_of(name)
+  return name:find('/', 1, true) and name or 'code/' .. name .. '/server.c'
+end
+
+local function diff_lines(attributes)
+  local from, to = path_of(attributes.from), path_of(attributes.to or '')
+  local old, new = open(from, attributes.from), open(to, attributes.to)
+  if not (old and new) then
+    return nil
+  end
+  local lines = pandoc.List {}
+  local hunks = hunks_of(run_diff(old, new, attributes.context or '3'), old, new)
+  if #hunks == 0 then
+    common.fail('from="' .. attributes.from, 'diff: %s and %s do not differ', from, to)
+  end
+  for index, hunk in ipairs(choose(hunks, attributes.hunk)) do
+    lines:extend(index > 1 and { { class = 'line gap', text = ' ' } } or {})
+    lines:extend(hunk.lines)
+  end
+  attributes.origin = ('from <code>%s</code> to <code>%s</code>'):format(from, to)
+  return lines
+end
+
+-- ---- binding ------------------------------------------------------------------------------------
+
+local listings = pandoc.List {} -- of the file: lines, and how many steps
+
+local function included_lines(attributes)
+  local path, region = attributes.include, attributes.region
+  local file = open(path, path)
+  local ranges = file and ranges_of(attributes, file)
+  local lines = ranges and cut(file, ranges)
+  if lines and #lines == 0 then
+    local needle = region and 'region="' .. region .. '"'
+    common.fail(needle, 'region "%s" in %s holds no line', region or '(whole file)', path)
+    return nil
+  elseif lines then
+    local first, last = lines[1].number, lines[#lines].number
+    local range = first == last and 'line ' .. first or 'lines ' .. first .. '–' .. last
+    attributes.origin = ('<code>%s</code>, %s'):format(path, range)
+  end
+  return lines, file and file.regions
+end
+
+-- What an author has written: with "$ ", the shell's prompt, and "> " after it, the one for a
+-- command that goes on, in a console; with signs in a diff.
+local function written_lines(block)
+  local typing = false
+  return pandoc.List(common.lines(block.text)):map(function(text)
+    if block.classes:includes('console') then
+      local prompt, typed = text:match('^([$>] )(.*)$')
+      typing = prompt == '$ ' or typing and prompt == '> '
+      return typing and { class = 'line typed', sign = prompt, text = typed, plain = true }
+        or { text = text, plain = true }
+    elseif block.classes[1] == 'diff' then
+      local sign = text:sub(1, 1)
+      return { class = signs[sign], sign = sign ~= '' and sign or ' ', text = text:sub(2), plain = true }
+    end
+    return { text = text }
+  end)
+end
+
+local function bind(block)
+  local attributes, lines, regions = block.attributes, nil, {}
+  if block.classes:includes('diff') and attributes.from then
+    lines = diff_lines(attributes)
+  elseif attributes.include then
+    lines, regions = included_lines(attributes)
+    block.text = lines and table.concat(lines:map(function(line) return line.text end), '\n')
+  else
+    for _, name in ipairs { 'region', 'function' } do
+      if attributes[name] then
+        common.fail(('%s="%s"'):format(name, attributes[name]), '%s= without include=', name)
+      end
+    end
+    lines = written_lines(block)
+  end
+  if not lines then
+    return nil
+  end
+  for _, line in ipairs(lines) do
+    line.class = line.class or 'line'
+  end
+  stress(block, 'mark', lines, regions)
+  lines.steps = stress(block, 'steps', lines, regions)
+  listings:insert(lines)
+  attributes.listing = tostring(#listings)
+  return block
+end
+
+function code.bind(doc)
+  return doc:walk { CodeBlock = bind }
+end
+
+-- ---- drawing ------------------------------------------------------------------------------------
+
+-- Highlighted HTML of each line. Tokens of skylighting never span lines, so the lines can be taken
+-- apart.
+local function highlight(text, language)
+  local block = pandoc.CodeBlock(text, pandoc.Attr('', language and { language } or {}))
+  local html = pandoc.write(pandoc.Pandoc { block }, 'html')
+  local lines = common.lines(html:match('<code[^>]*>(.*)</code></pre>'))
+  for index, line in ipairs(lines) do
+    local inner = line:gsub('^<span id="cb%d+%-%d+"><a [^>]*></a>', '')
+    lines[index] = inner ~= line and inner:gsub('</span>$', '') or line
+  end
+  return lines
+end
+
+-- Lines of two slides that say the same move to their new places (data-auto-animate).
+local function name_lines(lines)
+  local seen = {}
+  for _, line in ipairs(lines) do
+    local text = common.escape(line.text:gsub('^%s+', ''))
+    seen[text] = (seen[text] or 0) + 1
+    line.id = (' data-id="%s:%d"'):format(text, seen[text])
+  end
+end
+
+local function line_html(line, html)
+  local number = line.number and (' data-n="%s"'):format(line.number) or ''
+  local sign = line.sign and '<span class="sign">' .. common.escape(line.sign) .. '</span>' or ''
+  return ('<span%s class="%s"%s>%s%s</span>'):format(line.id or '', line.class, number, sign, html)
+end
+
+local function html_of(block, lines)
+  local coloured = not block.attributes.from and highlight(block.text, block.classes[1])
+  return lines:map(function(line, index)
+    local file = line.file
+    if file then -- all of them are C
+      file.html = file.html or highlight(file.text, 'c')
+      return line_html(line, file.html[line.place])
+    end
+    return line_html(line, coloured and not line.plain and coloured[index] or common.escape(line.text))
+  end)
+end
+
+local function caption_html(block)
+  local text, parts = block.attributes.caption, pandoc.List {}
+  local function add(class, html)
+    parts:insert(html and ('<span class="%s">%s</span>'):format(class, html) or nil)
+  end
+  add('number', common.caption_number(block.identifier))
+  add('caption', text and pandoc.write(pandoc.Pandoc { pandoc.Plain(common.inlines(text)) }, 'html'))
+  add('origin', block.attributes.origin)
+  return #parts > 0 and '<figcaption>' .. table.concat(parts, ' ') .. '</figcaption>' or ''
+end
+
+-- A listing that does not fit is unreadable from the last row; the author has to choose the lines
+-- that matter. A short one is drawn larger: returns the class for that.
+local function fit_slide(block, lines)
+  local attributes, columns = block.attributes, 0
+  for _, line in ipairs(lines) do
+    columns = math.max(columns, utf8.len(line.text))
+  end
+  if #lines > MAX_SLIDE_LINES or columns > MAX_SLIDE_COLUMNS then
+    local needle = attributes.region or attributes['function'] or attributes.hunk or lines[1].text
+    common.fail(needle, 'a listing of %d lines and %d columns; a slide holds %d by %d', #lines,
+      columns, MAX_SLIDE_LINES, MAX_SLIDE_COLUMNS)
+  end
+  return block.classes:includes('console') and ''
+    or #lines <= 6 and columns <= 46 and ' large'
+    or #lines <= 9 and columns <= 54 and ' medium'
+    or ''
+end
+
+local function draw(block)
+  local lines = listings[tonumber(block.attributes.listing)]
+  local class = block.attributes.from and ' diff' or block.attributes.include and ' numbered'
+    or block.classes:includes('console') and ' console' or block.classes[1] == 'diff' and ' diff' or ''
+  if common.form == 'slides' then
+    class = class .. fit_slide(block, lines)
+  end
+  if block.classes:includes('morph') then
+    name_lines(lines)
+  end
+  local id = block.identifier ~= '' and (' id="%s"'):format(common.html_id(block.identifier)) or ''
+  local stepped = lines.steps > 0 and (' data-steps="%d"'):format(lines.steps) or ''
+  local html = ('<figure class="listing%s"%s%s>\n<pre tabindex="0"><code>%s</code></pre>\n%s</figure>')
+    :format(class, id, stepped, table.concat(html_of(block, lines), '\n'), caption_html(block))
+  for step = 1, lines.steps do
+    html = html .. ('<span class="fragment step" data-step="%d"></span>'):format(step)
+  end
+  return common.raw(html)
+end
+
+function code.draw(doc)
+  return doc:walk { CodeBlock = draw }
+end
+
+return code

@@ -1,0 +1,223 @@
+-- The ledger of claims as the exporter has judged it (build/data/claims.json), in the text, never
+-- pasted: the word for a claim, text for a verdict, a table and counts (README.md).
+
+local common = require 'common'
+local numbers = require 'numbers'
+
+local ledger = {}
+
+local words = pandoc.List {
+  'holds', 'changed', 'reversed', 'no difference seen', 'not judged', 'not measured here',
+}
+-- A claim that no rule decides stands as its kind says.
+local standings = words .. { 'another system', 'historical', 'no rule' }
+local plain = numbers.plain
+
+-- All claims in order.
+local function claims()
+  return pandoc.List(common.data 'claims')
+end
+
+-- ---- verdicts in the text -----------------------------------------------------------------------
+
+-- One claim, or nil and a mistake; `needle` is what to look for in the source.
+local function claim_of(id, needle)
+  local claim = claims():find_if(function(claim) return tostring(claim.id) == id end)
+  if not claim then
+    common.fail(needle, 'unknown claim %s (not in %s/data/claims.json)', id, common.build)
+  elseif not words:includes(claim.verdict) then
+    common.fail(needle, 'claim %s: unknown verdict "%s" in claims.json', id, claim.verdict)
+  end
+  return claim
+end
+
+-- The word for a claim, with the label of the run that it rests on.
+local function verdict(claim)
+  local content = pandoc.List { pandoc.Str((claim.verdict:gsub(' ', '\u{a0}'))) }
+  content[#content + 1] = numbers.ref_label(claim.source_run)
+  local classes = { 'verdict', 'verdict-' .. claim.verdict:gsub(' ', '-') }
+  return pandoc.Span(content, pandoc.Attr('', classes, { title = claim.why }))
+end
+
+local function bound_verdict(span)
+  local id = pandoc.utils.stringify(span.content)
+  local claim = claim_of(id, '[' .. id .. ']{.verdict')
+  return claim and verdict(claim)
+end
+
+-- Calls visit(element, claim id, set of verdicts) for every .when, block or inline.
+local function each_when(doc, visit)
+  local look = common.by_class {
+    when = function(element)
+      local id, set = element.attributes.claim or '', {}
+      for _, name in ipairs(common.split(element.attributes.verdict, '[^,]+')) do
+        if name ~= 'otherwise' and not words:includes(name) then
+          common.fail('claim=' .. id, 'unknown verdict "%s"', name)
+        end
+        set[name] = true
+      end
+      if not next(set) then
+        common.fail('claim=' .. id, '.when without verdict=')
+      end
+      return visit(element, id, set)
+    end,
+  }
+  return doc:walk { Div = look, Span = look }
+end
+
+-- Before all others: what is hidden binds nothing.
+function ledger.choose(doc)
+  local named = {} -- claim id -> all verdicts that some block of this file names
+  each_when(doc, function(_, id, set)
+    named[id] = named[id] or {}
+    for name in pairs(set) do
+      named[id][name] = true
+    end
+  end)
+  for id, set in pairs(named) do
+    local missing = words:filter(function(name) return not set[name] end)
+    if #missing > 0 and not set.otherwise then -- a reader's machine may give any of them
+      local message = 'claim %s: no .when for %s (or "otherwise")'
+      common.fail('claim=' .. id, message, id, table.concat(missing, ', '))
+    end
+  end
+  doc = doc:walk { Span = common.by_class { verdict = bound_verdict } }
+  return each_when(doc, function(element, id, set)
+    local claim = claim_of(id, 'claim=' .. id)
+    if claim and (set[claim.verdict] or (set.otherwise and not named[id][claim.verdict])) then
+      return element.content
+    end
+    return {}
+  end)
+end
+
+-- ---- tables of claims ---------------------------------------------------------------------------
+
+local function measured(claim)
+  return claim.rule ~= '' and claim.verdict ~= 'not judged' and claim.verdict ~= 'not measured here'
+end
+
+-- What [..]{.count} may name beside a standing.
+local groups = {
+  all = function() return true end,
+  judged = function(claim) return claim.rule ~= '' end,
+  near = function(claim) return claim.near and measured(claim) end,
+  reference = function(claim) return claim.source_run == 'reference' and measured(claim) end,
+}
+for _, standing in ipairs(standings) do
+  groups[standing] = function(claim) return claim.standing == standing end
+end
+
+-- Attribute -> the field of a claim that must be one of its words.
+local fields = { source = 'source', kind = 'kind', standing = 'standing', only = 'id' }
+
+local function chosen(attributes)
+  local found = attributes.near and claims():filter(groups.near) or claims()
+  for name, field in pairs(fields) do
+    local wanted = common.split(attributes[name], name == 'standing' and '[^,]+' or '%S+')
+    -- A name that no claim has is a slip, and would leave claims out in silence.
+    for _, value in ipairs(wanted) do
+      if not (name == 'standing' and standings:includes(value))
+        and not claims():find_if(function(claim) return tostring(claim[field]) == value end) then
+        common.fail(('%s="%s'):format(name, attributes[name]), 'no claim has the %s "%s"', field, value)
+      end
+    end
+    found = found:filter(function(claim)
+      return #wanted == 0 or wanted:includes(tostring(claim[field]))
+    end)
+  end
+  return found
+end
+
+-- Texts of a class, each on a line of its own below what is there.
+local function below(content, class, texts)
+  for _, text in ipairs(texts) do
+    content:extend(#content > 0 and { pandoc.LineBreak() } or {})
+    content:insert(pandoc.Span(plain(text), pandoc.Attr('', { class })))
+  end
+  return content
+end
+
+-- On a slide there is no room for why the line is where it is, nor for how many were asked (seen).
+local function said(claim)
+  local texts, reason = pandoc.List {}, common.form ~= 'slides' and claim.reason or ''
+  texts:insert(claim['then'] ~= '' and 'Then: ' .. claim['then'] or nil)
+  texts:insert(reason ~= '' and 'The line: ' .. reason or nil)
+  return below(plain(claim.text), 'said-then', texts)
+end
+
+-- What was measured, and what the rule made of it. Where the author of a rule expects that it lies
+-- near the line, his reason.
+local function seen(claim)
+  local reasons = common.split(claim.why, '[^\n]+')
+  if groups.near(claim) and claim.near_why ~= '' then
+    reasons:insert('near the line: ' .. claim.near_why)
+  end
+  if (claim.repetitions or 0) > 0 and common.form ~= 'slides' then
+    reasons:insert(('%d of %d repetitions'):format(claim.usable, claim.repetitions))
+  end
+  return below(plain(claim.numbers), 'why', reasons)
+end
+
+local function word(claim)
+  if claim.rule == '' then
+    return below(pandoc.List {}, 'why', { claim.standing })
+  end
+  return below(pandoc.List { verdict(claim) }, 'near', { groups.near(claim) and 'near the line' or nil })
+end
+
+-- The number of the first chapter that shows its experiment; a link once that chapter is written.
+local function chapter(claim)
+  local slug = claim.chapters[1]
+  if not slug then
+    return {}
+  end
+  local _, by_label = common.labels()
+  local row = by_label['ch:' .. slug]
+  local link = row and pandoc.Link(row.number, slug .. '.html', row.text, pandoc.Attr('', { 'ref' }))
+  return { link or pandoc.Str(slug) }
+end
+
+local function table_of(block)
+  local wanted, is_slide = block.attributes, common.form == 'slides'
+  local found = chosen(wanted)
+  if #found == 0 then
+    return pandoc.Para 'None, on the results shown.'
+  end
+  -- A link may point at a claim: 16-verdict.html#claim-9. Whole sources stand once in the book;
+  -- other choices repeat claims of these.
+  local anchored = wanted.source and not (wanted.kind or wanted.standing or wanted.only or wanted.near)
+  local rows = found:map(function(claim)
+    local id = pandoc.Span(tostring(claim.id), pandoc.Attr(anchored and 'claim-' .. claim.id or ''))
+    return is_slide and { { id }, said(claim), word(claim) }
+      or { { id }, said(claim), seen(claim), word(claim), chapter(claim) }
+  end)
+  local head = is_slide and { '', 'claim', 'verdict' } or { '', 'claim', 'here', 'verdict', 'chapter' }
+  local contents = {
+    aligns = pandoc.List(head):map(function() return 'Left' end),
+    widths = is_slide and { 0.06, 0.74, 0.2 } or { 0.05, 0.36, 0.35, 0.15, 0.09 },
+    head = pandoc.List(head):map(plain),
+    rows = rows,
+  }
+  local runs = found:filter(measured):map(function(claim)
+    return { source = claim.source_run, run = claim.run }
+  end)
+  return numbers.labelled(block, { 'claims' }, runs, { numbers.table(contents) })
+end
+
+local function count(span)
+  local name = pandoc.utils.stringify(span.content)
+  if not groups[name] then
+    return common.fail('[' .. name .. ']{.count', 'no claims are counted as "%s"', name)
+  end
+  return pandoc.Span(tostring(#claims():filter(groups[name])), pandoc.Attr('', { 'count' }))
+end
+
+function ledger.apply(doc)
+  return doc:walk {
+    Span = common.by_class { count = count },
+    CodeBlock = common.by_class { claims = table_of },
+  }
+end
+
+return ledger

@@ -1,8 +1,0 @@
-# What a second of the server's processor time is worth with the library and without, by the size of the file.
-experiment = "owfat-epoll"
-load "figures/style.gp"
-
-metric = "requests_per_cpu_s"
-x_text = "bytes of the file (logarithmic)"
-y_text = "requests per second of the server's CPU time (logarithmic)"
-load "figures/log-log.gp"

@@ -1,8 +1,0 @@
-# How long a request takes on a connection that is kept, beside idle connections: F14 and F15 of 2003.
-experiment = "request-latency"
-load "figures/style.gp"
-
-metric = "request_us"
-x_text = "idle connections (logarithmic)"
-y_text = "median time of a request on a kept connection, µs (logarithmic)"
-load "figures/log-log.gp"
