@@ -109,7 +109,10 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 
 $(foreach s,$(SERVERS),$(eval $(s)_SRC_any := $(OPEN_BELOW_any))$(eval $(s)_SRC_diet := $(OPEN_BELOW_diet)))
 
-H-kqueue_CPPFLAGS := $(KQUEUE_CPPFLAGS)
+10-kqueue_SRC_libkqueue := $(OPEN_BELOW_any) code/10-kqueue/closing.c
+10-kqueue_SRC_any       += $(KQUEUE_SRC) code/10-kqueue/closing.c
+10-kqueue_CPPFLAGS      := $(KQUEUE_CPPFLAGS)
+$(BUILD)/obj/libkqueue/code/10-kqueue/%.o: CPPFLAGS += -DLIBKQUEUE
 10-kqueue_VARIANTS := $(filter-out diet,$(VARIANTS)) # the timers of linux/kqueue.c: dietlibc's timerfd_create() is broken
 
 PROGRAMS += 00-client constant $(SERVERS)
