@@ -22,8 +22,7 @@ $(foreach t,conn_test file_cache_test open_below_test reply_test,$(eval $(t)_SRC
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
 file_cache_test_VARIANTS := glibc static static-pie musl asan # dietlibc's struct stat has no nanoseconds
 queue_test_VARIANTS := glibc static static-pie musl asan # dietlibc has no eventfd()
-kfile_cache_test_VARIANTS := glibc static static-pie musl asan # dietlibc's struct stat has no nanoseconds
-queue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
+kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
 $(foreach t,$(DISK_TESTS),$(eval $(t)_VARIANTS := glibc static static-pie musl asan)) # dietlibc has no llround()
 
 PROGRAMS += $(UNIT_TESTS)
