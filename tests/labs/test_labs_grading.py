@@ -29,7 +29,7 @@ FAULTS: list[dict[str, Any]] = tomllib.loads(
 #: each starts a server several times and waits for what must not happen
 pytestmark = pytest.mark.long
 SOME_LABS = pytest.mark.parametrize(
-    "slug", labs.slugs() if RUNS else ["06-select", "11-sendfile", "15-slashdot"]
+    "slug", labs.slugs() if RUNS else ["04-threads", "06-select", "15-slashdot"]
 )
 no_cell = cell.unavailable(None)
 in_a_cell = pytest.mark.skipif(bool(no_cell), reason=no_cell)
