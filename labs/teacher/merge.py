@@ -14,7 +14,7 @@ from grader.errors import LabError
 
 from harness.errors import InputError
 from harness.report import tsv
-from harness.report.gnuplot import string
+from harness.report.export import assignments
 from harness.run import records
 from harness.spec import experiment_file
 from harness.spec.model import Experiment, Metric
@@ -57,7 +57,6 @@ def _write(definition: Experiment, metric: Metric, seen: Seen, machines: int, fo
         "axis": f"{metric.title}, {metric.unit}".removesuffix(", "),
         "question": definition.title,
     }
-    lines = [f"{name} = {string(text)}\n" for name, text in texts.items()]
     everything = [value for values in seen.values() for value in values]
     numbers = {
         "places": len(seen),
@@ -65,8 +64,7 @@ def _write(definition: Experiment, metric: Metric, seen: Seen, machines: int, fo
         "least": min(everything),
         "most": max(everything),
     }
-    lines += [f"{name} = {number}\n" for name, number in numbers.items()]
-    files.write(folder / "meta.gp", "".join(lines))
+    files.write(folder / "meta.gp", assignments(texts | numbers))
 
 
 def merge(runs: list[str], into: Path) -> int:

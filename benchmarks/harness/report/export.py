@@ -109,7 +109,7 @@ def _export_one(
             path.unlink()
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
     variables = {**meta(definition, found, analysis), **then_titles(thens)}
-    _write(folder / "meta.gp", f"{_gnuplot(variables)}# tables: {digest.hexdigest()}\n")
+    _write(folder / "meta.gp", f"{assignments(variables)}# tables: {digest.hexdigest()}\n")
     bound: dict[str, Any] = {}
     for source in given:  # the later one wins
         known = dict(numbers(analyses[source.origin]))
@@ -173,7 +173,7 @@ def _environment_numbers(shown: Sequence[Source]) -> dict[str, Any]:
 # ---- What a figure must know beside its tables, as variables of gnuplot (meta.gp) ----------------
 
 
-def _gnuplot(variables: Mapping[str, str | int]) -> str:
+def assignments(variables: Mapping[str, Any]) -> str:
     lines = []
     for name, value in variables.items():
         if isinstance(value, str):
@@ -250,5 +250,5 @@ def tally(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         "missing": "" if judged else "no claim has been judged yet: make",
     }
     # A figure depends on this file alone, so it must change with the table.
-    text = _gnuplot(variables) + "".join(f"# {row}\n" for row in rows)
+    text = assignments(variables) + "".join(f"# {row}\n" for row in rows)
     return {"verdicts.tsv": tsv.table(rows), "meta.gp": text}
