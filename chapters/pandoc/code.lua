@@ -11,10 +11,10 @@ local MAX_SLIDE_LINES, MAX_SLIDE_COLUMNS = 12, 64
 
 -- ---- files --------------------------------------------------------------------------------------
 
-local kinds = { region = true, endregion = true, solution = true, endsolution = true }
+local kinds = { region = true, endregion = true }
 
--- "region: x" or "endregion: x" in a comment of its own, or the same for a solution: what, and x;
--- nil for x where it only looks like one.
+-- "region: x" or "endregion: x" in a comment of its own: what, and x; nil for x where it only looks
+-- like one.
 local function marker(line)
   local kind, rest = line:match('^%s*[/#;%-*]+%s*(%l+):(.*)$')
   if kinds[kind] then
@@ -80,8 +80,7 @@ local function parse(path, text)
     if not kind then
       file.lines:insert { number = number, text = line }
     elseif not name then
-      local which = kind:gsub('^end', '')
-      common.fail_at(place, 'a %s marker with no name of a-z, 0-9 and "-"', which)
+      common.fail_at(place, 'a region marker with no name of a-z, 0-9 and "-"')
     elseif kind == 'region' and region then
       common.fail_at(place, 'region "%s" is doubled, first on line %d', name, region.line)
     elseif kind == 'region' then
@@ -90,7 +89,7 @@ local function parse(path, text)
       common.fail_at(place, 'endregion "%s" without its region', name)
     elseif kind == 'endregion' then
       region.last = #file.lines
-    end -- what a solution means is the labs' business: labs/grader/starter.py
+    end
   end
   for name, region in pairs(file.regions) do
     if not region.last then

@@ -24,14 +24,12 @@ from book.tree import ROOT, Tree, accepted, cells, fence, plain, refused, when, 
         ('regions.c" region="outer"', "3 5 7 8"),
         ('regions.c" region="inner"', "5"),
         ('regions.c"', "1 3 5 7 8"),
-        ('solution.c" region="x"', "3"),
-        ('solution.c"', "3"),
     ],
 )
 def test_what_is_named_is_shown_with_its_numbers(tree: Tree, shown: str, numbers: str) -> None:
     html = accepted(tree.weave(fence(f'.c include="code/{shown}')))
     assert re.findall(r'data-n="(\d+)"', html) == numbers.split()
-    assert not re.search(r"(region|solution): [a-z]\b", plain(html))
+    assert not re.search(r"region: [a-z]\b", plain(html))
 
 
 @pytest.mark.parametrize("style", ["# {}: x", "// {}: x", "/* {}: x */", "    ; {}: x"])

@@ -93,7 +93,7 @@ def test_doubled_label_is_refused(tree: Tree) -> None:
         ("/* region: x */\n1\n/* endregion: x */\n/* region: x */\n", 4, 'region "x" is doubled'),
         ("1\n/* endregion: x */\n", 2, 'endregion "x" without its region'),
         ("/* region: two words */\n", 1, "a region marker with no name"),
-        ("1\n/* endsolution: */\n", 2, "a solution marker with no name"),
+        ("1\n/* endregion: */\n", 2, "a region marker with no name"),
     ],
 )
 def test_bad_markers_are_refused(tree: Tree, text: str, line: int, message: str) -> None:
