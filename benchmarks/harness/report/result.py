@@ -164,7 +164,8 @@ def _read_on(definition: Experiment, chapter: str) -> Iterator[str]:
     if chapter:
         has_page = page.exists()
         yield f"{page} (make book puts your numbers in)" if has_page else f"chapters/{chapter}.md"
-    plots = Path("figures/plots.tsv").read_text(encoding="utf-8")
-    if Path(f"figures/{definition.id}.gp").exists() or f"\n{definition.id}\t" in plots:
+    plots = Path("figures/plots.tsv")
+    listed = plots.exists() and f"\n{definition.id}\t" in plots.read_text(encoding="utf-8")
+    if listed or Path(f"figures/{definition.id}.gp").exists():
         yield f"{FIGURES / definition.id}.svg (make figures draws it with your numbers)"
     yield f"again: make bench ONLY={definition.id} AGAIN=1"
