@@ -40,6 +40,17 @@ class Page:
     def text(self) -> str:
         return squeezed("".join(word[4] for word in self.words))
 
+    @property
+    def rows(self) -> list[str]:
+        """Words that stand beside each other, from left to right, squeezed."""
+        rows: list[tuple[float, list[tuple[float, str]]]] = []
+        for left, top, _, bottom, text in sorted(self.words, key=lambda word: word[1] + word[3]):
+            middle = (top + bottom) / 2
+            if not rows or middle - rows[-1][0] > 3:
+                rows.append((middle, []))
+            rows[-1][1].append((left, text))
+        return [squeezed("".join(text for _, text in sorted(row))) for _, row in rows]
+
 
 @dataclass
 class Edges:
