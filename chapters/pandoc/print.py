@@ -6,7 +6,6 @@ A table of contents for paper (.paper-contents) gets the page numbers of its cha
 cannot ask for: they are read in a first print and written into a second. If they cannot be read,
 or do not stay the same, they are left out, and a line says so. With SOURCE_DATE_EPOCH the PDF bears
 that date, and the same page gives the same bytes; Chromium itself does not look at it.
-
 Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
 """
 

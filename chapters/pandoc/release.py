@@ -2,9 +2,8 @@
 
     release.py BUILD OUT VERSION SECONDS     OUT/quest-VERSION.zip of what is in BUILD
 
-Runs in the root of the tree. SECONDS since 1970 are the date of all that is in it, so that the same
-sources give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
-A zip, because every system opens one with a double click.
+Runs in the root of the tree. SECONDS since 1970 are the date of all that is in it: the same sources
+give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
 """
 
 from __future__ import annotations

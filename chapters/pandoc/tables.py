@@ -8,8 +8,7 @@ CHAPTER.json is a chapter as pandoc reads it (build/weave/SLUG.ast). A row of th
 not every page), a slug (02-fork), the id of its HTML element, the text of a title, a summary.
 
 Labels are written only if they differ, so that a change of prose makes no other page again. Faults
-are told one a line, with status 1: a label of the wrong kind, one that stands twice, one inside
-what may not be shown.
+are told one a line, with status 1.
 """
 
 import json
