@@ -38,11 +38,14 @@
     if (steps.length && !bar.isConnected) document.body.append(bar)
   }
 
+  // Each stroke and each arrow key draws: what is sent is the drawing that rests.
+  const resting = {}
   document.addEventListener('drawn', event => {
     const { number, y, shown } = event.detail
-    fetch(`/guess/${slug}/${number}`, {
+    clearTimeout(resting[number])
+    resting[number] = setTimeout(() => fetch(`/guess/${slug}/${number}`, {
       method: 'POST', headers: { 'X-Reader': '1' }, body: JSON.stringify({ y, shown }),
-    }).catch(() => { /* it is kept in the browser */ })
+    }).catch(() => { /* it is kept in the browser */ }), 500)
   })
 
   let version

@@ -157,6 +157,8 @@ def next_step(settings: dict[str, str]) -> int:
             print(f"    {'':9} {step.what}")
     skip = "" if now.kind in SAID else "   (or make done, to go on without it)"
     print(f"\nnow: {now.command}{skip}")
+    for kept in state.aside():
+        print(f"{kept} could not be read; mended, it is put back by: mv {kept} {state.place()}")
     return 0
 
 

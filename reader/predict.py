@@ -53,8 +53,7 @@ def predict(settings: dict[str, str]) -> int:
     if not asked:
         some = ", ".join(each.slug for each in chapters() if each.predictions)
         raise Wrong(f"CH={slug}: it asks for no prediction; these do: {some}")
-    kept = state.read()
-    guesses = kept["guesses"].setdefault(slug, {})
+    guesses = state.read()["guesses"].get(slug, {})
     drawings = 0
     for number, question in enumerate(asked, 1):
         axes = question.axes
@@ -78,9 +77,10 @@ def predict(settings: dict[str, str]) -> int:
                 "text": text, "figure": question.figure,
                 "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             }  # fmt: skip
+            state.keep_guess(slug, str(number), guesses[str(number)])
             if drawn:
                 guesses[f"drawn-{drawings}"] = {"y": drawn}  # the page shows it, too (make read)
-            state.write(kept)
+                state.keep_guess(slug, f"drawn-{drawings}", {"y": drawn})
         if axes and (y := guesses.get(f"drawn-{drawings}", {}).get("y")) and text:
             curve.show(axes, y, state.place().parent / f"guess-{slug}-{drawings + 1}.svg")
         drawings += axes is not None

@@ -94,9 +94,7 @@ class Book(http.server.SimpleHTTPRequestHandler):
         if self.headers.get("X-Reader") != "1" or not known or not points:
             self.send_error(403)
             return
-        kept = state.read()
-        kept["guesses"].setdefault(words[1], {})[f"drawn-{words[2]}"] = {"y": points}
-        state.write(kept)
+        state.keep_guess(words[1], f"drawn-{words[2]}", {"y": points})
         if drawn.get("shown"):
             state.note("predict", words[1])
         self._send(b"{}", "application/json")

@@ -4,69 +4,102 @@ cannot be read is kept aside, and said.
     {"version": 1, "done": {"01-iterative": {"run": "2026-11-23T12:00:00Z"}}, "guesses": {...}}
 """
 
+import fcntl
 import json
 import os
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 VERSION = 1
+State = dict[str, Any]
 
 
 def place() -> Path:
     return Path(os.environ.get("WORK") or "work") / "path.json"
 
 
-def empty() -> dict[str, Any]:
+def empty() -> State:
     return {"version": VERSION, "done": {}, "guesses": {}}
 
 
-def read() -> dict[str, Any]:
-    path = place()
+def _load() -> tuple[State, str]:
+    """What is kept; and, if that cannot be used, why."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(place().read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return empty()
+        return empty(), ""
     except (OSError, ValueError) as error:
-        return _aside(path, str(error))
+        return empty(), str(error)
     if not isinstance(found, dict) or not isinstance(found.get("done", {}), dict):
-        return _aside(path, "not what we wrote")
+        return empty(), "not what we wrote"
     if found.get("version", 0) > VERSION:
-        return _aside(path, f"of version {found['version']}, which is newer than this tree")
-    return {**empty(), **found, "version": VERSION}
+        return empty(), f"of version {found['version']}, which is newer than this tree"
+    return {**empty(), **found, "version": VERSION}, ""
 
 
-def _aside(path: Path, why: str) -> dict[str, Any]:
-    number = 1
-    while (kept := path.with_name(f"path.{number}.json")).exists():
-        number += 1
-    try:
-        path.rename(kept)
-        print(f"{path}: {why}; it is kept as {kept}, and a new one begun", file=sys.stderr)
-    except OSError:
-        print(f"{path}: {why}; it is not used", file=sys.stderr)
-    return empty()
+def read() -> State:
+    found, why = _load()
+    if why:
+        change(lambda _: None)  # it is moved aside under the lock
+        found, _ = _load()
+    return found
 
 
-def write(state: dict[str, Any]) -> None:
-    """Whole or not at all. That nothing can be kept here is said, and ends nothing."""
+def change(edit: Callable[[State], None]) -> None:
+    """Read, changed and written by one at a time: the page's requests are threads of `make read`,
+    and `make done` is another process. That nothing can be kept here is said, and ends nothing.
+    """
     path = place()
-    unfinished = path.with_suffix(f".{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(state, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        unfinished.replace(path)
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found, why = _load()
+            if why:
+                _aside(path, why)
+            edit(found)
+            _write(path, found)
     except OSError as error:
         print(f"{path}: {error.strerror}: what you have done is not kept", file=sys.stderr)
 
 
+def _aside(path: Path, why: str) -> None:
+    number = 1
+    while (kept := path.with_name(f"path.{number}.json")).exists():
+        number += 1
+    path.rename(kept)
+    print(f"{path}: {why}; it is kept as {kept}, and a new one begun", file=sys.stderr)
+
+
+def aside() -> list[Path]:
+    """What could not be read, and waits to be mended."""
+    return sorted(place().parent.glob("path.[0-9]*.json"))
+
+
+def _write(path: Path, found: State) -> None:
+    """Whole or not at all."""
+    unfinished = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
+    unfinished.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    unfinished.replace(path)
+
+
 def note(step: str, slug: str, done: bool = True) -> None:
     """The reader has done this step of a chapter; or has not, after all."""
-    state = read()
-    steps = state["done"].setdefault(slug, {})
-    if done and step not in steps:
-        steps[step] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        write(state)
-    elif not done and steps.pop(step, None):
-        write(state)
+
+    def edit(found: State) -> None:
+        steps = found["done"].setdefault(slug, {})
+        if done:
+            steps.setdefault(step, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        else:
+            steps.pop(step, None)
+
+    change(edit)
+
+
+def keep_guess(slug: str, key: str, guess: State) -> None:
+    """What the reader expects of a chapter's question."""
+    change(lambda found: found["guesses"].setdefault(slug, {}).update({key: guess}))

@@ -12,12 +12,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from reader import answer, curve
+from reader import answer, curve, state
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -203,6 +204,23 @@ def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, wh
     assert why in err and "it is kept as" in err
     assert "now: make run" in out
     assert (tmp_path / "path.1.json").read_text(encoding="utf-8") == text
+    assert f"mv {tmp_path}/path.1.json {tmp_path}/path.json" in out
+
+
+def test_many_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests of a page are threads of one process; make done is another."""
+    monkeypatch.setenv("WORK", str(tmp_path))
+    slugs = [f"{number:02}-chapter" for number in range(100)]
+    others = "from reader import state\nfor n in range(100): state.note('read', f'{n:02}-chapter')"
+    beside = subprocess.Popen([sys.executable, "-c", others], cwd=TREE)
+    with ThreadPoolExecutor(32) as threads:
+        list(threads.map(lambda slug: state.note("run", slug), slugs))
+        list(threads.map(lambda slug: state.keep_guess(slug, "drawn-0", {"y": [1]}), slugs))
+    assert beside.wait(60) == 0
+    kept = state.read()
+    assert {slug: set(kept["done"][slug]) for slug in slugs} == {s: {"run", "read"} for s in slugs}
+    assert set(kept["guesses"]) == set(slugs)
+    assert {path.name for path in tmp_path.iterdir()} == {"path.json", "path.lock"}
 
 
 def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None:
