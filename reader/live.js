@@ -12,12 +12,12 @@
     const { steps, guesses } = await (await fetch(`/state/${slug}`)).json()
     document.dispatchEvent(new CustomEvent('guessed', { detail: guesses }))
     const title = document.createElement('summary')
-    title.textContent = `Your path: ${steps.filter(step => step.done).length} of ${steps.length}`
+    title.textContent = `Your path: ${steps.filter(step => step.mark === 'x').length} of ${steps.length}`
     title.style.cursor = 'pointer'
     bar.replaceChildren(title)
     for (const step of steps) {
       const line = document.createElement('div')
-      if (!step.done && (step.kind === 'read' || step.kind === 'exercise')) {
+      if (step.mark === ' ' && (step.kind === 'read' || step.kind === 'exercise')) {
         const button = document.createElement('button')
         button.textContent = step.kind === 'read' ? 'I have read it' : 'I have done the exercises'
         button.onclick = async () => {
@@ -26,8 +26,9 @@
         }
         line.append('☐ ', button)
       } else {
-        line.textContent = `${step.done ? '☑' : '☐'} ${step.kind}`
-        if (!step.done) {
+        line.textContent = `${{ x: '☑', '-': '⊟', ' ': '☐' }[step.mark]} ${step.kind}`
+        if (step.mark === '-') line.append(' (skipped)')
+        if (step.mark === ' ') {
           const code = document.createElement('code')
           code.textContent = step.command
           line.append(': ', code)

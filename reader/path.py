@@ -7,6 +7,7 @@ to be said.
 
 import json
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,15 @@ class Step:
     kind: str
     command: str
     what: str
+    about: str = ""  # where, or how far
 
 
 def steps(chapter: Chapter, build: Path) -> list[Step]:
     slug = chapter.slug
     found = []
     if chapter.server:
-        found.append(Step("run", f"make run CH={slug}", "see it serve"))
+        what = "see it fetch" if slug == "00-client" else "see it serve"
+        found.append(Step("run", f"make run CH={slug}", what))
     if chapter.predictions:
         what = "say what you expect before you are told"
         found.append(Step("predict", f"make predict CH={slug}", what))
@@ -38,24 +41,30 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
         found.append(
             Step("measure", f"make bench ONLY={one.id} CH={slug}", f"{one.question} ({takes})")
         )
-    # Before reading on: the chapter shows what the lab asks for.
-    if chapter.measuring:
-        what = "predict, measure, conclude from your own data; its task says what to read before"
-        found.insert(0, Step("lab", f"make lab CH={slug}", what))
-    elif chapter.lab:
-        what = "write it yourself, and have it checked; its task says what to read before"
-        found.append(Step("lab", f"make lab CH={slug}", what))
     page = build / "book" / f"{slug}.html"
-    read = "make read"
-    what = f"in the browser (or chapters/{slug}.md); then: make done"
-    if page.exists():
-        read, what = str(page), "then: make done"
-        if _older(page, build / "results"):
-            what = "make book puts your new numbers in; then: make done"
-    found.append(Step("read", read, what))
+    # Before reading on, and before the chapter's own questions: their answers show what the lab
+    # asks for.
+    if chapter.lab:
+        found.insert(0 if chapter.measuring else len(found), _lab(chapter, page))
+    what = "then: make done"
+    if page.exists() and _older(page, build / "results"):
+        what = "make book puts your new numbers in; then: make done"
+    found.append(Step("read", "make read", what, str(page)))
     if chapter.exercises:
-        found.append(Step("exercise", read, "the exercises at its end; then: make done"))
+        what = "the exercises at its end; then: make done"
+        found.append(Step("exercise", "make read", what, str(page)))
     return found
+
+
+def _lab(chapter: Chapter, page: Path) -> Step:
+    slug = chapter.slug
+    if (state.place().parent / slug).is_dir():
+        reached, most = _lab_points(slug)
+        about = f"{reached} of {most} so far; the task: labs/{slug}/task.md"
+        return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about)
+    what = "predict, measure, conclude" if chapter.measuring else "write it, and have it checked"
+    first = f"read first what its task names: make read ({page})"
+    return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
 
 
 def _older(page: Path, results: Path) -> bool:
@@ -79,16 +88,25 @@ def points_of(slug: str) -> int:
 def _lab_points(slug: str) -> tuple[int, int]:
     """(of the best check, of all)."""
     work = state.place().parent
-    try:
+    reached = 0
+    with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
-        return int(kept["score"] or 0), points_of(slug)
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0, 1
+        reached = int(kept["score"] or 0)
+    return reached, points_of(slug)
 
 
-def done(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> bool:
-    if step.kind in kept["done"].get(chapter.slug, {}):
-        return True
+DONE, SKIPPED, OPEN = "x", "-", " "
+
+
+def mark(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> str:
+    said = kept["done"].get(chapter.slug, {}).get(step.kind)
+    if said not in (None, state.SKIPPED) or _seen(chapter, step, build):
+        return DONE
+    return SKIPPED if said else OPEN
+
+
+def _seen(chapter: Chapter, step: Step, build: Path) -> bool:
+    """It is done, and nobody had to say so."""
     if step.kind == "measure":
         first = next(each for each in chapters() if each.measure == chapter.measure)
         # An earlier chapter's reader was not told of this one's servers (CH=).
@@ -107,29 +125,27 @@ def _finished(path: Path) -> bool:
         return False
 
 
-Way = dict[Chapter, list[tuple[Step, bool]]]
+Way = dict[Chapter, list[tuple[Step, str]]]
 
 
 def way(build: Path) -> Way:
-    """Every chapter's steps, and which of them are done."""
+    """Every chapter's steps, and how each is marked."""
     kept = state.read()
     return {
-        chapter: [(step, done(chapter, step, kept, build)) for step in steps(chapter, build)]
+        chapter: [(step, mark(chapter, step, kept, build)) for step in steps(chapter, build)]
         for chapter in chapters()
     }
 
 
 def _first_open(all_steps: Way) -> tuple[Chapter, Step] | None:
     there = ((chapter, *each) for chapter, some in all_steps.items() for each in some)
-    return next(((chapter, step) for chapter, step, is_done in there if not is_done), None)
+    return next(((chapter, step) for chapter, step, how in there if how == OPEN), None)
 
 
-def where(build: Path, kind: str) -> str:
-    """The first chapter that has such a step and is not finished."""
-    for chapter, some in way(build).items():
-        if kind in [step.kind for step, _ in some] and not all(is_done for _, is_done in some):
-            return chapter.slug
-    return slugs()[-1]
+def here(build: Path) -> Chapter:
+    """The chapter of `make next`."""
+    found = _first_open(way(build))
+    return found[0] if found else chapters()[-1]
 
 
 def measured(settings: dict[str, str]) -> int:
@@ -150,13 +166,13 @@ def next_step(settings: dict[str, str]) -> int:
     chapter, now = found
     number = slugs().index(chapter.slug) + 1
     print(f"{chapter.slug}: {chapter.title} (chapter {number} of {len(chapters())})\n")
-    for step, is_done in all_steps[chapter]:
-        mark = "x" if is_done else ">" if step == now else " "
-        print(f"  {mark} {step.kind:9} {step.command}")
+    for step, how in all_steps[chapter]:
+        print(f"  {'>' if step == now else how} {step.kind:9} {step.command}")
         if step == now:
             print(f"    {'':9} {step.what}")
-    skip = "" if now.kind in SAID else "   (or make done, to go on without it)"
-    print(f"\nnow: {now.command}{skip}")
+    print(f"\nnow: {now.command}{f' ({now.about})' if now.about else ''}")
+    if now.kind not in SAID:
+        print("     (or make done, to go on without it)")
     for kept in state.aside():
         print(f"{kept} could not be read; mended, it is put back by: mv {kept} {state.place()}")
     return 0
@@ -167,10 +183,10 @@ def show_path(settings: dict[str, str]) -> int:
     found = _first_open(all_steps)
     wide = max(len(chapter.slug) for chapter in all_steps)
     for chapter, some in all_steps.items():
-        words = [f"[{'x' if is_done else ' '}] {step.kind}" for step, is_done in some]
+        words = [f"[{how}] {step.kind}" for step, how in some]
         here = "->" if found and found[0] == chapter else "  "
         print(f"{here} {chapter.slug:{wide}}  {'  '.join(words)}")
-    print("\nmake next says what to do now; make done ticks what only you can know.")
+    print("\n[x] done  [-] skipped. make next says what to do now; make done ticks it.")
     return 0
 
 
@@ -189,15 +205,18 @@ def tick(settings: dict[str, str]) -> int:
         if name := settings.get("STEP"):
             (some,) = all_steps.values()
             kind = chosen(name, [step.kind for step, _ in some], "STEP")
-            state.note(kind, slug, done=not settings.get("UNDO"))
-            print(f"{'not done' if settings.get('UNDO') else 'done'}: {slug}, {kind}\n")
-            return next_step(settings)
+            return _ticked(kind, slug, settings)
     found = _first_open(all_steps)
     if not found:
         print("there is nothing left to tick")
         return 0
-    state.note(found[1].kind, found[0].slug)
-    print(f"done: {found[0].slug}, {found[1].kind}\n")
+    return _ticked(found[1].kind, found[0].slug, settings)
+
+
+def _ticked(kind: str, slug: str, settings: dict[str, str]) -> int:
+    how = "not done" if settings.get("UNDO") else "done" if kind in SAID else "skipped"
+    state.note(kind, slug, done=how != "not done", skipped=how == "skipped")
+    print(f"{how}: {slug}, {kind}\n")
     return next_step(settings)
 
 

@@ -47,8 +47,11 @@ def predict(settings: dict[str, str]) -> int:
     if word := settings.get("CH", ""):
         slug = chosen(word, slugs(), "CH")
     else:
-        slug = path.where(build, "predict")
-        print(f"{slug} (another: make predict CH=09)")
+        here = path.here(build)
+        later = chapters()[chapters().index(here) :]
+        slug = next(each.slug for each in later if each.predictions)
+        none = "" if slug == here.slug else f"{here.slug} asks for none; the next that does: "
+        print(f"{none}{slug} (another: make predict CH=09)")
     asked = questions(slug, build)
     if not asked:
         some = ", ".join(each.slug for each in chapters() if each.predictions)

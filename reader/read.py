@@ -34,7 +34,7 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     kept = state.read()
     return {
         "steps": [
-            {"kind": s.kind, "command": s.command, "done": path.done(about, s, kept, build)}
+            {"kind": s.kind, "command": s.command, "mark": path.mark(about, s, kept, build)}
             for s in path.steps(about, build)
         ],
         "guesses": {

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 VERSION = 1
+SKIPPED = "skipped"  # in the place of when it was done
 State = dict[str, Any]
 
 
@@ -87,15 +88,16 @@ def _write(path: Path, found: State) -> None:
     unfinished.replace(path)
 
 
-def note(step: str, slug: str, done: bool = True) -> None:
-    """The reader has done this step of a chapter; or has not, after all."""
+def note(step: str, slug: str, done: bool = True, skipped: bool = False) -> None:
+    """The reader has done this step of a chapter, or goes on without it; or has not, after all."""
+    now = SKIPPED if skipped else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
     def edit(found: State) -> None:
         steps = found["done"].setdefault(slug, {})
-        if done:
-            steps.setdefault(step, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-        else:
+        if not done:
             steps.pop(step, None)
+        elif steps.get(step, SKIPPED) == SKIPPED:
+            steps[step] = now
 
     change(edit)
 

@@ -185,12 +185,23 @@ def test_next_names_a_step_and_done_ticks_it(tmp_path: Path) -> None:
     for _ in range(2):
         status, said, _ = make(tmp_path, "done")
         assert status == 0
-    assert "> lab" in said
+    assert "> lab" in said and "- run" in said
     _, path, _ = make(tmp_path, "path")
-    assert re.search(r"^-> 00-client +\[x\] run  \[x\] measure  \[ \] lab  \[ \] read", path, re.M)
+    assert re.search(r"^-> 00-client +\[-\] run  \[-\] measure  \[ \] lab  \[ \] read", path, re.M)
     make(tmp_path, "done", "CH=09", "STEP=read")
     _, path, _ = make(tmp_path, "path")
     assert re.search(r"^   09-epoll .*\[x\] read", path, re.M)
+    _, asked, _ = make(tmp_path, "predict")
+    assert asked.startswith("00-client asks for none; the next that does: 00b-measuring")
+    (tmp_path / "00-client").mkdir()
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
+    _, begun, _ = make(tmp_path, "next")
+    task = "2 of 20 so far; the task: labs/00-client/task.md"
+    assert f"now: make check CH=00-client ({task})" in begun
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 20}', encoding="utf-8")
+    make(tmp_path, "done", "CH=00", "STEP=lab")
+    _, path, _ = make(tmp_path, "path")
+    assert "[x] lab" in path.splitlines()[0], "skipped and solved is solved"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +254,7 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
 
         def steps() -> dict[str, bool]:
             found = json.loads(fetched(f"{url}/state/09-epoll")[1])["steps"]
-            return {step["kind"]: step["done"] for step in found}
+            return {step["kind"]: step["mark"] == "x" for step in found}
 
         assert steps()["read"] is False
         tick = urllib.request.Request(f"{url}/done/09-epoll/read", method="POST")
