@@ -36,7 +36,7 @@ tables: ## the tables of 2003 to 2007 with today's values beside them: ONLY=id,i
 	$(Q)$(HARNESS) tables "$(ONLY)"
 
 export: ## numbers for figures, book and deck: build/data
-	$(if $(filter predict,$(MAKECMDGOALS)),@echo 'The first time the reference is read: about ten seconds.')
+	$(if $(wildcard $(BUILD)/data/numbers.json),,@echo 'numbers for figures and book: about half a minute')
 	$(Q)$(HARNESS) export --data $(BUILD)/data
 
 verdict: export
