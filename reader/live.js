@@ -9,8 +9,15 @@
     'border-radius:.4rem;background:Canvas;color:CanvasText;font:14px/1.5 system-ui,sans-serif;z-index:9'
 
   async function show() {
-    const { steps, guesses } = await (await fetch(`/state/${slug}`)).json()
+    const { steps, guesses, chapters } = await (await fetch(`/state/${slug}`)).json()
     document.dispatchEvent(new CustomEvent('guessed', { detail: guesses }))
+    for (const [name, count] of Object.entries(chapters || {})) {
+      const link = document.querySelector(`.toc a[href="${name}.html"]`)
+      if (!link) continue
+      const mark = link.parentElement.querySelector('small') || document.createElement('small')
+      mark.textContent = ` ${count} done`
+      link.after(mark)
+    }
     const title = document.createElement('summary')
     title.textContent = `Your path: ${steps.filter(step => step.mark === 'x').length} of ${steps.length}`
     title.style.cursor = 'pointer'

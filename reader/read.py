@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from reader import path, state
 from reader.chapters import chapter
-from reader.run import free_port
+from reader.run import free_port, say_taken
 from reader.words import Wrong
 
 FIRST_PORT = "8000"
@@ -30,7 +30,7 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     """What the page shows: each step of its chapter, and whether it is done."""
     about = chapter(slug)
     if about is None:
-        return {"steps": [], "guesses": {}}
+        return {"steps": [], "guesses": {}, "chapters": _counted(build)}
     kept = state.read()
     return {
         "steps": [
@@ -42,6 +42,14 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
             for key, guess in kept["guesses"].get(slug, {}).items()
             if key.startswith("drawn-")
         },
+    }
+
+
+def _counted(build: Path) -> dict[str, str]:
+    """Chapter -> how much of it is done, for the contents."""
+    return {
+        each.slug: f"{sum(how == path.DONE for _, how in some)} of {len(some)}"
+        for each, some in path.way(build).items()
     }
 
 
@@ -150,18 +158,22 @@ def _watch(version: list[int]) -> None:
 
 def read(settings: dict[str, str], watching: bool = False) -> int:
     build = Path(settings.get("BUILD", "build"))
-    port = free_port(settings.get("PORT", FIRST_PORT))
+    wanted = settings.get("PORT", FIRST_PORT)
+    port = free_port(wanted)
+    say_taken(wanted, port)
     page = build / "book" / "index.html"
     if (watching or not page.exists()) and not make_book() and not page.exists():
         raise Wrong("there is no book to read: make book says why")
     if not page.exists():
-        raise Wrong("there is no book to read: pandoc is missing (make deps)")
+        raise Wrong("there is no book to read without pandoc (make deps); its source: chapters/")
     handler = type("OfThisBuild", (Book,), {"build": build})
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()
     serve = partial(handler, directory=str(build / "book"))
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), serve) as server:
-        print(f"\n  open  http://127.0.0.1:{port}/\n  stop  Ctrl-C\n", flush=True)
+        here = build / "book" / f"{path.here(build).slug}.html"
+        open_at = here.name if here.exists() else ""
+        print(f"\n  open  http://127.0.0.1:{port}/{open_at}\n  stop  Ctrl-C\n", flush=True)
         server.serve_forever()
     return 0
 

@@ -40,6 +40,11 @@ def free_port(wanted: str) -> int:
     )
 
 
+def say_taken(wanted: str, port: int) -> None:
+    if wanted not in ("0", str(port)):
+        print(f"port {wanted} is taken: {port} instead", flush=True)
+
+
 def built(build: Path, program: str) -> Path:
     """The program, made if it is not; Wrong if it cannot be."""
     path = build / "bin" / program
@@ -55,11 +60,13 @@ def site(build: Path, slug: str) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     about = chapter(slug)
     book = build / "book" / f"{slug}.html"
+    pandoc = shutil.which("pandoc")
     values = {
         "@server@": slug,
         "@title@": about.title if about else slug,
         "@summary@": about.summary if about else "",
         "@chapter@": "/chapter.txt" if about else "/",
+        "@as@": "as text" if pandoc else "its source",
         "@book@": "" if book.exists() else " (after <code>make book</code>)",
     }
     for page in SITE.iterdir():
@@ -68,7 +75,13 @@ def site(build: Path, slug: str) -> Path:
             content = content.replace(mark, value)
         (root / page.name).write_text(content, encoding="utf-8")
     if about:
-        shutil.copyfile(f"chapters/{slug}.md", root / "chapter.txt")
+        text = Path(f"chapters/{slug}.md")
+        if pandoc:
+            subprocess.run(
+                [pandoc, "-t", "plain", "-s", text, "-o", root / "chapter.txt"], check=True
+            )
+        else:
+            shutil.copyfile(text, root / "chapter.txt")
     shutil.copyfile("figures/readme.svg", root / "picture.svg")
     with (root / "big.bin").open("wb") as big:
         big.write(b"A big file. The rest is zeros, which take no room on the disk.\n")
@@ -100,8 +113,7 @@ def run(settings: dict[str, str]) -> int:
         return _become([str(program), *words])
     if slug == "00-client":
         return _client(build, program, port)
-    if wanted not in ("0", str(port)):
-        print(f"port {wanted} is taken: {port} instead")
+    say_taken(wanted, port)
     state.note("run", slug)
     url = f"http://127.0.0.1:{port}/"
     client = built(build, "00-client")
