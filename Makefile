@@ -231,16 +231,16 @@ next: ## where you are, and what to do now
 path: ## the whole way: what is done of each chapter, and what is not
 	$(Q)$(READER) path $(call quoted,BUILD=$(BUILD))
 
-done: ## tick the step that `make next` names, or another: CH=09 STEP=read; UNDO=1: take it back
+done: ## tick the step that `make next` names as done, or skip it; another: CH=09 STEP=read; UNDO=1: take it back
 	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP))) $(if $(UNDO),UNDO=1)
 
-predict: $(if $(wildcard $(BUILD)/data/numbers.json),,export) ## what a chapter asks before it tells, asked here: CH=09
+predict: $(if $(wildcard $(BUILD)/data/numbers.json),,export) ## what a chapter asks before it tells, asked here: CH=09 (that of `make next`)
 	$(Q)$(READER) predict $(call quoted,BUILD=$(BUILD)) $(call quoted,CH=$(CH))
 
 read: ## the book in the browser, with what you have done of each chapter: PORT=8000
 	$(Q)$(READER) read $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
 
-watch: ## the same while you write: made and shown anew whenever a chapter or a server changes
+watch: ## make read, for who writes: the book is made and shown anew whenever a chapter, figure or server changes
 	$(Q)$(READER) watch $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
 
 chapters: ## the chapters, one line each
@@ -304,7 +304,7 @@ $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
 readme: servers ## bring the numbers and the figure of README.md up to the reference run
 	$(Q)$(PYTHON) chapters/readme.py
 
-help: ## the first ten goals; ALL=1: all of them, in groups
+help: ## ten goals to begin with; ALL=1: all of them, in groups
 	$(Q)$(READER) help $(if $(ALL),ALL=1)
 
 # A goal that there is not. (Make asks here for a file that nothing makes, too.)

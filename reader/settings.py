@@ -39,12 +39,12 @@ GROUPS = {
     "read": "next path done read book epub chapters predict",
     "run": "run diff amalgamate servers",
     "measure": "bench claims compare tables figures doctor peers",
-    "learn": "lab labs hint solution reset",
+    "learn": "lab labs check hint solution reset",
     "teach": "grade grade-all autograder handout similar merge",
     "speak": "slides present rehearse demo demo-record schedule pdf release",
     "maintain": "",
 }
-FIRST = ("next", "run", "bench", "book", "lab", "present", "doctor", "test")
+FIRST = ("next", "run", "predict", "read", "done", "lab", "check", "bench", "doctor")
 HELP = re.compile(r"^([a-z][a-z-]*):[^#\n]*## (.*)$", re.M)
 
 
@@ -63,11 +63,11 @@ def refuse(given: dict[str, str]) -> int:
                 raise Wrong(f"{name}={value}: {name} is one of {', '.join(VALUES[name])}")
             _of_chapter(goals[0], given)
             continue
-        here = ", ".join(sorted(takes)) or "no setting of its own"
+        here = ", ".join(sorted(takes)) or "no settings"
         if name not in known:
             near = _near(name, [*takes, *known, *EVERYWHERE])
             raise Wrong(f"there is no setting {name}{near}; it takes {here}")
-        raise Wrong(f"it takes no {name}; it takes {here}")
+        raise Wrong(f"it takes no {name}; it takes {here}" if takes else f"it takes {here}")
     return 0
 
 

@@ -55,7 +55,7 @@ test: ## the conformance and unit tests
 
 # With CH it is the check of a student's lab: labs/module.mk.
 ifeq ($(CH),)
-check: ## the tests of the servers in every build variant; CH=02-fork: of your lab
+check: ## your lab, tested and marked: CH=02-fork; without CH: all servers in every build variant, an hour or more
 	@echo "make check: all servers in every build variant, an hour or more (your lab: make check CH=02)"
 	$(Q)sh benchmarks/harness/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
