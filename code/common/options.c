@@ -108,6 +108,8 @@ void options_parse_own(struct options *o, int argc, char **argv, const char *sum
     *o = (struct options){
         .addr = "127.0.0.1", .port = 8080, .backlog = 1024, .timeout = 23, .docroot = "."};
     opterr = 0;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        print_usage(summary);
     while ((option = getopt(argc, argv, letters)) != -1)
         if (!take_own(option))
             take_option(o, option, summary);

@@ -24,8 +24,8 @@ pytestmark = kind("serving")
 
 @contract("usage")
 def test_help(target: Target, run: Run) -> None:
-    for more in ((), ("-v",), ("-p", "0")):
-        done = run(target.binary, *more, "-h")
+    for words in (("-h",), ("-v", "-h"), ("-p", "0", "-h"), ("--help",)):
+        done = run(target.binary, *words)
         assert (done.returncode, done.stderr) == (0, ""), done
         assert "usage: " in done.stdout.lower(), done
         for option in ("-a", "-p", "-b", "-w", "-t", "-v", "DOCROOT"):
@@ -35,7 +35,7 @@ def test_help(target: Target, run: Run) -> None:
 
 HUGE = "99999999999999999999"
 BAD_USAGE = [
-    *(("-x",), ("-Z", "1"), ("--help",), ("-vx",)),
+    *(("-x",), ("-Z", "1"), ("--halp",), ("-vx",)),
     *(("-p",), ("-b",), ("-w",), ("-t",)),
     *(("-p", text) for text in ("", "http", "-1", "65536", "80x", "0x50", HUGE)),
     *(("-b", text) for text in ("many", "-5", "1.5", "2147483648", HUGE)),
