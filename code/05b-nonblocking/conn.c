@@ -56,7 +56,7 @@ static int keep_input(struct conn *c)
     if (c->in == NULL)
         return -1;
     memcpy(c->in, in.bytes, in.have);
-    c->have = in.have & 0x3fff;
+    c->have = in.have & 0x3fff; /* 14 bits, as the field: HTTP_HEAD_MAX fits */
     return 0;
 }
 

@@ -18,12 +18,14 @@
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a list ordered by activity is ordered by deadline. A list for each
  * state: in one, those that are LINGERING, for 100 ms, would stand behind those who have seconds.
+ * A list is a ring: its head stands between the newest, which is `older` than it, and the oldest.
  */
 #define EMPTY(list) [list] = {.older = &lists[list], .newer = &lists[list]}
 static struct client lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
                                      EMPTY(ENDED)};
 
-static int count, again, turns;
+static int count;
+static int again, turns; /* in AGAIN now, and of those from before the wait */
 static long long paused_until; /* by now_ms() */
 
 bool clients_pending;

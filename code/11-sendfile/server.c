@@ -1,7 +1,7 @@
 /*
  * 11-sendfile: the waiting is that of 09-epoll. What changes is how a reply leaves: the kernel
  * sends the file from its own memory, and the head in the same packet. -s chooses among the ways
- * to do that.
+ * to do that (send_path.c); without it join_more.c sends the head, body_sendfile_linux.c the body.
  *
  * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: as everybody begins)
  * Poke: strace -e trace=sendto,sendfile build/bin/11-sendfile -p 8080 /usr/share/doc
