@@ -25,7 +25,7 @@ static struct client lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGE
                                      EMPTY(ENDED)};
 
 static int count;
-static int again, turns; /* in AGAIN now, and of those from before the wait */
+static int again, turns;       /* in AGAIN now, and of those from before the wait */
 static long long paused_until; /* by now_ms() */
 
 bool clients_pending;
