@@ -3,6 +3,7 @@ three lines that say what to do with it.
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from reader.words import Wrong, chosen
 
 SITE = Path("code/site")
 FIRST_PORT, PORTS = "8080", 20
+BY_HAND = re.compile(r"^[$>] .*", re.M)
 # Bytes of /big.bin: more than all buffers between a server and a browser hold. Most is a hole.
 BIG = 400_000_000
 
@@ -52,6 +54,20 @@ def built(build: Path, program: str) -> Path:
     if done.returncode != 0 or not path.exists():
         raise Wrong(f"{program} could not be built: make doctor says what is missing here")
     return path
+
+
+def make_what_is_typed(build: Path, slug: str) -> None:
+    """The programs that the chapter's reader starts by hand. What cannot be built here, make
+    doctor says; the server runs without it.
+    """
+    if not chapter(slug):
+        return
+    typed = " ".join(BY_HAND.findall(Path(f"chapters/{slug}.md").read_text(encoding="utf-8")))
+    names = dict.fromkeys(re.findall(r"\bbuild/bin/([\w-]+)", typed))
+    paths = [str(build / "bin" / name) for name in names]
+    command = ["make", "-s", "-k", "-j4", "--no-print-directory", *paths]
+    if paths:
+        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
 
 
 def site(build: Path, slug: str) -> Path:
@@ -109,6 +125,7 @@ def run(settings: dict[str, str]) -> int:
     port = free_port(wanted)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
+    make_what_is_typed(build, slug)
     if words and slug != "02-inetd":
         return _become([str(program), *words])
     if slug == "00-client":

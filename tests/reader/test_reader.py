@@ -177,6 +177,16 @@ def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
     assert "Hello. This is a small file." in out
 
 
+def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reader.run import make_what_is_typed
+
+    asked: list[list[str]] = []
+    monkeypatch.chdir(TREE)
+    monkeypatch.setattr("subprocess.run", lambda command, **_: asked.append(command))
+    make_what_is_typed(Path("build"), "01-iterative")
+    assert {"build/bin/constant", "build/bin/00-client"} <= set(asked[0])
+
+
 # ---- the path ------------------------------------------------------------------------------------
 
 
