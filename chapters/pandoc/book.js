@@ -119,7 +119,7 @@ setUpMark();
 // the first the figure below. Kept in the browser; without JavaScript the box is the question alone.
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 640, HEIGHT = 340, LEFT = 86, RIGHT = 16, TOP = 14, BOTTOM = 48;
+const WIDTH = 640, HEIGHT = 340, LEFT = 98, RIGHT = 30, TOP = 34, BOTTOM = 48;
 
 function svgElement(name, attributes, parent) {
   const element = document.createElementNS(NS, name);
@@ -128,17 +128,25 @@ function svgElement(name, attributes, parent) {
   return element;
 }
 
+const TIMES = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1 };
+
 // 41.3, "µs" -> "41 µs"; 15000, "" -> "15 000".
 function said(value, unit) {
-  const steps = { ns: 1e-9, "µs": 1e-6, ms: 1e-3, s: 1 };
-  if (steps[unit]) {
-    const seconds = value * steps[unit];
-    const name = Object.keys(steps).reverse().find((each) => seconds >= steps[each]) || "ns";
-    value = seconds / steps[name];
+  if (TIMES[unit]) {
+    const seconds = value * TIMES[unit];
+    const name = Object.keys(TIMES).reverse().find((each) => seconds >= TIMES[each]) || "ns";
+    value = seconds / TIMES[name];
     unit = name;
   }
   const text = value >= 100 ? Math.round(value).toLocaleString("en").replace(/,/g, "\u202f") : Number(value.toPrecision(2));
   return `${text} ${unit}`.trim();
+}
+
+// Beside an axis, where there is little room: 15000 -> "15k". A time has its unit, another number none.
+function tickText(value, unit) {
+  if (TIMES[unit]) return said(value, unit);
+  if (value >= 1e6) return `${said(value / 1e6, "")}M`;
+  return value >= 1e3 ? `${said(value / 1e3, "")}k` : said(value, "");
 }
 
 // An axis: from values to 0..1 and back, and where its ticks are.
@@ -228,12 +236,13 @@ function setUpDrawing(box, number) {
   });
   for (const tick of up.ticks) {
     svgElement("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(tick), y2: py(tick) }, svg);
-    svgElement("text", { x: LEFT - 8, y: py(tick) + 5, "text-anchor": "end" }, svg).textContent = said(tick, data.unit);
+    svgElement("text", { x: LEFT - 8, y: py(tick) + 5, "text-anchor": "end" }, svg).textContent = tickText(tick, data.unit);
   }
   for (const tick of across.ticks) {
     svgElement("line", { class: "grid", x1: px(tick), x2: px(tick), y1: TOP, y2: HEIGHT - BOTTOM }, svg);
-    svgElement("text", { x: px(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, svg).textContent = said(tick, "");
+    svgElement("text", { x: px(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, svg).textContent = tickText(tick, "");
   }
+  svgElement("text", { x: 4, y: 20 }, svg).textContent = TIMES[data.unit] ? data.yTitle : data.unit || data.yTitle;
   svgElement("text", { x: WIDTH - RIGHT, y: HEIGHT - 8, "text-anchor": "end" }, svg).textContent = data.xTitle;
   const measured = data.lines.map((line) => {
     const group = svgElement("g", { class: `measured ${line.whose.split(",")[0]}` }, svg);
