@@ -90,16 +90,20 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
         raise Wrong(f"{path} is older than the prediction in {SEALED}")
     numbers = data.Numbers(lab, path)
     lines = judge.judge(lab, answers, numbers)
+    for row in numbers.rows():
+        print(f"  {row}".rstrip())
     for line in lines:
         print(f"  {line.points:>3} of {line.of:<2} {line.id}")
         if line.why:
             print(textwrap.fill(line.why, WIDTH, initial_indent=" " * 12,
                                 subsequent_indent=" " * 12))  # fmt: skip
-    print("\nPredicted, and seen:")
-    for question in lab.predicted:
-        direction, ratio = judge.seen(question, numbers)
-        saw = direction if question.kind == "direction" else f"{ratio:.3g}"
-        print(f"  {question.id:14} {prediction.get(question.id)!s:>10}  {saw:>10}")
+    # Before, it would be the conclusion.
+    if not judge.missing(list(lab.questions), answers["conclusion"]):
+        print("\nPredicted, and seen:")
+        for question in lab.predicted:
+            direction, ratio = judge.seen(question, numbers)
+            saw = direction if question.kind == "direction" else f"{ratio:.3g}"
+            print(f"  {question.id:14} {prediction.get(question.id)!s:>10}  {saw:>10}")
     got = sum(line.points for line in lines)
     print(f"\n{got} of {lab.points} points.")
     if got == lab.points:

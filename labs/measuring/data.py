@@ -64,6 +64,20 @@ class Numbers:
         except (KeyError, TypeError, ValueError):
             raise Wrong(f"{self.path}: nothing was measured for {operand}") from None
 
+    def rows(self) -> list[str]:
+        """Of runs made here, what the questions are about; `make bench` has shown an experiment's.
+
+        The times of an open loop count from when a request was due.
+        """
+        lines = [f"{'':8} {'requests':>10} {'median':>12} {'p99':>12}"] if self.runs else []
+        for name, run in self.runs.items():
+            times = "total_from_intended" if run.get("total_from_intended") else "total"
+            median, p99 = (self.value(f"{name}.{times}.{key}") / 1e6 for key in ("median", "p99"))
+            lines.append(
+                f"{name:8} {self.value(f'{name}.requests'):10.0f} {median:9.3f} ms {p99:9.3f} ms"
+            )
+        return [*lines, ""] if lines else []
+
     def ratio(self, of: tuple[str, str]) -> float:
         above, below = map(self.value, of)
         if below <= 0:

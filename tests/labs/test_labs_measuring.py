@@ -100,6 +100,8 @@ def test_a_conclusion_is_judged_by_ones_own_data(work: Path) -> None:
 
 
 def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work: Path) -> None:
+    _, said, _ = lab(work, "check", f"CH={SLUG}")
+    assert "Predicted, and seen" not in said, "it would be the conclusion"
     answer(work, "conclusion", CONCLUSION)
     status, said, wrong = lab(work, "check", f"CH={SLUG}")
     assert (status, wrong) == (0, "")
@@ -117,6 +119,23 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
         status, _, wrong = lab(work, *words)
         assert status == 2 and name in wrong and wrong.count("\n") == 1
         (work / "away").rename(work / SLUG / name)
+
+
+def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
+    from measuring.data import Numbers
+    from measuring.lab import load
+
+    times = {"median": 30_000, "p99": 1_400_000}
+    due = {"median": 130_000, "p99": 920_000_000}
+    runs = {
+        "closed": {"requests": 50_000, "total": times, "total_from_intended": None},
+        "open": {"requests": 8000, "total": times, "total_from_intended": due},
+    }
+    (tmp_path / "runs.json").write_text(json.dumps({"started": "", "runs": runs}), "utf-8")
+    rows = Numbers(load("00b-measuring"), tmp_path / "runs.json").rows()
+    assert [" ".join(row.split()) for row in rows] == [
+        "requests median p99", "closed 50000 0.030 ms 1.400 ms", "open 8000 0.130 ms 920.000 ms", "",
+    ]  # fmt: skip
 
 
 def test_what_is_wrong_is_one_line(work: Path) -> None:
