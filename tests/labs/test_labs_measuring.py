@@ -134,7 +134,8 @@ def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
     (tmp_path / "runs.json").write_text(json.dumps({"started": "", "runs": runs}), "utf-8")
     rows = Numbers(load("00b-measuring"), tmp_path / "runs.json").rows()
     assert [" ".join(row.split()) for row in rows] == [
-        "requests median p99", "closed 50000 0.030 ms 1.400 ms", "open 8000 0.130 ms 920.000 ms", "",
+        "requests median p99", "closed 50000 0.030 ms 1.400 ms", "open 8000 0.130 ms 920.000 ms",
+        "",
     ]  # fmt: skip
 
 
