@@ -405,7 +405,9 @@ def test_on_a_terminal_one_line_is_rewritten(monkeypatch: pytest.MonkeyPatch) ->
     shown.experiment(1, 1, "x", 3)
     shown.step(0, 2, "round 1, a", 4.0)
     shown.step(1, 2, "round 1, b", 2.0)
+    shown.step(2, 3, "round 2, a", 1.0, most=4)
     shown.finish()
+    assert "2 of up to 4  round 2, a" in out.getvalue()
     assert "\n" not in out.getvalue()
-    assert out.getvalue().count("\r") == 3
+    assert out.getvalue().count("\r") == 4
     assert "...... 4 s left  [1/1] x  0/2  round 1, a" in out.getvalue()

@@ -141,9 +141,10 @@ class Progress:
         if not self._tty:
             self.line(f"{self._head}: about {duration(expected)}")
 
-    def step(self, done: int, total: int, what: str, left: float) -> None:
-        """A step begins."""
-        self._text = f"{self._head}  {done}/{total}  {what}"
+    def step(self, done: int, total: int, what: str, left: float, most: int = 0) -> None:
+        """A step begins. `most`: so many there may be, because of noise."""
+        of = f" of up to {most}" if most else f"/{total}"
+        self._text = f"{self._head}  {done}{of}  {what}"
         self._left, self._since = left, self._clock()
         self.tick(force=self._tty)
 
@@ -266,6 +267,7 @@ class _Run:
         skipped = {skip.get("variant") for skip in self.result.skips}
         self.names = [v.name for v in job.experiment.variants if v.name not in skipped]
         self.plan = self._planned()
+        self.most = 0  # steps, once noise has made more of them than were planned
         self.estimate = Estimate(job.profile.seconds / max(1, len(self.plan)))
         for done in self.result.repetitions:
             step = Step(done["variant"], done["params"], done["round"], done["order"])
@@ -304,6 +306,7 @@ class _Run:
             if len(whole - noisy) >= LEAST:
                 break
             self.plan = self._planned(extra)
+            self.most = len(self._planned(int(rounds * EXTRA_ROUNDS)))
             self._pass()
 
     def _pass(self) -> None:
@@ -319,7 +322,7 @@ class _Run:
         what = f"round {step.round + 1}, {step.variant}" + (f" ({params})" if params else "")
         count = len(self.plan)
         left = self.estimate.of(pending) + self.later
-        self.progress.step(count - len(pending), count, what, left)
+        self.progress.step(count - len(pending), count, what, left, self.most)
 
     def _step(self, step: Step, name: str) -> None:
         experiment = self.job.experiment
