@@ -69,6 +69,7 @@ def bench(
         pairs = [(e, e.headline_profile(profile) if headline else profile) for e in chosen]
         jobs = _left_to_do(pairs, results, report)
         if jobs:
+            _say_what_comes_later(jobs, upto)
             jobs = _measure_all(jobs, report)
         _print_report(report, nothing=bool(chosen) and not jobs)
     # All that is known of those named; else what the sources say of what was measured. `make` ends
@@ -77,13 +78,37 @@ def bench(
     if named and not headline:
         from harness.report.result import show
 
-        width = max(60, min(shutil.get_terminal_size().columns, 100))
+        width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
         show(chosen, results, reference, width, upto)
     elif with_tables and not headline:
         from harness.report.then import print_all
 
         print_all(with_tables, results, reference)
     return 1 if report.failures or report.errors else 0
+
+
+def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
+    from harness.report.result import later_variants
+
+    for job in jobs if upto else ():
+        if later_variants(job.experiment, upto):
+            count = len(job.experiment.variants)
+            print(f"{job.experiment.id}: {count} variants are measured; what later chapters ask is "
+                  "told there")  # fmt: skip
+
+
+def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
+    """Before the minutes are spent, and not only after."""
+    from harness.run import micro  # not before there is something to measure
+
+    allowed = cpus.allowed()
+    used: set[int] = set()
+    for job in jobs:
+        placement = cpus.place(job.experiment.pin, cpus.cores(allowed), allowed)
+        used |= (placement.measured | placement.load) or set(allowed)
+    if share := micro.foreign_share(used) if used else 0.0:
+        what = f"others use {share:.0%} of the processors".replace("%", " %")
+        progress.line(f"{what}: numbers will be marked noisy")
 
 
 def _without_those_by_name(
@@ -139,6 +164,7 @@ def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
         cgroups.sweep()
         sweep_scratch()
         progress = Progress()
+        _say_if_others_work(jobs, progress)
         previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
         if "MAKELEVEL" in os.environ:
             processes.end_with_parent()

@@ -110,6 +110,18 @@ class Noise:
             repetition.mark("noisy")
 
 
+LOOK = 0.3  # seconds
+
+
+def foreign_share(cpus: Collection[int]) -> float:
+    """What others take of these processors just now; 0 where it would make nothing `noisy`."""
+    noise = Noise.begin(cpus)
+    time.sleep(LOOK)
+    noise.end()
+    share = max(0.0, noise.total.busy - noise.total.softirq - noise.own_s) / (LOOK * len(cpus))
+    return min(1.0, share) if share > NOISY_SHARE else 0.0
+
+
 def _ours() -> tuple[float, float]:
     """Seconds of processor time: of all our children that have ended, and of this process."""
     times = os.times()
