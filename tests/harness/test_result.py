@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
+from pathlib import Path
 
 import pytest
 from made_up import Tree, parsed, result_set, write
@@ -63,6 +66,7 @@ def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     assert any(line.startswith("a: us") for line in first)
     assert not any(line.startswith(("b: us", "b / a")) for line in first)
     assert "left out for later chapters: 02-b (without CH=: all)" in first
+    assert "sample: 2 variants are measured; what later chapters ask is told there" in first
     second = tree.run(*BENCH, "--upto", "02-b").stdout
     assert "b / a" in second and "left out" not in second
 
@@ -79,3 +83,40 @@ def test_again_measures_again_and_loses_nothing(tree: Tree) -> None:
 
 def test_what_an_experiment_wants_built(tree: Tree) -> None:
     assert tree.run("programs", "sample").stdout.split() == ["build/bin/fake"]
+
+
+def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
+    from harness.report.result import show
+
+    for folder, drip in (("reference", 50), ("here", 20)):
+        made = result_set(parsed(), {"a": [4e4] * 8, "b": [8e4] * 8})
+        for repetition in made.repetitions:
+            repetition["params"] = {"drip": drip}
+        write(made, tree.root / folder / "sample.jsonl")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.chdir(tree.root):
+        show([parsed()], Path("here"), Path("reference"), 100)
+    lines = [" ".join(line.split()) for line in told.getvalue().splitlines()]
+    what = "not the same load: the reference run was taken with drip=50 (here 20)"
+    assert lines.index(what) + 1 == lines.index("here reference")
+
+
+def test_noise_has_a_remedy() -> None:
+    from harness.report.verdicts import remedy
+
+    assert remedy("the data is noisy (0 of 9 usable)", "a") == (
+        "close what else runs, then make bench ONLY=a AGAIN=1"
+    )
+    assert remedy("the data is little (0 of 9 usable)", "a") == ""
+
+
+def test_a_table_goes_on_in_a_second_line_where_it_is_too_wide() -> None:
+    from harness.report.tsv import aligned
+
+    rows = [["", "n", "why"], ["a program linked dynamically", "12", "it needs another system"]]
+    lines = aligned(rows, right=(1,), width=44)
+    assert max(map(len, lines)) <= 44
+    assert [" ".join(line.split()) for line in lines] == [
+        "n why", "a program linked 12 it needs another", "dynamically system",
+    ]  # fmt: skip
+    assert len(aligned(rows, right=(1,))) == 2

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.report import claims, rules, then
 from harness.report.tsv import aligned
-from harness.report.verdicts import WITHOUT_SCIPY
+from harness.report.verdicts import WITHOUT_SCIPY, remedy
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec.coherence import split_operand
@@ -35,8 +35,8 @@ def show(
     judged = claims.side_by_side(results, reference, [definition.id for definition in measured])
     for definition in measured:
         print(f"\n{definition.id}: {definition.question}")
-        later = _later(definition, upto)
-        lines = _table(definition, found[definition.id], later)
+        later = later_variants(definition, upto)
+        lines = _table(definition, found[definition.id], later, width - 2)
         if later:
             names = ", ".join(sorted(set(later.values())))
             lines.append(f"left out for later chapters: {names} (without CH=: all)")
@@ -58,13 +58,15 @@ def show(
             print(f"  {WITHOUT_SCIPY}")
         if any(rules.TOO_FEW in here.why for _, here, _ in rest_on_it):
             print(f"  more repetitions: make bench ONLY={definition.id} PROFILE=quick")
+        for what in {remedy(here.why, definition.id) for _, here, _ in rest_on_it} - {""}:
+            print(f"  noisy: {what}")
         print("\n".join(f"  {line}" for line in _read_on(definition, chapter)))
 
 
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def _later(definition: Experiment, upto: str) -> dict[str, str]:
+def later_variants(definition: Experiment, upto: str) -> dict[str, str]:
     """Variant -> its chapter, of those whose chapter comes after `upto`: the one of its server, or
     of the system call that it is named after. Chapters sort by their names.
     """
@@ -76,7 +78,7 @@ def _later(definition: Experiment, upto: str) -> dict[str, str]:
     return {name: chapter for name, chapter in found.items() if chapter in later}
 
 
-def _table(definition: Experiment, found: Sources, later: Container[str]) -> list[str]:
+def _table(definition: Experiment, found: Sources, later: Container[str], width: int) -> list[str]:
     sources = found.here, found.reference
     analyses = [Analysis(definition, source.results) for source in sources if source]
     both = [dict(numbers(each)) for each in analyses]
@@ -90,13 +92,17 @@ def _table(definition: Experiment, found: Sources, later: Container[str]) -> lis
     everything = analyses[0].results.repetitions
     marks = Counter(mark for r in everything for mark in r["marks"])
     rounds = len({r["round"] for r in everything})
-    told = [f"{rounds} rounds, {len(everything)} repetitions"]
+    told = f"{rounds} rounds, {len(everything)} repetitions"
     if marks:
         counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
-        told[0] += f", of which {counts} (what that means: chapter 0b)"
-    if others := _set_otherwise(analyses):
-        told.append(f"the reference run was taken with {others}")
-    return [*aligned(rows), *told]
+        told += f", of which {counts} (what that means: chapter 0b)"
+    others = _set_otherwise(analyses)
+    warning = f"not the same load: the reference run was taken with {others}" if others else ""
+    return [
+        *textwrap.wrap(warning, width),
+        *aligned(rows, width=width),
+        *textwrap.wrap(told, width),
+    ]
 
 
 def _set_otherwise(analyses: Sequence[Analysis]) -> str:
@@ -155,7 +161,7 @@ def _verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
     for name, judgement in (("yours", here), ("reference", reference)):
         undecided = judgement.verdict in rules.UNDECIDED
         parts.append(f"{name}: {judgement.why if undecided else judgement.verdict}")
-    seen = here.numbers or reference.numbers
+    seen = here.numbers or reference.numbers.replace(" here, ", " there, ")
     return "; ".join(parts) + (f" ({seen})" if seen else "")
 
 

@@ -143,7 +143,7 @@ def text(beside: Beside, name: str, width: int = 100) -> str:
         [
             *textwrap.wrap(head, width),
             *(f"  {line}" for part in under for line in textwrap.wrap(part, width - 2)),
-            *(f"  {line}" for line in aligned(rows, right=(1, 2))),
+            *(f"  {line}" for line in aligned(rows, right=(1, 2), width=width - 2)),
             *(f"  {line}" for note in beside.notes for line in textwrap.wrap(note, width - 2)),
         ]
     )

@@ -1,9 +1,10 @@
 """The tables that figures read: tab-separated, a header line, "-" for what is not there."""
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, product
+from itertools import accumulate, product, zip_longest
 from typing import Any
 
 from harness.run.load_tools import bucket
@@ -57,9 +58,23 @@ def cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
-    """The lines of a table for the terminal; `right`: the columns that end in one line."""
+LEAST_COLUMN = 16
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = (), width: int = 0) -> list[str]:
+    """The lines of a table for the terminal; `right`: the columns that end in one line.
+
+    Where it is wider than `width`, the words of the widest columns go on in a second line.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    excess = sum(widths) + 2 * (len(widths) - 1) - width if width else 0
+    for place in sorted(range(len(widths)), key=widths.__getitem__, reverse=True):
+        if excess > 0 and place not in right:
+            narrower = min(widths[place], max(LEAST_COLUMN, widths[place] - excess))
+            excess -= widths[place] - narrower
+            widths[place] = narrower
+    cells = ([textwrap.wrap(text, widths[place]) for place, text in enumerate(row)] for row in rows)
+    rows = [line for row in cells for line in zip_longest(*row, fillvalue="")]
 
     def shown(place: int, text: str) -> str:
         return text.rjust(widths[place]) if place in right else text.ljust(widths[place])

@@ -82,8 +82,16 @@ def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
     on_reference = f"reference: {entry['verdict']}" if own else ""
     of = entry["repetitions"]
     asked = f"{entry['usable']} of {of} repetitions" if of else ""
-    seen = "; ".join(filter(None, (own, on_reference, entry["numbers"], asked, entry["why"])))
+    whose = own or (entry["why"] if entry["source_run"] == "here" else "")
+    parts = own, on_reference, entry["numbers"], asked, entry["why"]
+    seen = "; ".join(filter(None, (*parts, remedy(whose, entry["experiment"]))))
     return "\n".join([head, *(f"      {part}" for part in textwrap.wrap(seen, width - 12))])
+
+
+def remedy(why: str, experiment: str) -> str:
+    """Of a reason not to judge one's own data."""
+    again = f"close what else runs, then make bench ONLY={experiment} AGAIN=1"
+    return again if "noisy (" in why else ""
 
 
 def counts(entries: list[dict[str, Any]]) -> str:
