@@ -80,7 +80,7 @@ local function bind(span)
   note_run(entry)
   local content = pandoc.List { pandoc.Str((text:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(entry.source)
-  local classes = { 'num', entry.source or 'here' }
+  local classes = { 'num', entry.source or 'here', entry.noisy and 'noisy' or nil }
   return pandoc.Span(content, pandoc.Attr('', classes, { title = title_of(key, entry) }))
 end
 
@@ -111,16 +111,19 @@ local words = {
   here = 'your machine',
   reference = 'reference run',
   both = 'your machine, and reference where marked',
+  noisy = 'your machine, noisy',
+  both_noisy = 'your machine, noisy, and reference where marked',
 }
 
--- seen: { here = true, reference = true } or less. Not on slides, not when all is the reference
+-- seen: { here = true, reference = true, noisy = true } or less. Not on slides, not when all is the reference
 -- run's.
 function numbers.run_label(seen, as_block)
   local source = seen.here and seen.reference and 'both'
     or seen.here and 'here'
     or seen.reference and 'reference'
   if source and common.form ~= 'slides' and common.results ~= 'reference' then
-    local label = pandoc.Span(words[source], pandoc.Attr('', { 'run-label', source }))
+    local noisy = seen.noisy and { here = 'noisy', both = 'both_noisy' } or {}
+    local label = pandoc.Span(words[noisy[source] or source], pandoc.Attr('', { 'run-label', source }))
     return as_block and pandoc.Plain { label } or label
   end
 end
@@ -141,7 +144,10 @@ function numbers.margin(doc)
   return doc:walk {
     Para = function(block)
       local seen = {}
-      local function note(span) seen[span.classes[2]] = true end
+      local function note(span)
+        seen[span.classes[2]] = true
+        seen.noisy = seen.noisy or span.classes:includes('noisy')
+      end
       block:walk { Span = common.by_class { num = note } }
       local label = numbers.run_label(seen)
       return label and pandoc.Para(pandoc.List { label } .. block.content)

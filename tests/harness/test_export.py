@@ -341,6 +341,20 @@ def test_verdicts_come_from_the_data(inside: Tree) -> None:
     assert claim(9)["chapters"] == ["09-epoll", *parsed().chapters]
 
 
+def test_a_page_can_warn_of_numbers_of_a_busy_machine(inside: Tree) -> None:
+    def warned() -> set[bool]:
+        exported()
+        found = json.loads(read("numbers.json"))
+        return {"noisy" in one for key, one in found.items() if key.startswith("sample.")}
+
+    fill(REFERENCE, "noisy", a=4e4, b=8e4)
+    assert warned() == {False}, "of one's own machine alone"
+    fill(RESULTS, "noisy", a=4e4, b=8e4)
+    assert warned() == {True}
+    fill(RESULTS, a=4e4, b=8e4)
+    assert warned() == {False}
+
+
 def test_why_a_claim_cannot_be_judged(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     def said() -> tuple[str, str, str]:
         exported()

@@ -27,6 +27,7 @@ from harness.spec import experiment_file
 from harness.spec.experiment_file import SOURCES
 from harness.spec.model import Experiment
 from harness.statistics.analysis import Analysis, Number, numbers, scalar_numbers
+from harness.statistics.usable import NOISY
 from harness.system import environment
 
 
@@ -117,10 +118,18 @@ def _export_one(
             known |= scalar_numbers(analyses[source.origin])
         for name, number in known.items():
             key, one = f"{definition.id}.{name}", entry(number, source)
+            if source.origin == HERE and half_noisy(source):
+                one["noisy"] = True
             if key in bound:  # a page that shows one's own run may show the reference beside it
                 one["reference"] = bound[key]["value"]
             bound[key] = one
     return bound
+
+
+def half_noisy(source: Source) -> bool:
+    """So many repetitions that a page warns of its numbers; of a few their own marks tell."""
+    marked = [NOISY in repetition["marks"] for repetition in source.results.repetitions]
+    return 2 * sum(marked) >= len(marked) > 0
 
 
 def entry(number: Number, source: Source) -> dict[str, Any]:
