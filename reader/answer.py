@@ -12,7 +12,7 @@ WHEN = re.compile(r'claim=(\d+) verdict="([^"]*)"')
 INLINE = re.compile(r"\[([^\]]*)\]\{\.when " + WHEN.pattern + r"\}")
 NUMBER = re.compile(r"\[([^\]\s]+)\]\{\.num[^}]*\}")
 VERDICT = re.compile(r"\[(\d+)\]\{\.verdict\}")
-ENDS = ("#", "::: predict", ":::: {.predict", "```", "|")
+ENDS = re.compile(r"#|:+ *(?:predict\b|\{\.predict\b)|```|\|")
 
 
 def plain(text: str) -> str:
@@ -43,7 +43,7 @@ class Chapter:
         # The fences of a block stand alone, whether or not an empty line parts them from its text.
         alone = re.sub(r"^(:::.*)$", r"\n\1\n", self.text[after:], flags=re.M)
         for block in filter(None, map(str.strip, re.split(r"\n\s*\n", alone))):
-            if block.startswith(ENDS) or len(found) == PARAGRAPHS:
+            if ENDS.match(block) or len(found) == PARAGRAPHS:
                 break
             if block.startswith(":::"):
                 when = WHEN.search(block)

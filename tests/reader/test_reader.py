@@ -368,6 +368,12 @@ def test_the_answer_has_its_numbers_and_its_verdict(
     assert chapter.answer(TEXT.index(":::\n\n") + 4) == [first, "More."]
 
 
+def test_the_answer_ends_where_the_next_thing_is_asked(tmp_path: Path) -> None:
+    for box in ("::: predict", '::: {.predict draw="a.b.us" x="n" y="us"}'):
+        chapter = answer.Chapter(f"First.\n\n{box}\nAnd now?\n:::\n\nSecond.\n", tmp_path)
+        assert chapter.answer(0) == ["First."]
+
+
 def test_without_data_a_number_is_a_question_mark(tmp_path: Path) -> None:
     chapter = answer.Chapter("[a]{.num} is much.\n\n# Next", tmp_path)
     assert chapter.answer(0) == ["? is much."]
