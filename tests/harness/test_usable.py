@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from harness.report import rules
+from harness.run import micro
 from harness.run.micro import Noise
 from harness.run.records import Repetition
 from harness.spec.model import Metric
@@ -109,3 +110,11 @@ def test_only_the_kernels_own_threads_are_counted(tmp_path: Any) -> None:
         folder.mkdir()
         (folder / "stat").write_text(f"{name} S 1 1 1 0 -1 {bits} 0 0 0 0 300 200 0 0 20\n")
     assert kernel_threads_s(tmp_path) == 5.0
+
+
+def test_what_others_take_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for busy, share in ((0.05, 0.0), (0.3, 0.5), (0.9, 1.0)):
+        times = iter([CpuTime(1.0, 0.0, 0.0), CpuTime(1.0 + busy, 0.0, 0.0)])
+        monkeypatch.setattr(micro, "cpu_time", lambda _, times=times: next(times))
+        monkeypatch.setattr(micro, "_ours", lambda: (0.0, 0.0))
+        assert micro.foreign_share([0, 1]) == pytest.approx(share)

@@ -39,7 +39,8 @@ def show(
         lines = _table(definition, found[definition.id], later, width - 2)
         if later:
             names = ", ".join(sorted(set(later.values())))
-            lines.append(f"left out for later chapters: {names} (without CH=: all)")
+            left_out = f"left out for later chapters: {names} (without CH=: all)"
+            lines += textwrap.wrap(left_out, width - 2)
         print("\n".join(f"  {line}" for line in lines))
         for beside in then.of(definition, found[definition.id]):
             print("\n" + then.text(beside, definition.id, width))
