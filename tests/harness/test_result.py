@@ -120,3 +120,11 @@ def test_a_table_goes_on_in_a_second_line_where_it_is_too_wide() -> None:
         "n why", "a program linked 12 it needs another", "dynamically system",
     ]  # fmt: skip
     assert len(aligned(rows, right=(1,))) == 2
+
+
+def test_a_value_of_the_reference_machine_is_there(tree: Tree) -> None:
+    ledger = tree.root / "benchmarks/claims.toml"
+    text = ledger.read_text("utf-8")
+    rule = 'rule = { is = "about", a = "a.us", then = 350 }'
+    ledger.write_text(re.sub(r"rule = \{.*\}", rule, text, count=1), encoding="utf-8")
+    assert "a 40.1 µs there, 350 µs then" in " ".join(tree.run("claims").stdout.split())

@@ -244,7 +244,10 @@ def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
             shown = f"{measured.name} ({name})" if named else measured.name
             operands[key] = replace(measured, name=shown)
         judgements.append(rules.judge(rule.name, operands, rule.numbers))
-    return rules.combine(judgements)
+    found = rules.combine(judgements)
+    if origin == records.REFERENCE and not records.wants_reference():
+        return replace(found, numbers=found.numbers.replace(" here, ", " there, "))
+    return found
 
 
 def _why_missing(operand: str, found: Sources) -> str:

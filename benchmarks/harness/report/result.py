@@ -162,7 +162,7 @@ def _verdicts(here: rules.Judgement, reference: rules.Judgement) -> str:
     for name, judgement in (("yours", here), ("reference", reference)):
         undecided = judgement.verdict in rules.UNDECIDED
         parts.append(f"{name}: {judgement.why if undecided else judgement.verdict}")
-    seen = here.numbers or reference.numbers.replace(" here, ", " there, ")
+    seen = here.numbers or reference.numbers
     return "; ".join(parts) + (f" ({seen})" if seen else "")
 
 
