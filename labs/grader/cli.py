@@ -26,7 +26,7 @@ from grader import files, many, report, work
 from grader.errors import LabError
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
-from grader.sandbox import Toolchain
+from grader.sandbox import Toolchain, end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
 COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
@@ -207,6 +207,7 @@ def _told(error: OSError, given: Given) -> str:
 
 
 def main() -> int:
+    end_with_parent()
     # an exception, so that the sandbox is removed
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -2,7 +2,8 @@
 graded by a process of its own; a line of CSV as soon as it is done.
 
 Who has a line is not graded again, so that what was ended half-way goes on. What the machine could
-not do (status 2) is said in its line, and tried again the next time.
+not do (status 2) is said in its line, and tried again the next time. Who has handed in nothing has
+no points, and is looked at again, which costs nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,9 @@ from grader.lab import TREE, Lab
 
 FIELDS = ("name", "score", "of", "state", "failed", "seconds")
 GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
+NOTHING = "nothing handed in"
+SETTLED = (GRADED, NOTHING)
+DEEPER = 2  #: folders between that of a student and the files, as in work/02-fork/server.c
 MAIN = [sys.executable, "-I", "-B", str(TREE / "labs/grader/__main__.py"), "grade"]
 
 
@@ -39,37 +44,104 @@ def _done(table: Path) -> list[dict[str, str]]:
     return [row for row in rows if row["seconds"] and row["state"] == GRADED]
 
 
-def _grade(lab: Lab, folder: Path, words: list[str]) -> dict[str, object]:
+def handed_in(lab: Lab, folder: Path) -> Path:
+    """Where the files of one student are: the folder, or the only one below it, not too deep, that
+    has any. Through no link: it may lead to what others have written."""
+    if folder.is_symlink() or any(os.path.lexists(folder / name) for name in lab.files):
+        return folder
+    found = []
+    for place, below, names in os.walk(folder):
+        if set(names).intersection(lab.files):
+            found.append(Path(place))
+        if len(Path(place).relative_to(folder).parts) == DEEPER:
+            below.clear()
+    return found[0] if len(found) == 1 else folder
+
+
+def _empty(folder: Path) -> bool:
+    """Whether no file is in it, however deep."""
+    return not folder.is_symlink() and not any(
+        names or any(Path(place, name).is_symlink() for name in below)
+        for place, below, names in os.walk(folder)
+    )
+
+
+class Running:
+    """The gradings at work, so that they end with this one."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.ended = False
+        self.processes: set[subprocess.Popen[str]] = set()
+
+    def run(self, command: list[str]) -> tuple[int, str]:
+        """Its status, and what it says on stderr."""
+        with self.lock:
+            if self.ended:
+                return 2, ""
+            process = subprocess.Popen(
+                command, cwd=TREE, text=True, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            self.processes.add(process)
+        said = process.communicate()[1]
+        with self.lock:
+            self.processes.remove(process)
+        return process.returncode, said
+
+    def end(self) -> None:
+        with self.lock:
+            self.ended = True
+            for process in self.processes:
+                process.terminate()
+
+
+def _grade(lab: Lab, folder: Path, words: list[str], running: Running) -> dict[str, object]:
     began = time.monotonic()
     row: dict[str, object] = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
+    if _empty(folder):
+        everything = " ".join(test.id for test in lab.tests)
+        return row | {"score": 0, "state": NOTHING, "failed": everything, "seconds": "0.0"}
     with tempfile.TemporaryDirectory(prefix="grades-") as place:
         results = Path(place, "results.json")
-        settings = [f"CH={lab.slug}", f"DIR={folder.absolute()}", f"JSON={results}", *words]
-        ran = subprocess.run(
-            [*MAIN, *settings], cwd=TREE, capture_output=True, text=True, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        where = handed_in(lab, folder).absolute()
+        settings = [f"CH={lab.slug}", f"DIR={where}", f"JSON={results}", *words]
+        status, stderr = running.run([*MAIN, *settings])
         row["seconds"] = f"{time.monotonic() - began:.1f}"
-        if ran.returncode not in (0, 1, 3):
-            said = ran.stderr.strip().splitlines()[-1:] or [f"status {ran.returncode}"]
+        if status not in (0, 1, 3):
+            said = stderr.strip().splitlines()[-1:] or [f"status {status}"]
             return row | {"state": NOT_GRADED, "failed": said[0]}
         found: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
     names = [test["name"].split(":")[0] for test in found["tests"] if test["status"] != "passed"]
     if why := found["extra_data"]["no_program"]:
         names += [f"({why})"]
-    state = UNJUDGED if ran.returncode == 3 else GRADED
+    state = UNJUDGED if status == 3 else GRADED
     return row | {"score": found["score"], "state": state, "failed": " ".join(names)}
 
 
 def grade_all(
     lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
 ) -> int:
-    """The status: 0 if all are graded, 3 if some are not. Two at once would both write the table:
-    what was killed may have left one at work."""
+    """The status: 0 if all are settled, 3 if some are not. One at a time writes the table."""
     table.parent.mkdir(parents=True, exist_ok=True)
-    busy = f"{table} is being written by another grading; waiting for that."
-    with files.alone(table.with_name(f".{table.name}.lock"), lambda: print(busy, flush=True)):
+    lock = table.with_name(f".{table.name}.lock")
+
+    def wait() -> None:
+        pid = files.read(lock).decode(errors="replace").strip()
+        whose = f" (pid {pid})" if pid else ""
+        print(f"{table} is being written by another grading{whose}; waiting for that.", flush=True)
+
+    with files.alone(lock, wait):
+        lock.write_text(f"{os.getpid()}\n", encoding="utf-8")
         return _grade_all(lab, folder, table, jobs, words, logs)
+
+
+def _write(table: Path, rows: list[dict[str, str]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, FIELDS)
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write(table, text.getvalue())
 
 
 def _grade_all(
@@ -82,23 +154,30 @@ def _grade_all(
     kept = _done(table)
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
-    start = io.StringIO(newline="")
-    writer = csv.DictWriter(start, FIELDS)
-    writer.writeheader()
-    writer.writerows(kept)
-    files.write(table, start.getvalue())
-    lock = threading.Lock()
+    _write(table, kept)
+    lock, running = threading.Lock(), Running()
 
     def one(path: Path) -> bool:
         own = [] if logs is None else [f"LOGS={logs / path.name}"]
-        row = _grade(lab, path, [*words, *own])
+        row = _grade(lab, path, [*words, *own], running)
+        if running.ended:
+            return False
         with lock, table.open("a", newline="", encoding="utf-8") as file:
             csv.DictWriter(file, FIELDS).writerow(row)
             points = f"{row['score']:>3} of {row['of']}"
-            print(f"  {path.name:<24} {points}  {row['failed']}", flush=True)
-        return row["state"] == GRADED
+            said = NOTHING if row["state"] == NOTHING else row["failed"]
+            print(f"  {path.name:<24} {points}  {said}", flush=True)
+        return row["state"] in SETTLED
 
-    with ThreadPoolExecutor(jobs) as pool:  # whose map() starts nobody else if we are ended
-        missing = sum(not graded for graded in pool.map(one, todo))
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            missing = sum(not settled for settled in pool.map(one, todo))
+        except BaseException:  # a signal has ended us, or the table cannot be written
+            pool.shutdown(wait=False, cancel_futures=True)
+            running.end()
+            raise
+    with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
+        rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
+    _write(table, rows)
     print(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
     return 3 if missing else 0

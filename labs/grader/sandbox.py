@@ -26,7 +26,7 @@ NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
 ROOM_MIB = 160  #: of a docroot, with one file that no socket's buffers hold, and of what is built
 MESSAGE_LINES = 20
 COMPILER_SECONDS = 60.0
-PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
 class NotBuilt(Exception):
@@ -173,6 +173,11 @@ def _first_lines(log: Path) -> str:
 
 
 # ---- ending all that was started, also what has left its session and its parents
+
+
+def end_with_parent() -> None:
+    """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def adopt_orphans() -> None:

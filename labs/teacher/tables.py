@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from grader import files
 from grader.lab import Lab
-from grader.many import GRADED
+from grader.many import GRADED, NOTHING
 
 Row = dict[str, str]
 
@@ -31,7 +31,9 @@ def _junit(lab: Lab, rows: list[Row]) -> str:
         failed = row["failed"].split()
         suite = ElementTree.SubElement(top, "testsuite", name=row["name"], time=row["seconds"])
         for test in lab.tests:
-            if row["score"] and test.id not in failed:
+            if row["state"] == NOTHING:
+                _case(suite, test.id, "failure", NOTHING)
+            elif row["score"] and test.id not in failed:
                 _case(suite, test.id)
             elif judged:
                 _case(suite, test.id, "failure", test.fail)

@@ -148,7 +148,11 @@ def test_a_class_that_was_ended_half_way(place: Place) -> None:
     """The last line was cut short, and one has been graded by hand: that one stays."""
     table = place.top / "grades.csv"
     table.write_text("name,score,of,state,failed,seconds\nada,4.5,5,graded,,9.9\nbob,20,20,gra")
-    everybody = {"ada": {"server.c": "int x;\n"}, "bob": {"server.c": "int main("}, "ida": {}}
+    everybody = {
+        "ada": {"server.c": "int x;\n"},
+        "bob": {"server.c": "int main("},
+        "ida": {"a.c": ""},
+    }
     found = place.grade_class("02-fork", everybody)
     assert [found[name]["score"] for name in everybody] == ["4.5", "0", ""]
     assert found["bob"]["failed"].endswith("tidy (it does not build)")

@@ -8,14 +8,15 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from grader import files, many, starter, work
 from grader import lab as labs
-from grader import many, starter, work
 from grader.lab import TREE, Lab
-from grading import Place
+from grading import LIMIT_S, Place, write
 from teacher import bundle, tables
 from teacher.variant import Variant
 
@@ -116,6 +117,7 @@ def test_a_class_as_junit(tmp_path: Path) -> None:
     rows = [
         ("ada", 20, "graded", ""), ("bob", 12, "graded", second), ("eve", 0, "graded", everything),
         ("ida", "", many.NOT_GRADED, "CC=cc builds nothing"), ("kim", 5, many.UNJUDGED, first),
+        ("zoe", 0, many.NOTHING, everything),
     ]  # fmt: skip
     with (tmp_path / "grades.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -126,8 +128,65 @@ def test_a_class_as_junit(tmp_path: Path) -> None:
     assert [row["name"] for row in json.loads(listed.read_text())] == [r[0] for r in rows]
     suites = ElementTree.parse(junit).getroot()
     assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [
-        ("0", "0"), ("1", "0"), (every, "0"), ("0", every), ("0", "1"),
+        ("0", "0"), ("1", "0"), (every, "0"), ("0", every), ("0", "1"), (every, "0"),
     ]  # fmt: skip
+
+
+def test_where_a_student_has_put_the_files(tmp_path: Path) -> None:
+    """The only folder that has any, not too deep, and never through a link."""
+    lab = labs.load("02-fork")
+    paths = {
+        "ada": ["server.c"], "bob": ["work/02-fork/server.c"], "cyd": ["a/server.c", "b/server.c"],
+        "dan": ["a/b/c/server.c"], "eve": ["server.c", "old/server.c"],
+    }  # fmt: skip
+    for name, inside in paths.items():
+        for path in inside:
+            write((tmp_path / name / path).parent, {"server.c": ""})
+    (tmp_path / "ida").mkdir()
+    (tmp_path / "ida/work").symlink_to(tmp_path / "ada")
+    found = {name: many.handed_in(lab, tmp_path / name) for name in (*paths, "ida")}
+    assert found.pop("bob") == tmp_path / "bob/work/02-fork"
+    assert found == {name: tmp_path / name for name in found}
+
+
+def test_who_has_handed_in_nothing_has_no_points(place: Place) -> None:
+    """That is settled. Another grading of the same class says who it waits for."""
+    table, folder = place.top / "class.csv", place.top / "class"
+    for name in ("zoe", "ada", "kim/work"):
+        (folder / name).mkdir(parents=True)
+    with files.alone(place.top / ".class.csv.lock"):
+        (place.top / ".class.csv.lock").write_text("4711\n")
+        grading = place.start("grade-all", "CH=02-fork", f"DIR={folder}", f"CSV={table}", "JOBS=3")
+        said = grading.stdout.readline() if grading.stdout is not None else ""
+    assert "another grading (pid 4711); waiting" in said
+    grading.communicate(timeout=LIMIT_S)
+    assert grading.returncode == 0
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["name"], r["score"], r["state"]) for r in rows] == [
+        (name, "0", many.NOTHING) for name in ("ada", "kim", "zoe")
+    ]
+
+
+def test_a_class_ends_with_make(place: Place) -> None:
+    texts = real_of(labs.load("02-fork"))
+    for name in ("ada", "bob", "cyd", "dan"):
+        write(place.top / "class" / name, texts)
+    table, lock = place.top / "class.csv", place.top / ".class.csv.lock"
+    grading = place.start("grade-all", "CH=02-fork", f"DIR={place.top / 'class'}", f"CSV={table}")
+    wait_for(lambda: any(place.temporary.glob("*/*")))  # a grading is at work
+    pid = lock.read_text().strip()
+    grading.terminate()
+    grading.communicate(timeout=60)
+    wait_for(lambda: not Path("/proc", pid).exists())
+    assert len(table.read_text().splitlines()) < 5
+
+
+def wait_for(fact: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @pytest.mark.skipif(shutil.which("sim_c") is None, reason="similarity-tester is not installed")
