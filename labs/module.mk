@@ -59,7 +59,7 @@ autograder: ## a lab for Gradescope, without its solution: CH=02-fork
 handout: ## a lab to hand out, without its solution: CH=02-fork [HINTS=no] [VARIANT=7: a class's own names, contents and mistakes]
 	$(Q)$(TEACHER) handout $(teacher_settings)
 
-similar: ## which submissions have much in common: CH=02-fork DIR=submissions
+similar: ## which submissions have much in common: CH=02-fork DIR=submissions [VARIANT=7: the class's, of make handout]
 	$(Q)$(TEACHER) similar $(teacher_settings)
 
 merge: ## what the machines of a class have measured, a figure an experiment: RUNS="folder folder ..."

@@ -20,7 +20,7 @@ TAKES = {
     "pdf": "TRACK WHAT SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
     "grade-all": GRADING + " CSV JUNIT", "reset": "CH", "autograder": "CH",
-    "handout": "CH HINTS VARIANT", "similar": "CH DIR", "merge": "RUNS",
+    "handout": "CH HINTS VARIANT", "similar": "CH DIR VARIANT", "merge": "RUNS",
     "check": GRADING + " WATCH", "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
     "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
     "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",

@@ -35,17 +35,23 @@ def _autograder(given: Given) -> int:
     return bundle.autograder(_lab(given), Path(given["BUILD"]))
 
 
-def _handout(given: Given) -> int:
-    hints, variant = given.get("HINTS", "yes"), given.get("VARIANT", "")
-    if hints not in ("yes", "no"):
-        raise LabError(f"HINTS={hints}: yes or no")
+def _variant(given: Given) -> int:
+    """0: none."""
+    variant = given.get("VARIANT", "")
     if variant and not (variant.isascii() and variant.isdigit() and 0 < int(variant) < 1 << 31):
         raise LabError(f"VARIANT={variant}: a number from 1 to {(1 << 31) - 1}, another a class")
-    return bundle.handout(_lab(given), Path(given["BUILD"]), hints == "yes", int(variant or 0))
+    return int(variant or 0)
+
+
+def _handout(given: Given) -> int:
+    hints = given.get("HINTS", "yes")
+    if hints not in ("yes", "no"):
+        raise LabError(f"HINTS={hints}: yes or no")
+    return bundle.handout(_lab(given), Path(given["BUILD"]), hints == "yes", _variant(given))
 
 
 def _similar(given: Given) -> int:
-    return similar.show(_lab(given), _folder(given))
+    return similar.show(_lab(given), _folder(given), _variant(given))
 
 
 def _tables(given: Given) -> int:

@@ -13,7 +13,6 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from grader import work
@@ -158,17 +157,16 @@ def autograder(lab: Lab, build: Path) -> int:
 def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
     """With `seed` the variant of one class."""
     tools, variant = Toolchain.of_make(), Variant(lab, seed)
-    chosen = replace(lab, mistakes=variant.mistakes)
-    with _tree(lab, variant.renamed(work.starters(chosen))) as top:
+    with _tree(lab, variant.starters()) as top:
         folder = top / "labs" / lab.slug
         if not hints:
             (folder / "hints.md").write_text("", encoding="utf-8")
         for name in ("hints.md", "task.md"):
             text = (folder / name).read_text(encoding="utf-8")
             (folder / name).write_text(variant.told(text), encoding="utf-8")
-        if len(chosen.mistakes) < len(lab.mistakes):
+        if len(variant.mistakes) < len(lab.mistakes):
             title, _, text = (folder / "task.md").read_text(encoding="utf-8").partition("\n")
-            few = f"\n**Of the mistakes it speaks of, yours has {len(chosen.mistakes)}.**\n"
+            few = f"\n**Of the mistakes it speaks of, yours has {len(variant.mistakes)}.**\n"
             (folder / "task.md").write_text(f"{title}\n{few}{text}", encoding="utf-8")
         sources = _names(tools, build, lab).values()
         for source in sources:

@@ -1,7 +1,8 @@
 """`make similar`: how much two submissions have in common, told by sim_c of similarity-tester. It
 compares tokens: other names, comments and spaces do not help.
 
-What everybody was given is left out before. Ours is among them, for solutions are public.
+What everybody was given is left out before: the lab's starter, and the class's. Ours is among
+them, for solutions are public.
 """
 
 import re
@@ -13,6 +14,9 @@ from pathlib import Path
 from grader import files, work
 from grader.errors import LabError
 from grader.lab import Lab
+from grader.many import handed_in
+
+from teacher.variant import Variant
 
 LEAST = 50  # per cent; what is below says nothing
 RUN = 12  # tokens that have to agree, in a row
@@ -27,7 +31,7 @@ def _own(texts: list[str], given: set[str]) -> str:
 
 
 def _texts(lab: Lab, folder: Path) -> list[str]:
-    found = []
+    found, folder = [], handed_in(lab, folder)
     for name in lab.files:
         try:
             found.append(files.read(folder / name).decode(errors="replace"))
@@ -36,10 +40,12 @@ def _texts(lab: Lab, folder: Path) -> list[str]:
     return found
 
 
-def show(lab: Lab, folder: Path) -> int:
+def show(lab: Lab, folder: Path, seed: int) -> int:
+    """With `seed` of the class that was given this variant."""
     if shutil.which("sim_c") is None:
         raise LabError("skipped: sim_c is not installed (apt-get install similarity-tester)")
-    given = {line.strip() for text in work.starters(lab).values() for line in text.splitlines()}
+    starters = [*work.starters(lab).values(), *Variant(lab, seed).starters().values()]
+    given = {line.strip() for text in starters for line in text.splitlines()}
     written = {path.name: _texts(lab, path) for path in sorted(folder.iterdir()) if path.is_dir()}
     written[OURS] = [lab.source(name).read_text(encoding="utf-8") for name in lab.files]
     names = [name for name, texts in written.items() if texts]

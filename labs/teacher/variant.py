@@ -5,7 +5,9 @@ Contents, sizes and the order of tests come from the seed as it is, by SEED= of 
 
 import random
 import re
+from dataclasses import replace
 
+from grader import work
 from grader.lab import TREE, Lab, Mistake
 
 STATIC = re.compile(r"^static\b[^;={(]*?\b([a-z_]\w*)\s*[(=;\[]", re.M)
@@ -19,6 +21,7 @@ class Variant:
 
     def __init__(self, lab: Lab, seed: int) -> None:
         self.random = random.Random(seed)
+        self.lab = lab
         self.seed = seed
         self.mistakes = lab.mistakes
         self.names: dict[str, str] = {}
@@ -30,6 +33,10 @@ class Variant:
         most = len(all_of_them)
         chosen = self.random.sample(range(most), self.random.randint((most + 1) // 2, most - 1))
         return tuple(all_of_them[number] for number in sorted(chosen))
+
+    def starters(self) -> dict[str, str]:
+        """File -> what a student of this class begins with. To be asked for once."""
+        return self.renamed(work.starters(replace(self.lab, mistakes=self.mistakes)))
 
     def renamed(self, texts: dict[str, str]) -> dict[str, str]:
         """Each name that is one file's own, and nobody else's, gets this class's prefix."""

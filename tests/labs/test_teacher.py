@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -201,6 +202,29 @@ def test_who_copied(place: Place) -> None:
     done = place.make("similar", "CH=02-fork", f"DIR={place.top / 'class'}")
     pairs = {tuple(line.split()[2:]) for line in done.stdout.splitlines() if line[:2] == "  "}
     assert pairs == {("ada", "bob"), ("ada", "(ours)"), ("bob", "(ours)")}, done.stdout
+
+
+@pytest.mark.skipif(shutil.which("sim_c") is None, reason="similarity-tester is not installed")
+def test_nobody_copied_what_a_class_was_given(place: Place) -> None:
+    """Everybody has the class's variant, and has mended another mistake of it."""
+    lab = labs.load("03-prefork")
+    variant = Variant(lab, 7)
+    given = variant.starters()
+    for number, mistake in enumerate(variant.mistakes):
+        old, new = variant._in(mistake.old), variant._in(mistake.new)
+        mended = {
+            name: text.replace(new, old) if name == mistake.file else text
+            for name, text in given.items()
+        }
+        assert mended != given
+        write(place.top / "class" / f"s{number}", mended)
+    assert len(variant.mistakes) > 1
+    words = ["similar", "CH=03", f"DIR={place.top / 'class'}"]
+    pairs = re.compile(r"^ +\d+ %  s\d  s\d$", re.M)
+    assert pairs.search(place.make(*words).stdout)
+    done = place.make(*words, "VARIANT=7")
+    assert f"{len(variant.mistakes)} submissions" in done.stdout, done.stderr
+    assert not pairs.search(done.stdout), done.stdout
 
 
 @pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
