@@ -26,6 +26,7 @@ from grader import files, many, report, work
 from grader.errors import LabError
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
+from grader.report import say
 from grader.sandbox import Toolchain, end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
@@ -60,16 +61,6 @@ def _number(given: Given, name: str, kind: type[Number], most: Number) -> Number
     if not 0 < number <= most:
         raise LabError(f"{name}={given[name]}: give a number above 0, at most {most:g}")
     return number
-
-
-def say(text: str) -> None:
-    """To stdout. A reader who has gone (make solution | head) has what he wanted."""
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
-        if not isinstance(error, BrokenPipeError):
-            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _list(folder: Path) -> str:
@@ -137,9 +128,11 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
     first = verdict.first_failure
     if first is not None and verdict.built:
         log = logs_of(lab, folder, given) / f"{first.id}.log"
-        say(f"Next: {first.id}. Help: make hint CH={lab.slug}; all of the test: {log}")
+        help_by = f"Help: make hint CH={lab.slug}; all" if lab.hints else "All"
+        say(f"Next: {first.id}. {help_by} of the test: {log}")
     elif first is None and not verdict.unjudged and whole:
-        say(f"Well done. What we wrote: make solution CH={lab.slug}")
+        ours = f" What we wrote: make solution CH={lab.slug}" if lab.is_whole else ""
+        say(f"Well done.{ours}")
     return _status(verdict)
 
 

@@ -104,6 +104,11 @@ class Lab(About):
         return tuple(name for name in self.files if self.source(name).parent == self.folder)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether our solution is here: in a handout it is not, nor what would tell it."""
+        return bool(self.starter or self.mistakes) or self.patch.exists()
+
+    @property
     def patch(self) -> Path:
         """Our solution of a lab that extends a server: kept with the tests, and in no handout."""
         return self.folder.parent.parent / "tests/labs" / f"{self.slug}.patch"

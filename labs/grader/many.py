@@ -24,6 +24,7 @@ from typing import Any
 from grader import files
 from grader.errors import LabError
 from grader.lab import TREE, Lab
+from grader.report import say
 
 FIELDS = ("name", "score", "of", "state", "failed", "seconds")
 GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
@@ -129,7 +130,7 @@ def grade_all(
     def wait() -> None:
         pid = files.read(lock).decode(errors="replace").strip()
         whose = f" (pid {pid})" if pid else ""
-        print(f"{table} is being written by another grading{whose}; waiting for that.", flush=True)
+        say(f"{table} is being written by another grading{whose}; waiting for that.")
 
     with files.alone(lock, wait):
         lock.write_text(f"{os.getpid()}\n", encoding="utf-8")
@@ -166,7 +167,7 @@ def _grade_all(
             csv.DictWriter(file, FIELDS).writerow(row)
             points = f"{row['score']:>3} of {row['of']}"
             said = NOTHING if row["state"] == NOTHING else row["failed"]
-            print(f"  {path.name:<24} {points}  {said}", flush=True)
+            say(f"  {path.name:<24} {points}  {said}")
         return row["state"] in SETTLED
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -179,5 +180,5 @@ def _grade_all(
     with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
         rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
     _write(table, rows)
-    print(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
+    say(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
     return 3 if missing else 0

@@ -106,7 +106,8 @@ def hint(lab: Lab, folder: Path, number: int | None) -> str:
         if number is None:
             test = progress.first_failure
             if not test and progress.score == lab.points:
-                return f"Nothing failed in the last check. Ours: make solution CH={lab.slug}"
+                ours = f" Ours: make solution CH={lab.slug}" if lab.is_whole else ""
+                return f"Nothing failed in the last check.{ours}"
             if not test and progress.score is None:
                 return f"First see what it lacks: make check CH={lab.slug}"
             fitting = [n for n, h in enumerate(lab.hints, 1) if not test or h.test == test]
@@ -114,8 +115,8 @@ def hint(lab: Lab, folder: Path, number: int | None) -> str:
             if number is None:
                 seen = f" (again: make hint CH={lab.slug} N={fitting[-1]})" if fitting else ""
                 about = f" about {test}" if test else ""
-                solution = f"One way to do it: make solution CH={lab.slug}"
-                return f"No hint{about} is left{seen}.\n{solution}"
+                more = f"\nOne way to do it: make solution CH={lab.slug}" if lab.is_whole else ""
+                return f"No hint{about} is left{seen}.{more}"
             place, of = fitting.index(number) + 1, len(fitting)
             again = f" (again: make hint CH={lab.slug} N={number})"
         if number not in progress.shown:

@@ -77,6 +77,8 @@ def main(words: list[str]) -> int:
         return COMMANDS[words[0]](given)
     except (LabError, InputError) as error:
         line = str(error)
+    except BrokenPipeError:  # nobody reads stderr either: make merge 2>&1 | head
+        return 0
     except OSError as error:
         line = f"{error.filename}: {error.strerror}"
     print(f"lab: {line}", file=sys.stderr)

@@ -18,6 +18,7 @@ from pathlib import Path
 from grader import work
 from grader.errors import LabError
 from grader.lab import TREE, Lab
+from grader.report import say
 from grader.sandbox import Toolchain
 
 from teacher.variant import Variant
@@ -54,12 +55,10 @@ SEED ?= {seed}
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
 
-.PHONY: lab check hint solution
-lab check hint: $(OBJECTS)
+.PHONY: {goals}
+{goals}: $(OBJECTS)
 	@LAB_CC='$(CC)' LAB_FLAGS='$(FLAGS)' LAB_OBJECTS='$(OBJECTS)' LAB_LIBS='{libraries}' \\
 		$(PYTHON) -I -B labs/grader/__main__.py $@ CH={slug} $(SETTINGS)
-solution:
-	@echo "There is no solution in a handout."
 build/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC       $@"
@@ -71,10 +70,15 @@ The task is in `labs/{slug}/task.md`; what it calls *the real server* is not in 
 
     make lab        your files, in work/{slug}
     make check      builds them, tests them, counts the points; ONLY=name: one test
-    make hint       a hint for what failed first{hints}
+{hint}
+Hand in: {hand_in}
 
-Needed: Linux, a C compiler, make, Python 3.11, pytest; bubblewrap, if it is to be a grade.
+Needed: Linux, and (Debian 12, Ubuntu 24.04, or newer)
+
+    apt-get install {packages}
 """
+HINT = "    make hint       a hint for what failed first\n"
+PACKAGES = "gcc make python3 python3-pytest strace bubblewrap"
 
 
 def _names(tools: Toolchain, build: Path, lab: Lab) -> dict[Path, Path]:
@@ -126,7 +130,7 @@ def _packed(top: Path, kind: str, name: Path) -> int:
     part = shutil.make_archive(str(name) + ".part", kind, where, "." if kind == "zip" else top.name)
     made = name.with_name(name.name + (".zip" if kind == "zip" else ".tar.gz"))
     Path(part).replace(made)
-    print(f"{made} ({made.stat().st_size >> 10} KiB)")
+    say(f"{made} ({made.stat().st_size >> 10} KiB)")
     return 0
 
 
@@ -177,10 +181,16 @@ def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
             libraries=os.environ.get("LAB_LIBS", ""),
             seed=seed or "",
             slug=lab.slug,
+            goals="lab check hint" if hints else "lab check",
         )
         (top / "Makefile").write_text(made.replace("SEED=$(SEED)", "$(if $(SEED),SEED=$(SEED))"))
-        told = "" if hints else "; there are none in this handout"
-        text = README.format(title=lab.title, slug=lab.slug, hints=told)
+        text = README.format(
+            title=lab.title,
+            slug=lab.slug,
+            hint=HINT if hints else "",
+            hand_in=", ".join(f"work/{lab.slug}/{name}" for name in lab.files),
+            packages=PACKAGES,
+        )
         (top / "README.md").write_text(text, encoding="utf-8")
-        which = f"-{seed}" if seed else ""
+        which = (f"-{seed}" if seed else "") + ("" if hints else "-nohints")
         return _packed(top, "gztar", build / "handout" / f"{lab.slug}{which}")

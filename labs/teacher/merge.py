@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader import files
 from grader.errors import LabError
+from grader.report import say
 
 from harness.errors import InputError
 from harness.report import tsv
@@ -97,5 +98,5 @@ def merge(runs: list[str], into: Path) -> int:
         command = ["sh", "figures/draw.sh", name, "labs/teacher/merge.gp", str(into), str(out)]
         if subprocess.run(command, check=False).returncode:
             raise LabError(f"{out}: gnuplot says why, above")
-        print(f"  {out}")
+        say(f"  {out}")
     return 0

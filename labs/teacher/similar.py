@@ -15,6 +15,7 @@ from grader import files, work
 from grader.errors import LabError
 from grader.lab import Lab
 from grader.many import handed_in
+from grader.report import say
 
 from teacher.variant import Variant
 
@@ -64,8 +65,8 @@ def show(lab: Lab, folder: Path, seed: int) -> int:
         low, high = sorted((int(one), int(other)))
         pairs[low, high] = max(int(share), pairs.get((low, high), 0))
     for (one, other), share in sorted(pairs.items(), key=lambda pair: -pair[1]):
-        print(f"  {share:>3} %  {names[one]}  {names[other]}")
+        say(f"  {share:>3} %  {names[one]}  {names[other]}")
     said = f"{len(names) - 1} submissions, {len(pairs)} pairs with {LEAST} % or more"
-    print(f"\n{said} of what they added in common.")
-    print("Few ways lead through a small gap: read both before you say anything.")
+    say(f"\n{said} of what they added in common.")
+    say("Few ways lead through a small gap: read both before you say anything.")
     return 0

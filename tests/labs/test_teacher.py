@@ -102,11 +102,17 @@ def test_a_handout_is_a_lab_of_its_own(place: Place) -> None:
 
     def make(*words: str) -> str:
         how = {**place.how(), "args": ["make", "-s", *words], "cwd": top}
-        return str(subprocess.run(**how, capture_output=True, timeout=300, check=False).stdout)
+        done = subprocess.run(**how, capture_output=True, timeout=300, check=False)
+        return str(done.stdout + done.stderr)
 
     assert "your file   work/03-prefork/server.c" in make("lab")
     assert "1 of 1 points" in make("check", "ONLY=serves")
-    assert "There is no solution in a handout." in make("solution", "SURE=1")
+    for goal in ("solution", "hint"):
+        assert f"No rule to make target '{goal}'" in make(goal)
+    readme = (top / "README.md").read_text()
+    assert "\nHand in: work/03-prefork/server.c\n" in readme
+    assert "make hint" not in readme
+    assert (TREE / place.build / "handout/03-prefork-7-nohints.tar.gz").exists()
     assert (top / "labs/03-prefork/hints.md").read_text() == ""
 
 
@@ -236,8 +242,14 @@ def test_a_class_in_one_figure(place: Place) -> None:
     for folder, kept in zip(folders, (text, damaged, cut), strict=True):
         folder.mkdir()
         (folder / "thread-create.jsonl").write_text(kept)
-    done = place.make("merge", f"BUILD={build}", f"RUNS={' '.join(map(str, folders))}")
-    assert f"left out: {folders[1]}" in done.stderr
+    gone, end = os.pipe()
+    os.close(gone)  # make merge | head
+    how = place.how("merge", f"BUILD={build}", f"RUNS={' '.join(map(str, folders))}")
+    done = subprocess.run(**how, stdout=end, stderr=subprocess.PIPE, timeout=LIMIT_S, check=True)
+    os.close(end)
+    said = done.stderr.splitlines()
+    assert said[0].startswith(f"left out: {folders[1]}")
+    assert all(line.startswith("left out: ") for line in said), said  # and of the reader nothing
     assert "<svg" in (build / "merge/thread-create.svg").read_text()
     rows = (build / "merge/thread-create/machines.tsv").read_text().splitlines()
     assert len({row.split("\t")[0] for row in rows}) == len(rows)  # of one machine
