@@ -221,9 +221,9 @@ chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call 
             make diff FROM=07 TO=09)))
 
 .PHONY: run next path done predict chapters read watch
-run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ARGS="-v -p 8081 DOCROOT"]
+run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ADDR=0.0.0.0: for others too] [ARGS="-v -p 8081 DOCROOT"]
 	$(Q)exec $(READER) run $(call quoted,CH=$(CH)) $(call quoted,BUILD=$(BUILD)) \
-		$(if $(PORT),$(call quoted,PORT=$(PORT))) $(if $(ARGS),$(call quoted,ARGS=$(ARGS)))
+		$(foreach s,PORT ADDR,$(if $($(s)),$(call quoted,$(s)=$($(s))))) $(if $(ARGS),$(call quoted,ARGS=$(ARGS)))
 
 next: ## where you are, and what to do now
 	$(Q)$(READER) next $(call quoted,BUILD=$(BUILD))

@@ -2,6 +2,9 @@
 three lines that say what to do with it.
 """
 
+import errno
+import getopt
+import ipaddress
 import os
 import re
 import shutil
@@ -16,25 +19,56 @@ from reader.words import Wrong, chosen
 
 SITE = Path("code/site")
 FIRST_PORT, PORTS = "8080", 20
+HERE = "127.0.0.1"
+#: For documentation (RFC 5737, RFC 3849): nobody is there, and nothing is sent.
+FAR_AWAY = {4: "192.0.2.1", 6: "2001:db8::1"}
+#: Of what a server says of itself (-h): a letter, and a name if a value goes with it.
+OPTION = re.compile(r"^  -(\w)( [A-Z]+)?(?: |$)", re.M)
 BY_HAND = re.compile(r"^[$>] .*", re.M)
 # Bytes of /big.bin: more than all buffers between a server and a browser hold. Most is a hole.
 BIG = 400_000_000
 
 
-def free_port(wanted: str) -> int:
+def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        raise Wrong(f"ADDR={text}: an address of this machine; 0.0.0.0: all it has") from None
+
+
+def reached_at(text: str) -> str:
+    """The address for others' browsers: of 0.0.0.0 the one that the way out begins with."""
+    given = address(text)
+    if not given.is_unspecified:
+        return text
+    with socket.socket(_family(text), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((FAR_AWAY[given.version], 9))
+        except OSError:  # there is no way out
+            return "::1" if given.version == 6 else HERE
+        return str(probe.getsockname()[0])
+
+
+def _family(text: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if address(text).version == 6 else socket.AF_INET
+
+
+def free_port(wanted: str, where: str = HERE) -> int:
     """It, or the next one that nobody listens on; any for "0"."""
     first = int(wanted) if wanted.isdecimal() else -1
     if not 0 <= first < 65536:
         raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
     for port in range(first, min(first + PORTS, 65536)):
-        with socket.socket() as probe:
+        with socket.socket(_family(where)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind((where, port))
             except PermissionError:
                 why = "only root may listen there; take one from 1024 on"
                 raise Wrong(f"PORT={wanted}: {why}") from None
-            except OSError:
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    raise Wrong(f"ADDR={where}: this machine has no such address") from None
                 continue
             return int(probe.getsockname()[1])
     raise Wrong(
@@ -112,6 +146,19 @@ def told(url: str, *lines: tuple[str, str]) -> None:
     print(flush=True)
 
 
+def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:
+    """The words, and the site to serve unless they name a folder: without one a server takes the
+    folder it is started in, and that is the tree, with all that is in it.
+    """
+    said = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
+    letters = "".join(letter + (":" if value else "") for letter, value in OPTION.findall(said))
+    try:
+        named = getopt.gnu_getopt(words, letters + "h")[1]
+    except getopt.GetoptError:  # of which the server says what it is
+        named = []
+    return words if named else [*words, str(root)]
+
+
 def run(settings: dict[str, str]) -> int:
     build = Path(settings.get("BUILD", "build"))
     if not settings.get("CH"):
@@ -122,17 +169,26 @@ def run(settings: dict[str, str]) -> int:
     except Wrong:
         slug = chosen(settings["CH"], known, "CH")
     wanted = settings.get("PORT", FIRST_PORT)
-    port = free_port(wanted)
+    where = settings.get("ADDR", HERE)
+    if where != HERE and slug in ("00-client", "constant"):
+        raise Wrong(f"ADDR={where}: {slug} takes no address; the servers of the series do")
+    port = free_port(wanted, where)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
     make_what_is_typed(build, slug)
-    if words and slug != "02-inetd":
+    if words and slug in ("00-client", "constant"):
         return _become([str(program), *words])
+    if words and slug != "02-inetd":
+        settled = ["-a", where] if "ADDR" in settings else []
+        settled += ["-p", str(port)] if "PORT" in settings else []
+        words = with_a_folder(program, words, site(build, slug))
+        return _become([str(program), *settled, *words])  # of two -p the last one holds
     if slug == "00-client":
         return _client(build, program, port)
     say_taken(wanted, port)
     state.note("run", slug)
-    url = f"http://127.0.0.1:{port}/"
+    host = reached_at(where)
+    url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
     client = built(build, "00-client")
     if slug == "constant":
         told(url, ("try", f"in a second terminal: {client} {url}"))
@@ -140,10 +196,10 @@ def run(settings: dict[str, str]) -> int:
     root = site(build, slug)
     told(url, ("try", f"in a second terminal: {client} -v {url}hello.txt"))
     if slug != "02-inetd":
-        return _become([str(program), "-v", "-p", str(port), str(root)])
+        return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
     if not shutil.which("tcpserver"):
         raise Wrong("02-inetd needs a program that listens: apt-get install ucspi-tcp (tcpserver)")
-    return _become(["tcpserver", "127.0.0.1", str(port), str(program), "-v", str(root)])
+    return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
 
 
 def _client(build: Path, program: Path, port: int) -> int:

@@ -11,7 +11,7 @@ from reader.words import Wrong, chosen, meant
 
 GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SEED SURE"
 TAKES = {
-    "all": "PROFILE", "run": "CH PORT ARGS", "diff": "FROM TO", "amalgamate": "CH",
+    "all": "PROFILE", "run": "CH PORT ADDR ARGS", "diff": "FROM TO", "amalgamate": "CH",
     "next": "", "path": "", "done": "CH STEP UNDO", "predict": "CH", "chapters": "",
     "read": "PORT", "watch": "PORT",
     "bench": "ONLY CH PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",

@@ -41,7 +41,7 @@ def make(
 # ---- wrong command lines -------------------------------------------------------------------------
 
 WRONG = {
-    "run PRT=8090": r"make run: there is no setting PRT; did you mean PORT\?; it takes ARGS, .*",
+    "run PRT=8090": r"make run: there is no setting PRT; did you mean PORT\?; it takes ADDR, .*",
     "bench CH=2": r"make bench: CH= wants ONLY= beside it: 02-fork has ONLY=fork-latency,.*",
     "bench CH=99 ONLY=slow-client": r"make bench: CH=99: there is no such chapter; .*",
     "bench ONLY=nix": r'unknown experiment "nix"; make doctor ALL=1 names all \d+',
@@ -58,6 +58,8 @@ WRONG = {
     "run CH=0": "make run: CH=0: that may be 00-client, 01-iterative, .*",
     "run CH=02 PORT=x": "make run: PORT=x: a port is a number from 1 to 65535",  # not 02-inetd
     "run CH=01 PORT=99999": "make run: PORT=99999: a port is a number from 1 to 65535",
+    "run CH=01 ADDR=room": "make run: ADDR=room: an address of this machine; 0.0.0.0: all it has",
+    "run CH=01 ADDR=192.0.2.1": "make run: ADDR=192.0.2.1: this machine has no such address",
     "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
     "predict CH=00": "make predict: CH=00-client: it asks for no prediction; these do: .*",
@@ -169,6 +171,23 @@ def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
             assert fetched(f"http://127.0.0.1:{found[1]}/hello.txt")[0] == 200
             process.send_signal(signal.SIGINT)
             assert process.wait(10) == 0, "Ctrl-C reaches the server itself"
+
+
+def test_a_server_for_the_room_has_an_address_to_open(tmp_path: Path) -> None:
+    with running(tmp_path, "CH=01", "ADDR=0.0.0.0", "PORT=8510") as (said, _):
+        url = re.search(r"^  open  (\S+)$", said, re.M)
+        assert url and "0.0.0.0" not in url[1]
+        assert "<h1>01-iterative</h1>" in fetched(url[1])[1]
+
+
+@pytest.mark.parametrize("args", ["-a 0.0.0.0 -p 0", "-vp0", "-p 0 -t 9"])
+def test_the_tree_is_not_served_unless_it_is_named(tmp_path: Path, args: str) -> None:
+    for more, page, tree in (("", 200, 404), (" code", 404, 404), (" .", 404, 200)):
+        with running(tmp_path, "CH=03", f"ARGS={args}{more}") as (said, _):
+            port = re.findall(r":(\d+)/", said)[-1]
+            url = f"http://127.0.0.1:{port}/"
+            assert fetched(url + "hello.txt")[0] == page
+            assert fetched(url + "CONTRIBUTING.md")[0] == tree
 
 
 def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
