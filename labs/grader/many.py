@@ -59,10 +59,10 @@ def handed_in(lab: Lab, folder: Path) -> Path:
     return found[0] if len(found) == 1 else folder
 
 
-def _empty(folder: Path) -> bool:
-    """Whether no file is in it, however deep."""
+def _empty(lab: Lab, folder: Path) -> bool:
+    """Whether no file is in it, however deep, nor anything under a file's name."""
     return not folder.is_symlink() and not any(
-        names or any(Path(place, name).is_symlink() for name in below)
+        names or any(name in lab.files or Path(place, name).is_symlink() for name in below)
         for place, below, names in os.walk(folder)
     )
 
@@ -100,7 +100,7 @@ class Running:
 def _grade(lab: Lab, folder: Path, words: list[str], running: Running) -> dict[str, object]:
     began = time.monotonic()
     row: dict[str, object] = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
-    if _empty(folder):
+    if _empty(lab, folder):
         everything = " ".join(test.id for test in lab.tests)
         return row | {"score": 0, "state": NOTHING, "failed": everything, "seconds": "0.0"}
     with tempfile.TemporaryDirectory(prefix="grades-") as place:
