@@ -11,6 +11,7 @@ from grader.errors import LabError
 from grader.lab import Mistake
 
 MARKER = re.compile(r"^[ \t]*/\* (end)?region: [a-z0-9-]+ \*/\n", re.M)
+COMMENT = r"(?:^/\*(?:(?!\*/).)*\*/\n)?"
 
 
 def clean(text: str) -> str:
@@ -28,12 +29,14 @@ def planted(text: str, mistakes: Iterable[Mistake], where: str) -> str:
 
 
 def cut(text: str, replacements: Mapping[str, str], where: str) -> str:
-    """The starter: `name()` gives way to its replacement. A function is from the line with its name
-    in the first columns to a brace in the first."""
+    """The starter: `name()` gives way to its replacement, and so does the comment above it if the
+    replacement has one. A function is from the line with its name in the first columns to a brace
+    in the first."""
     text = clean(text)
     for name, body in replacements.items():
         head = rf"^(?!\s)[^\n;]*\b{re.escape(name.removesuffix('()'))}\([^;{{}}]*\n{{\n"
-        function = re.compile(head + r".*?^}\n", re.M | re.S)
+        above = COMMENT if body.lstrip("\n").startswith("/*") else ""
+        function = re.compile(above + head + r".*?^}\n", re.M | re.S)
         if len(function.findall(text)) != 1:
             raise LabError(f"{where}: there is no function {name}")
         text = function.sub(body.lstrip("\n").replace("\\", r"\\"), text)

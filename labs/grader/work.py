@@ -80,7 +80,7 @@ def begin(lab: Lab, folder: Path) -> str:
     if folder.exists() and any(folder.iterdir()):
         return (
             f"{folder} is yours already and stays as it is.\n"
-            f"To start anew, move it away first:  mv {folder} {folder}.old"
+            f"To start anew, and keep it beside that:  make reset CH={lab.slug}"
         )
     part = files.part_of(folder)
     part.mkdir(parents=True)
