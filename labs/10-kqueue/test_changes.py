@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
 
@@ -15,6 +16,9 @@ from conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("10-kqueue")
 CROWD = 280  #: more than one kevent() brings; each changes twice: more than the list takes
+#: The first epoll_ctl() for a client: two signals and the guests come before, and what the queue
+#: itself is made of.
+FIRST = 5
 LONG = 300_007  #: bytes of medium.bin
 #: On Linux kqueue is made of epoll: each change is one epoll_ctl(), each wait an epoll_wait().
 CALLS = "accept4,recvfrom,sendto,epoll_ctl,epoll_wait"
@@ -30,8 +34,28 @@ def of_small_segments(server: Server) -> socket.socket:
     return s
 
 
+def asks(server: Server, data: bytes) -> socket.socket:
+    """One of the crowd, who has been answered and stays."""
+    s = of_small_segments(server)
+    s.sendall(data)
+    assert s.recv(4096).endswith(HELLO)
+    return s
+
+
 def all_from(s: socket.socket) -> bytes:
     return b"".join(iter(lambda: s.recv(LONG), b""))
+
+
+@contract("index")
+def test_it_serves(server: Server) -> None:
+    """Each client is watched before it asks: who comes and goes within a turn is another test's."""
+    index = b"<!doctype html><title>index</title>\n"
+    for path, content, body in (("/hello.txt", "text/plain", HELLO), ("/", "text/html", index)):
+        with server.connect() as c:
+            assert server.rests()
+            reply = c.ask(request(path))
+            assert (reply.status, reply.body) == (200, body), path
+            assert reply.need("Content-Type").startswith(content), path
 
 
 @contract("mechanism")
@@ -78,11 +102,47 @@ def test_more_changes_than_room(server: Server) -> None:
 
 @contract("survives")
 def test_who_cannot_be_watched(traced: Traced) -> None:
-    """The fifth epoll_ctl() is that for the first client: two signals and the guests come before,
-    and what the queue itself is made of.
-    """
-    server, trace = traced("epoll_ctl", inject="epoll_ctl:error=ENOSPC:when=5")
+    server, trace = traced("epoll_ctl", inject=f"epoll_ctl:error=ENOSPC:when={FIRST}")
     with server.connect() as c:
         assert trace.saw("ENOSPC", server.patience.limit)
         c.expect_gone()
+    assert server.serves()
+
+
+@contract("survives")
+def test_who_has_gone_within_the_turn(server: Server) -> None:
+    """All of it has happened before the server's turn begins, so that in its course they are
+    accepted, answered and closed: what it then says of them is of closed descriptors.
+    """
+    with server.held():
+        for _ in range(10):
+            with server.connect() as c:
+                c.send(ASK)
+    assert server.rests()
+    assert server.serves()
+
+
+@contract("survives")
+def test_a_refusal_while_the_list_is_full(traced: Traced) -> None:
+    """Everybody changes twice in the turn, more than the list takes, and of what is told first the
+    kernel refuses some. Whom it concerns is ended, and all others are served.
+    """
+    first = FIRST + 2 * CROWD
+    server, trace = traced(
+        "epoll_ctl", inject=f"epoll_ctl:error=ENOSPC:when={first + 20}..{first + 39}"
+    )
+    crowd = [asks(server, ASK) for _ in range(CROWD)]
+    try:
+        with server.held():
+            for s in crowd:
+                s.sendall(request("/medium.bin", "Connection: close"))
+        whole = 0
+        for s in crowd:
+            with contextlib.suppress(ConnectionResetError):
+                whole += all_from(s).endswith(noise(LONG))
+        assert trace.saw("ENOSPC", 0)
+        assert CROWD - 20 <= whole < CROWD, f"{whole} of {CROWD} were served"
+    finally:
+        for s in crowd:
+            s.close()
     assert server.serves()
