@@ -87,11 +87,12 @@ class Verdict:
         return next((r.test for r in self.results if r.outcome is Outcome.FAILED), None)
 
 
-def _reasons(record: Path) -> dict[str, str]:
-    """Outcome -> why, of the first test that ended so. Whoever was killed has left half a line."""
+def _reasons(record: Path) -> dict[str, dict[str, str]]:
+    """Outcome -> what grader.plugin has told of the first test that ended so. Whoever was killed
+    has left half a line."""
     lines = record.read_text(encoding="utf-8").split("\n")[:-1] if record.exists() else []
     seen = [json.loads(line) for line in reversed(lines)]
-    return {line["outcome"]: line["why"] for line in seen}
+    return {line["outcome"]: line for line in seen}
 
 
 def _short(why: str) -> str:
@@ -175,18 +176,19 @@ class Judge:
             raise LabError(f"the judge failed, see {log}: {''.join(last)}")
         if "failed" not in seen and status in (4, 5):  # pytest: wrong usage, or no test found
             raise LabError(f"test {test.id} of the lab: see {log}")
-        why = None
+        why, end = None, ""
         if status is None:
             why = f"Not done within {test.seconds * self.patience:.0f} s."
         elif "failed" in seen:
-            why = _short(seen["failed"])
+            why = _short(seen["failed"]["why"])
+            end = seen["failed"]["end"] and f"Your server {seen['failed']['end']}. "
         elif status != 0:
             why = f"The test was ended: {status}."
         if why is not None:  # said, too, if it is more than a piece of our test
             more = "" if not why or why.startswith(PYTEST_SAYS) else f" ({why})"
-            return Result(test, Outcome.FAILED, test.fail + more)
+            return Result(test, Outcome.FAILED, end + test.fail + more)
         if "skipped" in seen or "passed" not in seen:
-            why = seen.get("skipped", "no test ran")
+            why = seen["skipped"]["why"] if "skipped" in seen else "no test ran"
             return Result(test, Outcome.UNJUDGED, _short(why))
         return Result(test, Outcome.PASSED)
 

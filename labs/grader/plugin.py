@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from conformance.process import Server
+from conformance.wire import ContractBroken
+from conftest import SERVERS
 from grader.cell import Cell, loopback_up
 
+MOMENT = 0.5  #: seconds: who has just been killed may still be on the way out
 cells: list[Cell] = []
 
 
@@ -44,9 +51,34 @@ def _why(report: pytest.TestReport) -> str:
     return str(crash.message if crash is not None else report.longrepr or "")
 
 
+def _end(server: Server) -> str:
+    """How it has ended while it was asked for more; "" if it goes on, or was to end."""
+    if server.stopped is not None:
+        return ""
+    try:
+        status = server.wait(MOMENT)
+    except ContractBroken:  # it still runs
+        return ""
+    if status >= 0:
+        return f"ended with status {status}"
+    return f"was ended by signal {-status} ({signal.Signals(-status).name})"
+
+
+def _note_the_end(item: pytest.Item) -> Generator[None, Any, None]:
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and report.when == "call":
+        servers: list[Server] = item.stash.get(SERVERS, [])
+        report.end = next(filter(None, map(_end, servers)), "")
+
+
+pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_note_the_end)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
-    line = {"outcome": report.outcome, "why": _why(report)}
+    end = getattr(report, "end", "")
+    line = {"outcome": report.outcome, "why": _why(report), "end": end}
     with open(os.environ["LAB_RECORD"], "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

@@ -221,6 +221,18 @@ def test_what_cannot_be_judged_is_no_failure(place: Place, tmp_path: Path) -> No
     assert "Error 3" in grade.err
 
 
+@pytest.mark.parametrize(
+    ("call", "end"),
+    [("abort()", "was ended by signal 6 (SIGABRT)"), ("exit(3)", "ended with status 3")],
+)
+def test_a_server_that_ends_is_called_that(place: Place, call: str, end: str) -> None:
+    old = "    take_input(c);\n"
+    texts = solution(labs.load("05b-nonblocking"), old, f"    {call};\n{old}")
+    folder = write(place.top / "hand-in", texts)
+    grade = place.grade("05b-nonblocking", folder, "ONLY=serves", SOON)
+    assert grade.outputs["serves"].startswith(f"Your server {end}. ")
+
+
 def test_a_grading_that_is_ended_leaves_nothing(place: Place) -> None:
     """SIGTERM, as of a time-out around it. The fixture looks at what is left."""
     folder = place.hand_in("#include <unistd.h>\nint main(void)\n{\n    for (;;)\n fork();\n}\n")
