@@ -156,13 +156,20 @@ def _watch(version: list[int]) -> None:
                 print(f"made in {time.monotonic() - began:.1f} s", flush=True)
 
 
+def _lacks_numbers(build: Path) -> bool:
+    """What has been measured since the pages were made is not in them."""
+    made = max(page.stat().st_mtime for page in build.glob("book/*.html"))
+    return any(result.stat().st_mtime > made for result in build.glob("results/*.jsonl"))
+
+
 def read(settings: dict[str, str], watching: bool = False) -> int:
     build = Path(settings.get("BUILD", "build"))
     wanted = settings.get("PORT", FIRST_PORT)
     port = free_port(wanted)
     say_taken(wanted, port)
     page = build / "book" / "index.html"
-    if (watching or not page.exists()) and not make_book() and not page.exists():
+    stale = watching or not page.exists() or _lacks_numbers(build)
+    if stale and not make_book() and not page.exists():
         raise Wrong("there is no book to read: make book says why")
     if not page.exists():
         raise Wrong("there is no book to read without pandoc (make deps); its source: chapters/")
