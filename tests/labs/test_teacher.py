@@ -181,8 +181,9 @@ def test_a_class_ends_with_make(place: Place) -> None:
         write(place.top / "class" / name, texts)
     table, lock = place.top / "class.csv", place.top / ".class.csv.lock"
     grading = place.start("grade-all", "CH=02-fork", f"DIR={place.top / 'class'}", f"CSV={table}")
-    wait_for(lambda: any(place.temporary.glob("*/*")))  # a grading is at work
+    wait_for(lambda: lock.exists() and lock.read_text().strip() != "")
     pid = lock.read_text().strip()
+    wait_for(lambda: any(place.temporary.glob("*/*")))  # a grading is at work
     grading.terminate()
     grading.communicate(timeout=60)
     wait_for(lambda: not Path("/proc", pid).exists())
