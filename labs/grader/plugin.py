@@ -9,6 +9,7 @@ real/NAME in the cell. Nobody shares this pytest's network but the cell.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -64,12 +65,22 @@ def _end(server: Server) -> str:
     return f"was ended by signal {-status} ({signal.Signals(-status).name})"
 
 
-def _note_the_end(item: pytest.Item) -> Generator[None, Any, None]:
+def _told(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """What was tested and what was seen: where in our tests that was helps no student."""
+    assert call.excinfo is not None
+    about = inspect.getdoc(getattr(item, "function", None)) or ""
+    seen = str(call.excinfo.value) or call.excinfo.typename
+    return "\n\n".join(filter(None, [about, seen]))
+
+
+def _note_the_end(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     outcome = yield
     report = outcome.get_result()
     if report.failed and report.when == "call":
         servers: list[Server] = item.stash.get(SERVERS, [])
         report.end = next(filter(None, map(_end, servers)), "")
+        report.why = _why(report)
+        report.longrepr = _told(item, call)
 
 
 pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_note_the_end)
@@ -79,6 +90,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
     end = getattr(report, "end", "")
-    line = {"outcome": report.outcome, "why": _why(report), "end": end}
+    line = {
+        "outcome": report.outcome,
+        "why": getattr(report, "why", "") or _why(report),
+        "end": end,
+    }
     with open(os.environ["LAB_RECORD"], "a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")

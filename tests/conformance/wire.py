@@ -53,7 +53,12 @@ class Tape:
             del self.kept[TAPE_EDGE:-TAPE_EDGE]
 
     def __str__(self) -> str:
-        head, tail = bytes(self.kept[:TAPE_EDGE]), bytes(self.kept[TAPE_EDGE:])
+        """Of many bytes the first and the last."""
+        if not self.total:
+            return "nothing"
+        if len(self.kept) == self.total:
+            return f"{self.total} bytes: {bytes(self.kept)!r}"
+        head, tail = bytes(self.kept[:TAPE_EDGE]), bytes(self.kept[-TAPE_EDGE:])
         return f"{self.total} bytes: {head!r} ... {tail!r}"
 
 
