@@ -154,7 +154,7 @@ local function cut(file, ranges)
       last = last - 1
     end
     if #lines > 0 and lines[#lines].number + 1 ~= file.lines[first].number then
-      lines:insert { number = lines[#lines].number, text = '' }
+      lines:insert { text = '' }
     end
     for place = first, last do
       local line = file.lines[place]
@@ -167,6 +167,23 @@ local function cut(file, ranges)
     line.text = line.text:sub(indent + 1)
   end
   return lines
+end
+
+-- "lines 12–20, 3–7"; what one line parts, blank or a mark, is not apart.
+local function numbers_of(lines)
+  local runs = pandoc.List {}
+  for _, line in ipairs(lines) do
+    local run = runs[#runs]
+    if run and line.number and line.number > run.last and line.number <= run.last + 2 then
+      run.last = line.number
+    elseif line.number then
+      runs:insert { first = line.number, last = line.number }
+    end
+  end
+  local texts = runs:map(function(run)
+    return run.first == run.last and run.first or run.first .. '–' .. run.last
+  end)
+  return (#runs == 1 and runs[1].first == runs[1].last and 'line ' or 'lines ') .. table.concat(texts, ', ')
 end
 
 -- "accept" or "2-3": the first and the last line of the listing that are meant, or nil.
@@ -291,9 +308,7 @@ local function included_lines(attributes)
     common.fail(needle, 'region "%s" in %s holds no line', region or '(whole file)', path)
     return nil
   elseif lines then
-    local first, last = lines[1].number, lines[#lines].number
-    local range = first == last and 'line ' .. first or 'lines ' .. first .. '–' .. last
-    attributes.origin = ('<code>%s</code>, %s'):format(path, range)
+    attributes.origin = ('<code>%s</code>, %s'):format(path, numbers_of(lines))
   end
   return lines, file and file.regions
 end

@@ -20,7 +20,7 @@ from book.tree import ROOT, Tree, accepted, cells, fence, plain, refused, when, 
         ('names.c" function="one"', "13 14 15 16 18 20"),
         ('names.c" function="TWO"', "5"),
         ('names.c" function="TWO, three"', "5 6 7 8"),
-        ('names.c" function="five, TWO"', "9 10 11 11 5"),
+        ('names.c" function="five, TWO"', "9 10 11 5"),
         ('regions.c" region="outer"', "3 5 7 8"),
         ('regions.c" region="inner"', "5"),
         ('regions.c"', "1 3 5 7 8"),
@@ -44,6 +44,8 @@ def test_lines_are_dedented_and_say_where_they_stand(tree: Tree) -> None:
     html = plain(accepted(tree.weave(fence('.c include="code/regions.c" region="outer"'))))
     assert "int a;\nint b;\n\n    int c;" in html
     assert "code/regions.c, lines 3–8" in html
+    html = plain(accepted(tree.weave(fence('.c include="code/names.c" function="five, TWO"'))))
+    assert "code/names.c, lines 9–11, 5" in html
 
 
 @pytest.mark.parametrize(
