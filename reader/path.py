@@ -62,7 +62,11 @@ def _lab(chapter: Chapter, page: Path) -> Step:
         reached, most = _lab_points(slug)
         about = f"{reached} of {most} so far; the task: labs/{slug}/task.md"
         return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about)
-    what = "predict, measure, conclude" if chapter.measuring else "write it, and have it checked"
+    what = (
+        "predict, measure, conclude, before the chapter tells"
+        if chapter.measuring
+        else "write it, and have it checked"
+    )
     first = f"read first what its task names: make read ({page})"
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
 
@@ -165,7 +169,7 @@ def next_step(settings: dict[str, str]) -> int:
         return 0
     chapter, now = found
     number = slugs().index(chapter.slug) + 1
-    print(f"{chapter.slug}: {chapter.title} (chapter {number} of {len(chapters())})\n")
+    print(f"{chapter.slug}: {chapter.title} ({number} of {len(chapters())} chapters)\n")
     for step, how in all_steps[chapter]:
         print(f"  {'>' if step == now else how} {step.kind:9} {step.command}")
         if step == now:
