@@ -103,7 +103,10 @@ def counts(entries: list[dict[str, Any]]) -> str:
     numbers["not judged yet"] = len(entries) - sum(numbers.values())
     parts = (f"{number} {words}" for words, number in numbers.items() if number)
     near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
-    text = f"{len(entries)} claims: {', '.join(parts)}{near}"
+    noun = "claim" if len(entries) == 1 else "claims"
+    text = f"{len(entries)} {noun}: {', '.join(parts)}{near}"
+    if by_reference := sum(bool(entry["own"]) for entry in entries):
+        text += f"; {by_reference} of them on the reference run, as yours decides nothing"
     return text if find_spec("scipy") else text + "\nno verdicts: SciPy is not installed"
 
 
