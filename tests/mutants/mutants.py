@@ -138,7 +138,11 @@ def first_failure(tree: Path, arguments: list[str], jobs: int) -> str | None:
         except subprocess.TimeoutExpired:
             return "time-out"
         lines = done.stdout.splitlines()
-        failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        failed = [
+            line.split(" ", 1)[1].partition(" - ")[0]
+            for line in lines
+            if line.startswith(("FAILED ", "ERROR "))
+        ]
         if not failed:
             return None if done.returncode in (0, 5) else f"pytest ended with {done.returncode}"
         try:
