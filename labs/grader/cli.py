@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from grader import files, many, report, work
-from grader.errors import LabError
+from grader.errors import LabError, say
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import TREE, Lab, load, slugs
-from grader.report import say
 from grader.sandbox import Toolchain, end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
@@ -141,6 +140,7 @@ def _grade(lab: Lab, folder: Path, given: Given) -> int:
         raise LabError(f"{folder} is a link; DIR= names the folder itself")
     if not folder.is_dir():
         raise LabError(f"{folder}: there is no such folder; DIR= names what was handed in")
+    folder = many.handed_in(lab.files, folder)
     results = Path(given["JSON"]) if "JSON" in given else None
     if results is not None:
         files.check_writable(results)

@@ -1,7 +1,21 @@
-"""The one kind of error that is somebody's to mend; all others are defects of the grader."""
+"""What is said to who grades or is graded, and the one kind of error that is theirs to mend; all
+others are defects of the grader.
+"""
 
 from __future__ import annotations
+
+import os
 
 
 class LabError(Exception):
     """One line: what is wrong, where, and what to do. cli.main() prints it; the status is 2."""
+
+
+def say(text: str) -> None:
+    """To stdout. A reader who has gone (make solution | head) has what he wanted."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
+        if not isinstance(error, BrokenPipeError):
+            raise OSError(error.errno, error.strerror, "standard output") from None

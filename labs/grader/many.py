@@ -17,14 +17,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from grader import files
-from grader.errors import LabError
+from grader.errors import LabError, say
 from grader.lab import TREE, Lab
-from grader.report import say
 
 FIELDS = ("name", "score", "of", "state", "failed", "seconds")
 GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
@@ -45,14 +45,14 @@ def _done(table: Path) -> list[dict[str, str]]:
     return [row for row in rows if row["seconds"] and row["state"] == GRADED]
 
 
-def handed_in(lab: Lab, folder: Path) -> Path:
-    """Where the files of one student are: the folder, or the only one below it, not too deep, that
-    has any. Through no link: it may lead to what others have written."""
-    if folder.is_symlink() or any(os.path.lexists(folder / name) for name in lab.files):
+def handed_in(wanted: Collection[str], folder: Path) -> Path:
+    """Where these files of one student are: the folder, or the only one below it, not too deep,
+    that has any. Through no link: it may lead to what others have written."""
+    if folder.is_symlink() or any(os.path.lexists(folder / name) for name in wanted):
         return folder
     found = []
     for place, below, names in os.walk(folder):
-        if set(names).intersection(lab.files):
+        if set(names).intersection(wanted):
             found.append(Path(place))
         if len(Path(place).relative_to(folder).parts) == DEEPER:
             below.clear()
@@ -105,7 +105,7 @@ def _grade(lab: Lab, folder: Path, words: list[str], running: Running) -> dict[s
         return row | {"score": 0, "state": NOTHING, "failed": everything, "seconds": "0.0"}
     with tempfile.TemporaryDirectory(prefix="grades-") as place:
         results = Path(place, "results.json")
-        where = handed_in(lab, folder).absolute()
+        where = handed_in(lab.files, folder).absolute()
         settings = [f"CH={lab.slug}", f"DIR={where}", f"JSON={results}", *words]
         status, stderr = running.run([*MAIN, *settings])
         row["seconds"] = f"{time.monotonic() - began:.1f}"
@@ -137,7 +137,15 @@ def grade_all(
         return _grade_all(lab, folder, table, jobs, words, logs)
 
 
-def _write(table: Path, rows: list[dict[str, str]]) -> None:
+def students(folder: Path) -> list[Path]:
+    here = folder.iterdir() if folder.is_dir() else ()
+    everybody = sorted(path for path in here if path.is_dir())
+    if not everybody:
+        raise LabError(f"{folder}: no folder is in it; DIR= has a folder for each submission")
+    return everybody
+
+
+def write(table: Path, rows: Iterable[Mapping[str, object]]) -> None:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, FIELDS)
     writer.writeheader()
@@ -148,14 +156,11 @@ def _write(table: Path, rows: list[dict[str, str]]) -> None:
 def _grade_all(
     lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
 ) -> int:
-    here = folder.iterdir() if folder.is_dir() else ()
-    everybody = sorted(path for path in here if path.is_dir())
-    if not everybody:
-        raise LabError(f"{folder}: no folder is in it; DIR= has a folder for each submission")
+    everybody = students(folder)
     kept = _done(table)
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
-    _write(table, kept)
+    write(table, kept)
     lock, running = threading.Lock(), Running()
 
     def one(path: Path) -> bool:
@@ -179,6 +184,6 @@ def _grade_all(
             raise
     with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
         rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
-    _write(table, rows)
+    write(table, rows)
     say(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
     return 3 if missing else 0

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 
 from grader.judge import Outcome, Result, Verdict
 
 WIDTH = 100
 INDENT = " " * 26
-
-
-def say(text: str) -> None:
-    """To stdout. A reader who has gone (make solution | head) has what he wanted."""
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
-        if not isinstance(error, BrokenPipeError):
-            raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def line(result: Result) -> str:

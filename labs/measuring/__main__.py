@@ -1,4 +1,4 @@
-"""`python3 -m measuring list|lab|check|grade|hint|solution CH= [DIR= JSON=]`, as make calls it.
+"""`python3 -m measuring COMMAND CH= [DIR= JSON= CSV=]`, as make calls it.
 
 Status: 0 all points, 1 some are missing, 2 nothing could be judged (one line says why).
 """
@@ -9,15 +9,19 @@ import shutil
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from grader import many
+from grader.errors import LabError
 
 from measuring import data, judge
 from measuring.lab import Lab, Wrong, load, slugs, starter
 
 SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
 WIDTH = 96
-COMMANDS = ("list", "lab", "check", "grade", "hint", "solution")
+COMMANDS = ("list", "lab", "check", "grade", "grade-all", "hint", "solution")
 
 
 def begin(lab: Lab, work: Path) -> int:
@@ -79,8 +83,25 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def report(lab: Lab, folder: Path, into: Path | None) -> int:
-    """The points for the three files of a folder; JSON as Gradescope wants it, if `into`."""
+def _files(lab: Lab) -> tuple[str, ...]:
+    """What is handed in."""
+    return ANSWERS, SEALED, data.name(lab)
+
+
+@dataclass(frozen=True)
+class Judged:
+    answers: dict[str, dict[str, Any]]
+    prediction: dict[str, Any]
+    numbers: data.Numbers
+    lines: list[judge.Line]
+
+    @property
+    def score(self) -> int:
+        return sum(line.points for line in self.lines)
+
+
+def judged(lab: Lab, folder: Path) -> Judged:
+    """The points for the three files of a folder."""
     answers = judge.read_answers(folder / ANSWERS)
     path = folder / data.name(lab)
     at, prediction = unsealed(folder)
@@ -89,7 +110,43 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
     if data.started(lab, path) < at:
         raise Wrong(f"{path} is older than the prediction in {SEALED}")
     numbers = data.Numbers(lab, path)
-    lines = judge.judge(lab, answers, numbers)
+    return Judged(answers, prediction, numbers, judge.judge(lab, answers, numbers))
+
+
+def grade_all(lab: Lab, folder: Path, table: Path) -> int:
+    """A line of CSV for each folder in it, as the other labs have. Nothing that was handed in runs,
+    so all are graded each time.
+    """
+    rows = []
+    for student in many.students(folder):
+        row: dict[str, object] = {"name": student.name, "of": lab.points, "seconds": "0.0"}
+        try:
+            where = many.handed_in(_files(lab), student)
+            if any(path.is_symlink() for path in (student, *(where / n for n in _files(lab)))):
+                raise Wrong("a link, which may lead to what others have written")
+            found = judged(lab, where)
+            missed = " ".join(line.id for line in found.lines if line.points < line.of)
+            row |= {"score": found.score, "state": many.GRADED, "failed": missed}
+        except (Wrong, OSError) as wrong:
+            empty = not any(path.is_file() for path in student.rglob("*"))
+            state = many.NOTHING if empty else many.GRADED
+            row |= {"score": 0, "state": state, "failed": f"({wrong})"}
+        rows.append(row)
+        print(f"  {student.name:<24} {row['score']:>3} of {row['of']}  {row['failed']}")
+    many.write(table, rows)
+    print(f"\n{len(rows)} graded: {table}")
+    return 0
+
+
+def report(lab: Lab, folder: Path, into: Path | None) -> int:
+    """As judged(), told; JSON as Gradescope wants it, if `into`."""
+    found = judged(lab, folder)
+    answers, prediction, numbers, lines = (
+        found.answers,
+        found.prediction,
+        found.numbers,
+        found.lines,
+    )
     for row in numbers.rows():
         print(f"  {row}".rstrip())
     for line in lines:
@@ -104,7 +161,7 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
             direction, ratio = judge.seen(question, numbers)
             saw = direction if question.kind == "direction" else f"{ratio:.3g}"
             print(f"  {question.id:14} {prediction.get(question.id)!s:>10}  {saw:>10}")
-    got = sum(line.points for line in lines)
+    got = found.score
     print(f"\n{got} of {lab.points} points.")
     if got == lab.points:
         for question in lab.questions:
@@ -165,10 +222,13 @@ def main(words: list[str]) -> int:
             return check(lab, work, build)
         if words[0] == "grade":
             into = Path(given["JSON"]) if "JSON" in given else None
-            got = report(lab, Path(given.get("DIR", work)), into)
+            got = report(lab, many.handed_in(_files(lab), Path(given.get("DIR", work))), into)
             return 0 if got == lab.points else 1
+        if words[0] == "grade-all":
+            folder = Path(given.get("DIR", ""))
+            return grade_all(lab, folder, Path(given.get("CSV") or f"{folder}.csv"))
         return hint(lab) if words[0] == "hint" else solution(lab)
-    except Wrong as wrong:
+    except (Wrong, LabError) as wrong:
         print(f"lab: {wrong}", file=sys.stderr)
     except BrokenPipeError:  # make check | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.errors import LabError
 from grader.lab import Lab, load
+from measuring import lab as measure
 
 from harness.errors import InputError
 from teacher import bundle, merge, similar, tables
@@ -55,7 +56,13 @@ def _similar(given: Given) -> int:
 
 
 def _tables(given: Given) -> int:
-    return tables.write(_lab(given), Path(given["CSV"]), given.get("JSON"), given.get("JUNIT"))
+    if Path(f"labs/{given['CH']}/measure.toml").exists():
+        asked = {question.id: question.ask for question in measure.load(given["CH"]).questions}
+        tests = {"prediction": "no prediction", "data": "too few rounds"} | asked
+    else:
+        tests = {test.id: test.fail for test in _lab(given).tests}
+    table, into = Path(given["CSV"]), given.get("JSON")
+    return tables.write(given["CH"], tests, table, into, given.get("JUNIT"))
 
 
 def _merge(given: Given) -> int:

@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader import work
-from grader.errors import LabError
+from grader.errors import LabError, say
 from grader.lab import TREE, Lab
-from grader.report import say
 from grader.sandbox import Toolchain
 
 from teacher.variant import Variant

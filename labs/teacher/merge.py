@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from grader import files
-from grader.errors import LabError
-from grader.report import say
+from grader.errors import LabError, say
 
 from harness.errors import InputError
 from harness.report import tsv

@@ -12,10 +12,9 @@ import tempfile
 from pathlib import Path
 
 from grader import files, work
-from grader.errors import LabError
+from grader.errors import LabError, say
 from grader.lab import Lab
 from grader.many import handed_in
-from grader.report import say
 
 from teacher.variant import Variant
 
@@ -32,7 +31,7 @@ def _own(texts: list[str], given: set[str]) -> str:
 
 
 def _texts(lab: Lab, folder: Path) -> list[str]:
-    found, folder = [], handed_in(lab, folder)
+    found, folder = [], handed_in(lab.files, folder)
     for name in lab.files:
         try:
             found.append(files.read(folder / name).decode(errors="replace"))

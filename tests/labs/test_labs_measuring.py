@@ -114,6 +114,19 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
     result = json.loads(into.read_text("utf-8"))
     assert (result["score"], sum(test["max_score"] for test in result["tests"])) == (20, 20)
     assert result["extra_data"]["for a person"]["conclusion"] == "the table"
+    nobody, table = work / "class/nobody", work / "class.csv"
+    nobody.mkdir(parents=True)
+    shutil.copytree(work / SLUG, work / "class/ada/mine" / SLUG)
+    shutil.copytree(work / SLUG, work / "class/bob").joinpath(DATA).unlink()
+    (work / "class/eve").symlink_to(work / "class/ada")
+    assert lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'class'}", f"CSV={table}")[0] == 0
+    rows = [line.split(",")[:4] for line in table.read_text("utf-8").splitlines()[1:]]
+    assert rows == [
+        ["ada", "20", "20", "graded"],
+        ["bob", "0", "20", "graded"],
+        ["eve", "0", "20", "graded"],
+        ["nobody", "0", "20", "nothing handed in"],
+    ]
     for name in ("sealed.json", DATA, "answers.toml"):
         (work / SLUG / name).rename(work / "away")
         status, _, wrong = lab(work, *words)
@@ -140,8 +153,10 @@ def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_one_line(work: Path) -> None:
-    status, _, wrong = lab(work, "grade-all", f"CH={SLUG}")
-    assert status == 2 and wrong.startswith("lab: grade-all is for labs with a program")
+    status, _, wrong = lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'none'}")
+    assert status == 2 and wrong.startswith(f"lab: {work / 'none'}: no folder is in it")
+    status, _, wrong = lab(work, "similar", f"CH={SLUG}")
+    assert status == 2 and wrong.startswith("lab: similar is for labs with a program")
     status, _, wrong = lab(work, "lab", "CH=99")
     assert status == 2 and wrong.startswith("lab: CH=99: there is no such lab; those that measure")
     path = work / "build/results" / DATA

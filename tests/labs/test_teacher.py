@@ -131,7 +131,8 @@ def test_a_class_as_junit(tmp_path: Path) -> None:
         writer.writerow(many.FIELDS)
         writer.writerows((name, score, 20, state, no, 1.0) for name, score, state, no in rows)
     table, listed, junit = (tmp_path / f"grades.{kind}" for kind in ("csv", "json", "xml"))
-    assert tables.write(lab, table, str(listed), str(junit)) == 0
+    means = {test.id: test.fail for test in lab.tests}
+    assert tables.write(lab.slug, means, table, str(listed), str(junit)) == 0
     assert [row["name"] for row in json.loads(listed.read_text())] == [r[0] for r in rows]
     suites = ElementTree.parse(junit).getroot()
     assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [
@@ -151,7 +152,7 @@ def test_where_a_student_has_put_the_files(tmp_path: Path) -> None:
             write((tmp_path / name / path).parent, {"server.c": ""})
     (tmp_path / "ida").mkdir()
     (tmp_path / "ida/work").symlink_to(tmp_path / "ada")
-    found = {name: many.handed_in(lab, tmp_path / name) for name in (*paths, "ida")}
+    found = {name: many.handed_in(lab.files, tmp_path / name) for name in (*paths, "ida")}
     assert found.pop("bob") == tmp_path / "bob/work/02-fork"
     assert found == {name: tmp_path / name for name in found}
 
