@@ -145,14 +145,17 @@ def first_failure(tree: Path, arguments: list[str], jobs: int) -> str | None:
         ]
         if not failed:
             return None if done.returncode in (0, 5) else f"pytest ended with {done.returncode}"
+        name = failed[0]
+        if pytest_in(ROOT, "--collect-only", name).returncode:  # it is not shown as it is called
+            name = name.partition("[")[0]
         try:
-            if pytest_in(tree, failed[0]).returncode == 0:
+            if pytest_in(tree, name).returncode == 0:
                 continue
         except subprocess.TimeoutExpired:
             pass
-        if all(pytest_in(ROOT, failed[0]).returncode != 0 for _ in range(2)):
-            sys.exit(f"{failed[0]} fails without any fault")
-        return failed[0]
+        if all(pytest_in(ROOT, name).returncode != 0 for _ in range(2)):
+            sys.exit(f"{name} fails without any fault")
+        return name
     return None
 
 
