@@ -30,6 +30,7 @@ EQUIVALENT: dict[str, str] = {
     # 0 is standard input, which is open: no call here returns it.
     "61ad1357adfe": "05-pool/server.c: fd <= 0",
     "6f95c95643b3": "11-sendfile/server.c: epoll_fd <= 0",
+    "5c8c1535bc78": "01-iterative/server.c: fd <= 0",
     "3316a5e46a7f": "12-aio/server.c: look_up_fd() > 0",
     # The lesser of two that are equal is either.
     "9205d9048a40": "00-client/client.c: have >= what is left",
@@ -51,6 +52,7 @@ EQUIVALENT: dict[str, str] = {
     "8c423838e82a": "06-select/clients.c: >= now - ms: a millisecond later",
     "611e2c7fa19f": "06-select/clients.c: list <= STATES: who waits for a turn has no time-out",
     "f2c40d6f37e0": "06-select/clients.c: deadline <= until",
+    "c3ec6f217c20": "11-sendfile/body_read.c: n < 0: to send no byte is 0, too",
     # What it looks for or guards against cannot be there.
     "9a69198a7f18": "06-select/clients.c: fd > 0: 0 is open",
     "a1dd27b3ae09": "http/reply.c: from > 0: no `to` is less than 0",
@@ -69,7 +71,8 @@ EQUIVALENT: dict[str, str] = {
     # The program is about to end.
     "1cd805103e52": "02-fork/children.c: signals that stay blocked",
     "332395bc146d": "00-client/client.c: a socket that stays open",
-    # Needs another process that connects within microseconds.
+    # Needs another process, or a second signal, that connects within microseconds.
+    "f2b57c784717": "common/stop.c: sa_mask: the handler of one signal within that of another",
     "c7d57e595a19": "12-aio/appendix/helper.c: -1 for a stranger at the other end",
 }
 SHAPES = ["01-iterative", "09-epoll", "15-slashdot"]
@@ -225,7 +228,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="paths that begin so")
     parser.add_argument("--results", type=Path, default=ROOT / "build/mutants.jsonl")
-    parser.add_argument("--before", type=Path, help="the results of another revision")
+    parser.add_argument("--before", type=Path, help="another revision's results: its faults first")
     parser.add_argument("--jobs", type=int, default=4, help="of pytest")
     options = parser.parse_args()
     done = known(options.results)
@@ -252,7 +255,10 @@ def made(
         tree = Path(folder) / "tree"
         left_out = shutil.ignore_patterns(".git", "results", "asan", "tsan")
         shutil.copytree(ROOT, tree, symlinks=True, ignore=left_out)
-        for fault in chosen(candidates, 4 * options.n, options.seed):
+        # What another revision was tried with comes first: the two can be compared.
+        before = known(options.before) if options.before else {}
+        queue = chosen(candidates, sum(map(len, candidates.values())), options.seed)
+        for fault in sorted(queue, key=lambda fault: not before.get(fault.name, {}).get("path")):
             if len(counted) == options.n:
                 break
             row = done.get(fault.name)
