@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc
+from conformance import proc, tracing
 from conformance.matrix import kind
 from conformance.process import Patience, die_with_parent, environment
 from conformance.programs import Run, Start, binary, complaint, has_ipv6
@@ -304,3 +304,13 @@ def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config, run: R
         port = other.getsockname()[1]
         said = complaint(run(program, str(port)), 1, "constant")
     assert re.fullmatch(rf"bind 127.0.0.1:{port}: Address.* in use", said)
+
+
+@pytest.mark.parametrize("call", ["socket", "setsockopt", "listen"])
+def test_constant_says_which_call_fails(
+    variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path, call: str
+) -> None:
+    trace = tracing.Trace(tmp_path / "trace", call, inject=f"{call}:error=ENOBUFS:when=1")
+    program = binary(pytestconfig, variant, "constant")
+    said = complaint(run(*trace.wrapper(), program, "8080"), 1, "constant")
+    assert said.startswith(call) and said.endswith(": No buffer space available")

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from hammer_support import (
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+Failing = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize(
@@ -90,38 +92,67 @@ def test_connect_timeout() -> None:
     assert errors_of(result) == {"connect_timeout": 2}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "errors"),
-    [
-        # About this machine, not about the server: a kind of its own. No descriptor is lost.
-        ("connect", "EADDRNOTAVAIL:when=1..80", {"no_address": 80}),
-        # Before Linux 5.11 waiting is by the millisecond.
-        ("epoll_pwait2", "ENOSYS", {}),
-    ],
-)
-def test_what_the_kernel_has_not_got(
-    call: str, error: str, errors: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def made_to_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """made_to_fail("CALL:error=EIO", argument, ...) -> what hammer did, as a process."""
     strace = shutil.which("strace")
     if not strace:
         pytest.skip("needs strace (apt install strace) to make a call fail")
     # The leak checker cannot work under a tracer.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
-    words = f"{strace} -qq -o /dev/null -e trace={call} -e inject={call}:error={error}"
-    with Server(one_reply(OK_CLOSE)) as server:
+
+    def fail(inject: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        calls = inject.partition(":")[0]
+        words = f"{strace} -qq -o /dev/null -e trace={calls} -e inject={inject}"
         traced = subprocess.run(
-            [*words.split(), str(binary()), "--json", "-n", "90", server.url()],
+            [*words.split(), str(binary()), "--json", *arguments],
             capture_output=True,
             text=True,
             timeout=HANG_S,
             check=False,
             preexec_fn=limited(60),
         )
-    if "ptrace" in traced.stderr:
-        pytest.skip("tracing is not allowed here")
-    result = json.loads(traced.stdout)
+        if "ptrace" in traced.stderr:
+            pytest.skip("tracing is not allowed here")
+        return traced
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("inject", "errors"),
+    [
+        # About this machine, not about the server: a kind of its own. No descriptor is lost.
+        ("connect:error=EADDRNOTAVAIL:when=1..80", {"no_address": 80}),
+        # Before Linux 5.11 waiting is by the millisecond.
+        ("epoll_pwait2:error=ENOSYS", {}),
+    ],
+)
+def test_what_the_kernel_has_not_got(
+    made_to_fail: Failing, inject: str, errors: dict[str, int]
+) -> None:
+    with Server(one_reply(OK_CLOSE)) as server:
+        result = json.loads(made_to_fail(inject, "-n", "90", server.url()).stdout)
     assert errors_of(result) == errors
     assert result["good"] == 90 - sum(errors.values())
+
+
+@pytest.mark.parametrize("options", [[], ["--herd", "3"], ["--idle", "3"]])
+def test_a_wait_that_fails_is_one_line(made_to_fail: Failing, options: list[str]) -> None:
+    with Server(keep_alive) as server:
+        done = made_to_fail("epoll_pwait2:error=EINVAL", "-n", "9", *options, server.url())
+    says = "hammer: epoll_wait: Invalid argument\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", says)
+
+
+def test_a_crowd_that_cannot_send_is_dropped(made_to_fail: Failing) -> None:
+    """Its first bytes: the server may have reset the connection by then."""
+    with Server(keep_alive) as server:
+        words = ("-n", "9", "--slow-read", "2", "--drip", "50", server.url())
+        result = json.loads(made_to_fail("sendto:error=ECONNRESET:when=1", *words).stdout)
+    assert (result["good"], result["slow_read"]["dropped"]) == (9, 1)
 
 
 def test_errors_do_not_end_the_run_or_enter_the_times() -> None:
@@ -260,3 +291,15 @@ def test_full_disk_under_the_samples() -> None:
         result = run("-n 1 --samples /dev/full", server.url())
     assert (result.status, result.err) == (1, "hammer: /dev/full: No space left on device\n")
     assert result.out.startswith("1 fetches"), "the summary is not lost"
+
+
+def test_a_crowd_that_nobody_can_be_told_of() -> None:
+    with Server(hold) as server, open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [str(binary()), "--crowd", "2", server.url()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=HANG_S,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, b"hammer: stdout: No space left on device\n")

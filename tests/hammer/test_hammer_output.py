@@ -91,6 +91,12 @@ def test_open_loop_latency_agrees_with_the_samples(tmp_path: Path) -> None:
     check_times(result["total_from_intended"], latencies)
 
 
+def test_any_url_is_json() -> None:
+    with Server(keep_alive) as server:
+        url = server.url('/"\\')
+        assert run("--json -n 1", url).json()["parameters"]["first_url"] == url
+
+
 def test_first_byte_is_not_the_last() -> None:
     def script(peer: Peer) -> None:
         if peer.request() is not None:
