@@ -15,7 +15,7 @@ TAKES = {
     "next": "", "path": "", "done": "CH STEP UNDO", "predict": "CH", "chapters": "",
     "read": "PORT", "watch": "PORT",
     "bench": "ONLY CH PROFILE AGAIN CLIENT SERVER MANY", "headline": "PROFILE ONLY",
-    "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
+    "reference": "ONLY", "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK SPEAKER EVENT DATE URL", "schedule": "TRACK", "present": "TRACK PORT",
     "pdf": "TRACK WHAT SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,

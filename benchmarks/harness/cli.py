@@ -34,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--only", default="", metavar="ID,ID", help=ids)
     bench.add_argument("--again", action="store_true", help="what is measured already, too")
     bench.add_argument("--upto", default="", metavar="CHAPTER", help="nothing of later chapters")
+    bench.add_argument("--whole", action="store_true", help="as one run of one commit, each round "
+                       "beyond the sixth only where something is open")  # fmt: skip
     bench.add_argument("--headline", action="store_true", help="only what `make` measures")
 
     command("export", "write numbers and tables for figures and book", data=DATA, **sets)
@@ -90,6 +92,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return bench.bench(
                 experiment_file.load_all(), arguments.profile, words(arguments.only),
                 arguments.headline, results, REFERENCE, arguments.again, arguments.upto,
+                arguments.whole,
             )  # fmt: skip
         case "export":
             return _export(results, reference, arguments.data)

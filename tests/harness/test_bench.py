@@ -206,6 +206,32 @@ def test_damaged_results_are_neither_taken_nor_in_the_way(tree: Tree, count: int
     assert len(tree.of_type("repetition", "two")) == 6
 
 
+RATIO = '[[number]]\nkey = "gain"\nratio = ["a.us", "b.us"]'
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_reference_run_ends_when_nothing_is_open(tree: Tree, steady: bool) -> None:
+    """And is of one commit."""
+    tree.experiment(extra=RATIO)
+    tree.program(extra="" if steady else "import os; n *= 1 + os.getpid() % 50 * 99")
+    words = ("bench", "--profile", "full", "--whole")
+    assert tree.run(*words).stderr.startswith("a reference run is of one commit")
+    for command in ("init -q", "add benchmarks", "commit -qm one"):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *who, *command.split()], cwd=tree.root, check=True)
+    done = tree.run(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    repetitions = tree.of_type("repetition")
+    rounds = {record["round"] for record in repetitions}
+    noisy = {record["round"] for record in repetitions if "noisy" in record["marks"]}
+    assert len(rounds - noisy) == 6 if steady and len(rounds) < 9 else len(rounds) >= 9
+    assert "everything is measured" in tree.run(*words).stdout
+    tree.edit(("A sample", "Another"))
+    assert tree.run(*words).stderr.startswith("a reference run is of one commit")
+    subprocess.run(["git", *who, "commit", "-qam", "two"], cwd=tree.root, check=True)
+    assert "sample.jsonl: of another commit (" in tree.run(*words).stderr
+
+
 def test_results_that_cannot_be_written_are_one_line(sample: Tree) -> None:
     (sample.root / "file").touch()
     done = sample.bench("--results", "file/results")

@@ -1,5 +1,6 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,13 +11,13 @@ from harness.errors import InputError
 from harness.report import rules
 from harness.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
 from harness.run import records
-from harness.run.records import Sources
+from harness.run.records import ResultSet, Sources
 from harness.spec import experiment_file
 from harness.spec.coherence import operand_problem, split_operand
 from harness.spec.experiment_file import LEDGER, SOURCES
 from harness.spec.model import Experiment, x_text
 from harness.spec.schema import read_toml, validate
-from harness.statistics.analysis import Analysis, Point
+from harness.statistics.analysis import Analysis, Number, Point
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -137,11 +138,16 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 # ---- judging ------------------------------------------------------------------------------------
 
 
+@cache
+def _experiments() -> dict[str, Experiment]:
+    return {e.id: e for e in experiment_file.load_all()}
+
+
 class _Data:
     """The sources and analyses of all experiments, made when first asked for."""
 
     def __init__(self, results: Path, reference: Path, problems: list[str] | None = None) -> None:
-        self.experiments = {e.id: e for e in experiment_file.load_all()}
+        self.experiments = _experiments()
         self.sources = cache(
             lambda name: records.load_sources(self.experiments[name], results, reference, problems)
         )
@@ -174,6 +180,49 @@ def side_by_side(
             own, other = (_judge_on(claim, data, run) for run in (records.HERE, records.REFERENCE))
             found.setdefault(claim.experiment, []).append((claim, own, other))
     return found
+
+
+class _Unfinished(_Data):
+    """Of one experiment what there is so far, of others what is finished in the same folder."""
+
+    def __init__(self, experiment: Experiment, so_far: ResultSet) -> None:
+        super().__init__(so_far.path.parent, so_far.path.parent)
+        self.name, self.so_far = experiment.id, Analysis(experiment, so_far)
+
+    def _analysis(self, name: str, origin: str) -> Analysis | None:
+        return self.so_far if name == self.name else super()._analysis(name, origin)
+
+
+#: An interval this narrow, as a share of the value, is as good as any.
+NARROW = 0.05
+
+
+def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
+    """What more rounds could still decide: claims near their line, and numbers of which it cannot
+    be said yet on which side of "no difference" they are. The rule of `make reference`.
+    """
+    data = _Unfinished(experiment, so_far)
+    found = []
+    for claim in load(data.experiments.values()) if LEDGER.exists() else ():
+        if claim.experiment == experiment.id and claim.rules:
+            judgement = _judge_on(claim, data, records.HERE)
+            if judgement.near or judgement.verdict == NOT_JUDGED:
+                found.append(f"claim {claim.id}")
+    for derived in experiment.derived:
+        number = data.so_far.derived(derived)
+        if number and not _settled(number, derived.operation == "ratio"):
+            found.append(derived.key)
+    return found
+
+
+def _settled(number: Number, is_ratio: bool) -> bool:
+    """A ratio is, too, if it is as far from 1 as its interval is wide."""
+    if number.low is None or number.high is None:
+        return False
+    if number.high - number.low <= 2 * NARROW * abs(number.value):
+        return True
+    apart = is_ratio and min(number.low, number.value) > 0
+    return apart and abs(math.log(number.value)) >= math.log(number.high / number.low)
 
 
 def _entry(claim: Claim, data: _Data) -> dict[str, Any]:

@@ -6,6 +6,7 @@ was stopped goes on; one that no longer fits is moved to old/ beside it and meas
 
 import contextlib
 import fcntl
+import json
 import os
 import resource
 import shutil
@@ -18,11 +19,11 @@ from pathlib import Path
 
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
-from harness.run.measure import Job, Progress, measure, prepare, skip_text
+from harness.run.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
 from harness.run.records import failure_texts
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
-from harness.system import cgroups, cpus, guard, processes
+from harness.system import cgroups, cpus, environment, guard, processes
 from harness.system.places import sweep_scratch
 
 DESCRIPTORS = 65536
@@ -38,6 +39,7 @@ class Report:
     failures: list[str] = field(default_factory=list)
     skips: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    questions: OpenQuestions | None = None
 
 
 def bench(
@@ -49,9 +51,10 @@ def bench(
     reference: Path,
     again: bool = False,
     upto: str = "",
+    whole: bool = False,
 ) -> int:
-    """0: all is measured or skipped; 1: something failed."""
-    report = Report()
+    """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
+    report = Report(questions=_one_run(results) if whole else None)
     named = list(only)
     chosen = experiment_file.select(experiments, named, headline)
     for one in chosen if again else ():
@@ -85,6 +88,24 @@ def bench(
 
         print_all(with_tables, results, reference)
     return 1 if report.failures or report.errors else 0
+
+
+def _one_run(results: Path) -> OpenQuestions:
+    """The rule by which it ends early; InputError where the run would be no single one."""
+    from harness.report.claims import open_questions
+
+    here = environment.machine()
+    if environment.commit_here()[1] is not False:
+        raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
+    for path in sorted(results.glob("*.jsonl")):
+        line = records.complete_lines(path.read_bytes())[0][:1]
+        there = json.loads(line[0])["environment"] if line else here
+        for name in (name for name in environment.WHOLE if there.get(name) != here[name]):
+            raise InputError(
+                f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
+                f"one; move {results} away to begin anew"
+            )
+    return open_questions
 
 
 def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
@@ -187,7 +208,8 @@ def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
 
 
 def _measure(job: Job, progress: Progress, later: Iterable[Job], report: Report) -> None:
-    result = measure(job, progress, sum(job.profile.seconds for job in later))
+    left = sum(job.profile.seconds for job in later)
+    result = measure(job, progress, left, report.questions)
     report.measured += 1
     # Those that were missing from the start have been reported already.
     report.skips += [

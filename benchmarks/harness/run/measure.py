@@ -180,8 +180,17 @@ class Progress:
 # ---- measuring -----------------------------------------------------------------------------------
 
 
-def measure(job: Job, progress: Progress, later: float) -> ResultSet:
-    """Does all that is left of a job. `later`: what comes after it will take, in seconds."""
+OpenQuestions = Callable[[Experiment, ResultSet], list[str]]
+
+
+def measure(
+    job: Job, progress: Progress, later: float, questions: OpenQuestions | None = None
+) -> ResultSet:
+    """Does all that is left of a job. `later`: what comes after it will take, in seconds.
+
+    `questions`: what more rounds could decide. With it the rounds of the plan are the most there
+    are, and from LEAST on no more are made once nothing is open.
+    """
     name = job.experiment.id
     placement, here = _surroundings(job)
     if job.old and (what := environment.differs(job.old.run["environment"], here)):
@@ -194,7 +203,8 @@ def measure(job: Job, progress: Progress, later: float) -> ResultSet:
     with Writer(job.path) as writer:
         context = Context(placement, job.profile.timeout, progress.tick)
         run = _Run(job, writer, here, context, progress, later)
-        run.all_rounds()
+        if not questions or not run.until_settled(questions):
+            run.all_rounds()
         run.end()
     return run.result
 
@@ -293,6 +303,17 @@ class _Run:
         done = {step_key(record) for record in self.result.repetitions}
         return [step for step in self.plan if step.key() not in done]
 
+    def until_settled(self, questions: OpenQuestions) -> bool:
+        """False if all rounds of the plan are needed."""
+        rounds = self.job.profile.rounds
+        for count in range(LEAST, rounds):
+            self.plan = self._planned(count - rounds)
+            self._pass()
+            if self._undisturbed() >= LEAST and not questions(self.job.experiment, self.result):
+                return True
+        self.plan = self._planned()
+        return False
+
     def all_rounds(self) -> None:
         """And more while fewer than an interval needs were left alone by others.
 
@@ -301,13 +322,16 @@ class _Run:
         rounds = self.job.profile.rounds
         self._pass()
         for extra in range(1, int(rounds * EXTRA_ROUNDS) + 1 if rounds >= LEAST else 1):
-            whole = {repetition["round"] for repetition in self.result.repetitions}
-            noisy = {r["round"] for r in self.result.repetitions if NOISY in r["marks"]}
-            if len(whole - noisy) >= LEAST:
+            if self._undisturbed() >= LEAST:
                 break
             self.plan = self._planned(extra)
             self.most = len(self._planned(int(rounds * EXTRA_ROUNDS)))
             self._pass()
+
+    def _undisturbed(self) -> int:
+        """Rounds that others left alone."""
+        whole = {repetition["round"] for repetition in self.result.repetitions}
+        return len(whole - {r["round"] for r in self.result.repetitions if NOISY in r["marks"]})
 
     def _pass(self) -> None:
         """What is left of the steps there are."""

@@ -112,7 +112,7 @@ def _libc() -> dict[str, str]:
     return versions
 
 
-def _commit() -> tuple[str, bool | None]:
+def commit_here() -> tuple[str, bool | None]:
     commit = first_line(["git", "rev-parse", "HEAD"])
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         return "unknown", None
@@ -133,7 +133,7 @@ def steal_share() -> float | None:
 def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[str, Any]:
     """The environment of a run that starts now; `peers`: name -> program."""
     allowed = cpus.allowed()
-    commit, dirty = _commit()
+    commit, dirty = commit_here()
     sysctl = {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS}
     return {
         "kernel": f"{platform.system()} {platform.release()}",
@@ -187,6 +187,15 @@ def version(program: str) -> str:
         return first_line(["dpkg-query", "--show", show, PACKAGES[program]])
     return first_line([path, "-v" if program in ASKED_BY_V else "--version"])
 
+
+def machine() -> dict[str, Any]:
+    """What all sets of one run have in common."""
+    here = collect(Placement(frozenset(), frozenset()), {}, "micro")
+    return {name: here[name] for name in WHOLE}
+
+
+# All sets of one run are of one commit and one machine, built alike.
+WHOLE = ("commit", "kernel", "cpu", "cores", "memory_kib", "distribution", "compiler", "cflags")
 
 # A set that was stopped may go on only where these are still the same.
 SAME = ("kernel", "cpu", "cores", "pin", "network", "libc", "client")
