@@ -239,9 +239,14 @@ def test_what_was_not_measured_here_comes_from_the_reference(
     assert "sample" not in found
     assert (found["sample.a.us"]["source"], found["sample.a.us"]["text"]) == ("here", "40.1 µs")
     assert found["sample.b.us"]["source"] == "reference"
+    # In a figure the reference's curves stand beside the reader's own.
+    assert 'reference_variants = "a b"' in read("sample/meta.gp")
     assert (claim(9)["verdict"], claim(9)["source_run"]) == ("holds", "reference")
+    beside = read("sample/reference-a.tsv")
     monkeypatch.setenv("RESULTS", "reference")
     assert exported()["sample.a.us"]["source"] == "reference"
+    assert read("sample/a.tsv") == beside
+    assert not (DATA / "sample/reference-a.tsv").exists()
     monkeypatch.setenv("RESULTS", "mine")
     with pytest.raises(InputError, match="RESULTS=mine: must be here or reference"):
         exported()

@@ -147,6 +147,15 @@ def test_what_was_not_measured_here_has_the_reference_value_and_its_ratio() -> N
     assert alone.here and alone.ratio is None, "without the base"
 
 
+def test_where_both_have_measured_a_figure_has_both_ratios() -> None:
+    table = then.tsv([compared(results(1000, 3000), results(5000, 20000))])
+    header, *lines = [line.split("\t") for line in table.splitlines()]
+    place = header.index("there_ratio")
+    assert [line[place] for line in lines] == ["1", f"{20.007 / 5.0035:.6g}", "-"]
+    only_there = then.tsv([compared(None, results(5000, 20000))])
+    assert [line.split("\t")[place] for line in only_there.splitlines()[1:]] == ["-"] * 3
+
+
 def test_what_was_never_measured_says_why() -> None:
     lines = compared(None, skips={"b": "nginx is not installed"}).lines
     assert [line.why for line in lines] == [

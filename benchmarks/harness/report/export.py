@@ -99,6 +99,8 @@ def _export_one(
     analyses = {source.origin: Analysis(definition, source.results) for source in given}
     analysis = analyses[found.shown.origin] if found.shown else None
     tables = tsv.tables(analysis) if analysis else {}
+    beside = tsv.curves(analyses[REFERENCE]) if len(given) == 2 else {}
+    tables |= {f"reference-{label}.tsv": text for label, text in beside.items()}
     if thens:
         tables["then.tsv"] = then.tsv(thens)
     digest = hashlib.sha256()
@@ -110,6 +112,9 @@ def _export_one(
             path.unlink()
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
     variables = {**meta(definition, found, analysis), **then_titles(thens)}
+    if found.reference and beside:
+        footer = found.reference.footer
+        variables |= {"reference_variants": " ".join(beside), "reference_footer": footer}
     _write(folder / "meta.gp", f"{assignments(variables)}# tables: {digest.hexdigest()}\n")
     bound: dict[str, Any] = {}
     for source in given:  # the later one wins

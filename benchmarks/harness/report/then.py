@@ -31,6 +31,7 @@ class Line:
     then_ratio: float
     here: Number | None = None
     ratio: Number | None = None
+    there: Number | None = None  # the reference machine's ratio, where `ratio` is the reader's
     origin: str = NONE
     why: str = ""
 
@@ -90,10 +91,12 @@ def _line(
         return Line(row, title, then_ratio, why=row.why)
     operand = row.operand(then.metric)
     wanted = Derived("ratio", "ratio", (operand, then.base_row.operand(then.metric)))
-    for origin, analysis in analyses.items():
-        if point := analysis.point(operand):
-            number = summary(point, definition.metric(then.metric).unit)
-            return Line(row, title, then_ratio, number, analysis.derived(wanted), origin)
+    measured = {origin: point for origin, a in analyses.items() if (point := a.point(operand))}
+    ratios = {origin: analyses[origin].derived(wanted) for origin in measured}
+    for origin, point in measured.items():
+        number = summary(point, definition.metric(then.metric).unit)
+        there = ratios.get(REFERENCE) if origin == HERE else None
+        return Line(row, title, then_ratio, number, ratios[origin], there, origin)
     skipped = dict(found.skips).get(row.variant.partition(",")[0])
     why = skipped or f"not measured: make bench ONLY={definition.id}"
     return Line(row, title, then_ratio, why=why)
@@ -153,7 +156,7 @@ def text(beside: Beside, name: str, width: int = 100) -> str:
 
 HEADER = (
     "key", "row", "variant", "title", "then", "then_low", "then_high", "then_ratio",
-    "here", "here_low", "here_high", "ratio", "ratio_low", "ratio_high", "source",
+    "here", "here_low", "here_high", "ratio", "ratio_low", "ratio_high", "there_ratio", "source",
     "then_text", "here_text",
 )  # fmt: skip
 
@@ -171,7 +174,8 @@ def tsv(tables: Sequence[Beside]) -> str:
                 here_text += ", reference machine"
             rows.append(
                 [beside.then.key, number, row.name or None, line.title, *then, line.then_ratio,
-                 *_ends(line.here), *_ends(line.ratio), line.origin,
+                 *_ends(line.here), *_ends(line.ratio),
+                 line.there.value if line.there else None, line.origin,
                  f"{then_text} {beside.then.unit}".rstrip(), here_text]
             )  # fmt: skip
     return table(rows)

@@ -48,6 +48,13 @@ def tables(analysis: Analysis) -> dict[str, str]:
     return found
 
 
+def curves(analysis: Analysis) -> dict[str, str]:
+    """The table of each variant alone, for a run that stands beside another in a figure."""
+    names = [metric.name for metric in analysis.experiment.metrics]
+    labels = analysis.plain_labels if names else []
+    return {label: _series_tables(analysis, label, names)[0] for label in labels}
+
+
 def table(rows: Iterable[Iterable[Any]]) -> str:
     return "".join("\t".join(cell(value) for value in row) + "\n" for row in rows)
 
