@@ -16,9 +16,12 @@ do for [name in shown] {
 }
 # A few repetitions that were disturbed must not press all curves flat. What lies above is not left
 # out: it is marked at the edge, and counted.
+load "figures/reference.gp"
+x_high = there_x_high > x_high ? there_x_high : x_high
 y_low = 0
 enough = 1.15 * curve_high > 2.5 * level_high ? 1.15 * curve_high : 2.5 * level_high
 y_high = 1.1 * point_high < enough ? 1.1 * point_high : enough
+y_high = 1.1 * there_high > y_high ? 1.1 * there_high : y_high
 above = 0
 if (point_high > y_high) {
     do for [name in shown] {
@@ -43,4 +46,4 @@ plot for [i=1:words(shown)] points(nth(i)) using "x":metric with points pointtyp
          with points pointtype 9 pointsize 0.5 linecolor rgb colours[i], \
      for [i=1:words(shown)] series(nth(i)) using "x":(low_of(metric)):(high_of(metric)) \
          with filledcurves fillcolor rgb tints[i] fillstyle transparent solid 0.6 noborder, \
-     for [i=1:words(shown)] series(nth(i)) using "x":metric with lines linetype i
+     for [i=1:words(shown)] series(nth(i)) using "x":metric with lines linetype i @thin

@@ -12,7 +12,10 @@ do for [name in shown] {
     stats points(name) using metric nooutput
     y_high = STATS_max > y_high ? STATS_max : y_high
 }
-y_high = 1.1 * y_high
+load "figures/reference.gp"
+x_low = there_x_low < x_low ? there_x_low : x_low
+x_high = there_x_high > x_high ? there_x_high : x_high
+y_high = 1.1 * (there_high > y_high ? there_high : y_high)
 
 set logscale x 2
 eval y_title(y_text)
@@ -30,4 +33,4 @@ plot for [i=1:words(shown)] points(nth(i)) using "x":metric with points pointtyp
      for [i=1:words(shown)] series(nth(i)) using "x":(low_of(metric)):(high_of(metric)) \
          with filledcurves fillcolor rgb tints[i] fillstyle transparent solid 0.6 noborder, \
      for [i=1:words(shown)] series(nth(i)) using "x":metric with linespoints linetype i \
-         pointsize 0.6
+         pointsize 0.6 @thin

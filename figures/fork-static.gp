@@ -6,7 +6,10 @@ height = 430
 load "figures/style.gp"
 
 numbers = folder . "numbers.tsv"
-then = "figures/history/fork-static-2003.tsv"
+# Of each system the row of its static curve comes first.
+then = "< awk -F '\t' -v OFS='\t' 'BEGIN { print \"system\", \"dynamic_us\", \"static_us\" } " . \
+    "$2 == 0 && sub(/, dynamic/, \"\", $1) { print $1, $3, of } { of = $3 }' " . \
+    "figures/history/linking-2003.tsv"
 
 # From the top: the noise floor, a row a link mode, a gap, two rows of 2003. The numbers of the
 # experiment are called <variant>-gain.

@@ -14,6 +14,11 @@ do for [name in shown] {
     y_low = STATS_min < y_low ? STATS_min : y_low
     y_high = STATS_max > y_high ? STATS_max : y_high
 }
+load "figures/reference.gp"
+x_low = there_x_low < x_low ? there_x_low : x_low
+x_high = there_x_high > x_high ? there_x_high : x_high
+y_low = there_low < y_low ? there_low : y_low
+y_high = there_high > y_high ? there_high : y_high
 y_low = 0.7 * y_low
 y_high = 1.4 * y_high
 
@@ -22,15 +27,7 @@ eval y_title(y_text)
 set xlabel x_text
 set xrange [0.9 * x_low:1.1 * x_high]
 set yrange [y_low:y_high]
-set format y "%.10g"
-if (y_high < 50 * y_low) { # less than two powers of ten: their numbers alone would be too few
-    do for [power=floor(log10(y_low)):floor(log10(y_high))] {
-        do for [digit in "2 5"] {
-            tick = digit * 10.0**power
-            set ytics add (sprintf("%.10g", tick) tick)
-        }
-    }
-}
+load "figures/decades.gp"
 unset key
 set lmargin 9
 set rmargin 23
@@ -42,4 +39,4 @@ plot for [i=1:words(shown)] points(nth(i)) using "x":metric with points pointtyp
      for [i=1:words(shown)] series(nth(i)) using "x":(low_of(metric)):(high_of(metric)) \
          with filledcurves fillcolor rgb tints[i] fillstyle transparent solid 0.6 noborder, \
      for [i=1:words(shown)] series(nth(i)) using "x":metric with linespoints linetype i \
-         pointsize 0.6
+         pointsize 0.6 @thin

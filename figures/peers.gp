@@ -27,6 +27,13 @@ do for [i=1:rows] {
     values[i] = STATS_max
     stats series(nth(i)) using (highest(0)) nooutput
     x_high = STATS_max > x_high ? STATS_max : x_high
+    if (has_there(nth(i))) {
+        stats there(nth(i)) using (amount(0)) nooutput
+        x_high = STATS_max > x_high ? STATS_max : x_high
+        set label 300+i "" at STATS_max, level(i) point pointtype 12 pointsize 1.4 linewidth 2 \
+            linecolor rgb ink front
+        eval compare("◇")
+    }
 }
 
 is_last(i) = nth(i) eq "15-slashdot" # of the book's servers

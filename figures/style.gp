@@ -21,6 +21,8 @@ variants = ""
 titles = ""
 missing = ""
 marks = ""
+reference_variants = "" # with tables of the reference run beside the reader's own, and that run
+reference_footer = ""
 if (is_file(folder . "meta.gp")) { load folder . "meta.gp" }
 if (source eq "none" && missing ne "") {
     printerr missing
@@ -81,6 +83,14 @@ set label 1001 noenhanced remarks at screen 1, screen 0 right offset character -
     font ",11" textcolor rgb faint
 set tmargin 3
 set bmargin (remarks ne "" ? 6.5 : 5.5)
+
+# Where the reader has measured, the reference run stands beside: its tables, and the line that says
+# how it is drawn: eval compare(sign).
+there(name) = folder . "reference-" . name . ".tsv"
+has_there(name) = strstrt(" " . reference_variants . " ", " " . name . " ") > 0
+compare(sign) = sprintf("set label 1005 noenhanced '%s: reference machine, %s' at screen 1, screen 0 " . \
+    "right offset character -1, %g font ',11' textcolor rgb faint; set bmargin %g", sign, \
+    reference_footer, remarks ne "" ? 2.9 : 1.9, remarks ne "" ? 7.5 : 6.5)
 
 # The y axis is named above it, where it can be read without tilting the head.
 y_title(text) = "set label 1002 \"" . text . "\" at graph 0, graph 1 left offset character -6, 1.4"

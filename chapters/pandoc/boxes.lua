@@ -27,17 +27,14 @@ local function curve(whose, points, fewest)
     table.concat(at, ','), table.concat(values, ',')) or nil
 end
 
--- What the talk of 2003 drew: then="fork-2003 Linux 2.6" is that curve of figures/history/fork-2003.tsv,
--- in microseconds (900 of its cycles are 1 µs).
+-- What the talk of 2003 drew: then="fork-2003 Linux 2.6" is that curve of figures/history/fork-2003.tsv.
 local function curve_of_2003(name)
   local file, system = name:match '^(%S+) (.+)$'
-  local points, columns = {}, nil
+  local points = {}
   for line in io.lines('figures/history/' .. file .. '.tsv') do
     local cells = common.split(line, '[^\t]+')
-    columns = columns or line:sub(1, 1) ~= '#' and cells
-    if cells[1] == system and cells[2] ~= 'touch' then
-      local cycles = columns[#columns] == 'cycles'
-      points[tonumber(cells[#cells - 1])] = tonumber(cells[#cells]) / (cycles and 900 or 1)
+    if cells[1] == system then
+      points[tonumber(cells[2])] = tonumber(cells[3])
     end
   end
   return curve('2003, ' .. system, points, 2)

@@ -47,7 +47,7 @@ local function surround(doc, slug)
   end
   local pages, meta = assemble.pages(), doc.meta
   local page, index = pages:find_if(function(row) return row.slug == slug end)
-  meta.title, meta.number, meta.pagetitle = page.text, page.number, numbered(page)
+  meta.title, meta.number, meta.pagetitle = page.text, page.number and common.name(page), numbered(page)
   meta.description, meta.front, meta.toc = page.summary, slug == 'index', contents(slug)
   meta.previous, meta.next = neighbour(pages[index - 1]), neighbour(pages[index + 1])
   return doc

@@ -79,6 +79,9 @@ for _when in WHEN:
 # lines of the table of plots show have the metrics that stand there.
 MADE: dict[str, tuple[str, Levels]] = {
     "aio-threads": ("musl pipes pipe", {"threads": (20.5, 10.2, 5.1)}),
+    "disk-read-threads": ("threads elevator", {"bytes_per_s": 8.5, "requests_per_s": 80.5}),
+    "disk-stat-threads": ("threads", {"bytes_per_s": 8.5, "requests_per_s": 80.5}),
+    "disk-stream": ("alone two", {"mb_per_s": (27.5, 13.5)}),
     "fairness": ("long brief", {"jain": 0.98, "least": 0.8, "most": 1.1}),
     "fd-alloc": ("socket dup dup-thread", {"call_us": (2, 1, 0.7), "grow_us": (2e3, 2e5, 2e7)}),
     "fork-latency": (LINKS, {"fork_us": (100, 90, 80, 70, 60)}),
@@ -95,6 +98,7 @@ MADE: dict[str, tuple[str, Levels]] = {
     "pool-queueing": ("pool-16 threads", {"latency_ms": (0.5, 500)}),
     "port-bind": ("ipv4 late", {"total_us": (0.8, 800), "bind_us": 0.8}),
     "prefork-herd": ("accept poll", {"wakeups": (1.5, 24)}),
+    "request-latency": ("07-poll 09-epoll", {"connect_us": 20.5, "request_us": (900, 50)}),
     "scaling": ("15-slashdot nginx", {"requests_per_s": (6e4, 4e4)}),
     "sched-switch": ("ring asleep busy", {"handover_us": (9, 6.5, 4), "pipe_us": 0.8}),
     "send-packets": ("sendfile two", {"median_ms": (40, 4e4), "reply_packets": (1, 2)}),
@@ -119,6 +123,10 @@ then_source_bytes = "a paper, 2007"
 then_base_bytes = "the base"
 then_metric_bytes = "MB"
 then_rows_bytes = 5
+then_source_utilisation = "a paper, 2007"
+then_base_utilisation = "the base"
+then_metric_utilisation = "share"
+then_rows_utilisation = 1
 """
 
 
@@ -292,7 +300,7 @@ def test_what_could_not_be_measured_leaves_its_reason(
     assert not (tmp_path / "figure.skipped").exists()
 
 
-@pytest.mark.parametrize("slug", ["fork-latency", "fork-static", "fork-2003"])
+@pytest.mark.parametrize("slug", ["fork-latency", "fork-static", "linking-2003"])
 def test_a_missing_variant_is_left_out_and_named(slug: str, data: Path, tmp_path: Path) -> None:
     write(data, "fork-latency", "diet", missing="dietlibc, static: no diet")
     text = drawn(slug, data, tmp_path / "figure.svg")
@@ -364,6 +372,37 @@ def test_a_reference_run_is_labelled(data: Path, tmp_path: Path) -> None:
     assert f"reference machine, {FOOTER}" in drawn("fork-reap", data, tmp_path / "figure.svg")
 
 
+@pytest.mark.parametrize(
+    "slug", ["fork-reap", "disk-model", "event-wait", "peers-small", "fork-2003"]
+)
+def test_the_reference_run_stands_beside_the_readers(slug: str, data: Path, tmp_path: Path) -> None:
+    experiment = EXPERIMENT[slug]
+    name = MADE.get(experiment, ("one",))[0].split()[0]
+    write(data, experiment)
+    alone = drawn(slug, data, tmp_path / "figure.svg")
+    pictures = set()
+    for digit in "24":
+        own = (data / experiment / f"{name}.tsv").read_text()
+        other = re.sub(r"\t(\d+)\.", rf"\t\g<1>{digit}.", own)
+        (data / experiment / f"reference-{name}.tsv").write_text(other)
+        with (data / experiment / "meta.gp").open("a") as meta:
+            meta.write(f'reference_variants = "{name}"\nreference_footer = "run of 2026"\n')
+        words = drawn(slug, data, tmp_path / "figure.svg")
+        assert "reference machine, run of 2026" in words
+        pictures.add((tmp_path / "figure.svg").read_bytes())
+    assert "reference machine" not in alone
+    assert len(pictures) == 2
+
+
+def test_curves_of_a_source_stand_beside_todays(data: Path, tmp_path: Path) -> None:
+    write(data, "port-bind")
+    text = set(drawn("bind-2003", data, tmp_path / "figure.svg").splitlines())
+    assert {"NetBSD 1.6.1", "OpenBSD 3.4", "ipv4", "2003, Pentium III at 900 MHz", "now"} <= text
+    assert "on the zero line: Linux, FreeBSD 5.1" in text
+    write(data, "disk-read-threads")
+    assert "lighttpd 1.5.0" in drawn("read-threads-2007", data, tmp_path / "figure.svg")
+
+
 def test_what_lies_outside_is_marked_and_counted(data: Path, tmp_path: Path) -> None:
     write(data, "fork-reap")
     with (data / "fork-reap" / "points-musl.tsv").open("a") as points:
@@ -398,9 +437,12 @@ def test_a_timeline_says_who_waits_in_what(data: Path, tmp_path: Path) -> None:
 
 def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> None:
     write(data, "disk-backends-100k")
+    with (data / "disk-backends-100k/meta.gp").open("a") as extra:
+        extra.write('reference_variants = "a"\nreference_footer = "run of 2026"\n')
     text = drawn("disk-backends-100k", data, tmp_path / "figure.svg")
     assert text.count("then of bytes") == text.count("now of bytes") == 5
     assert "of other" not in text
+    assert "◇: reference machine, run of 2026" in text
     assert "a paper, 2007" in text
     assert "MB, times that of the base (logarithmic)" in text
     assert all(name in text for name in ("the base", "B", "C", "D", "LiteSpeed"))
