@@ -20,7 +20,7 @@ end
 local function text_of(entry, form)
   local text, interval, unit = entry.text, entry.interval, entry.unit or ''
   if form == 'both' then
-    return text and interval and text .. ' (' .. interval .. ')'
+    return text and interval and (interval == '' and text or text .. ' (' .. interval .. ')')
   elseif form == 'value' then -- the text is rounded for readers, the field of that name is not
     local ends = unit ~= '' and text:sub(-#unit) == unit
     return entry.value and (ends and text:sub(1, -#unit - 1):gsub('%s+$', '') or text)

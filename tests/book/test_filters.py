@@ -116,9 +116,11 @@ def test_a_number_has_four_forms_and_says_whose_it_is(tree: Tree) -> None:
     html = accepted(tree.weave(f"It took [{KEY}]{{.num}} here."))
     assert words(html) == "reference runIt took 41 µsref here."
     assert words(accepted(tree.weave(f"[{OWN}]{{.num}}"))) == "your machine93 µs"
-    entry = '{"text": "93 µs", "source": "here", "run": "a run", "noisy": true}'
+    entry = '{"text": "93 µs", "interval": "", "source": "here", "run": "a run", "noisy": true}'
     tree.write("build/data/numbers.json", f'{{"{OWN}": {entry}}}')
     assert words(accepted(tree.weave(f"[{OWN}]{{.num}}"))) == "your machine, noisy93 µs"
+    both = words(accepted(tree.weave(f"[{OWN}]{{.num form=both}}")))
+    assert both == "your machine, noisy93 µs", "of too few repetitions there is no interval"
 
 
 def test_number_nobody_has_measured_yet(tree: Tree) -> None:
