@@ -30,7 +30,7 @@ do for [i=1:rows] {
     if (has_there(nth(i))) {
         stats there(nth(i)) using (amount(0)) nooutput
         x_high = STATS_max > x_high ? STATS_max : x_high
-        set label 300+i "" at STATS_max, level(i) point pointtype 12 pointsize 1.4 linewidth 2 \
+        set label 300+i "" at STATS_max, level(i) point pointtype 12 pointsize 1.1 linewidth 2 \
             linecolor rgb ink front
         eval compare("◇")
     }

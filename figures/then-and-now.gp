@@ -31,6 +31,8 @@ there_ratio(_) = mine(0) && given("there_ratio") && column("there_ratio") > 0 ? 
 stats rows_of using (there_ratio(0) < x_low ? x_low = there_ratio(0) : 0) nooutput
 stats rows_of using (there_ratio(0) > x_high ? x_high = there_ratio(0) : 0) nooutput
 if (reference_variants ne "") { eval compare("◇") }
+words_at(_) = beyond(there_ratio(0) > highest(0) ? there_ratio(0) : highest(0))
+room = reference_variants ne "" ? 1.3 : 0.7 # beside a ◇
 # Room at the right for the words behind a bar; as much as there is in the longest.
 span = log10(x_high / x_low) > 0.2 ? log10(x_high / x_low) : 0.2
 left = x_low / 10**(0.06 * span)
@@ -66,13 +68,13 @@ plot rows_of using (1):(level(0)):(then_ratio(0) < 1 ? then_ratio(0) : 1):(beyon
      rows_of using (ratio(0)):(level(0) - 0.21):(lowest(0)):(highest(0)) \
          with xerrorbars pointtype 0 linecolor rgb 0x8a8a92 linewidth 2, \
      rows_of using (there_ratio(0)):(level(0) - 0.21) \
-         with points pointtype 12 pointsize 1.4 linewidth 2 linecolor rgb ink, \
+         with points pointtype 12 pointsize 1.1 linewidth 2 linecolor rgb ink, \
      rows_of using (mine(0) ? beyond(then_ratio(0)) : NaN):(level(0) + 0.21): \
          (stringcolumn("then_text")) \
          with labels noenhanced left offset character 0.7, 0 font ",12" textcolor rgb inks[2], \
-     rows_of using (mine(0) && measured(0) ? (given("ratio") ? beyond(highest(0)) : 1) : NaN): \
+     rows_of using (mine(0) && measured(0) ? (given("ratio") ? words_at(0) : 1) : NaN): \
          (level(0) - 0.21):(stringcolumn("here_text")) \
-         with labels noenhanced left offset character 0.7, 0 font ",12" textcolor rgb inks[1], \
+         with labels noenhanced left offset character room, 0 font ",12" textcolor rgb inks[1], \
      rows_of using (mine(0) && !measured(0) ? 1 : NaN):(level(0) - 0.21): \
          (stringcolumn("here_text")) \
          with labels noenhanced left offset character 0.7, 0 font ",12" textcolor rgb faint, \

@@ -116,7 +116,7 @@ if (is_log(x_right)) {
     set xtics step(x_high)
     if (bar == 0 && x_high > 1.2 * then_high) {
         set arrow 31 from then_high, graph 0 to then_high, graph 1 nohead linewidth 1 linecolor rgb faint
-        set label 1007 "← " . year at then_high, graph 1 left offset 0.5, -0.8 font ",12" textcolor rgb faint
+        set label 1007 year at then_high, graph 1 right offset -0.4, -0.8 font ",12" textcolor rgb faint
     }
 }
 series(name) = our_series(name)
