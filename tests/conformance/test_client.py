@@ -312,5 +312,7 @@ def test_constant_says_which_call_fails(
 ) -> None:
     trace = tracing.Trace(tmp_path / "trace", call, inject=f"{call}:error=ENOBUFS:when=1")
     program = binary(pytestconfig, variant, "constant")
-    said = complaint(run(*trace.wrapper(), program, "8080"), 1, "constant")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    said = complaint(run(*trace.wrapper(), program, port, env=trace.env), 1, "constant")
     assert said.startswith(call) and said.endswith(": No buffer space available")

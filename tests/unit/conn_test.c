@@ -242,10 +242,18 @@ static void check_room(void)
 
     tap_ok(!clients_make_room(1000), "nobody has been silent for a second");
     tap_ok(clients_may_accept(), "so far all are welcome");
-    clients_lack_room();
-    clients_pending = true;
-    tap_ok(!clients_may_accept(), "for a while nobody is");
-    int ms = clients_timeout_ms();
+    bool welcome;
+    int ms;
+    long long since;
+    do { /* again, if others have kept us from looking until it was over */
+        since = now_ms();
+        a->conn.deadline = since + 2000; /* it has just come */
+        clients_lack_room();
+        clients_pending = true;
+        welcome = clients_may_accept();
+        ms = clients_timeout_ms();
+    } while (now_ms() - since >= 100);
+    tap_ok(!welcome, "for a while nobody is");
     tap_ok(ms > 0 && ms <= 100, "until then %d ms", ms);
     poll(NULL, 0, ms + 1);
     tap_ok(clients_may_accept() && clients_timeout_ms() == 0, "and then they are");
