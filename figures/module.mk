@@ -36,7 +36,7 @@ $(BUILD)/data/%/meta.gp: export ; @:
 
 # $(call plot_rule,slug,script,experiment)
 define plot_rule
-$(call figure_left,$(1)): figures/$(2).gp $(wildcard figures/$(2)s.tsv figures/$(2).tsv) $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
+$(call figure_left,$(1)): figures/$(2).gp $(wildcard figures/$(2)s.tsv figures/$(2).tsv figures/$(2).awk) $(BUILD)/data/$(3)/meta.gp $(FIGURE_PARTS) $(FIGURES_DIR)/drawn-with
 	@mkdir -p $$(@D)
 	$$(call say,PLOT,$(call figure_svg,$(1)))
 	$$(Q)sh figures/draw.sh $(1) figures/$(2).gp $(BUILD)/data $(call figure_svg,$(1))

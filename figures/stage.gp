@@ -12,6 +12,11 @@ x_text = field(7)
 y_text = field(8)
 width = 1152
 height = 520
+if (kind eq "timeline") {
+    stage = 1
+    load "figures/timeline.gp"
+    exit
+}
 load "figures/style.gp"
 
 set terminal svg size 1152, 520 dynamic enhanced rounded font 'DejaVu Sans,24' \
@@ -24,12 +29,22 @@ set linetype 2 linewidth 5
 set linetype 3 linewidth 5
 set linetype 4 linewidth 5
 
+# A word of the series is a variant, variant:metric, or 2003:table:curve of figures/history.
+part(word, n) = system(sprintf("echo '%s' | cut -d ':' -f %s", word, n))
+is_then(word) = word[1:5] eq "2003:"
+picked(word, file, column) = sprintf("< awk -F '\t' -v metric=%s -v want='%s' -f figures/stage.awk %s", \
+    metric, column, file)
+own_metric(word) = strstrt(word, ":") > 0 ? part(word, "2") : metric
+series(word) = is_then(word) ? picked(word, "figures/history/" . part(word, "2") . "-2003.tsv", part(word, "3-")) : \
+    picked(word, folder . part(word, "1") . ".tsv", own_metric(word))
+is_there(word) = is_then(word) || has(part(word, "1"))
+
 # The label of series i: the i-th of the words between |.
 label_of(i) = system(sprintf("echo '%s' | cut -d '|' -f %d", labels, i))
 shown = ""
 places = ""
 do for [i=1:words(series_names)] {
-    if (has(word(series_names, i))) {
+    if (is_there(word(series_names, i))) {
         shown = shown . " " . word(series_names, i)
         places = places . sprintf(" %d", i)
     }
@@ -45,7 +60,9 @@ if (steps == 0 && count > 0) { # its series could not be measured: the next step
     count = kth(1)
     steps = 1
 }
-is_log = strstrt(kind, "log") > 0 || strstrt(kind, "-xy") > 0
+is_log = strstrt(kind, "log") > 0
+log_x = strstrt(kind, "-x") > 0
+log_y = strstrt(kind, "y") > 0
 
 if (kind[1:4] eq "bars") {
     # One row is taken of each series: that of the x, or of its last.
@@ -57,7 +74,7 @@ if (kind[1:4] eq "bars") {
     do for [i=1:rows] {
         x_taken = x_text eq "-" || x_text eq "last" ? 0 : real(x_text)
         if (x_text eq "last") {
-            stats series(nth(i)) using "x" nooutput
+            stats series(nth(i)) using (given(metric) ? column("x") : NaN) nooutput
             x_taken = STATS_max
         }
         stats series(nth(i)) using (taken(0)) nooutput
@@ -85,35 +102,48 @@ if (kind[1:4] eq "bars") {
     set border 1
     unset ytics
     unset grid
-    set format x (high < 1000 ? "%g" : "%.0s%c")
+    set format x (high < 10000 ? "%g" : "%.0s%c")
     set xlabel y_text
     unset key
     plot NaN, for [i=1:steps] series(nth(i)) every ::::0 using (left):(-i):(left): \
         (values[i]):(-i - 0.3):(-i + 0.3) with boxxyerror fillstyle solid 1.0 noborder \
         linecolor rgb colours[kth(i)]
 } else {
+    on_axis(v) = log_x && v <= 0 ? NaN : v
     x_low = 1e300
     x_high = -1e300
-    y_low = is_log ? 1e300 : 0
+    y_low = log_y ? 1e300 : 0
     y_high = -1e300
+    longest = 10
     do for [i=1:words(shown)] {
-        stats series(nth(i)) using "x" nooutput
+        stats series(nth(i)) using (on_axis(column("x"))) nooutput
         x_low = STATS_min < x_low ? STATS_min : x_low
         x_high = STATS_max > x_high ? STATS_max : x_high
         stats series(nth(i)) using metric nooutput
         y_low = STATS_min < y_low ? STATS_min : y_low
         y_high = STATS_max > y_high ? STATS_max : y_high
+        longest = strlen(label_of(kth(i))) > longest ? strlen(label_of(kth(i))) : longest
     }
-    if (is_log) {
-        set logscale xy
+    y_high = (log_y ? 1.6 : 1.25) * y_high
+    set xrange [0:x_high]
+    if (log_y) {
+        set logscale y
         y_low = 0.6 * y_low
-        y_high = 1.6 * y_high
-        set xrange [x_low:x_high]
-        set format xy "%.10g"
-    } else {
-        y_high = 1.25 * y_high
-        set xrange [0:x_high]
+        set format y "%.10g"
+        if (y_high < 50 * y_low) { set ytics (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) }
     }
+    step = 10**floor(log10(x_high / 5))
+    step = step * (x_high > 25 * step ? 10 : x_high > 10 * step ? 5 : 2)
+    set xtics step
+    if (log_x) {
+        step = x_high > 1000 ? 10 : 2
+        set logscale x step
+        set xtics step
+        set xrange [x_low:x_high]
+        set format x "%.10g"
+    }
+    if (x_high > 50000) { set format x "%.0s%c" }
+    if (y_high > 20000) { set format y "%.0s%c" }
     set yrange [y_low:y_high]
     eval y_title(y_text)
     set label 1002 offset character -4, 0.8
@@ -121,9 +151,9 @@ if (kind[1:4] eq "bars") {
     set tmargin 2.2
     set bmargin 3.4
     set lmargin 8
-    set rmargin 12
+    set rmargin longest + 2
     unset key
-    logarithmic = is_log
+    logarithmic = log_y
     label_font = ",24"
     label_pixels = 40.0
     place_of(name) = sum [j=1:words(shown)] (nth(j) eq name ? kth(j) : 0)
@@ -133,5 +163,5 @@ if (kind[1:4] eq "bars") {
     do for [i=1:words(shown)] {
         if (place_of(label_name[i]) > count) { unset label 100+i }
     }
-    plot NaN, for [i=1:steps] series(nth(i)) using "x":metric with lines linetype kth(i)
+    plot NaN, for [i=1:steps] series(nth(i)) using (on_axis(column("x"))):metric with lines linetype kth(i)
 }
