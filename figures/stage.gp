@@ -130,7 +130,10 @@ if (kind[1:4] eq "bars") {
         set logscale y
         y_low = 0.6 * y_low
         set format y "%.10g"
-        if (y_high < 50 * y_low) { set ytics (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) }
+        if (y_high < 50 * y_low) { # a decade has no more than one tic of its own
+            set ytics (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+            set for [e=3:6] ytics add (10**e, 2 * 10**e, 5 * 10**e)
+        }
     }
     step = 10**floor(log10(x_high / 5))
     step = step * (x_high > 25 * step ? 10 : x_high > 10 * step ? 5 : 2)
@@ -151,7 +154,7 @@ if (kind[1:4] eq "bars") {
     set tmargin 2.2
     set bmargin 3.4
     set lmargin 8
-    set rmargin longest + 2
+    set rmargin 0.85 * longest + 2
     unset key
     logarithmic = log_y
     label_font = ",24"

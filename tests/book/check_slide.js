@@ -25,10 +25,24 @@ const high = content.find((element) => element.getBoundingClientRect().bottom > 
 const wide = content.find(isWide);
 if (high) problems.push("is too high: " + high.outerHTML.slice(0, 60));
 if (wide) problems.push("is too wide: " + wide.outerHTML.slice(0, 60));
+// The smallest text of a drawing as it lies on the slide.
+function smallest(image, shown) {
+  const source = decodeURIComponent(image.src.slice(image.src.indexOf(",") + 1));
+  const drawing = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  const unit = image.naturalWidth / drawing.viewBox.baseVal.width;
+  const fit = Math.min(shown.width / image.naturalWidth, shown.height / image.naturalHeight);
+  const sizes = [...drawing.querySelectorAll("text")].filter((text) => text.textContent.trim())
+    .map((text) => parseFloat((text.closest("[font-size]") ?? drawing).getAttribute("font-size") ?? 16));
+  return Math.min(...sizes) * unit * fit / scale;
+}
+
 for (const image of slide.querySelectorAll("img")) {
-  const height = image.getBoundingClientRect().height;
+  const shown = image.getBoundingClientRect();
   if (!image.complete || image.naturalWidth === 0) problems.push("missing figure " + image.alt);
-  else if (height < 120 * scale) problems.push("figure squeezed: " + image.alt);
+  else if (shown.height < 120 * scale) problems.push("figure squeezed: " + image.alt);
+  else if (smallest(image, shown) < 21.5) {
+    problems.push(`figure with text of ${smallest(image, shown).toFixed(1)}px: ` + image.alt);
+  }
 }
 // What is to be read from the last row. Listings side by side are to be compared, not read.
 const small = content.find((element) => {

@@ -58,13 +58,22 @@ def test_without_its_control_a_demo_plays_its_recording(driver: Any, query: str,
 def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
     name, experiment, kind, metric, series, labels, *axes = plot
     assert len(axes) == 2 and all(axes)
-    assert kind in ("lines", "lines-xy", "bars", "bars-log")
+    assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars", "bars-log", "timeline")
     path = ROOT / f"benchmarks/experiments/{experiment}.toml"
     about = tomllib.loads(path.read_text(encoding="utf-8"))
     names = series.split()
     assert len(names) <= 4, "more cannot be told apart from the last row"
-    assert set(names) <= {variant["name"] for variant in about["variant"]}
-    assert metric in {one["name"] for one in about["metric"]}
+    variants = {variant["name"] for variant in about["variant"]}
+    metrics = {one["name"] for one in about["metric"]}
+    for one in names:
+        first, _, rest = one.partition(":")
+        if first == "2003":
+            then, _, curve = rest.partition(":")
+            table = ROOT / f"figures/history/{then}-2003.tsv"
+            words = curve.replace("_", " ").replace(":", "\t")
+            assert f"\n{words}\t" in table.read_text(encoding="utf-8"), one
+        else:
+            assert first in variants and (rest or metric) in metrics, one
     assert len(labels.split("|")) == len(names)
     for drawn in sorted((ROOT / "build/figures").glob(f"stage-{name}-?.svg")):
         sizes = re.findall(r'font-size="([\d.]+)"', drawn.read_text(encoding="utf-8"))
