@@ -20,7 +20,7 @@ DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-no
 
 STAGE        := PYTHONPATH=slides $(PYTHON) -m stage --build $(BUILD)
 # What the demos start (slides/stage/demos.toml), and who serves the deck.
-STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/stage/demos.toml | sort -u))
+STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/stage/demos.toml | sort -u))
 
 .PHONY: slides schedule present demo demo-record rehearse
 

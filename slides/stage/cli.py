@@ -86,7 +86,7 @@ def rehearse(build: Path) -> bool:
             ok, events = False, [{"failed": "a line has no point"}]
         line(ok, f"demo {demo.number}, {demo.title}", str(events[-1].get("failed", "")))
         line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
-    most = max(max(act.silent) for demo in scene.demos() for act in demo.acts)
+    most = max(n for demo in scene.demos() for act in demo.acts for n in act.silent)
     may = scene.allowed(most)
     line(may == most, f"{most} silent clients", f"{may} is what the limit allows (ulimit -n)")
     line(shutil.which("setpriv") is not None, "servers end with the show, whatever happens",

@@ -4,7 +4,7 @@ import threading
 import time
 from pathlib import Path
 
-from stage.scene import Act, Demo, Failed, Scene, Tell, allowed, point
+from stage.scene import Act, Demo, Event, Failed, Scene, Tell, allowed, files, point
 
 Stop = threading.Event
 
@@ -41,8 +41,10 @@ def _act(scene: Scene, demo: Demo, act: Act, start: float, tell: Tell, failures:
     try:
         if scene.over.wait(act.begin):
             return
-        url = scene.serve(act.server, act.args)
-        if demo.x == "silent":
+        url = scene.serve(act.server, act.args, docroot=scene.disk() if act.readers else None)
+        if act.readers:
+            _read(scene, act, url, start, tell)
+        elif demo.x == "silent":
             _sweep(scene, demo, act, url, tell)
         else:
             _in_time(scene, demo, act, url, start, tell)
@@ -58,6 +60,15 @@ def _sweep(scene: Scene, demo: Demo, act: Act, url: str, tell: Tell) -> None:
             scene.over.wait(0.3)
             values = sorted(filter(None, (point(scene, demo, url) for _ in range(3))))
         tell({"line": act.server, "x": count, "y": values[len(values) // 2] if values else None})
+
+
+def _read(scene: Scene, act: Act, url: str, start: float, tell: Tell) -> None:
+    for readers, moment in zip(act.readers, (act.arrive, act.end), strict=True):
+        note: Event = {"note": "one reader" if readers == 1 else f"{readers} readers"}
+        tell(note if moment == act.arrive else {**note, "x": act.arrive})
+        while (now := time.monotonic() - start) < moment and not scene.over.is_set():
+            y = files(scene, url, readers)
+            tell({"line": act.server, "x": round(now, 1), "y": y})
 
 
 def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, tell: Tell) -> None:

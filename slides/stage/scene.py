@@ -7,10 +7,12 @@ setpriv where it is there).
 
 import contextlib
 import json
+import random
 import re
 import resource
 import shutil
 import subprocess
+import tempfile
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +25,8 @@ DOCROOT = Path("code")
 PAGE = "README.md"  # of the folder that is served
 MOST_SILENT, MOST_SECONDS = 10_000, 30
 SLICE = 0.4  # seconds of load for a point
+DISK_SLICE = 0.8  # of the museum disk, which gives some hundred files a second
+POOL = 20_000  # files of 100 KiB on it; of the names a run asks for some
 LISTENING = re.compile(r"listening on (http://\S+/)$")
 
 Event = dict[str, Any]
@@ -37,7 +41,8 @@ class Failed(Exception):
 class Act:
     server: str
     end: float
-    silent: Sequence[int]
+    silent: Sequence[int] = ()
+    readers: Sequence[int] = ()  # of a museum disk of its own: so many, from `arrive` on so many
     args: Sequence[str] = ()
     begin: float = 0
     arrive: float = 0
@@ -52,7 +57,7 @@ class Demo:
     title: str
     measure: str
     y: str
-    rate: int
+    rate: int = 0
     x: str = "seconds"
     top: float = 0
 
@@ -69,7 +74,8 @@ def demos() -> list[Demo]:
     found = []
     for number, (name, data) in enumerate(table.items(), 1):
         acts = [Act(**act) for act in data.pop("acts")]
-        assert all(max(act.silent) <= MOST_SILENT and act.end <= MOST_SECONDS for act in acts), name
+        most = max(count for act in acts for count in (*act.silent, *act.readers))
+        assert most <= MOST_SILENT and max(act.end for act in acts) <= MOST_SECONDS, name
         found.append(Demo(number, name, acts, **data))
     return found
 
@@ -88,6 +94,7 @@ class Scene:
         self.over = threading.Event()
         self.lock = threading.Lock()
         self.processes: list[subprocess.Popen[str]] = []
+        self.disks: list[Path] = []
 
     def __enter__(self) -> "Scene":
         return self
@@ -111,9 +118,21 @@ class Scene:
             self.processes.append(process)
         return process
 
-    def serve(self, server: str, args: Sequence[str], port: int = 0) -> str:
+    def disk(self) -> Path:
+        """Mounts a museum disk, which ends with its program."""
+        folder = Path(tempfile.mkdtemp(prefix="quest-disk-"))
+        self.disks.append(folder)
+        process = self.start("museum", str(folder), f"files={POOL}x102400")
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise Failed("the museum disk cannot be had here (make doctor)")
+        return folder
+
+    def serve(
+        self, server: str, args: Sequence[str], port: int = 0, docroot: Path | None = None
+    ) -> str:
         """Starts it, on any free port; its address."""
-        process = self.start(server, "-p", str(port), *args, str(self.docroot))
+        process = self.start(server, "-p", str(port), *args, str(docroot or self.docroot))
         assert process.stdout is not None
         listening = LISTENING.search(process.stdout.readline().rstrip())
         if not listening:
@@ -147,6 +166,9 @@ class Scene:
                 process.terminate()
             for process in self.processes:
                 _end(process)
+            for folder in self.disks:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -158,6 +180,13 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
     if process.stdout:
         process.stdout.close()
+
+
+def files(scene: Scene, url: str, readers: int) -> float:
+    """Files a second from the museum disk, read by so many at a time."""
+    names = (f"{url}files/{n % 256:03}/{n:06}" for n in random.sample(range(POOL), 500))
+    done = scene.hammer("-c", str(readers), "-w", "0.2", "-s", str(DISK_SLICE), "-t", "5", *names)
+    return round(float(done["good"]) / DISK_SLICE, 1)
 
 
 def point(scene: Scene, demo: Demo, url: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ import pytest
 from stage import cli, control, scene
 from stage.play import play
 from stage.scene import Demo, Event
+
+from harness.system.needs import probe
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, CODE = ROOT / "build", ROOT / "code"
@@ -74,7 +77,25 @@ def test_a_sweep_has_a_point_for_each_number() -> None:
     assert all(point["y"] > 0 for point in points)
 
 
-def test_a_stopped_demo_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_museum_disk_a_demo_says_so(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/museum").symlink_to("/bin/false")
+    failed = {"failed": "the museum disk cannot be had here (make doctor)"}
+    assert told(DEMOS["disk"], tmp_path)[-1] == failed
+
+
+@pytest.mark.parametrize("name", ["silent", "disk"])
+def test_a_stopped_demo_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "disk" and not (probe("fuse").ok and (BUILD / "bin/museum").exists()):
+        pytest.skip("no museum disk here (make doctor)")
+    folders: list[str] = []
+    make = tempfile.mkdtemp
+
+    def folder(**words: str) -> str:
+        folders.append(make(**words))
+        return folders[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", folder)
     started: list[subprocess.Popen[str]] = []
     start = scene.Scene.start
 
@@ -85,16 +106,18 @@ def test_a_stopped_demo_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scene.Scene, "start", noted)
     stop = threading.Event()
     events: list[Event] = []
-    demo = replace(DEMOS["silent"], acts=(replace(DEMOS["silent"].acts[0], arrive=0),))
+    demo = replace(DEMOS[name], acts=(replace(DEMOS[name].acts[0], arrive=0),))
     player = threading.Thread(target=play, args=(demo, BUILD, CODE, events.append, stop))
     player.start()
-    while not any("note" in event for event in events):
+    while not any("note" in event or "failed" in event for event in events):
         time.sleep(0.05)
     stop.set()
     player.join(20)
     assert not player.is_alive()
     assert len(started) > 1
     assert [process.args for process in started if process.poll() is None] == []
+    assert len(folders) == (name == "disk")
+    assert not any(Path(folder).exists() for folder in folders), "a mount, or its folder, is left"
 
 
 @pytest.mark.parametrize("name", DEMOS)
