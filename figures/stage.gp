@@ -53,6 +53,7 @@ if (shown eq "") {
     printerr "no data of " . series_names
     exit status 77
 }
+not_measured = "too little was measured of " . experiment . " for this plot (make bench PROFILE=full ONLY=" . experiment . ")"
 nth(i) = word(shown, i)
 kth(i) = int(word(places, i))
 steps = sum [i=1:words(shown)] (kth(i) <= count)
@@ -78,6 +79,7 @@ if (kind[1:4] eq "bars") {
             x_taken = STATS_max
         }
         stats series(nth(i)) using (taken(0)) nooutput
+        if (!exists("STATS_max")) { printerr not_measured; exit status 77 }
         values[i] = STATS_max
         high = values[i] > high ? values[i] : high
         low = values[i] < low ? values[i] : low
@@ -117,13 +119,16 @@ if (kind[1:4] eq "bars") {
     longest = 10
     do for [i=1:words(shown)] {
         stats series(nth(i)) using (on_axis(column("x"))) nooutput
+        if (!exists("STATS_max")) { printerr not_measured; exit status 77 }
         x_low = STATS_min < x_low ? STATS_min : x_low
         x_high = STATS_max > x_high ? STATS_max : x_high
         stats series(nth(i)) using metric nooutput
+        if (!exists("STATS_max")) { printerr not_measured; exit status 77 }
         y_low = STATS_min < y_low ? STATS_min : y_low
         y_high = STATS_max > y_high ? STATS_max : y_high
         longest = strlen(label_of(kth(i))) > longest ? strlen(label_of(kth(i))) : longest
     }
+    if (x_low == x_high) { printerr not_measured; exit status 77 }
     y_high = (log_y ? 1.6 : 1.25) * y_high
     set xrange [0:x_high]
     if (log_y) {

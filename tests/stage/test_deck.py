@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,3 +80,27 @@ def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
     for drawn in sorted((ROOT / "build/figures").glob(f"stage-{name}-?.svg")):
         sizes = re.findall(r'font-size="([\d.]+)"', drawn.read_text(encoding="utf-8"))
         assert sizes and min(map(float, sizes)) >= 22, drawn.name
+
+
+@pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
+@pytest.mark.parametrize("xs", [[], [500], [500, 1000, 2000]], ids=len)
+@pytest.mark.parametrize("kind", {plot[2]: plot for plot in PLOTS if plot[2] != "timeline"})
+def test_a_plot_of_little_data_is_drawn_or_says_why(
+    kind: str, xs: list[int], tmp_path: Path
+) -> None:
+    name, experiment, _, metric, series, *_ = next(plot for plot in PLOTS if plot[2] == kind)
+    folder = tmp_path / experiment
+    folder.mkdir()
+    variants = {one.partition(":")[0] for one in series.split()}
+    about = f"source = 'here'; footer = 'now'; variants = '{' '.join(sorted(variants))}'"
+    (folder / "meta.gp").write_text(f"{about}; titles = variants\n", encoding="utf-8")
+    metrics = {metric, *(one.partition(":")[2] for one in series.split() if ":" in one)}
+    for variant in variants:
+        rows = [["x", *metrics], *([str(x), *(f"{x + 1}" for _ in metrics)] for x in xs)]
+        text = "".join("\t".join(row) + "\n" for row in rows)
+        (folder / f"{variant}.tsv").write_text(text, encoding="utf-8")
+    plot = tmp_path / f"stage-{name}-1.svg"
+    words = ["sh", "figures/draw.sh", plot.stem, "figures/stage.gp", str(tmp_path), str(plot)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert plot.exists() if len(xs) == 3 else plot.exists() or plot.with_suffix(".skipped").exists()
