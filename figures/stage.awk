@@ -1,17 +1,17 @@
 # What a slide's plot shows of a table: x, and as METRIC the column `want`; or, of the curves of a
-# figure of 2003, the curve `want`, with its cycles as microseconds (900 MHz).
+# figure of 2003, the curve `want`, blanks written as _; of a band its middle.
+BEGIN { FS = "\t" }
 /^#/ { next }
 !heads++ {
     for (i = 1; i <= NF; i++) place[$i] = i
     then = $1 == "curve"
-    unit = $NF == "cycles" ? 900 : 1
     print "x\t" metric
     next
 }
 then {
-    name = NF == 4 ? $1 ":" $2 : $1
+    name = $1
     gsub(" ", "_", name)
-    if (name == want) print $(NF - 1) "\t" $NF / unit
+    if (name == want) print $2 "\t" ($3 == "-" ? sqrt($4 * $5) : $3)
     next
 }
 { print $place["x"] "\t" $place[want] }
