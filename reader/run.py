@@ -133,6 +133,7 @@ def site(build: Path, slug: str) -> Path:
         else:
             shutil.copyfile(text, root / "chapter.txt")
     shutil.copyfile("figures/readme.svg", root / "picture.svg")
+    shutil.copyfile("figures/quest.svg", root / "quest.svg")
     with (root / "big.bin").open("wb") as big:
         big.write(b"A big file. The rest is zeros, which take no room on the disk.\n")
         big.truncate(BIG)
