@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.errors import LabError
-from grader.lab import Lab, load
-from measuring import lab as measure
+try:
+    from grader.errors import LabError
+    from grader.lab import Lab, load
+    from measuring import lab as measure
 
-from harness.errors import InputError
-from teacher import bundle, merge, similar, tables
+    from harness.errors import InputError
+    from teacher import bundle, merge, similar, tables
+except ImportError as error:
+    print(f"lab: {error}: make deps installs it (Debian: python3-pytest)", file=sys.stderr)
+    raise SystemExit(2) from None
 
 Given = dict[str, str]
 
