@@ -15,7 +15,8 @@ if LC_ALL=C.UTF-8 gnuplot "$@" 2> "$errors"; then
         -e "s,^<title>[a-z0-9_]*</title>,<title>$slug</title>," "$part" > "$text"
     mv -f "$text" "$out"
     rm -f "$part" "${out%.svg}.skipped"
-    cat "$errors" >&2
+    # What gnuplot says of a trace in which nobody is, say, in a queue.
+    grep -v 'Skipping data file with no valid points\|^$' "$errors" >&2 || :
     rm -f "$errors"
 elif [ $? -eq 77 ]; then
     echo "SKIP $slug.svg: $(cat "$errors")"

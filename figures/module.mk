@@ -76,6 +76,6 @@ figures-without-dot: reason = dot is not installed (apt-get install graphviz)
 figures-without-dot: names = $(DIAGRAMS)
 figures-without-gnuplot figures-without-dot:
 	@mkdir -p $(FIGURES_DIR)
-	@echo "SKIP figures ($(names)): $(reason)"
+	@echo "SKIP $(words $(names)) figures: $(reason)"
 	$(Q)for name in $(names); do left=$(FIGURES_DIR)/$$name; [ -e $$left.svg ] || \
 		grep -qsxF '$(reason)' $$left.skipped || echo '$(reason)' > $$left.skipped; done
