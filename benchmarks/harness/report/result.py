@@ -14,7 +14,7 @@ from harness.report.verdicts import WITHOUT_SCIPY, remedy
 from harness.run import records
 from harness.run.records import Sources
 from harness.spec.coherence import split_operand
-from harness.spec.model import AA, Experiment, x_text
+from harness.spec.model import AA, Experiment, Metric, x_text
 from harness.statistics import estimates, units
 from harness.statistics.analysis import Analysis, Number, numbers
 
@@ -83,7 +83,8 @@ def _table(definition: Experiment, found: Sources, later: Container[str], width:
     sources = found.here, found.reference
     analyses = [Analysis(definition, source.results) for source in sources if source]
     both = [dict(numbers(each)) for each in analyses]
-    rows = [["", "here", "reference"]]
+    metric = _compared(definition)
+    rows = [[metric.title if metric else "", "here", "reference"]]
     ratios = {derived.key for derived in definition.derived if derived.operation == "ratio"}
     for name, key in _keys(definition, analyses[0], both[0], later):
         times = " times" if key in ratios else ""
@@ -97,6 +98,8 @@ def _table(definition: Experiment, found: Sources, later: Container[str], width:
     if marks:
         counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
         told += f", of which {counts} (what that means: chapter 0b)"
+    if "no-namespace" in marks:
+        told += "; no-namespace: server and load shared the machine's own network and its settings"
     others = _set_otherwise(analyses)
     warning = f"not the same load: the reference run was taken with {others}" if others else ""
     return [
@@ -123,6 +126,11 @@ def _set_otherwise(analyses: Sequence[Analysis]) -> str:
     )
 
 
+def _compared(definition: Experiment) -> Metric | None:
+    """The first of which it is said what is better."""
+    return next((metric for metric in definition.metrics if metric.better), None)
+
+
 def _keys(
     definition: Experiment, analysis: Analysis, known: Mapping[str, Number], later: Container[str]
 ) -> Iterator[tuple[str, str]]:
@@ -131,11 +139,10 @@ def _keys(
     def told(label: str) -> bool:
         return definition.variant(label.partition(",")[0]).name not in later
 
-    axis = definition.axis
-    metric = next((m for m in definition.metrics if m.better), None)
+    axis, metric = definition.axis, _compared(definition)
     for label in list(filter(told, analysis.plain_labels))[:MOST_LABELS] if metric else ():
         assert metric
-        title, key = f"{analysis.title(label)}: {metric.title}", f"{label}.{metric.name}"
+        title, key = analysis.title(label), f"{label}.{metric.name}"
         for end in ("first", "last") if axis else ():
             x = known.get(f"{key}@{end}-x")
             where = f"{axis.title} {units.text(x.value, '')}" if axis and x else f"the {end}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -73,7 +74,7 @@ def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
     """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
     if own := entry["own"]:  # the reader has measured it, and wants to know of that
-        shown = f"yours: {own.partition(':')[0]}"
+        shown = f"yours: {re.split('[:;(]', own)[0].strip()}"
     shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
     head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
