@@ -44,7 +44,7 @@ endif
 quoted = '$(subst ','\'',$(1))'
 
 # What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
-READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer)))$(PYTHON) -m reader
+READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m reader
 ifeq ($(MAKELEVEL),0)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)

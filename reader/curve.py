@@ -19,6 +19,7 @@ set logscale y
 set xlabel "{x}"
 set title "{y}, in {unit}"
 set key top left
+set offsets graph 0, graph 0, graph 0.15, graph 0.05
 plot $guess with linespoints title "your guess", $measured with linespoints title "reference run"
 set terminal svg size 800, 480 background "white"
 set output "{picture}"
@@ -104,11 +105,18 @@ def spread(points: list[tuple[int, float]], count: int) -> list[float]:
     return values
 
 
+def said(number: float) -> str:
+    """Three digits, and no exponent: 21100, 3.46, 0.0271."""
+    return f"{number:.0f}" if number >= 1000 else f"{number:.3g}"
+
+
 def show(axes: Axes, guess: list[float], picture: Path) -> None:
     """Guess and measured line. Without gnuplot: the same as numbers."""
     if not shutil.which("gnuplot") or len(guess) != len(axes.x):
         for x, mine, measured in zip(axes.x, guess, axes.y, strict=False):
-            print(f"    at {x:g}: your guess {mine:.3g}, measured {measured:.3g} {axes.unit}")
+            print(
+                f"    at {x:g}: your guess {said(mine)}, reference run {said(measured)} {axes.unit}"
+            )
         return
     blocks = "".join(
         f"${name} << E\n" + "".join(f"{x} {y}\n" for x, y in zip(axes.x, ys, strict=True)) + "E\n"

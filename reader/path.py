@@ -6,9 +6,11 @@ to be said.
 """
 
 import json
+import shutil
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,7 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
     # Before reading on, and before the chapter's own questions: their answers show what the lab
     # asks for.
     if chapter.lab:
-        found.insert(0 if chapter.measuring else len(found), _lab(chapter, page))
+        found.insert(0 if chapter.measuring else len(found), _lab(chapter))
     what = "then: make done"
     if page.exists() and _older(page, build / "results"):
         what = "make book puts your new numbers in; then: make done"
@@ -56,7 +58,7 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
     return found
 
 
-def _lab(chapter: Chapter, page: Path) -> Step:
+def _lab(chapter: Chapter) -> Step:
     slug = chapter.slug
     if (state.place().parent / slug).is_dir():
         reached, most = _lab_points(slug)
@@ -67,7 +69,7 @@ def _lab(chapter: Chapter, page: Path) -> Step:
         if chapter.measuring
         else "write it, and have it checked"
     )
-    first = f"read first what its task names: make read ({page})"
+    first = f"its task (labs/{slug}/task.md) says what to read first"
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
 
 
@@ -175,11 +177,22 @@ def next_step(settings: dict[str, str]) -> int:
         if step == now:
             print(f"    {'':9} {step.what}")
     print(f"\nnow: {now.command}{f' ({now.about})' if now.about else ''}")
+    if lacking := _lacking(now, chapter):
+        print(f"     {lacking}")
     if now.kind not in SAID:
         print("     (or make done, to go on without it)")
     for kept in state.aside():
         print(f"{kept} could not be read; mended, it is put back by: mv {kept} {state.place()}")
     return 0
+
+
+def _lacking(now: Step, chapter: Chapter) -> str:
+    """What has to be installed before it can be done."""
+    if now.kind == "lab" and not find_spec("pytest"):
+        return "it needs python3-pytest: make deps"
+    if now.kind in SAID and not shutil.which("pandoc"):
+        return f"it needs pandoc: make deps; until then, as text: chapters/{chapter.slug}.md"
+    return ""
 
 
 def show_path(settings: dict[str, str]) -> int:
