@@ -17,9 +17,10 @@ thread-create_LIBS := -pthread
 fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c watched.c resident.c children.c) $(MICRO_COMMON)
 fork-mappings_SRC := $(addprefix benchmarks/micro/,fork-mappings.c resident.c children.c) $(MICRO_COMMON)
 
-PROGRAMS += sched-switch mmap-pages wake-latency fairness ticks
+PROGRAMS += sched-switch mmap-pages fault-around wake-latency fairness ticks
 sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c children.c) $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
+fault-around_SRC := benchmarks/micro/fault-around.c $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c children.c) $(MICRO_COMMON)
 fairness_SRC     := $(addprefix benchmarks/micro/,fairness.c children.c) $(MICRO_COMMON)
 ticks_SRC        := $(addprefix benchmarks/micro/,ticks.c children.c) $(MICRO_COMMON)
@@ -106,8 +107,8 @@ kernel-aio_VARIANTS  := $(filter-out tsan,$(VARIANTS))
 
 # What POSIX has is enough for these. Not for those that read /proc (watched.c, ticks.c) or choose the size of their pages
 # (resident.c), and what prefork-herd compares is Linux's.
-PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages wake-latency fairness \
-            first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts \
+PORTABLE += fork-latency fork-reap clock-cost nothing thread-create sched-switch mmap-pages fault-around wake-latency \
+            fairness first-read hold-connections fd-alloc timeout-accuracy event-wait event-rate readiness-facts \
             write-parts in-flight
 
 # The time is the disk's: one variant will do.

@@ -58,6 +58,17 @@ def test_each_file_is_mapped_twice(full: Micro) -> None:
             assert all(cell > 0 for name, cell in row.items() if name != "file")
 
 
+def test_a_fault_reaches_no_further_than_the_mapping(micro: Micro) -> None:
+    """Into the first turn may fall what the program itself, or a sanitizer, has not looked at."""
+    for order in (0, 1):
+        apart, whole = (
+            micro.column("faults", f"fault-around -p 512 -r {order} {way} @")[1:]
+            for way in ("apart", "whole")
+        )
+        assert min(apart) == 512
+        assert max(whole) < 256
+
+
 def test_a_path_that_is_taken_is_left_alone(micro: Micro) -> None:
     micro.at.write_text("mine")
     assert micro.complaint("mmap-pages -n 5 @") == f"open {micro.at}: File exists"

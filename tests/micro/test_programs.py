@@ -76,6 +76,10 @@ PROGRAMS = {
     "fairness": Program(
         "-n 5", "spinner cpu_ns involuntary share", range(5), tuple(f"-t {n}" for n in NUMBERS),
     ),
+    "fault-around": Program(
+        "-n 3 -p 64 whole @", "pages faults faults_per_page look_ns", each(3, 64),
+        ("", "whole", "half @", "-r 2 whole @", "-a 2 whole @"),
+    ),
     "fd-alloc": Program(
         "-n 300 dup", "open fd call_ns refill_ns grow_ns", range(300),
         ("", "dup dup", "dup2", "-k 0 dup", "-l 10 dupfd", "-n 128 -m 128 dupfd", "-t 65 dup"),
