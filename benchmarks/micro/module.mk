@@ -17,8 +17,9 @@ thread-create_LIBS := -pthread
 fork-memory_SRC   := $(addprefix benchmarks/micro/,fork-memory.c watched.c resident.c children.c) $(MICRO_COMMON)
 fork-mappings_SRC := $(addprefix benchmarks/micro/,fork-mappings.c resident.c children.c) $(MICRO_COMMON)
 
-PROGRAMS += sched-switch mmap-pages fault-around wake-latency fairness ticks
+PROGRAMS += sched-switch run-queue mmap-pages fault-around wake-latency fairness ticks
 sched-switch_SRC := $(addprefix benchmarks/micro/,sched-switch.c children.c) $(MICRO_COMMON)
+run-queue_SRC    := $(addprefix benchmarks/micro/,run-queue.c children.c) $(MICRO_COMMON)
 mmap-pages_SRC   := $(addprefix benchmarks/micro/,mmap-pages.c) $(MICRO_COMMON)
 fault-around_SRC := benchmarks/micro/fault-around.c $(MICRO_COMMON)
 wake-latency_SRC := $(addprefix benchmarks/micro/,wake-latency.c children.c) $(MICRO_COMMON)

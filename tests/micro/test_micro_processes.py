@@ -176,6 +176,27 @@ def test_those_who_compete_share_one_processor(micro: Micro) -> None:
         assert row["share"] == pytest.approx(row["cpu_ns"] * 5 / total, abs=1e-3)
 
 
+def test_to_be_chosen_again_is_no_change_of_process(micro: Micro) -> None:
+    """A wide ratio within one run: others would have a slice of milliseconds each."""
+    again, following = (
+        statistics.median(
+            micro.column(
+                "turn_ns", f"run-queue -n 9 -p 64 {way}", before=on_one_processor, may_lack=True
+            )
+        )
+        for way in ("again", "next")
+    )
+    assert 0 < again < following
+
+
+def test_who_may_not_go_before_others_is_told(micro: Micro) -> None:
+    if not micro.can_be_nobody:
+        pytest.skip("only root can become somebody else")
+    status, out, err = micro.run_as_nobody("run-queue again")
+    assert status == UNSUPPORTED
+    assert one_line("run-queue", out, err).startswith("we may not go before others: ")
+
+
 def test_ticks_counts_what_it_makes_itself(micro: Micro) -> None:
     """What stops it beside another that computes is not in each short window: in the sum."""
     rows = micro.rows("ticks -n 2 -t 250", before=on_one_processor, may_lack=True)

@@ -129,6 +129,10 @@ PROGRAMS = {
         ("", "-c x poll", "poll epoll"), ("diet",),
     ),
     "readiness-facts": Program("", FACTS, [1024], ("x",)),
+    "run-queue": Program(
+        "-n 3 -p 5 next", "turn_ns", 3,
+        ("", "last", "next again", *(f"-p {n} next" for n in NUMBERS)),
+    ),
     "sched-switch": Program(
         "-n 5 -r 6 -a 5 -b 2", "handover_ns pipe_ns", 5,
         tuple(f"{option} {n}" for option in ("-r", "-a", "-b") for n in NUMBERS),
@@ -283,6 +287,7 @@ CROWDED = [
     ("sched-switch -a 40", 20, NONE),
     ("sched-switch -b 40", 20, NONE),
     ("sched-switch -r 15 -a 15", 20, NONE),
+    ("run-queue -p 40 next", 20, NONE),
     ("wake-latency -b 40", 20, NONE),
     ("fairness -n 40", 20, NONE),
     ("cow-pages -n 2 child", 1, NONE),
@@ -327,6 +332,7 @@ FORKING = ["fork-latency", "fork-reap", "lazy-binding"]
 FAMILIES = [
     *((f"{name} -n 2000", 6) for name in FORKING),
     ("sched-switch -n 100000 -r 6 -a 5 -b 2", 1 + 5 + 7 + 2),
+    ("run-queue -n 100000 -p 5 next", 1 + 5),
     ("wake-latency -n 100000 -b 2", 1 + 1 + 2),
     ("cow-pages -n 5000 -p 10 child", 2),
     ("malloc-dirty -n 5000 used", 2),
