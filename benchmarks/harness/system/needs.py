@@ -153,6 +153,14 @@ def million() -> Answer:
     return answer(problem, "a larger machine, or a higher limit")
 
 
+def token_bucket() -> Answer:
+    """A link of some megabits, in a namespace of its own."""
+    if not (tool := program("tc")).ok:
+        return tool
+    tried = ends_well(["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "htb"])
+    return answer("" if tried.ok else f"no token bucket: {tried.reason}", "run it as root")
+
+
 def loop_device() -> Answer:
     mounts = own_mounts()
     return answer(disks.why_no_disk(), disks.REMEDY) if mounts.ok else mounts
@@ -176,6 +184,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "memory-cgroup": lambda: answer(cgroups.why_not("memory"), cgroups.REMEDY),
     "io-throttle": lambda: answer(cgroups.why_not("io"), cgroups.REMEDY),
     "loop-device": loop_device,
+    "token-bucket": token_bucket,
 }
 # A build variant needs this to exist.
 BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl-gcc"}

@@ -62,6 +62,7 @@ PACKAGES = {
     "unshare": "util-linux",
     "ssh-keygen": "openssh-client",
     "ip": "iproute2",
+    "tc": "iproute2",
     **{program: package.name for program, package in _brought()},
     "cc": "gcc libc6-dev",
 }
