@@ -18,7 +18,7 @@ TIMES = ("ns", "us", "µs", "ms", "s")
 
 def kind(metric: Metric) -> str:
     """ "work" (per CPU second), "wait", "rate" (also a share of the time) or "count"."""
-    if "cpu" in metric.scalar or metric.scalar.endswith("_s_per_gb"):
+    if "cpu" in metric.scalar or metric.scalar.endswith(("_s_per_gb", "_us_per_request")):
         return "work"
     if metric.unit in TIMES:
         return "wait"
