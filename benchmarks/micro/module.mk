@@ -58,6 +58,12 @@ fd-alloc_LIBS := -pthread
 PROGRAMS += timeout-accuracy
 timeout-accuracy_SRC := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
 
+# musl's resolver cannot be told of another port.
+PROGRAMS += resolver
+resolver_SRC      := benchmarks/micro/children.c $(MICRO_COMMON)
+resolver_SRC_any  := benchmarks/micro/resolver.c
+resolver_SRC_musl := benchmarks/micro/not_here.c
+
 PROGRAMS += port-bind
 port-bind_SRC := $(addprefix benchmarks/micro/,port-bind.c children.c) $(MICRO_COMMON)
 

@@ -129,6 +129,9 @@ PROGRAMS = {
         ("", "-c x poll", "poll epoll"), ("diet",),
     ),
     "readiness-facts": Program("", FACTS, [1024], ("x",)),
+    "resolver": Program(
+        "-n 3 -d 50", "descriptors socket answered ask_ns", each(3, 50), ("x", "-d -1"), ("musl",),
+    ),
     "run-queue": Program(
         "-n 3 -p 5 next", "turn_ns", 3,
         ("", "last", "next again", *(f"-p {n} next" for n in NUMBERS)),

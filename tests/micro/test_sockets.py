@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import pytest
-from micro_support import PATIENCE_S, SANITIZED, Micro, limited
+from micro_support import PATIENCE_S, SANITIZED, Micro, limited, table
 
 
 @pytest.mark.parametrize("way", ["socket", "open", "dup"])
@@ -37,6 +37,28 @@ def test_high_numbers_and_steps_and_a_thread_beside(micro: Micro) -> None:
     beside = micro.column("fd", "fd-alloc -n 300 -t 2 dup")
     assert (len(beside), beside) == (300, sorted({*beside}))
     assert micro.variant == "diet" or beside[-1] == 303, "dietlibc opens some for the thread"
+
+
+# ---- resolver
+
+
+def test_a_name_is_resolved_beyond_the_low_descriptors(micro: Micro) -> None:
+    micro.skip_in("musl", why="musl's resolver cannot be told of a port")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if resource.RLIM_INFINITY != most < 1200:
+        pytest.skip(f"one process may have {most} descriptors here")
+    for row in micro.rows("resolver -n 2 -d 1100"):
+        assert 1100 <= row["socket"] < 1110
+        assert row["answered"] == 1
+
+
+def test_a_question_that_is_not_heard_is_not_answered(micro: Micro) -> None:
+    micro.skip_in("musl", why="musl's resolver cannot be told of a port")
+    command = ["unshare", "--net", str(micro.folder / "resolver"), "-n", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    if "unshare: " in done.stderr:
+        pytest.skip(done.stderr)
+    assert [row["answered"] for row in table(done.stdout)] == [0], "the loopback there is down"
 
 
 # ---- port-bind
