@@ -34,7 +34,7 @@ lazy-binding_SRC := $(addprefix benchmarks/micro/,lazy-binding.c watched.c child
 
 # What a child costs, in time or in pages: where names are looked up when they are first called, that is a part of it, which
 # chapters/02b-processes.md takes out by LD_BIND_NOW.
-BOUND_LAZILY += fork-latency fork-reap spawn fork-memory fork-mappings cow-pages malloc-dirty lazy-binding
+BOUND_LAZILY += fork-latency fork-reap spawn fork-memory fork-mappings cow-pages malloc-dirty lazy-binding as-lmbench
 
 PROGRAMS += first-read
 first-read_SRC  := benchmarks/micro/first-read.c $(MICRO_COMMON)
@@ -57,6 +57,10 @@ fd-alloc_LIBS := -pthread
 # Some ways to wait are Linux's; dietlibc lacks one, and its timerfd_create() does not work.
 PROGRAMS += timeout-accuracy
 timeout-accuracy_SRC := benchmarks/micro/timeout-accuracy.c $(MICRO_COMMON)
+
+# It uses what lmbench uses; that its server ends with it is Linux's.
+PROGRAMS += as-lmbench
+as-lmbench_SRC := $(addprefix benchmarks/micro/,as-lmbench.c children.c) $(MICRO_COMMON)
 
 # musl's resolver cannot be told of another port.
 PROGRAMS += resolver

@@ -27,6 +27,13 @@ def test_clock_costs_less_than_a_fork(micro: Micro) -> None:
     assert 1 <= cost < min(micro.column("fork_ns", "fork-latency -n 20"))
 
 
+def test_each_operation_of_lmbench(micro: Micro) -> None:
+    ways = ("fork", f"exec {micro.folder}/nothing", "select", "mmap @", "connect")
+    found = {way[:4]: min(micro.column("op_ns", f"as-lmbench -n 3 {way}")) for way in ways}
+    assert found["sele"] < found["fork"] < found["exec"]
+    assert micro.complaint("as-lmbench exec /nowhere") == "a child failed"
+
+
 def test_threads_with_every_stack(micro: Micro) -> None:
     for stack in (0, 64, 1024):
         assert len(micro.rows(f"thread-create -n 30 -s {stack}")) == 30

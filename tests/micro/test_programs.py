@@ -62,6 +62,9 @@ PROGRAMS = {
         "-n 8 pipes @", "reads all_ns threads per_read overtakes named", [8],
         ("pipes", "pip x", "-t 257 pool x"), ("diet",),
     ),
+    "as-lmbench": Program(
+        "-n 3 connect", "op_ns", 3, ("", "fork /bin/true", "exec", "mmap", "shell", "-d 0 select"),
+    ),
     "clock-cost": Program("-n 20", "cost_ns step_ns", 20),
     "cow-pages": Program(
         "-n 50 -p 10 alone", "pages faults write_ns faults_per_page page_ns dirty_kib",

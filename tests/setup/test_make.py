@@ -35,8 +35,8 @@ def made(process: subprocess.Popen[str]) -> str:
 
 #: Their subject is what lazy binding costs a child: benchmarks/micro/module.mk.
 BOUND_LAZILY = {
-    "cow-pages", "fork-latency", "fork-mappings", "fork-memory", "fork-reap", "lazy-binding",
-    "malloc-dirty", "spawn",
+    "as-lmbench", "cow-pages", "fork-latency", "fork-mappings", "fork-memory", "fork-reap",
+    "lazy-binding", "malloc-dirty", "spawn",
 }  # fmt: skip
 EMPTY = {"nothing"}  #: has no array that could overflow, and calls nothing
 NOW = re.compile(r"\((?:BIND_NOW|FLAGS\).*\bBIND_NOW|FLAGS_1\).*\bNOW)\b")
