@@ -175,7 +175,7 @@ def distribution() -> str:
 
 
 ASKED_BY_V = ("nginx", "lighttpd", "apache2", "h2o", "wrk")
-SILENT = ("tcpserver", "tcpsvd")  # they do not tell: Debian's package does
+SILENT = ("inetd", "tcpserver", "tcpsvd", "xinetd")  # they do not tell: Debian's package does
 
 
 def version(program: str) -> str:
@@ -184,7 +184,7 @@ def version(program: str) -> str:
         return ""
     if program in SILENT:
         show = "--showformat=${Package} ${Version}\\n"
-        return first_line(["dpkg-query", "--show", show, PACKAGES[program]])
+        return first_line(["dpkg-query", "--show", show, PACKAGES.get(program, program)])
     return first_line([path, "-v" if program in ASKED_BY_V else "--version"])
 
 
