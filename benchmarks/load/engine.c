@@ -191,11 +191,13 @@ static int establish_herd(struct engine *e)
 }
 
 /* No load: herd and crowd are there until a signal comes. */
-static int hold(struct engine *e)
+static int hold(struct engine *e, const char **call)
 {
+    *call = "stdout";
     printf("hammer: holding %" PRIu64 " connections\n", herd_established(&e->herd));
     if (fflush(stdout) == EOF)
         return -1;
+    *call = "epoll_wait";
     while (!e->outcome.signal)
         if (turn(e, clock_now(), CLOCK_NEVER) < 0)
             return -1;
@@ -250,8 +252,7 @@ int engine_run(struct engine *e, const char **call)
         return -1;
     }
     if (options_hold_only(e->options) && !e->outcome.signal) {
-        *call = "stdout";
-        if (hold(e) < 0)
+        if (hold(e, call) < 0)
             return -1;
     } else if (establish_crowd(e) < 0 || drive(e) < 0) {
         return -1;

@@ -139,12 +139,20 @@ def test_what_the_kernel_has_not_got(
     assert result["good"] == 90 - sum(errors.values())
 
 
-@pytest.mark.parametrize("options", [[], ["--herd", "3"], ["--idle", "3"]])
-def test_a_wait_that_fails_is_one_line(made_to_fail: Failing, options: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("which", "options"),
+    [
+        *(("1+", "-n 9"), ("1+", "-n 9 --herd 3"), ("1+", "-n 9 --idle 3")),
+        ("2+", "--idle 1"),  # with the first it is established
+    ],
+)
+def test_a_wait_that_fails_is_one_line(made_to_fail: Failing, which: str, options: str) -> None:
+    inject = f"epoll_pwait2:error=EINVAL:when={which}"
     with Server(keep_alive) as server:
-        done = made_to_fail("epoll_pwait2:error=EINVAL", "-n", "9", *options, server.url())
+        done = made_to_fail(inject, *options.split(), server.url())
     says = "hammer: epoll_wait: Invalid argument\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", says)
+    assert (done.returncode, done.stderr) == (1, says)
+    assert "schema" not in done.stdout
 
 
 def test_a_crowd_that_cannot_send_is_dropped(made_to_fail: Failing) -> None:
