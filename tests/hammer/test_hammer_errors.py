@@ -156,11 +156,21 @@ def test_a_wait_that_fails_is_one_line(made_to_fail: Failing, which: str, option
 
 
 def test_a_crowd_that_cannot_send_is_dropped(made_to_fail: Failing) -> None:
-    """Its first bytes: the server may have reset the connection by then."""
+    """Its first bytes, once: the server may have reset the connection by then."""
     with Server(keep_alive) as server:
-        words = ("-n", "9", "--slow-read", "2", "--drip", "50", server.url())
+        words = ("-n", "9", "-r", "20", "-c", "2", "--slow-read", "2", "--drip", "50", server.url())
         result = json.loads(made_to_fail("sendto:error=ECONNRESET:when=1", *words).stdout)
     assert (result["good"], result["slow_read"]["dropped"]) == (9, 1)
+
+
+def test_a_reply_that_fills_the_buffer(made_to_fail: Failing) -> None:
+    """All of it has come before it is received, and nothing is to be looked for behind it."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 65480\r\nX: "
+    reply = head.ljust(65536 - 65480 - 4, b"x") + b"\r\n\r\n" + b"x" * 65480
+    with Server(one_reply(reply)) as server:
+        done = made_to_fail("recvfrom:delay_enter=200000", "-n", "1", server.url())
+    result = json.loads(done.stdout)
+    assert (result["good"], errors_of(result)) == (1, {})
 
 
 def test_errors_do_not_end_the_run_or_enter_the_times() -> None:

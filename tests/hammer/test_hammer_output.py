@@ -67,7 +67,8 @@ def test_json_agrees_with_the_samples(number: int, tmp_path: Path) -> None:
     _, result = measure_on(keep_alive, f"-k -n {number} -c 2 --seed 9 --samples {samples}")
     assert set(result) == KEYS
     assert result["schema"] == 1
-    assert (result["parameters"]["seed"], result["parameters"]["requests"]) == (9, number)
+    asked = [result["parameters"][key] for key in ("seed", "requests", "seconds", "rate")]
+    assert asked == [9, number, None, None]
     assert set(result["total"]) == TIMES
     table = rows(samples)
     assert list(table[0]) == COLUMNS
