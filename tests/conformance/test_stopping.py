@@ -192,7 +192,7 @@ def test_replies_that_take_too_long_are_given_up(server: Server) -> None:
     assert server.session() == []
 
 
-@contract("stop", "stop-in-flight", servers=("06-select", "07-poll", "10-kqueue"))
+@contract("stop", "stop-in-flight", servers=("06-select", "07-poll", "09-epoll", "10-kqueue"))
 def test_nobody_connects_to_one_that_stops(traced: Traced, docroot: Site) -> None:
     """FreeBSD goes on connecting to a socket that is shut: here shutdown() does nothing."""
     server, _ = traced("shutdown", inject="shutdown:retval=0")
