@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -718,6 +719,41 @@ static void check_log(void)
            tap_quote(text, strlen(text)));
 }
 
+/* A line for which the pipe has no room: who has it, a child or the parent, the next line tells. */
+static void check_lost_lines(void)
+{
+    static char text[1 << 17];
+    int ends[2], saved = dup(STDERR_FILENO);
+
+    if (saved < 0 || pipe(ends) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
+        abort();
+    log_open();
+    for (int fd = 0; fd < 2; fd++)
+        if (fcntl(ends[fd], F_SETFL, O_NONBLOCK) < 0)
+            abort();
+    while (write(ends[1], text, 4096) > 0)
+        continue;
+    pid_t child = fork();
+    if (child < 0)
+        abort();
+    log_line("lost");
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    while (read(ends[0], text, sizeof text) > 0)
+        continue;
+    log_line("told");
+    ssize_t got = read(ends[0], text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    dup2(saved, STDERR_FILENO);
+    log_open();
+    close(saved);
+    close(ends[0]);
+    close(ends[1]);
+    tap_ok(strstr(text, ": 2 lines are missing here: ") != NULL && strstr(text, ": told\n") != NULL,
+           "of two lost lines the log says %s", tap_quote(text, strlen(text)));
+}
+
 int main(void)
 {
     check_paths();
@@ -740,6 +776,7 @@ int main(void)
     check_escape("\1\2\3", 3, 9, "\\x01\\x02");
     check_escape("", 0, 1, "");
     check_log();
+    check_lost_lines();
     for (size_t len = 2; len < 8192; len += len / 3 + 1)
         check_folder(len);
     return tap_done();
