@@ -251,6 +251,18 @@ def test_what_the_server_ends_is_counted_with_how(reset: bool) -> None:
     assert result["idle"]["first_loss_s"] == result["idle"]["last_loss_s"] > 0
 
 
+def test_what_an_idle_client_is_told_is_received() -> None:
+    """More than the sockets hold: else its server could neither go on nor close."""
+    sent = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.send(b"x" * (32 << 20))
+        sent.set()
+
+    with Server(script) as server, holding("--idle 1", server.url()):
+        assert sent.wait(HANG_S)
+
+
 def test_a_full_backlog_is_told_from_being_served() -> None:
     """Who is not let in within -t has timed out; the others are held, by the kernel at least."""
     with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
