@@ -174,10 +174,12 @@ static void check_replies(int nothing)
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct request req = parsed(requests[i]);
         struct reply ours, other;
+        int tries = 0;
         do { /* within one second: the date */
+            memset(&ours, 0xff, sizeof ours);
             file_reply(file, &ours, &req);
             reply_found(&other, &req, file->fd, &file->st, file->path);
-        } while (memcmp(ours.head, other.head, 60) != 0);
+        } while (memcmp(ours.head, other.head, 60) != 0 && ++tries < 3);
         tap_ok(ours.status == other.status && ours.keep_alive == other.keep_alive &&
                    ours.head_len == other.head_len &&
                    memcmp(ours.head, other.head, ours.head_len) == 0,
