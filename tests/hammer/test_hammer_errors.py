@@ -75,6 +75,7 @@ def test_refused() -> None:
         result = run("-n 3 --json", f"http://127.0.0.1:{closed.getsockname()[1]}/")
     assert result.status == 1
     assert errors_of(result.json()) == {"connect_refused": 3}
+    assert run("-n 1 http://127.0.0.1:65535/").status != 2, "it is a port, if one of nobody"
 
 
 def test_connect_timeout() -> None:
@@ -238,7 +239,7 @@ URL = "http://127.0.0.1:9/"
         ("--source 127.0.0.2 -n 1 http://[::1]:9/", "--source is for IPv4"),
         (f"--allow-host name -n 1 {URL}", "--allow-host: 'name'"),
         ("-n 1 https://127.0.0.1/", "http://"),
-        ("-n 1 http://127.0.0.1:99999/", "port"),
+        ("-n 1 http://127.0.0.1:65536/", "port"),
         ("-n 1 http://127.0.0.1:x/", "port"),
         ("-n 1 http:///", "host"),
         ("-n 1 http://example.invalid/", "host"),
