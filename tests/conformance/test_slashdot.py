@@ -196,6 +196,17 @@ def test_what_is_on_the_disk_is_read_by_a_thread(traced: Traced, old_site: Site)
     assert trace.has(lambda _: any(last in line for line in trace.lines()), server.patience.limit)
 
 
+@contract("file-changes", "survives")
+def test_a_disk_that_fails_in_a_thread_ends_the_reply(traced: Traced, own_site: Site) -> None:
+    path = own_site.write("cold.bin", noise(300_007))
+    inject = ("preadv2:error=EAGAIN", "pread64:error=EIO")
+    server, _ = traced("preadv2,pread64", inject=inject, path=path, root=own_site.root)
+    with server.connect() as c:
+        c.send(request("/cold.bin", "Connection: close"))
+        assert c.read_head().status == 200
+        assert len(c.read_all()) < 300_007
+
+
 @contract("half-close", "pipelining")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_the_end_of_a_client_is_not_forgotten(start: Start, old_site: Site, method: str) -> None:
