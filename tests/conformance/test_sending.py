@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import resource
 import signal
 import socket
 import struct
@@ -242,6 +243,18 @@ def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
         assert c.read_head().status == 200
     most = before + readers * 2 * (64 + 8) + 16 * 256 + 1024
     assert wait_until(lambda: proc.anonymous_kib(server.pid) <= most, server.patience.limit)
+
+
+@contract("memory", servers=AIO)
+def test_the_stacks_of_readers_are_small(start: Start, target: Target) -> None:
+    """Of a system's default size, thousands would not find room where memory is promised to all."""
+    if target.variant in SANITIZED:
+        pytest.skip("a sanitizer has a shadow of each")
+
+    def pages(readers: str) -> int:
+        return int(proc.text(start("-r", readers).pid, "statm").split()[0])
+
+    assert pages("65") - pages("1") < 64 * (1 << 20) // resource.getpagesize()
 
 
 @contract("concurrency", "pipelining", "mechanism", servers=AIO)
