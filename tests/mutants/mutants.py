@@ -14,6 +14,7 @@ to the results; what is there is not done again.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -255,6 +256,8 @@ def main() -> int:
     parser.add_argument("--before", type=Path, help="another revision's results: its faults first")
     parser.add_argument("--jobs", type=int, default=4, help="of pytest")
     options = parser.parse_args()
+    if importlib.util.find_spec("xdist") is None:
+        sys.exit("make mutants needs pytest-xdist: else each call of pytest is an error")
     done = known(options.results)
     there = [row for row in done.values() if row["path"]]
     rows = made(options, done) if options.n else there
