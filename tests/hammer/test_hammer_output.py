@@ -18,6 +18,7 @@ from hammer_support import (
     TIMES,
     Peer,
     Server,
+    hold,
     keep_alive,
     measure_on,
     rows,
@@ -133,6 +134,12 @@ def test_summary_speaks_like_http_load() -> None:
     assert "connections: 2 opened, 18 requests on old ones" in lines
     assert "not in the figures" in more
     assert "idle: 2 wanted, 2 established" in more
+
+
+def test_nothing_that_ended_is_no_division_by_zero() -> None:
+    with Server(hold) as server:
+        lines = run("-s 0.1 -c 2", server.url()).out.splitlines()
+    assert "Little's law: 0 requests/s x 0 s = 0.000 of 2 clients" in lines
 
 
 def test_help() -> None:
