@@ -95,7 +95,10 @@ def predict(settings: dict[str, str]) -> int:
                 _say(paragraph)
             if question.figure:
                 print(f"  figure: {build}/figures/{question.figure}.svg (make figures)")
-    if all(str(number) in guesses for number in range(1, len(asked) + 1)):
+    left = sum(str(number) not in guesses for number in range(1, len(asked) + 1))
+    if not left:
         state.note("predict", slug)
+    else:
+        print(f"\nleft open: {left} of {len(asked)}; make predict CH={slug} asks again")
     sys.stdout.flush()
     return 0

@@ -10,6 +10,7 @@ import json
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -169,6 +170,8 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
     say_taken(wanted, port)
     page = build / "book" / "index.html"
     stale = watching or not page.exists() or _lacks_numbers(build)
+    if stale and page.exists() and not watching:
+        print("your new numbers are put in: about a minute", flush=True)
     if stale and not make_book() and not page.exists():
         raise Wrong("there is no book to read: make book says why")
     if not page.exists():
@@ -181,7 +184,9 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
         here = build / "book" / f"{path.here(build).slug}.html"
         open_at = here.name if here.exists() else ""
         print(f"\n  open  http://127.0.0.1:{port}/{open_at}\n  stop  Ctrl-C\n", flush=True)
-        server.serve_forever()
+        with suppress(KeyboardInterrupt):  # the way out that was named
+            server.serve_forever()
+    print()
     return 0
 
 

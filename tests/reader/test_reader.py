@@ -303,7 +303,7 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
         urllib.request.urlopen(tick, timeout=10).close()
         assert steps()["read"] is True
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(10) == 0
     finally:
         process.kill()
         process.communicate()
