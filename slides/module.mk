@@ -41,7 +41,8 @@ schedule: ## minutes of every section and track of the deck; TRACK=talk45: its s
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
 present: ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
-	$(Q)[ -e $(DECK) ] || $(MAKE) --no-print-directory slides
+	$(Q)[ -e $(DECK) ] || { $(MAKE) --no-print-directory slides && [ -e $(DECK) ]; } || \
+		{ echo 'present: there is no deck: make deps, then make slides$(if $(TRACK), TRACK=$(TRACK))' >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
 	$(Q)exec env $(STAGE) present $(DECK) $(or $(PORT),8000)
 
@@ -52,8 +53,9 @@ demo: ## a demo of the talk in the terminal: N=3 (all without)
 demo-record: ## record the demos, for the day on which they do not run: N=3 (all without)
 	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) record $(N)
+	@echo 'The decks have the recordings of before: make slides$(if $(TRACK), TRACK=$(TRACK)) takes these.'
 
-rehearse: ## every demo once, ports, limits, tools: what will work on stage
+rehearse: ## every demo once, limits, tools: what will work on stage
 	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) rehearse
 
@@ -88,14 +90,19 @@ $(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) slides/tracks.py $* > $@
 
-# What stands on the first slide and on the last. The deck changes with it.
-TALK_ABOUT = -M speaker=$(call quoted,$(SPEAKER)) -M event=$(call quoted,$(EVENT)) -M date=$(call quoted,$(DATE)) -M url=$(call quoted,$(URL)) \
-	$(if $(and $(URL),$(shell command -v qrencode)),-M qrcode=$(WEAVE)/address.svg)
+# What stands on the first slide and on the last: kept, until it is told anew (SPEAKER= alone forgets it), so that the deck for
+# the printer is the one for the stage.
+TOLD := $(strip $(foreach v,SPEAKER EVENT DATE URL,$(filter command environment,$(origin $(v)))))
+about_of = $(if $(TOLD),$($(1)),$(shell sed -n 's/^$(1)=//p' $(WEAVE)/about 2> /dev/null))
+ABOUT = $(foreach v,SPEAKER EVENT DATE URL,$(call quoted,$(v)=$(call about_of,$(v))))
+ABOUT_URL = $(call about_of,URL)
+TALK_ABOUT = $(foreach v,speaker:SPEAKER event:EVENT date:DATE url:URL,-M $(word 1,$(subst :, ,$(v)))=$(call quoted,$(call about_of,$(word 2,$(subst :, ,$(v)))))) \
+	$(if $(and $(ABOUT_URL),$(shell command -v qrencode)),-M qrcode=$(WEAVE)/address.svg)
 $(WEAVE)/about: slides-always
 	@mkdir -p $(@D)
-	@printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) | cmp -s - $@ || { \
-		printf '%s\n' $(call quoted,$(SPEAKER)|$(EVENT)|$(DATE)|$(URL)) > $@; \
-		[ -z $(call quoted,$(URL)) ] || ! command -v qrencode > /dev/null || qrencode -t SVG -m 1 -o $(WEAVE)/address.svg $(call quoted,$(URL)); }
+	@printf '%s\n' $(ABOUT) | cmp -s - $@ || { \
+		printf '%s\n' $(ABOUT) > $@; \
+		[ -z $(call quoted,$(ABOUT_URL)) ] || ! command -v qrencode > /dev/null || qrencode -t SVG -m 1 -o $(WEAVE)/address.svg $(call quoted,$(ABOUT_URL)); }
 .PHONY: slides-always
 slides-always:
 
@@ -105,7 +112,7 @@ $(DECK): $(WEAVE)/about $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(
 	for file in $(REVEAL_FILES); do \
 	  [ -s $$file ] || { echo "slides: reveal.js lacks $$file (rm -r $(BUILD)/node, then make deps)" >&2; exit 1; }; \
 	done; \
-	$(if $(Q),printf '  %-8s %s\n' DECK $@;) \
+	$(if $(Q),printf '  %-8s %s\n' DECK $(call quoted,$@$(if $(call about_of,SPEAKER), for $(call about_of,SPEAKER) (SPEAKER= forgets the name)));) \
 	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html \
 	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null)
 

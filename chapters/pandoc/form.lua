@@ -130,10 +130,14 @@ local function fill(doc)
         return div
       end,
       last = function(div)
-        div.content = url ~= '' and { pandoc.Para(pandoc.Link(url, url)) } or {}
+        local content = pandoc.List {}
         if url ~= '' and code then
-          div.content:insert(1, common.raw((code:gsub('^.-(<svg)', '%1'))))
+          content:insert(common.raw((code:gsub('^.-(<svg)', '%1'))))
         end
+        if url ~= '' then
+          content:insert(pandoc.Para(pandoc.Link(url, url)))
+        end
+        div.content = content
         return div
       end,
     },

@@ -7,6 +7,7 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from shutil import which
 from xml.etree import ElementTree
 
 import pytest
@@ -178,6 +179,21 @@ def test_track_keeps_its_slides(made: Tree) -> None:
     deck = made.read("build/slides/deck-talk45.html")
     assert slide_ids(deck) == ["first", "first-code", "second-end", "second"], "in its order"
     assert re.search('<section id="first-code"[^>]* data-minutes="3" data-timing="180"', deck)
+
+
+def test_speaker_and_address_stay_until_they_are_told_anew(made: Tree) -> None:
+    """A deck for the printer is made without them, days later."""
+    line = "# One client at a time {#first minutes=0.5}\n"
+    made.replace("slides/01-first.md", line, f"{line}\n::: speaker\n:::\n\n::: last\n:::\n")
+    told = ("SPEAKER=Ada L. & Co", "URL=https://example.org/it")
+    for words in (told, ()):
+        succeeded(made.make("slides", "TRACK=talk45", *words))
+        deck = made.read("build/slides/deck-talk45.html")
+        assert "Ada L. &amp; Co" in deck and 'href="https://example.org/it"' in deck
+        code = deck.partition('<a href="https://example.org/it"')[0].rstrip()
+        assert code.endswith("</svg>\n\n<p>") or not which("qrencode")
+    succeeded(made.make("slides", "TRACK=talk45", "SPEAKER="))
+    assert "Ada" not in made.read("build/slides/deck-talk45.html")
 
 
 def outside(html: str) -> list[str]:
