@@ -93,5 +93,6 @@ Reveal.initialize({
   backgroundTransition: "none",
   pdfSeparateFragments: false,
   pdfMaxPagesPerSlide: 1,
+  defaultTiming: 60, // without it the speaker view paces nothing, whatever data-timing says
   plugins: [RevealNotes, RevealSearch, RevealZoom],
 });

@@ -25,6 +25,7 @@ const Demos = (() => {
       const lines = slide.querySelector("script.recording").textContent.trim().split("\n");
       [this.recorded, ...this.events] = lines.map((line) => JSON.parse(line));
       this.timers = [];
+      this.rows = [];
     }
 
     start() {
@@ -46,7 +47,7 @@ const Demos = (() => {
 
     take(event) {
       if (event.failed) return this.replay(`${event.failed}. Recorded`);
-      if (event.end) return this.stop();
+      if (event.end) return this.rows.length ? this.stop() : this.replay("The demo was ended. Recorded");
       if (event.line) this.wait();
       this.show(event);
     }
@@ -155,11 +156,18 @@ const Demos = (() => {
     return known.get(slide);
   }
 
-  Reveal.on("ready", (event) => paper || (of(event.currentSlide) && of(event.currentSlide).start()));
-  Reveal.on("slidechanged", (event) => {
-    if (of(event.previousSlide)) of(event.previousSlide).stop();
-    if (of(event.currentSlide)) of(event.currentSlide).start();
-  });
+  // Once for each slide that is entered: reveal.js says "ready" and "slidechanged" of the first, and of
+  // two requests the one that was given up could come last.
+  let playing = null;
+  function enter(slide) {
+    const demo = of(slide);
+    if (paper || demo === playing) return;
+    if (playing) playing.stop();
+    playing = demo;
+    if (demo) demo.start();
+  }
+  Reveal.on("ready", (event) => enter(event.currentSlide));
+  Reveal.on("slidechanged", (event) => enter(event.currentSlide));
   // On paper: what the recording ends with.
   Reveal.on("pdf-ready", () => {
     for (const slide of document.querySelectorAll("section[data-demo]")) of(slide).all();
