@@ -37,8 +37,8 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     start = lines.index("sample: Is a faster than b?")
-    assert lines[start + 1] == "here reference"
-    assert lines[start + 2] == "a: us 1.0 µs 40.1 µs (40.0–40.3 µs)"
+    assert lines[start + 1] == "us here reference"
+    assert lines[start + 2] == "a 1.0 µs 40.1 µs (40.0–40.3 µs)"
     assert lines[start + 4].startswith("b / a 1 times 2 times")
     assert any(line.startswith("2 rounds") for line in lines), "and what disturbed them"
     assert "claim 9: a is faster than b." in lines
@@ -63,8 +63,8 @@ def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     path.write_text(text.replace('kind = "micro"', chapters + 'kind = "micro"'), encoding="utf-8")
     lines = tree.run(*BENCH, "--upto", "01-a").stdout.splitlines()
     first = [" ".join(line.split()) for line in lines]
-    assert any(line.startswith("a: us") for line in first)
-    assert not any(line.startswith(("b: us", "b / a")) for line in first)
+    assert any(re.match(r"a \d", line) for line in first)
+    assert not any(re.match(r"b (\d|/ a)", line) for line in first)
     assert "left out for later chapters: 02-b (without CH=: all)" in first
     assert "sample: 2 variants are measured; what later chapters ask is told there" in first
     second = tree.run(*BENCH, "--upto", "02-b").stdout
@@ -98,7 +98,7 @@ def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
         show([parsed()], Path("here"), Path("reference"), 100)
     lines = [" ".join(line.split()) for line in told.getvalue().splitlines()]
     what = "not the same load: the reference run was taken with drip=50 (here 20)"
-    assert lines.index(what) + 1 == lines.index("here reference")
+    assert lines.index(what) + 1 == lines.index("us here reference")
 
 
 def test_noise_has_a_remedy() -> None:

@@ -138,20 +138,18 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 # ---- judging ------------------------------------------------------------------------------------
 
 
-@cache
-def _experiments() -> dict[str, Experiment]:
-    return {e.id: e for e in experiment_file.load_all()}
-
-
 class _Data:
     """The sources and analyses of all experiments, made when first asked for."""
 
     def __init__(self, results: Path, reference: Path, problems: list[str] | None = None) -> None:
-        self.experiments = _experiments()
+        self.experiments = self.definitions()
         self.sources = cache(
             lambda name: records.load_sources(self.experiments[name], results, reference, problems)
         )
         self.analysis = cache(self._analysis)
+
+    def definitions(self) -> dict[str, Experiment]:
+        return {e.id: e for e in experiment_file.load_all()}
 
     def _analysis(self, name: str, origin: str) -> Analysis | None:
         source = self.sources(name).of(origin)
@@ -182,8 +180,17 @@ def side_by_side(
     return found
 
 
+@cache
+def _while_measuring() -> dict[str, Experiment]:
+    """Asked after each round, and none is edited meanwhile."""
+    return {e.id: e for e in experiment_file.load_all()}
+
+
 class _Unfinished(_Data):
     """Of one experiment what there is so far, of others what is finished in the same folder."""
+
+    def definitions(self) -> dict[str, Experiment]:
+        return _while_measuring()
 
     def __init__(self, experiment: Experiment, so_far: ResultSet) -> None:
         super().__init__(so_far.path.parent, so_far.path.parent)
