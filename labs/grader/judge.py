@@ -125,16 +125,8 @@ class Judge:
             is_own = (own / name.partition("::")[0]).exists()
             names.append(str((own if is_own else TREE / "tests") / name))
         options = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest", "-p", "conftest"]
-        options += [
-            "-q",
-            "-x",
-            "--tb=short",
-            "-rN",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "grader.plugin",
-        ]
+        options += ["-q", "-x", "--tb=short", "-rN", "-p", "no:cacheprovider"]
+        options += ["-p", "grader.plugin"]
         options += [f"--basetemp={self.box.root / 'judge/tmp'}", f"--build={self.box.root}"]
         options += [f"--patience={self.patience:.3f}"]
         if self.box.lab.slug in MODELS:  # 00-client is no server

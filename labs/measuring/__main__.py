@@ -3,9 +3,11 @@
 Status: 0 all points, 1 some are missing, 2 nothing could be judged (one line says why).
 """
 
+import contextlib
 import json
 import os
 import shutil
+import stat
 import sys
 import textwrap
 import time
@@ -21,6 +23,7 @@ from measuring.lab import Lab, Wrong, load, slugs, starter
 
 SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
 WIDTH = 96
+MOST_BYTES = 1 << 26
 COMMANDS = ("list", "lab", "check", "grade", "grade-all", "hint", "solution")
 
 
@@ -100,8 +103,20 @@ class Judged:
         return sum(line.points for line in self.lines)
 
 
+def _check_files(lab: Lab, folder: Path) -> None:
+    """Whoever handed them in may have put a pipe there, or a link to what others have written."""
+    for path in (folder / name for name in _files(lab)):
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode):
+                raise Wrong(f"{path} is not a file: put the text itself there")
+            if status.st_size > MOST_BYTES:
+                raise Wrong(f"{path} has {status.st_size} bytes; {MOST_BYTES} are the most")
+
+
 def judged(lab: Lab, folder: Path) -> Judged:
     """The points for the three files of a folder."""
+    _check_files(lab, folder)
     answers = judge.read_answers(folder / ANSWERS)
     path = folder / data.name(lab)
     at, prediction = unsealed(folder)
@@ -109,8 +124,13 @@ def judged(lab: Lab, folder: Path) -> Judged:
         raise Wrong(f"{path} is not there")
     if data.started(lab, path) < at:
         raise Wrong(f"{path} is older than the prediction in {SEALED}")
-    numbers = data.Numbers(lab, path)
-    return Judged(answers, prediction, numbers, judge.judge(lab, answers, numbers))
+    try:
+        numbers = data.Numbers(lab, path)
+        numbers.rows()
+        lines = judge.judge(lab, answers, numbers)
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise Wrong(f"{path}: no data of this lab ({type(error).__name__})") from None
+    return Judged(answers, prediction, numbers, lines)
 
 
 def grade_all(lab: Lab, folder: Path, table: Path) -> int:
@@ -122,8 +142,8 @@ def grade_all(lab: Lab, folder: Path, table: Path) -> int:
         row: dict[str, object] = {"name": student.name, "of": lab.points, "seconds": "0.0"}
         try:
             where = many.handed_in(_files(lab), student)
-            if any(path.is_symlink() for path in (student, *(where / n for n in _files(lab)))):
-                raise Wrong("a link, which may lead to what others have written")
+            if student.is_symlink():
+                raise Wrong(f"{student} is a link: hand in the folder itself")
             found = judged(lab, where)
             missed = " ".join(line.id for line in found.lines if line.points < line.of)
             row |= {"score": found.score, "state": many.GRADED, "failed": missed}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -119,12 +120,23 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
     shutil.copytree(work / SLUG, work / "class/ada/mine" / SLUG)
     shutil.copytree(work / SLUG, work / "class/bob").joinpath(DATA).unlink()
     (work / "class/eve").symlink_to(work / "class/ada")
+    shutil.copytree(work / SLUG, work / "class/fay").joinpath("answers.toml").unlink()
+    os.mkfifo(work / "class/fay/answers.toml")
+    from harness.run.records import Sums
+
+    run = b'{"type": "run", "schema": 1, "started": "2031"}'
+    odd = b'{"type": "repetition", "round": 1, "variant": "dynamic", "params": 7}'
+    shutil.copytree(work / SLUG, work / "class/gil")
+    sums = Sums()
+    (work / "class/gil" / DATA).write_bytes(sums.added(run) + sums.added(odd))
     assert lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'class'}", f"CSV={table}")[0] == 0
     rows = [line.split(",")[:4] for line in table.read_text("utf-8").splitlines()[1:]]
     assert rows == [
         ["ada", "20", "20", "graded"],
         ["bob", "0", "20", "graded"],
         ["eve", "0", "20", "graded"],
+        ["fay", "0", "20", "graded"],
+        ["gil", "0", "20", "graded"],
         ["nobody", "0", "20", "nothing handed in"],
     ]
     for name in ("sealed.json", DATA, "answers.toml"):
