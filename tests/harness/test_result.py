@@ -57,6 +57,24 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     assert wrong.stderr == "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
 
 
+@pytest.mark.parametrize(
+    ("b", "opened"),
+    [
+        ([8e4, 8.01e4] * 4, []),  # twice as long
+        ([4.1e4, 5.5e4] * 4, ["claim 9", "gain"]),  # on both sides of the line
+        ([8e4, 8.01e4], ["gain"]),  # too few for an interval
+    ],
+)
+def test_what_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[str]) -> None:
+    from harness.report.claims import open_questions
+    from harness.spec import experiment_file
+
+    definition = experiment_file.load(tree.experiments / "sample.toml")
+    so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
+    with contextlib.chdir(tree.root):
+        assert open_questions(definition, so_far) == opened
+
+
 def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     path = tree.experiments / "sample.toml"
     text, chapters = path.read_text("utf-8"), 'chapters = ["01-a", "02-b"]\n'

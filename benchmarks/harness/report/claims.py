@@ -1,7 +1,7 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -138,18 +138,22 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 # ---- judging ------------------------------------------------------------------------------------
 
 
+def _definitions() -> dict[str, Experiment]:
+    return {e.id: e for e in experiment_file.load_all()}
+
+
 class _Data:
     """The sources and analyses of all experiments, made when first asked for."""
 
-    def __init__(self, results: Path, reference: Path, problems: list[str] | None = None) -> None:
-        self.experiments = self.definitions()
+    def __init__(
+        self, results: Path, reference: Path, problems: list[str] | None = None,
+        definitions: Callable[[], dict[str, Experiment]] = _definitions,
+    ) -> None:  # fmt: skip
+        self.experiments = definitions()
         self.sources = cache(
             lambda name: records.load_sources(self.experiments[name], results, reference, problems)
         )
         self.analysis = cache(self._analysis)
-
-    def definitions(self) -> dict[str, Experiment]:
-        return {e.id: e for e in experiment_file.load_all()}
 
     def _analysis(self, name: str, origin: str) -> Analysis | None:
         source = self.sources(name).of(origin)
@@ -180,20 +184,16 @@ def side_by_side(
     return found
 
 
-@cache
-def _while_measuring() -> dict[str, Experiment]:
-    """Asked after each round, and none is edited meanwhile."""
-    return {e.id: e for e in experiment_file.load_all()}
+#: Asked for after each round of a measurement: none is edited meanwhile.
+_while_measuring = cache(_definitions)
 
 
 class _Unfinished(_Data):
     """Of one experiment what there is so far, of others what is finished in the same folder."""
 
-    def definitions(self) -> dict[str, Experiment]:
-        return _while_measuring()
-
     def __init__(self, experiment: Experiment, so_far: ResultSet) -> None:
-        super().__init__(so_far.path.parent, so_far.path.parent)
+        folder = so_far.path.parent
+        super().__init__(folder, folder, definitions=_while_measuring)
         self.name, self.so_far = experiment.id, Analysis(experiment, so_far)
 
     def _analysis(self, name: str, origin: str) -> Analysis | None:
