@@ -30,6 +30,7 @@ const Demos = (() => {
 
     start() {
       this.stop();
+      this.rows = [];
       if (!port) return this.replay("Recorded");
       const query = new URLSearchParams({ demo: this.slide.dataset.demo, token });
       this.source = new EventSource(`http://127.0.0.1:${port}/demo?${query}`);

@@ -90,10 +90,9 @@ $(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) slides/tracks.py $* > $@
 
-# What stands on the first slide and on the last: kept, until it is told anew (SPEAKER= alone forgets it), so that the deck for
+# What stands on the first slide and on the last: each is kept until it is told anew (SPEAKER= forgets it), so that the deck for
 # the printer is the one for the stage.
-TOLD := $(strip $(foreach v,SPEAKER EVENT DATE URL,$(filter command environment,$(origin $(v)))))
-about_of = $(if $(TOLD),$($(1)),$(shell sed -n 's/^$(1)=//p' $(WEAVE)/about 2> /dev/null))
+about_of = $(if $(filter command,$(origin $(1))),$($(1)),$(shell sed -n 's/^$(1)=//p' $(WEAVE)/about 2> /dev/null))
 ABOUT = $(foreach v,SPEAKER EVENT DATE URL,$(call quoted,$(v)=$(call about_of,$(v))))
 ABOUT_URL = $(call about_of,URL)
 TALK_ABOUT = $(foreach v,speaker:SPEAKER event:EVENT date:DATE url:URL,-M $(word 1,$(subst :, ,$(v)))=$(call quoted,$(call about_of,$(word 2,$(subst :, ,$(v)))))) \
