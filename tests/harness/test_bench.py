@@ -207,13 +207,25 @@ def test_damaged_results_are_neither_taken_nor_in_the_way(tree: Tree, count: int
 
 
 RATIO = '[[number]]\nkey = "gain"\nratio = ["a.us", "b.us"]'
+#: b is seven times as fast as a, and seven times as slow, in turns.
+IN_TURNS = """\
+import os, sys
+value = 7000
+if "b" in sys.argv:
+    with open("turns", "ab") as turns:
+        turns.write(b".")
+        value = (1000, 49000)[turns.tell() % 2]
+print(f"live\\tns\\n0\\t{value}")
+"""
 
 
 @pytest.mark.parametrize("steady", [True, False])
 def test_a_reference_run_ends_when_nothing_is_open(tree: Tree, steady: bool) -> None:
     """And is of one commit."""
     tree.experiment(extra=RATIO)
-    tree.program(extra="" if steady else "import os; n *= 1 + os.getpid() % 50 * 99")
+    tree.program(source="" if steady else IN_TURNS)
+    b = ('name = "b"\ncommand = ["{bin}/fake", ', 'name = "b"\ncommand = ["{bin}/fake", "b", ')
+    tree.edit(b)
     words = ("bench", "--profile", "full", "--whole")
     assert tree.run(*words).stderr.startswith("a reference run is of one commit")
     for command in ("init -q", "add benchmarks", "commit -qm one"):
