@@ -152,7 +152,9 @@ def _proc(tmp_path: Path) -> Path:
     for pid in ("7", "8"):
         rollup = f"Rss: {pid}00 kB\nPss: 40 kB\nPss_Dirty: 7 kB\nPrivate_Dirty: 12 kB\n"
         status, statm = "Name:\tx\nVmPTE:\t      44 kB\n", "625 400 390 4 0 89 0\n"
-        machine(tmp_path / pid, {"smaps_rollup": rollup, "status": status, "statm": statm})
+        threads = {f"task/{pid}/schedstat": "1500000000 7 3\n", "task/5/schedstat": "250000000 0 1\n"}
+        books = {"smaps_rollup": rollup, "status": status, "statm": statm}
+        machine(tmp_path / pid, books | threads)
         (tmp_path / pid / "fd").mkdir()
         for place, what in enumerate(("/dev/null", "socket:[1]", f"socket:[{pid}]")):
             (tmp_path / pid / "fd" / str(place)).symlink_to(what)
@@ -165,6 +167,15 @@ def test_the_memory_of_a_session_is_added_up(proc: Path, monkeypatch: pytest.Mon
         "processes": 3, "descriptors": 6, "sockets": 3, "rss_kib": 1500, "pss_kib": 80,
         "private_dirty_kib": 24, "page_tables_kib": 88,
     }  # fmt: skip
+
+
+def test_what_all_threads_of_a_session_have_computed(
+    proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counters, "session_members", lambda _: [7, 8, 9])
+    assert counters.cpu_of(7, proc) == 3.5
+    (proc / "8/task/5/schedstat").write_text("", encoding="ascii")  # just ended
+    assert counters.cpu_of(7, proc) == 3.25
 
 
 def test_one_process_in_two_books(proc: Path) -> None:

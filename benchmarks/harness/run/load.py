@@ -47,6 +47,7 @@ class Scene:
     groups: list[Path] = field(default_factory=list)  # by which a server joins its control group
     kernel: dict[str, float] = field(default_factory=dict)  # before the server started
     disk: micro.Mounted | None = None
+    start_s: float = 0.0  # what the servers had computed before they were asked for anything
     requests: float = 0.0
     load_cpu_s: float = 0.0
     load_s: float = 0.0
@@ -215,6 +216,7 @@ def _load(scene: Scene) -> None:
     if scene.variant.load == NO_LOAD:
         return
     tool = scene.experiment.tools[scene.variant.load]
+    scene.start_s = sum(counters.cpu_of(server.pid) for server in scene.servers)
     before = counters.cpu_time(scene.context.placement.measured)
     if tool.warmup:
         _run_tool(scene, (*tool.warmup, *scene.variant.load_args), "", keep=False)
@@ -294,8 +296,12 @@ def _keep(repetition: Repetition, outcome: load_tools.Outcome, prefix: str) -> N
 
 
 def _summarize(scene: Scene, usage: Usage) -> None:
-    """The harness's own scalars, from what the server has used in its whole life."""
+    """The harness's own scalars. A request's work is what the server has computed in its whole life
+    less its start, which is no part of any request and weighs more the shorter the load is; how
+    much of that was in user mode is not known, so both modes give up the same share.
+    """
     scalars, requests = scene.repetition.scalars, scene.requests
+    scalars["start_s"] = scene.start_s
     scalars |= micro.usage_scalars(usage, "server_")
     scalars["requests_served"] = requests
     if scene.load_s > 0:
@@ -303,14 +309,15 @@ def _summarize(scene: Scene, usage: Usage) -> None:
     if requests > 0:
         scalars["server_voluntary_per_request"] = usage.voluntary / requests
         scalars["server_involuntary_per_request"] = usage.involuntary / requests
-    if usage.cpu_s > 0 and requests > 0:
-        work = {"cpu": usage.cpu_s, "user": usage.user_s, "system": usage.system_s}
-        scalars["requests_per_cpu_s"] = requests / usage.cpu_s
+    if (cpu_s := usage.cpu_s - scene.start_s) > 0 and requests > 0:
+        share = cpu_s / usage.cpu_s
+        work = {"cpu": cpu_s, "user": share * usage.user_s, "system": share * usage.system_s}
+        scalars["requests_per_cpu_s"] = requests / cpu_s
         scalars |= {f"{who}_us_per_request": s / requests * 1e6 for who, s in work.items()}
         if scalars.get("bytes.total") and scalars.get("requests"):
             gigabytes = scalars["bytes.total"] / scalars["requests"] * requests / 1e9
-            scalars["bytes_per_cpu_s"] = gigabytes * 1e9 / usage.cpu_s
-            work |= {"client": scene.load_cpu_s, "both": usage.cpu_s + scene.load_cpu_s}
+            scalars["bytes_per_cpu_s"] = gigabytes * 1e9 / cpu_s
+            work |= {"client": scene.load_cpu_s, "both": cpu_s + scene.load_cpu_s}
             scalars |= {f"{who}_s_per_gb": s / gigabytes for who, s in work.items()}
 
 

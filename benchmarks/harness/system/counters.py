@@ -167,6 +167,17 @@ def memory_of(session: int, proc: Path = PROC) -> dict[str, float]:
     return totals
 
 
+def cpu_of(session: int, proc: Path = PROC) -> float:
+    """Seconds that the threads of a session have computed so far (sched-stats.rst of the kernel: to
+    the nanosecond, where proc_pid_stat(5) has ticks of 10 ms). 0 where that is not counted.
+    """
+    total = 0
+    for pid in session_members(session):
+        for path in (proc / str(pid)).glob("task/*/schedstat"):
+            total += int((text_of(path).split() or ["0"])[0])
+    return total / 1e9
+
+
 def account_of(pid: int, proc: Path = PROC) -> dict[str, float]:
     """The same process in two books: statm and smaps_rollup."""
     folder = proc / str(pid)
