@@ -152,9 +152,9 @@ def _proc(tmp_path: Path) -> Path:
     for pid in ("7", "8"):
         rollup = f"Rss: {pid}00 kB\nPss: 40 kB\nPss_Dirty: 7 kB\nPrivate_Dirty: 12 kB\n"
         status, statm = "Name:\tx\nVmPTE:\t      44 kB\n", "625 400 390 4 0 89 0\n"
-        threads = {f"task/{pid}/schedstat": "1500000000 7 3\n", "task/5/schedstat": "250000000 0 1\n"}
         books = {"smaps_rollup": rollup, "status": status, "statm": statm}
-        machine(tmp_path / pid, books | threads)
+        books |= {f"task/{pid}/schedstat": "1500000000 7 3\n"}
+        machine(tmp_path / pid, books | {"task/5/schedstat": "250000000 0 1\n"})
         (tmp_path / pid / "fd").mkdir()
         for place, what in enumerate(("/dev/null", "socket:[1]", f"socket:[{pid}]")):
             (tmp_path / pid / "fd" / str(place)).symlink_to(what)
