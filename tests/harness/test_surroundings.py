@@ -20,7 +20,7 @@ from harness.run import load, programs
 from harness.run.measure import Estimate, Progress, duration
 from harness.spec.model import Docroot
 from harness.spec.plan import Step
-from harness.system import counters, cpus, environment, limits, needs, places
+from harness.system import counters, cpus, environment, guard, limits, needs, places
 from harness.system.cpus import Placement
 from harness.system.limits import Cap
 
@@ -167,6 +167,21 @@ def test_the_memory_of_a_session_is_added_up(proc: Path, monkeypatch: pytest.Mon
         "processes": 3, "descriptors": 6, "sockets": 3, "rss_kib": 1500, "pss_kib": 80,
         "private_dirty_kib": 24, "page_tables_kib": 88,
     }  # fmt: skip
+
+
+def test_a_process_that_ends_while_all_are_looked_at(
+    proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise ProcessLookupError("No such process")
+
+    found = {path.name for path in places.numbered(proc)}
+    assert found == {"7", "8"}
+    monkeypatch.setattr(Path, "stat", gone)  # what Path.glob() asks of each
+    assert os.getpid() in guard.session_members(os.getsid(0))
+    assert counters.kernel_threads_s() >= 0
+    monkeypatch.setattr(os, "listdir", gone)
+    assert places.numbered(proc) == []
 
 
 def test_what_all_threads_of_a_session_have_computed(

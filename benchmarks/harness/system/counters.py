@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.system.guard import session_members
-from harness.system.places import text_of
+from harness.system.places import numbered, text_of
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
@@ -59,8 +59,8 @@ def kernel_threads_s(proc: Path = PROC) -> float:
     They work for whoever asked, and mostly that is us. 0 where they cannot be seen.
     """
     ticks = 0
-    for path in proc.glob("[0-9]*/stat"):
-        fields = text_of(path).rpartition(")")[2].split()
+    for process in numbered(proc):
+        fields = text_of(process / "stat").rpartition(")")[2].split()
         if fields and int(fields[6]) & KERNEL_THREAD:
             ticks += int(fields[11]) + int(fields[12])
     return ticks / TICKS
@@ -173,8 +173,8 @@ def cpu_of(session: int, proc: Path = PROC) -> float:
     """
     total = 0
     for pid in session_members(session):
-        for path in (proc / str(pid)).glob("task/*/schedstat"):
-            total += int((text_of(path).split() or ["0"])[0])
+        for thread in numbered(proc / str(pid) / "task"):
+            total += int((text_of(thread / "schedstat").split() or ["0"])[0])
     return total / 1e9
 
 

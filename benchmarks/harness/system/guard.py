@@ -16,17 +16,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from harness.system.places import text_of
+from harness.system.places import numbered, text_of
 
 
 def session_members(session: int) -> list[int]:
     """The processes of a session, from /proc; the zombies too."""
     members = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for process in numbered(Path("/proc")):
         # pid (comm) state ppid pgrp session ...; comm may hold anything, blanks and ) too.
-        fields = text_of(stat).rpartition(")")[2].split()
+        fields = text_of(process / "stat").rpartition(")")[2].split()
         if fields and int(fields[3]) == session:
-            members.append(int(stat.parent.name))
+            members.append(int(process.name))
     return members
 
 

@@ -33,6 +33,16 @@ def text_of(path: str | Path) -> str:
         return ""
 
 
+def numbered(folder: Path) -> list[Path]:
+    """What a folder of /proc has by number, processes or threads. Path.glob() is not for this: it
+    asks whether each file is there, and fails with ESRCH for a process that ends meanwhile.
+    """
+    try:
+        return [folder / name for name in os.listdir(folder) if name.isdigit()]
+    except OSError:
+        return []
+
+
 class Package(NamedTuple):
     """A line of packages.tsv, which describes its columns."""
 
