@@ -138,6 +138,7 @@ def test_a_table_goes_on_in_a_second_line_where_it_is_too_wide() -> None:
         "n why", "a program linked 12 it needs another", "dynamically system",
     ]  # fmt: skip
     assert len(aligned(rows, right=(1,))) == 2
+    assert aligned([["a", "", "b"], ["a", "", "c"]], width=10) == ["a     b", "a     c"]
 
 
 def test_a_value_of_the_reference_machine_is_there(tree: Tree) -> None:

@@ -73,7 +73,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[int] = (), width: in
 
     Where it is wider than `width`, the words of the widest columns go on in a second line.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - width if width else 0
     for place in sorted(range(len(widths)), key=widths.__getitem__, reverse=True):
         if excess > 0 and place not in right:
