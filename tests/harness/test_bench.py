@@ -31,7 +31,7 @@ def measured(tree: Tree) -> list[str]:
 
 def whole_plan(tree: Tree) -> list[object]:
     """What the stored seed says is to be measured."""
-    definition = experiment_file.load(tree.experiments / "sample.toml")
+    [definition] = experiment_file.load(tree.experiments / "sample.toml")
     run = tree.records()[0]
     profile = definition.profiles[run["profile"]]
     steps = plan.steps(definition, profile, run["seed"], ("a", "b"), {})

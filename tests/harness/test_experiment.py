@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, Tree, definition, parsed
+from made_up import BENCHMARKS, EXPERIMENT, Tree, definition, parsed
 
 from harness.errors import InputError
 from harness.spec import experiment_file, plan
@@ -149,8 +149,9 @@ CHOICES = (
     "kind", "pin", "variant.build", "variant.load", "metric.reduce", "metric.better", "then.source",
 )  # fmt: skip
 EXPERIMENTS = {
-    path.stem: tomllib.loads(path.read_text("utf-8"))
+    path.stem + name: data
     for path in sorted(BENCHMARKS.glob("experiments/*.toml"))
+    for name, data in experiment_file.spread(tomllib.loads(path.read_text("utf-8")), str(path))
 }
 Place = tuple[str | int, ...]
 
@@ -229,6 +230,24 @@ def test_what_is_not_toml_is_one_line(
     with pytest.raises(InputError) as error:
         experiment_file.load(Path("x.toml"))
     assert str(error.value) == message
+
+
+def test_a_file_may_hold_an_experiment_for_each_of_several(tree: Tree) -> None:
+    several = '[[each]]\nname = "one"\n[[each]]\nname = "two"\ntitle = "The other, {each}"\n'
+    tree.experiment(text=EXPERIMENT.format(id="sample-{each}", rounds=3, extra="") + several)
+    path = tree.experiments / "sample.toml"
+    one, two = experiment_file.load(path)
+    assert (one.id, two.id, two.title) == ("sample-one", "sample-two", "The other, two")
+    assert one.title != two.title
+    assert one.variants == two.variants
+
+
+@pytest.mark.parametrize("each", ["5", '["x"]', "[{ title = 'no name' }]", "[{ name = 1 }]"])
+def test_a_mistake_in_each_is_one_line(tmp_path: Path, each: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(f'id = "x-{{each}}"\neach = {each}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r'x\.toml: "each" must be tables with a "name"$'):
+        experiment_file.load(path)
 
 
 def test_the_command_line_says_the_same(tree: Tree) -> None:

@@ -69,7 +69,7 @@ def test_what_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[
     from harness.report.claims import open_questions
     from harness.spec import experiment_file
 
-    definition = experiment_file.load(tree.experiments / "sample.toml")
+    [definition] = experiment_file.load(tree.experiments / "sample.toml")
     so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
     with contextlib.chdir(tree.root):
         assert open_questions(definition, so_far) == opened

@@ -183,9 +183,10 @@ def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
             reason = str(error).removeprefix(f"{path}: ")
             rows.append(Row(path.stem, False, reason, f"mend {path}"))
         else:
-            rows.append(experiment_row(found))
-            for slug in found.chapters:
-                of_chapter.setdefault(slug, []).append(rows[-1])
+            for one in found:
+                rows.append(experiment_row(one))
+                for slug in one.chapters:
+                    of_chapter.setdefault(slug, []).append(rows[-1])
     return rows, of_chapter
 
 

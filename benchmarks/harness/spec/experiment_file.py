@@ -1,4 +1,4 @@
-"""Experiment files: benchmarks/experiments/<id>.toml -> model.Experiment.
+"""Experiment files: benchmarks/experiments/<id>.toml -> model.Experiment, or several with [[each]].
 
 Their form is in experiment.schema.json, what only a whole experiment can tell in coherence.py.
 Every mistake ends in one line: `benchmarks/experiments/x.toml: variant "diet": unknown key
@@ -6,7 +6,8 @@ Every mistake ends in one line: `benchmarks/experiments/x.toml: variant "diet": 
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ SOURCES = {
 def load_all(folder: Path = FOLDER) -> list[Experiment]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run from the root of the tree")
-    return [load(path) for path in sorted(folder.glob("*.toml"))]
+    return [one for path in sorted(folder.glob("*.toml")) for one in load(path)]
 
 
 def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -> list[Experiment]:
@@ -57,14 +58,30 @@ def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -
     return [e for e in chosen if not wanted or e.id in wanted]
 
 
-def load(path: Path) -> Experiment:
+def load(path: Path) -> list[Experiment]:
     data = read_toml(path)
     try:
-        return parse(data, str(path), path.stem)
+        return [parse(one, str(path), path.stem + name) for name, one in spread(data, str(path))]
     except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
         # The schema has not looked: without python3-jsonschema it cannot.
         remedy = "apt-get install python3-jsonschema, which tells where"
         raise InputError(f"{path}: not what its schema asks for ({error}); {remedy}") from error
+
+
+def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The experiments of a file, and how each is called behind the file's name: itself, or all of
+    [[each]], whose keys take the place of the file's, and whose name that of {each}.
+    """
+    if "each" not in data:
+        yield "", data
+        return
+    several: Any = data["each"] if isinstance(data["each"], list) else [data["each"]]
+    for own in several:
+        name = own.get("name") if isinstance(own, dict) else None
+        if not isinstance(name, str):
+            raise InputError(f'{shown}: "each" must be tables with a "name"')
+        whole = {key: value for key, value in {**data, **own}.items() if key not in ("each", "name")}
+        yield f"-{name}", json.loads(json.dumps(whole).replace("{each}", name))
 
 
 def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
