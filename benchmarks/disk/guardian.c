@@ -3,24 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LOOKS    100
-#define PAUSE_NS 20000000 /* 2 s for the kernel to close what the dead one held */
+#define PAUSE_NS      20000000
+#define LOOKS         100  /* 2 s for a mount that was under way */
+#define LOOKS_CLOSING 1500 /* 30 s: the kernel closes what the dead one held, on a busy machine late */
 
-/* A mount whose file system has gone; any other is none of ours. */
-static bool is_left_over(const char *mountpoint)
+/* Only a mount whose file system has gone is ours to unmount. */
+enum mount { NONE, CLOSING, LEFT_OVER };
+
+static enum mount state(const char *mountpoint)
 {
-    struct statvfs unused;
-    return statvfs(mountpoint, &unused) == -1 && errno == ENOTCONN;
+    struct statfs found;
+
+    if (statfs(mountpoint, &found) == -1)
+        return errno == ENOTCONN ? LEFT_OVER : NONE;
+    return found.f_type == FUSE_SUPER_MAGIC ? CLOSING : NONE;
 }
 
 /*
@@ -55,13 +62,14 @@ static _Noreturn void watch(int fd, const char *mountpoint)
     while ((got = read(fd, &byte, 1)) == -1 && errno == EINTR)
         continue;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    for (int looks = got == 0 ? LOOKS : 1; looks > 0; looks--) {
-        if (is_left_over(mountpoint))
+    for (int look = 1;; look++) {
+        enum mount found = state(mountpoint);
+        if (found == LEFT_OVER)
             unmount(mountpoint);
-        if (looks > 1)
-            nanosleep(&pause, NULL);
+        if (got != 0 || look >= (found == CLOSING ? LOOKS_CLOSING : LOOKS))
+            _exit(EXIT_SUCCESS);
+        nanosleep(&pause, NULL);
     }
-    _exit(EXIT_SUCCESS);
 }
 
 bool guardian_start(struct guardian *g, const char *mountpoint)
