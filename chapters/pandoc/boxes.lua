@@ -61,10 +61,8 @@ local function drawn(div)
     return div
   end
   lines:insert(wanted['then'] and curve_of_2003(wanted['then']))
-  local format =
-    '{"lines":[%s],"unit":"%s","xTitle":"%s","yTitle":"%s","measure":"make bench ONLY=%s"}'
-  wanted['data-draw'] = format:format(table.concat(lines, ','), unit, wanted.x or 'x',
-    wanted.y or 'y', operand:match '^[^.]+')
+  wanted['data-draw'] = ('{"lines":[%s],"unit":"%s","xTitle":"%s","yTitle":"%s","measure":"make bench ONLY=%s"}')
+    :format(table.concat(lines, ','), unit, wanted.x or 'x', wanted.y or 'y', operand:match '^[^.]+')
   wanted.draw, wanted.x, wanted.y, wanted['then'] = nil, nil, nil, nil
   return div
 end
@@ -88,9 +86,7 @@ function boxes.apply(doc)
       run = boxed 'Run',
       expect = boxed 'You should see',
       box = boxed(), -- its own title or none
-      predict = function(div)
-        return boxed 'Predict before you read on'(div.attributes.draw and drawn(div) or div)
-      end,
+      predict = function(div) return boxed 'Predict before you read on'(div.attributes.draw and drawn(div) or div) end,
       exercise = function(div)
         count = count + 1
         return numbered(div, 'Exercise')

@@ -11,13 +11,11 @@ local MAX_SLIDE_LINES, MAX_SLIDE_COLUMNS = 12, 64
 
 -- ---- files --------------------------------------------------------------------------------------
 
-local kinds = { region = true, endregion = true }
-
 -- "region: x" or "endregion: x" in a comment of its own: what, and x; nil for x where it only looks
 -- like one.
 local function marker(line)
-  local kind, rest = line:match('^%s*[/#;%-*]+%s*(%l+):(.*)$')
-  if kinds[kind] then
+  local kind, rest = line:match('^%s*[/#;%-*]+%s*(%l*region):(.*)$')
+  if kind == 'region' or kind == 'endregion' then
     return kind, rest:match('^%s*([a-z0-9-]+)%s*%*?/?%s*$')
   end
 end
@@ -122,9 +120,7 @@ local function ranges_of(attributes, file)
     if file.regions[region] then
       return { file.regions[region] }
     end
-    local needle = 'region="' .. region .. '"'
-    common.fail(needle, 'unknown region "%s" in %s', region, attributes.include)
-    return nil
+    return common.fail('region="' .. region .. '"', 'unknown region "%s" in %s', region, attributes.include)
   elseif not names then
     return { { first = 1, last = #file.lines } }
   end
@@ -133,8 +129,7 @@ local function ranges_of(attributes, file)
     local range = file.declarations[name]
     if not range or range.twice then
       local message = range and '"%s" is there twice in %s' or 'nothing called "%s" begins in %s'
-      common.fail('function="' .. names .. '"', message, name, attributes.include)
-      return nil
+      return common.fail('function="' .. names .. '"', message, name, attributes.include)
     end
     ranges:insert(range)
   end
@@ -208,8 +203,7 @@ local function stress(block, name, lines, regions)
     for item in part:gmatch('%S+') do
       local from, to = span_of(item, lines, regions[item])
       if not from then
-        local message = '%s: "%s" is neither a region inside this listing nor lines of it'
-        common.fail(item, message, name, item)
+        common.fail(item, '%s: "%s" is neither a region inside this listing nor lines of it', name, item)
       end
       for index = from or 1, from and to or 0 do
         lines[index].class = lines[index].class .. (name == 'mark' and ' marked' or ' step-' .. step)
@@ -263,8 +257,7 @@ local function choose(hunks, wanted)
   return wanted and common.split(wanted, '[^|]+'):map(function(text)
     local found = hunks:filter(function(hunk) return hunk.text:find(text, 1, true) end)
     if #found ~= 1 then
-      local message = 'hunk="%s" occurs in %d of %d hunks, not in one'
-      common.fail('hunk="' .. wanted, message, text, #found, #hunks)
+      common.fail('hunk="' .. wanted, 'hunk="%s" occurs in %d of %d hunks, not in one', text, #found, #hunks)
     end
     return found[1] or { lines = {} }
   end) or hunks
@@ -305,8 +298,7 @@ local function included_lines(attributes)
   local lines = ranges and cut(file, ranges)
   if lines and #lines == 0 then
     local needle = region and 'region="' .. region .. '"'
-    common.fail(needle, 'region "%s" in %s holds no line', region or '(whole file)', path)
-    return nil
+    return common.fail(needle, 'region "%s" in %s holds no line', region or '(whole file)', path)
   elseif lines then
     attributes.origin = ('<code>%s</code>, %s'):format(path, numbers_of(lines))
   end

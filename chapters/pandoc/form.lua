@@ -131,10 +131,8 @@ local function fill(doc)
       end,
       last = function(div)
         local content = pandoc.List {}
-        if url ~= '' and code then
-          content:insert(common.raw((code:gsub('^.-(<svg)', '%1'))))
-        end
         if url ~= '' then
+          content:insert(code and common.raw((code:gsub('^.-(<svg)', '%1'))) or nil)
           content:insert(pandoc.Para(pandoc.Link(url, url)))
         end
         div.content = content

@@ -14,9 +14,7 @@ local standings = words .. { 'another system', 'historical', 'no rule' }
 local plain = numbers.plain
 
 -- All claims in order.
-local function claims()
-  return pandoc.List(common.data 'claims')
-end
+local function claims() return pandoc.List(common.data 'claims') end
 
 -- ---- verdicts in the text -----------------------------------------------------------------------
 
@@ -77,8 +75,7 @@ function ledger.choose(doc)
   for id, set in pairs(named) do
     local missing = words:filter(function(name) return not set[name] end)
     if #missing > 0 and not set.otherwise then -- a reader's machine may give any of them
-      local message = 'claim %s: no .when for %s (or "otherwise")'
-      common.fail('claim=' .. id, message, id, table.concat(missing, ', '))
+      common.fail('claim=' .. id, 'claim %s: no .when for %s (or "otherwise")', id, table.concat(missing, ', '))
     end
   end
   doc = doc:walk { Span = common.by_class { verdict = bound_verdict } }
@@ -199,9 +196,7 @@ local function table_of(block)
     head = pandoc.List(head):map(plain),
     rows = rows,
   }
-  local runs = found:filter(measured):map(function(claim)
-    return { source = claim.source_run, run = claim.run }
-  end)
+  local runs = found:filter(measured):map(function(claim) return { source = claim.source_run, run = claim.run } end)
   return numbers.labelled(block, { 'claims' }, runs, { numbers.table(contents) })
 end
 

@@ -57,8 +57,8 @@ end
 -- reference run's.
 function numbers.ref_label(source)
   if source == 'reference' and common.results ~= 'reference' then
-    local title = 'value of the reference run, not measured here'
-    return pandoc.Span({ pandoc.Str('ref') }, pandoc.Attr('', { 'ref-label' }, { title = title }))
+    local title = { title = 'value of the reference run, not measured here' }
+    return pandoc.Span('ref', pandoc.Attr('', { 'ref-label' }, title))
   end
 end
 
@@ -118,9 +118,7 @@ local words = {
 -- seen: { here = true, reference = true, noisy = true } or less. Not on slides, not when all is the reference
 -- run's.
 function numbers.run_label(seen, as_block)
-  local source = seen.here and seen.reference and 'both'
-    or seen.here and 'here'
-    or seen.reference and 'reference'
+  local source = seen.here and (seen.reference and 'both' or 'here') or seen.reference and 'reference'
   if source and common.form ~= 'slides' and common.results ~= 'reference' then
     local noisy = seen.noisy and { here = 'noisy', both = 'both_noisy' } or {}
     local label = pandoc.Span(words[noisy[source] or source], pandoc.Attr('', { 'run-label', source }))
