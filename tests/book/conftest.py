@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,31 @@ import pytest
 
 from book import browser
 from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Tree
+
+
+Once = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """once(name, fill): a folder that fill() has filled, for all workers of pytest-xdist together.
+    A session is one worker's, and each would build again what takes longest.
+    """
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], None]) -> Path:
+        place, whole = base / name, base / f"{name}.whole"
+        with (base / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not whole.exists():
+                shutil.rmtree(place, ignore_errors=True)  # of a worker that failed
+                place.mkdir()
+                fill(place)
+                whole.touch()
+        return place
+
+    return folder
 
 
 @pytest.fixture
@@ -20,14 +48,16 @@ def tree(tmp_path: Path) -> Tree:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+def built(once: Once) -> Tree:
     """The demonstration, made once; not to be changed."""
     if not PANDOC:
         pytest.skip("pandoc is not installed (apt-get install pandoc)")
-    tree = Tree(tmp_path_factory.mktemp("built") / "tree")
-    done = tree.make("epub", "slides")
-    assert done.returncode == 0, done.stderr
-    return tree
+
+    def fill(folder: Path) -> None:
+        done = Tree(folder / "tree").make("epub", "slides")
+        assert done.returncode == 0, done.stderr
+
+    return Tree(once("built", fill) / "tree", "")
 
 
 @pytest.fixture(scope="session")

@@ -36,13 +36,16 @@ def fake_reveal(tree: Tree, version: str = "5.2.1") -> None:
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+def made_once(once: Once) -> Tree:
     if not PANDOC:
         pytest.skip("pandoc is not installed (apt-get install pandoc)")
-    tree = Tree(tmp_path_factory.mktemp("made") / "tree")
-    fake_reveal(tree)
-    succeeded(tree.make("epub", "slides"))
-    return tree
+
+    def fill(folder: Path) -> None:
+        tree = Tree(folder / "tree")
+        fake_reveal(tree)
+        succeeded(tree.make("epub", "slides"))
+
+    return Tree(once("made", fill) / "tree", "")
 
 
 @pytest.fixture

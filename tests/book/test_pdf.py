@@ -33,18 +33,21 @@ def poppler() -> None:
 
 
 @pytest.fixture(scope="session")
-def printed(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Tree:
+def printed(once: Once, chromium: str) -> Tree:
     """The demonstration on paper; not to be changed."""
     if not PANDOC or not REVEAL_JS.exists():
         pytest.skip("pandoc or reveal.js is not here (make deps)")
-    tree = Tree(tmp_path_factory.mktemp("printed") / "tree")
-    tree.replace(
-        "slides/01-first.md", "A program that greets", "[A program]{.fragment} that greets"
-    )
-    for arguments in (["pdf"], ["pdf", "TRACK=talk45"]):
-        done = tree.make(*arguments)
-        assert done.returncode == 0, done.stderr
-    return tree
+
+    def fill(folder: Path) -> None:
+        tree = Tree(folder / "tree")
+        tree.replace(
+            "slides/01-first.md", "A program that greets", "[A program]{.fragment} that greets"
+        )
+        for arguments in (["pdf"], ["pdf", "TRACK=talk45"]):
+            done = tree.make(*arguments)
+            assert done.returncode == 0, done.stderr
+
+    return Tree(once("printed", fill) / "tree", "")
 
 
 @pytest.fixture(params=["demonstration", "tree"])

@@ -37,7 +37,9 @@ def files_of(text: str) -> dict[str, str]:
 
 
 class Tree:
-    """The demonstration, or files, or a copy; commands run in it as in the real root."""
+    """The demonstration, or files, or a copy; commands run in it as in the real root. With "" it is
+    there already.
+    """
 
     def __init__(self, path: Path, made_of: Tree | str = DEMONSTRATION) -> None:
         self.path = path
