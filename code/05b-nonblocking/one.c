@@ -1,6 +1,6 @@
 /*
- * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for one
- * descriptor: for what the connection said it wants. What is missing to a server for thousands is
+ * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for
+ * what the connection said it wants. What is missing to a server for thousands is
  * to wait for all of them in the same call, and that is the next chapter.
  *
  * Run:  build/bin/05b-nonblocking -p 8080 /usr/share/doc
