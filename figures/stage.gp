@@ -2,14 +2,8 @@
 # first COUNT series of NAME; with 0 there are the axes, for a guess. No footer: the slide's foot names the run.
 name = slug[7:strlen(slug) - 2]
 count = int(slug[strlen(slug):*])
-field(n) = system(sprintf("awk -F '\\t' '$1 == \"%s\" { print $%d }' figures/stage.tsv", name, n))
-experiment = field(2)
-kind = field(3)
-metric = field(4)
-series_names = field(5)
-labels = field(6)
-x_text = field(7)
-y_text = field(8)
+# The fields of the line, and of each word of its series the table and the column.
+eval system("awk -v line='" . name . "' -f figures/stage.awk figures/stage.tsv")
 width = 1152
 height = 520
 if (kind eq "timeline") {
@@ -29,22 +23,18 @@ set linetype 2 linewidth 5
 set linetype 3 linewidth 5
 set linetype 4 linewidth 5
 
-# A word of the series is a variant, variant:metric, or 2003:table:curve of figures/history.
-part(word, n) = system(sprintf("echo '%s' | cut -d ':' -f %s", word, n))
-is_then(word) = word[1:5] eq "2003:"
-picked(word, file, column) = sprintf("< awk -F '\t' -v metric=%s -v want='%s' -f figures/stage.awk %s", \
-    metric, column, file)
-own_metric(word) = strstrt(word, ":") > 0 ? part(word, "2") : metric
-series(word) = is_then(word) ? picked(word, "figures/history/" . part(word, "2") . "-2003.tsv", part(word, "3-")) : \
-    picked(word, folder . part(word, "1") . ".tsv", own_metric(word))
-is_there(word) = is_then(word) || has(part(word, "1"))
+nth_of(name) = sum [i=1:words(series_names)] (word(series_names, i) eq name ? i : 0)
+is_then(i) = strstrt(word(files, i), "/") > 0
+file_of(i) = is_then(i) ? word(files, i) : folder . word(files, i) . ".tsv"
+series(name) = sprintf("< awk -v metric=%s -v want='%s' -f figures/stage.awk %s", \
+    metric, word(columns, nth_of(name)), file_of(nth_of(name)))
+is_there(i) = is_then(i) || has(word(files, i))
 
-# The label of series i: the i-th of the words between |.
-label_of(i) = system(sprintf("echo '%s' | cut -d '|' -f %d", labels, i))
+label_of(i) = word(labels, i)
 shown = ""
 places = ""
 do for [i=1:words(series_names)] {
-    if (is_there(word(series_names, i))) {
+    if (is_there(i)) {
         shown = shown . " " . word(series_names, i)
         places = places . sprintf(" %d", i)
     }
