@@ -1,6 +1,6 @@
 /*
  * job.h: something that has to wait for the disk, and is done by somebody who may: a thread of a
- * pool, the kernel, another process. The loop, which may not, goes on, and is told: job_fd()
+ * pool, the kernel, another process. The loop, which may not, goes on, and is told: jobs_fd()
  * becomes readable.
  *
  * A job belongs to the one who waits for it, not to the one who does it, and is freed only after
@@ -38,8 +38,8 @@ struct conn *jobs_next_over(void);
 void job_is_over(struct job *job);
 
 /*
- * Besides threads, the kernel or a process may do jobs. `collect` is called before
- * jobs_next_over() looks, and hands over what they have done by job_collected().
+ * Besides threads, the kernel or a process may do jobs. `collect` is called by
+ * jobs_take_over(), and hands over what they have done by job_collected().
  */
 void jobs_collect_by(void (*collect)(void));
 void job_collected(struct job *job);

@@ -63,7 +63,8 @@ def check(lab: Lab, work: Path, build: Path) -> int:
         if own.exists() and data.started(lab, own) >= sealed_at:
             shutil.copyfile(own, path)
         elif not path.exists():
-            again = " AGAIN=1" if own.exists() else ""
+            again = "" if lab.profile == "quick" else f" PROFILE={lab.profile}"
+            again += " AGAIN=1" if own.exists() else ""
             print(f"Now measure: make bench ONLY={lab.experiment} CH={lab.slug}{again}")
             print(f"Then fill in [conclusion], and: make check CH={lab.slug}")
             return 1

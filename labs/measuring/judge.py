@@ -77,9 +77,9 @@ def concluded(question: Question, answer: Any, numbers: Numbers) -> Line:
 def judge(lab: Lab, answers: dict[str, dict[str, Any]], numbers: Numbers) -> list[Line]:
     """The prediction has been sealed, and the data are younger."""
     enough = not lab.experiment or numbers.rounds >= ROUNDS
-    few = "" if enough else f"{numbers.rounds} rounds, and {ROUNDS} are needed (PROFILE=quick)"
-    lines = [Line("prediction", PREDICTED, PREDICTED), Line("data", MEASURED if enough else 0,
-                                                            MEASURED, few)]  # fmt: skip
+    few = f"{numbers.rounds} rounds, and {ROUNDS} are needed (PROFILE={lab.profile})"
+    data = Line("data", MEASURED if enough else 0, MEASURED, "" if enough else few)
+    lines = [Line("prediction", PREDICTED, PREDICTED), data]
     part = answers["conclusion"]
     lacking = {line.partition(":")[0]: line for line in missing(list(lab.questions), part)}
     for question in lab.questions:

@@ -43,6 +43,7 @@ class Lab:
     title: str
     minutes: int
     experiment: str  # "" where `runs` are the data
+    profile: str  # of the experiment, with rounds enough
     runs: tuple[Run, ...]
     questions: tuple[Question, ...]
 
@@ -88,7 +89,8 @@ def _lab(slug: str, table: dict[str, Any]) -> Lab:
         if one.kind == "cause" and not set(one.right) <= set(one.choices):
             raise ValueError(f"question {one.id}: right is not among the choices")
     runs = tuple(Run(entry["name"], tuple(entry["args"])) for entry in table.get("run", []))
-    return Lab(slug, table["title"], table["minutes"], table.get("experiment", ""), runs, questions)
+    named = (table["title"], table["minutes"], table.get("experiment", ""))
+    return Lab(slug, *named, table.get("profile", "quick"), runs, questions)
 
 
 def _value(value: Any) -> Any:

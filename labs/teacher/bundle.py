@@ -160,6 +160,7 @@ def autograder(lab: Lab, build: Path) -> int:
 def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
     """With `seed` the variant of one class."""
     tools, variant = Toolchain.of_make(), Variant(lab, seed)
+    libraries = os.environ.get("LAB_LIBS", "")
     with _tree(lab, variant.starters()) as top:
         folder = top / "labs" / lab.slug
         if not hints:
@@ -177,7 +178,7 @@ def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
         made = MAKEFILE.format(
             flags=" ".join(tools.flags),
             objects=" ".join(str(Path("build/obj", path.with_suffix(".o"))) for path in sources),
-            libraries=os.environ.get("LAB_LIBS", ""),
+            libraries=libraries,
             seed=seed or "",
             slug=lab.slug,
             goals="lab check hint" if hints else "lab check",
@@ -188,7 +189,7 @@ def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
             slug=lab.slug,
             hint=HINT if hints else "",
             hand_in=", ".join(f"work/{lab.slug}/{name}" for name in lab.files),
-            packages=PACKAGES,
+            packages=PACKAGES + (" liburing-dev" if "-luring" in libraries else ""),
         )
         (top / "README.md").write_text(text, encoding="utf-8")
         which = (f"-{seed}" if seed else "") + ("" if hints else "-nohints")
