@@ -16,7 +16,7 @@
 
 #define PAUSE_NS      20000000
 #define LOOKS         100  /* 2 s for a mount that was under way */
-#define LOOKS_CLOSING 1500 /* 30 s: the kernel closes what the dead one held, on a busy machine late */
+#define LOOKS_CLOSING 1500 /* 30 s: a busy machine is late to close what the dead one held */
 
 /* Only a mount whose file system has gone is ours to unmount. */
 enum mount { NONE, CLOSING, LEFT_OVER };
