@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 
 from book import browser
-from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Tree
-
-
-Once = Callable[[str, Callable[[Path], None]], Path]
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
 
 
 @pytest.fixture(scope="session")

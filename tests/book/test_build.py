@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from book.tree import PANDOC, Done, Tree
+from book.tree import PANDOC, Done, Once, Tree
 
 REVEAL_FILES = ["dist/reset.css", "dist/reveal.css", "dist/reveal.js"] + [
     f"plugin/{name}/{name}.js" for name in ("notes", "search", "zoom")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from book import paper
-from book.tree import PANDOC, REVEAL_JS, ROOT, Done, Tree
+from book.tree import PANDOC, REVEAL_JS, ROOT, Done, Once, Tree
 from book.tree import plain as text_of
 
 sys.path.insert(0, str(ROOT / "slides"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from book import browser
-from book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Tree
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
 
 WHEN = "1700000000"
 # A figure that is hidden has no size before it is decoded; one of a later slide no source yet.
@@ -39,8 +39,8 @@ def released(once: Once) -> list[Path]:
             (archive,) = (tree.path / "build/release").glob("*.zip")
             assert done.stdout.splitlines()[-3] == f"build/release/{archive.name}"
 
-    folder = once("released", fill)
-    return [one for name, _ in places for one in (folder / name / "tree/build/release").glob("*.zip")]
+    trees = [once("released", fill) / name / "tree" for name, _ in places]
+    return [archive for tree in trees for archive in (tree / "build/release").glob("*.zip")]
 
 
 @pytest.fixture(scope="module", params=["demonstration", "tree"])

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -28,6 +29,8 @@ DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding
 # The same text is read once.
 PARSED: dict[str, str] = {}
 Done = subprocess.CompletedProcess[str]
+# once(name, fill): a folder that is filled for all tests.
+Once = Callable[[str, Callable[[Path], None]], Path]
 
 
 def files_of(text: str) -> dict[str, str]:

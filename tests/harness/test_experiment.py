@@ -8,7 +8,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ EXPERIMENTS = {
 Place = tuple[str | int, ...]
 
 
-def places(table: dict[str, Any], above: Place = ()) -> Iterator[Place]:
+def places(table: Mapping[str, Any], above: Place = ()) -> Iterator[Place]:
     for key, value in table.items():
         yield (*above, key)
         inner = enumerate(value) if isinstance(value, list) else ()

@@ -80,7 +80,8 @@ def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[s
         name = own.get("name") if isinstance(own, dict) else None
         if not isinstance(name, str):
             raise InputError(f'{shown}: "each" must be tables with a "name"')
-        whole = {key: value for key, value in {**data, **own}.items() if key not in ("each", "name")}
+        both = {**data, **own}.items()
+        whole = {key: value for key, value in both if key not in ("each", "name")}
         yield f"-{name}", json.loads(json.dumps(whole).replace("{each}", name))
 
 
