@@ -10,15 +10,17 @@ import os
 import re
 import shutil
 import subprocess
-import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
+from harness.spec import experiment_file
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+EVERY = experiment_file.load_all(ROOT / experiment_file.FOLDER)
 NAMED = re.compile(r'^experiment = "(.*)"$', re.M)
 FOOTER = "run of 2026-11-21, Some CPU, 2 cores, Linux 6.18, quick"
 XS = [1, 2, 4, 8, 16]
@@ -457,10 +459,8 @@ def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> No
 def test_each_figure_belongs_to_an_experiment_and_shows_its_metrics(slug: str) -> None:
     if EXPERIMENT[slug] == "claims":  # the ledger is exported beside the experiments
         return
-    file = ROOT / "benchmarks/experiments" / f"{EXPERIMENT[slug]}.toml"
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
-    known = {metric["name"] for metric in table.get("metric", [])}
-    known |= {then["key"] for then in table.get("then", [])}
+    about = next(one for one in EVERY if one.id == EXPERIMENT[slug])
+    known = {metric.name for metric in about.metrics} | {then.key for then in about.thens}
     script = ROOT / "figures" / f"{slug}.gp"
     text = script.read_text(encoding="utf-8") if script.exists() else ""
     shown = re.findall(r'^metric = "(\w+)"$', text, re.M)

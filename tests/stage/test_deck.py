@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,10 @@ from typing import Any
 import pytest
 from book import browser
 
+from harness.spec import experiment_file
+
 ROOT = Path(__file__).resolve().parents[2]
+EVERY = experiment_file.load_all(ROOT / experiment_file.FOLDER)
 DECK = ROOT / "build/slides/deck.html"
 PLOTS = [
     line.split("\t")
@@ -61,12 +63,11 @@ def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
     name, experiment, kind, metric, series, labels, *axes = plot
     assert len(axes) == 2 and all(axes)
     assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars", "bars-log", "timeline")
-    path = ROOT / f"benchmarks/experiments/{experiment}.toml"
-    about = tomllib.loads(path.read_text(encoding="utf-8"))
+    about = next(one for one in EVERY if one.id == experiment)
     names = series.split()
     assert len(names) <= 4, "more cannot be told apart from the last row"
-    variants = {variant["name"] for variant in about["variant"]}
-    metrics = {one["name"] for one in about["metric"]}
+    variants = {variant.name for variant in about.variants}
+    metrics = {one.name for one in about.metrics}
     for one in names:
         first, _, rest = one.partition(":")
         if first == "2003":
