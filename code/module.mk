@@ -23,8 +23,7 @@
 #   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
 #                                       + 05b conn.h, 06 clients, 11 exchange, 12 job
 #
-# A chapter links, by name, the file of an earlier chapter that taught what it needs. Which function runs is seen in C: where it
-# is a choice there is a struct of pointers to functions (exchange_ops, body, join, backend).
+# A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
 
 CPPFLAGS += -Icode -Icode/http
 

@@ -51,7 +51,7 @@ static size_t rest(const struct exchange *x, long budget)
     return left < budget ? (size_t)left : (size_t)budget;
 }
 
-static enum sent send_reply(int fd, struct exchange *x, long *budget)
+static enum sent send_steps(int fd, struct exchange *x, long *budget)
 {
     struct reply *r = &x->reply;
 
@@ -92,4 +92,4 @@ enum want send_path_handle(struct conn *c)
     return exchange_handle(c, &send_path_ops, turn_bytes, false);
 }
 
-const struct exchange_ops send_path_ops = {.send = send_reply, .end = end};
+const struct exchange_ops send_path_ops = {.send = send_steps, .end = end};
