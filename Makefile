@@ -57,7 +57,6 @@ endif
 
 PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
-export PYTHONDONTWRITEBYTECODE := 1
 
 # What differs between systems and processors is chosen by file in module.mk; `make cross` sets both.
 SYSTEM    := $(shell uname -s)

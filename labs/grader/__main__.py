@@ -1,4 +1,4 @@
-"""python3 -I -B labs/grader/__main__.py: see cli.py. Imports are of this tree and of Python."""
+"""python3 -I labs/grader/__main__.py: see cli.py. Imports are of this tree and of Python."""
 
 import sys
 from pathlib import Path

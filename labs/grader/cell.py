@@ -122,7 +122,7 @@ def unavailable(user: int | None) -> str:
             return f"{tool} is not installed (Debian: {package})"
     tree = Path(__file__).parents[2]
     code = f"import sys; sys.path[:0] = sys.argv[1:]; import grader.cell as c; c.try_one({user})"
-    python = [sys.executable, "-I", "-B", "-c", code, str(tree / "labs"), str(tree / "tests")]
+    python = [sys.executable, "-I", "-c", code, str(tree / "labs"), str(tree / "tests")]
     done = subprocess.run(
         [*judge_in_a_network_of_its_own(), *python], capture_output=True, text=True, check=False
     )

@@ -31,7 +31,7 @@ GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
 NOTHING = "nothing handed in"
 SETTLED = (GRADED, NOTHING)
 DEEPER = 2  #: folders between that of a student and the files, as in work/02-fork/server.c
-MAIN = [sys.executable, "-I", "-B", str(TREE / "labs/grader/__main__.py"), "grade"]
+MAIN = [sys.executable, "-I", str(TREE / "labs/grader/__main__.py"), "grade"]
 
 
 def _done(table: Path) -> list[dict[str, str]]:

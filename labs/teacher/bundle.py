@@ -39,7 +39,7 @@ results=$top/results/results.json
 for python in python3 /usr/bin/python3; do "$python" -c 'import pytest' 2> /dev/null && break; done
 cd "$top/source" && rm -f "$results" || exit 1
 {environment} \\
-    "$python" -I -B labs/grader/__main__.py grade CH={slug} DIR="$top/submission" \\
+    "$python" -I labs/grader/__main__.py grade CH={slug} DIR="$top/submission" \\
     JSON="$results" LOGS="$top/logs" 2> "$top/said" || true
 cat "$top/said" >&2
 [ -f "$results" ] || python3 -c 'import json, sys
@@ -57,7 +57,7 @@ PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 .PHONY: {goals}
 {goals}: $(OBJECTS)
 	@LAB_CC='$(CC)' LAB_FLAGS='$(FLAGS)' LAB_OBJECTS='$(OBJECTS)' LAB_LIBS='{libraries}' \\
-		$(PYTHON) -I -B labs/grader/__main__.py $@ CH={slug} $(SETTINGS)
+		$(PYTHON) -I labs/grader/__main__.py $@ CH={slug} $(SETTINGS)
 build/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC       $@"

@@ -75,7 +75,6 @@ class Tree:
     def run(self, *command: str, **environment: str) -> Done:
         # The outer make must not hand its flags and job server to the one under test.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-        inherited["PYTHONDONTWRITEBYTECODE"] = "1"
         return subprocess.run(
             command, cwd=self.path, env={**inherited, **environment},
             capture_output=True, text=True, timeout=300, check=False,

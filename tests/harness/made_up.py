@@ -178,7 +178,7 @@ class Tree:
 
     def start(self, *arguments: str, inside: Iterable[str] = ()) -> subprocess.Popen[str]:
         """`inside`: the words of what starts it, if it is not to be started here."""
-        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
         environment.pop("RESULTS", None)
         return subprocess.Popen(
             [*inside, sys.executable, "-m", "harness", *arguments],

@@ -185,7 +185,7 @@ def test_this_machine_without_any_library() -> None:
     command = [sys.executable, "-c", code, "doctor", "--json"]
     done = subprocess.run(
         command, cwd=TREE, capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": "benchmarks", "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ | {"PYTHONPATH": "benchmarks"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
