@@ -58,6 +58,7 @@ def start(
 def resize(driver: Any, width: int, height: int) -> None:
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    assert wait_until(lambda: driver.execute_script("return innerWidth;") == width)
 
 
 def console_errors(driver: Any) -> list[str]:
@@ -71,9 +72,9 @@ def console_errors(driver: Any) -> list[str]:
 
 def page_problems(driver: Any, page: Path) -> list[str]:
     problems = []
+    driver.get(page.as_uri())
     for width in WIDTHS:
         resize(driver, width, 900)
-        driver.get(page.as_uri())
         found = driver.execute_script(CHECK_PAGE) + console_errors(driver)
         problems += [f"{page.name} at {width}: {problem}" for problem in found]
     return problems
