@@ -71,8 +71,12 @@ def test_what_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[
 
     [definition] = experiment_file.load(tree.experiments / "sample.toml")
     so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
+    ledger = tree.root / "benchmarks/claims.toml"
     with contextlib.chdir(tree.root):
         assert open_questions(definition, so_far) == opened
+        near = ledger.read_text("utf-8").replace("id = 9\n", 'id = 9\nnear = "always"\n')
+        ledger.write_text(near, "utf-8")
+        assert open_questions(definition, so_far) == [one for one in opened if one != "claim 9"]
 
 
 def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:

@@ -205,15 +205,16 @@ NARROW = 0.05
 
 
 def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
-    """What more rounds could still decide: claims near their line, and numbers of which it cannot
-    be said yet on which side of "no difference" they are. The rule of `make reference`.
+    """What more rounds could still decide: claims near their line, unless that is known to be so
+    whatever is done, and numbers of which it cannot be said yet on which side of "no difference"
+    they are. The rule of `make reference`.
     """
     data = _Unfinished(experiment, so_far)
     found = []
     for claim in load(data.experiments.values()) if LEDGER.exists() else ():
         if claim.experiment == experiment.id and claim.rules:
             judgement = _judge_on(claim, data, records.HERE)
-            if judgement.near or judgement.verdict == NOT_JUDGED:
+            if (judgement.near and not claim.near) or judgement.verdict == NOT_JUDGED:
                 found.append(f"claim {claim.id}")
     for derived in experiment.derived:
         number = data.so_far.derived(derived)
