@@ -1,8 +1,8 @@
 /*
  * run-queue: what does it cost to choose the next process, when many want to run?
  *
- * Beside us there are OTHERS, and all want the processor all the time. sched_yield() puts the
- * caller back among them and has the next one chosen. turn_ns is the time of
+ * Beside us there are OTHERS, and all want the processor all the time. sched_yield() has the
+ * next one chosen, of all of us. turn_ns is the time of
  *   again  a sched_yield() after which we ourselves have been chosen again, as the others are as
  *          nice as can be and we are not: the choice, and no change of process
  *   next   a sched_yield() of any of all, which do nothing else: the choice and the change, to a

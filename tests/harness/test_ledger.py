@@ -72,6 +72,7 @@ MADE_UP: dict[str, Callable[[Numbers, str], tuple[tuple[float | Function, ...], 
     "at_least": lambda n, _: ((n["bound"] * CLEARLY,), (n["bound"] / CLEARLY,)),
     "at_most": lambda n, _: ((n["bound"] / CLEARLY,), (n["bound"] * CLEARLY or 1,)),
     "about": lambda n, _: ((n["then"],), (n["then"] * n.get("factor", 1.5) * CLEARLY,)),
+    "expected": lambda n, _: ((n["value"],), (n["value"] * n.get("factor", 1.5) * CLEARLY,)),
     "exists": lambda _n, _: ((1,), (0,)),
 }
 

@@ -69,6 +69,7 @@ BEARS: list[tuple[str, dict[str, float], float]] = [
     ("linear", {"tolerance": 0.25}, 0.106),
     ("grows", {"at_least": 4}, 0.5),
     ("about", {"factor": 4}, 0.5),
+    ("expected", {"factor": 4}, 0.5),
     ("at_least", {"bound": 3}, 0.1),
     ("at_most", {"bound": 3}, 0.1),
     ("exists", {}, 0.1),

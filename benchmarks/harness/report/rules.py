@@ -209,16 +209,25 @@ def at_most(a: Measured, bound: float) -> Judgement:
 
 def about(a: Measured, then: float, factor: float = 1.5) -> Judgement:
     """a is what it was then, up to `factor`."""
+    return _within(a, then, factor, "then")
+
+
+def expected(a: Measured, value: float, factor: float = 1.5) -> Judgement:
+    """a is what the claim's own words make one expect, where nobody gave a number then."""
+    return _within(a, value, factor, "expected")
+
+
+def _within(a: Measured, line: float, factor: float, what: str) -> Judgement:
     _need(len(a.values))
     value, low, high = a.median()
-    numbers = f"{a.name} {a.text()} here, {units.text(then, a.unit)} then"
-    lines = (then / factor, then * factor)
+    numbers = f"{a.name} {a.text()} here, {units.text(line, a.unit)} {what}"
+    lines = (line / factor, line * factor)
     near = _between(low, high, *lines)
     if lines[0] <= value <= lines[1]:
-        return Judgement(HOLDS, f"within a factor of {factor:g} of then", numbers, near)
-    times = units.text(max(value / then, then / value), "") if value > 0 else "many"
-    word = "less" if value < then else "more"
-    return Judgement(CHANGED, f"{times} times {word} than then", numbers, near)
+        return Judgement(HOLDS, f"within a factor of {factor:g} of {what}", numbers, near)
+    times = units.text(max(value / line, line / value), "") if value > 0 else "many"
+    word = "less" if value < line else "more"
+    return Judgement(CHANGED, f"{times} times {word} than {what}", numbers, near)
 
 
 def exists(a: Measured) -> Judgement:
@@ -287,7 +296,7 @@ RULES: dict[str, Callable[..., Judgement]] = {
     rule.__name__: rule
     for rule in (
         faster, ratio_at_least, ratio_between, equal, flat, grows, linear, at_least, at_most,
-        about, exists,
+        about, expected, exists,
     )
 }  # fmt: skip
 
@@ -314,6 +323,7 @@ EFFECTS: dict[str, Callable[[Mapping[str, float]], float]] = {
     "linear": lambda n: n["tolerance"],
     "grows": lambda n: n["at_least"] - 1,
     "about": lambda n: n["factor"] - 1,
+    "expected": lambda n: n["factor"] - 1,
 }
 BESIDE_A_LINE = 0.10
 
