@@ -105,6 +105,13 @@ def test_growth_is_told_by_its_shape(
     assert found.rise_low <= found.rise <= found.rise_high or math.isinf(found.rise)
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_has_both_signs_has_no_ratio_to_be_sure_of() -> None:
+    both = [-1.0, 1.0] * 4 + [2.0]
+    assert estimates.unpaired_ratio([5.0] * 9, both).interval is None
+    assert estimates.unpaired_ratio([5.0] * 9, [abs(value) for value in both]).interval
+
+
 def test_three_points_tell_nothing_about_growth() -> None:
     assert growth({1.0: noisy(1), 2.0: noisy(2), 3.0: noisy(3)}) is None
 

@@ -112,7 +112,8 @@ def _ratio(a: Sequence[float], b: Sequence[float], paired: bool) -> Ratio:
         raise ValueError("no data")
     bottom = median(b)
     value = median(a) / bottom if bottom else math.inf
-    if not AVAILABLE or count < LEAST or not all(b) or not math.isfinite(value):
+    no_ratio = min(b) <= 0 <= max(b) or not math.isfinite(value)  # a median of both signs may be 0
+    if not AVAILABLE or count < LEAST or no_ratio:
         return Ratio(value, None, None, count, None)
     low, high = _bootstrap_ratio(tuple(a), tuple(b), paired)
     return Ratio(value, low, high, count, mann_whitney(a, b))
