@@ -100,7 +100,8 @@ bool http_date_parse(const char *text, size_t len, time_t *t)
     if (used != (int)len || month_number(month) == 0 || day < 1 || day > 31 || year < 0 ||
         hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
         return false;
-    if (year < 100) /* RFC 850 has two digits */
+    /* RFC 850 has two digits. HTTP's own rule, 50 years from now, moves with the clock. */
+    if (year < 100)
         year += year < 70 ? 2000 : 1900;
     *t = (time_t)days_since_epoch(year, month_number(month), day) * DAY_SECONDS + hour * 3600 +
          minute * 60 + second;

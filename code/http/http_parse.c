@@ -26,8 +26,8 @@ bool slice_is(struct slice s, const char *text)
 /*
  * What a byte may be part of, as bits: every byte of a head is looked up here once or twice.
  * TOKEN: RFC 9110 section 5.6.2. TEXT: no control character but HTAB, as a lone CR or a NUL means
- * something else to the next program. HOST: what is left of TEXT without the delimiters that no
- * host and no port has.
+ * something else to the next program. HOST: what is left of TEXT without most delimiters (and the
+ * comma, which a list of hosts would have).
  */
 enum { TOKEN = 1, TEXT = 2, HOST = 4 };
 
@@ -203,8 +203,8 @@ static int parse_content_length(struct slice value, struct request *req, struct 
     return 0;
 }
 
-/* A host is looked at by nobody here; what could not be one is refused all the same (RFC 9112
- * section 3.2). */
+/* A host is looked at by nobody here; one with a byte that no host has is refused all the same
+ * (RFC 9112 section 3.2), its form is not looked at. */
 static int parse_host(struct slice value, struct framing *f)
 {
     return is_all(HOST, value) && ++f->hosts == 1 ? 0 : 400;

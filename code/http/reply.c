@@ -105,10 +105,11 @@ static size_t find_status(int status)
     return find_status(500);
 }
 
-/* Status line and the fields every reply has. */
-static void begin(struct reply *r, const struct request *req, int status)
+/* Status line and the fields every reply has. Returns the time that is its date. */
+static time_t begin(struct reply *r, const struct request *req, int status)
 {
     size_t i = find_status(status);
+    time_t now = time(NULL);
 
     r->status = status;
     r->keep_alive = req != NULL && req->keep_alive;
@@ -120,8 +121,9 @@ static void begin(struct reply *r, const struct request *req, int status)
     put(r, " ");
     put(r, statuses[i].text);
     put(r, "\r\n");
-    put_date(r, "Date: ", time(NULL));
+    put_date(r, "Date: ", now);
     put(r, statuses[i].fields);
+    return now;
 }
 
 /* The end of the head. HTTP/1.1 stays open unless told otherwise, HTTP/1.0 closes unless told
@@ -281,10 +283,11 @@ int reply_path(const struct request *req, char path[REPLY_PATH_MAX])
         return 501;
     if (req->method == HTTP_NOT_ALLOWED)
         return 405;
-    int length = decode(target_path(req->target), path);
+    struct slice target = target_path(req->target);
+    int length = decode(target, path);
     if (length < 0)
         return -length;
-    if (path[0] != '/')
+    if (path[0] != '/' || target.at[0] != '/') /* "%2fa" is no path either */
         return 400;
     if (has_dot_dot(path)) /* open_below() would refuse what leads out; this refuses the rest alike
                               everywhere */
@@ -415,14 +418,15 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
     }
     if (status == 200 && range_applies(req, st->st_mtime))
         status = parse_range(req->range, st->st_size, &first, &last);
-    begin(r, req, status);
+    time_t now = begin(r, req, status);
     if (status == 206 || status == 416)
         put_content_range(r, first, last, st->st_size);
     if (status == 416) {
         finish_error(r, req);
         return;
     }
-    put_date(r, "Last-Modified: ", st->st_mtime);
+    /* None of the future: a cache would keep what it has until then (RFC 9110 section 8.8.2.1). */
+    put_date(r, "Last-Modified: ", st->st_mtime < now ? st->st_mtime : now);
     if (status != 304) {
         put(r, "Content-Type: ");
         put(r, content_type(path));
@@ -440,7 +444,8 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
 
 /*
  * "/folder" without its slash: relative links in its page would lead astray, so the client is sent
- * to "/folder/". Only one slash in front: "//name/" would be another host's address.
+ * to "/folder/". Only one slash in front: "//name/" would be another host's address. Who asked for
+ * that has got here because its index.html is a folder, and would be sent on for ever.
  */
 static void folder(struct reply *r, const struct request *req)
 {
@@ -453,7 +458,7 @@ static void folder(struct reply *r, const struct request *req)
         path.at++;
         path.len--;
     }
-    if (path.len > REPLY_HEAD_MAX / 2) {
+    if (path.len > REPLY_HEAD_MAX / 2 || path.at[path.len - 1] == '/') {
         reply_error(r, req, 404);
         return;
     }
@@ -472,8 +477,8 @@ void reply_found(struct reply *r, const struct request *req, int fd, const struc
     else if (S_ISDIR(st->st_mode))
         folder(r, req);
     else
-        reply_error(r, req,
-                    403); /* a FIFO or a device: reading could wait for ever, or do something */
+        reply_error(r, req, 403); /* a FIFO or a device: reading could wait for ever, or do
+                                     something (to open it has let a writer go on already) */
 }
 
 void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,

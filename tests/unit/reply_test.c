@@ -52,6 +52,7 @@ static const struct {
     {"/a?b?c/%zz", "a", 0},
     {"/%2561", "%61", 0},
     {"/a%2Fb", "a/b", 0},
+    {"%2fa", NULL, 400},
     {"/a%3fb", "a?b", 0},
     {"/+", "+", 0},
     {"/..a/b..", "..a/b..", 0},
@@ -516,6 +517,19 @@ static void check_date(void)
            tap_quote(r.head, r.head_len), after + 8);
 }
 
+/* A cache would keep what it has until then. */
+static void check_future(void)
+{
+    char line[64] = "Last-Modified: ";
+    struct stat st = {.st_mode = S_IFREG, .st_size = SIZE, .st_mtime = time(NULL) + 1000};
+    struct reply r;
+
+    reply_of(&r, "GET", "1.1", "", &st, "file");
+    tap_ok(r.status == 200 && count(&r, line) == 1, "a file from the future has a date");
+    http_date_format(st.st_mtime, line + strlen(line));
+    tap_ok(count(&r, line) == 0, "and not that of the future: \"%s\"", line);
+}
+
 /* A parser that says -1 for "no date" says at the same time 31 Dec 1969 23:59:59. */
 static void check_before_1970(void)
 {
@@ -596,6 +610,13 @@ static void check_locations(void)
         reply_found(&r, &req, 0, &st, "sub");
         tap_ok(r.status == 301 && r.fd == -1 && count(&r, line) == 1, "%s: \"%s\"",
                folders[i].target, tap_quote(r.head, r.head_len));
+    }
+    for (size_t i = 0; i < 3; i++) { /* their index.html is a folder */
+        const char *const targets[] = {"/", "/sub/", "//?x=1"};
+        struct request req = {
+            .method = HTTP_GET, .minor = 1, .target = {targets[i], strlen(targets[i])}};
+        reply_found(&r, &req, 0, &st, "index.html");
+        tap_ok(r.status == 404, "%s, whose index.html is a folder: %d", targets[i], r.status);
     }
     for (size_t i = 0; i < 3; i++) {
         const mode_t modes[] = {S_IFIFO, S_IFSOCK, S_IFCHR};
@@ -766,6 +787,7 @@ int main(void)
     check_sizes();
     check_heads();
     check_date();
+    check_future();
     check_before_1970();
     check_types();
     check_locations();
