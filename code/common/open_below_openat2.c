@@ -28,13 +28,13 @@ int open_below(int root, const char *path)
     };
 
     /* EAGAIN: a folder on the way was renamed meanwhile, and the kernel could not tell where ".."
-     * leads. */
+     * leads. If that does not end the caller has to know: the walk would refuse the link. */
     for (int tries = 0; tries < 8; tries++) {
         long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOSYS && errno != EPERM))
             return (int)fd;
         if (errno == ENOSYS || errno == EPERM) /* before Linux 5.6, or a container's filter */
-            break;
+            return open_below_walk(root, path);
     }
-    return open_below_walk(root, path);
+    return -1;
 }

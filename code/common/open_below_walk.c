@@ -21,6 +21,10 @@ static int open_component(int at, const char *name, int flags)
     int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == EMLINK) /* FreeBSD's word for ELOOP */
         errno = ELOOP;
+#ifdef EFTYPE /* NetBSD's */
+    if (fd < 0 && errno == EFTYPE)
+        errno = ELOOP;
+#endif
     return fd;
 }
 
