@@ -5,7 +5,9 @@
  * Run:  tcpserver 127.0.0.1 8080 build/bin/02-inetd /usr/share/doc
  * Poke: build/bin/00-client http://127.0.0.1:8080/
  */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,17 +18,37 @@
 #include "options.h"
 #include "stop.h"
 
+/* inetd and xinetd make the connection stderr, too: a line of ours would be part of a reply. */
+static void keep_stderr_apart(const struct stat *connection)
+{
+    struct stat st;
+
+    if (fstat(STDERR_FILENO, &st) < 0 || st.st_dev != connection->st_dev ||
+        st.st_ino != connection->st_ino)
+        return;
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDERR_FILENO) < 0)
+        exit(EXIT_FAILURE);
+    close(null);
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
     struct stat st;
+    sigset_t none;
 
+    bool is_connection = fstat(STDIN_FILENO, &st) == 0 && S_ISSOCK(st.st_mode);
+    if (is_connection)
+        keep_stderr_apart(&st);
     options_parse(&o, argc, argv,
                   "a web server for one connection, to be run by inetd or tcpserver");
-    if (fstat(STDIN_FILENO, &st) < 0 || !S_ISSOCK(st.st_mode))
+    if (!is_connection)
         die(EXIT_FAILURE, "standard input is not a socket: run it from inetd or tcpserver");
     if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
         die_errno("signal SIGPIPE");
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* what inetd has blocked we have, too: also the alarm */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,21 @@ def test_what_is_no_socket(target: Target, run: Run) -> None:
     for stdin in ("/dev/null", "&-"):
         done = run("/bin/sh", "-c", f'exec "$0" <{stdin}', target.binary)
         assert complaint(done, 1, "02-inetd").startswith("standard input is not a socket")
+
+
+@contract("get", servers=("02-inetd",))
+def test_a_connection_that_is_stderr_as_well(target: Target, docroot: Site) -> None:
+    """As inetd and xinetd have it: no line of the log is part of a reply."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command, end = [str(target.binary), "-v", str(docroot.root)], theirs.fileno()
+        process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end)
+        theirs.close()
+        ours.sendall(request("/hello.txt") + request("/hello.txt", "Connection: close"))
+        replies = b"".join(iter(lambda: ours.recv(65536), b""))
+        assert process.wait() == 0
+    assert replies.count(b"HTTP/1.1 200 OK\r\n") == replies.count(HELLO) == 2
+    assert replies.startswith(b"HTTP/1.1 ") and b"hello.txt" not in replies
 
 
 @contract("setup-failure", "listening-line")
