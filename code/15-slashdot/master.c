@@ -41,6 +41,7 @@ static long long replace_at; /* when those are started who should be there and a
 
 void master_begin(void)
 {
+    stop_handle(SIGCHLD, SIG_DFL); /* SIG_IGN outlives exec, and nobody could be waited for */
     sigemptyset(&ours);
     for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
         sigaddset(&ours, waited_for[i]);

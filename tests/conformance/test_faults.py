@@ -206,6 +206,20 @@ def test_workers_that_are_killed_together(start: Start, workers: int) -> None:
     server.is_back_with(workers)
 
 
+@contract("mechanism", "survives", "stop", servers=("02-fork", "03-prefork", "15-slashdot"))
+@pytest.mark.parametrize("how", ["block", "ignore"])
+def test_who_started_us_did_not_want_to_hear_of_children(start: Start, how: str) -> None:
+    """Both outlive exec."""
+    server = start("-w", "2", wrapper=("env", f"--{how}-signal=CHLD"))
+    if server.target.name == "02-fork":
+        assert all(server.serves() for _ in range(6))
+    else:
+        os.kill(server.children()[0], signal.SIGKILL)
+        server.is_back_with(2)
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+
+
 @contract("survives", servers=("15-slashdot",))
 def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
     """One after the other: the first is replaced while others die."""
