@@ -82,8 +82,11 @@ int main(int argc, char **argv)
     /* region: loop */
     for (;;) {
         int fd = accept(listen_fd, NULL, NULL);
-        if (fd < 0)
-            continue; /* a client that left the queue, or a signal: the next one may do */
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                sleep(1); /* the client stays in the queue: at once it would fail again */
+            continue;     /* or one has left the queue, or a signal came: the next one may do */
+        }
         serve_client(fd);
         close(fd);
     }
