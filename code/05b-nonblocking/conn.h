@@ -8,6 +8,9 @@
 #ifndef CONN_H
 #define CONN_H
 
+#include <sys/socket.h>
+
+#include "acknowledged.h"
 #include "clock.h"
 #include "linger.h"
 #include "options.h"
@@ -57,9 +60,19 @@ static inline enum want conn_begin_to_linger(struct conn *c, bool unread)
     return linger_begin(&c->linger, c->fd, unread, c->options->timeout);
 }
 
-/* When the deadline has passed: the end, but while LINGERING only the next look. */
+/*
+ * When the deadline has passed: the end, but while LINGERING only the next look. Who has sent
+ * something in time that nobody has read yet has a turn first; who is still receiving the last
+ * reply would lose the end of it, if we closed and the next request came then.
+ */
 static inline enum want conn_timed_out(struct conn *c)
 {
+    char byte;
+
+    if (c->state == READING && recv(c->fd, &byte, 1, MSG_PEEK) > 0)
+        return WANT_AGAIN;
+    if (c->state == READING && !all_acknowledged(c->fd))
+        return conn_begin_to_linger(c, false);
     if (c->state != LINGERING)
         return WANT_CLOSE;
     c->deadline = now_ms() + LINGER_LOOK_MS;

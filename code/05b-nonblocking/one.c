@@ -28,10 +28,10 @@ static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
 
     for (;;) {
         long long left = conn->deadline - now_ms();
-        if (left <= 0)
-            return false;
         if (want == WANT_AGAIN)
             return true;
+        if (left <= 0)
+            return false;
         int nready = poll(p, stopping ? 1 : 2, (int)left);
         if (nready > 0 || (nready < 0 && errno == EINTR && stopping))
             return true;

@@ -145,13 +145,15 @@ struct client *clients_next_again(void)
 
 struct client *clients_next_overdue(void)
 {
-    long long now = now_ms();
+    static long long now = -1; /* of the first call in a turn: who lingers is soon overdue again */
 
+    now = now < 0 ? now_ms() : now;
     for (int list = 0; list < STATES; list++) {
         struct client *c = first(list);
         if (c != NULL && c->conn.deadline <= now)
             return c;
     }
+    now = -1;
     return NULL;
 }
 

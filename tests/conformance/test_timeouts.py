@@ -96,6 +96,22 @@ def test_a_client_that_asks_now_and_then(start: Start) -> None:
             time.sleep(0.4)
 
 
+EVENT_LOOPS = ("06-select", "07-poll", "08-sigio", "09-epoll", "10-kqueue", "11-sendfile", "12-aio")
+
+
+@contract("idle-time-out", servers=EVENT_LOOPS)
+def test_who_asked_in_time_is_answered(start: Start) -> None:
+    """More of them than one wait can tell of, and it was the server that did not look."""
+    server = start("-t", "2")
+    clients = [server.connect() for _ in range(300)]
+    with server.held():
+        for c in clients:
+            c.send(ASK)
+        time.sleep(2.2)
+    for c in clients:
+        assert c.read_reply().body == HELLO
+
+
 @contract("idle-time-out", "concurrency")
 def test_others_are_served_while_some_are_waited_for(impatient: Server) -> None:
     """Those with the higher descriptors are not forgotten over what goes on at the lower ones."""
