@@ -88,6 +88,24 @@ static void begin(struct client *c)
         clients_refuse(c);
 }
 
+/* Answers to changes come instead of events. Where each turn leaves some, as many short connections
+ * do, nobody would ever be heard: so ask once more, for the events. */
+static int wait_for_events(struct kevent *events, const struct timespec *limit)
+{
+    static const struct timespec at_once;
+    int answers = 0;
+    int nready = kevent(queue, changes, nchanges, events, EVENTS, limit);
+
+    nchanges = 0;
+    while (answers < nready && (events[answers].flags & EV_ERROR) != 0)
+        answers++;
+    if (answers == 0 || answers < nready)
+        return nready;
+    for (int i = 0; i < answers; i++)
+        end_refused(&events[i]);
+    return kevent(queue, NULL, 0, events, EVENTS, &at_once);
+}
+
 static void event_loop(int listen_fd, const struct options *o)
 {
     struct kevent events[EVENTS];
@@ -98,11 +116,9 @@ static void event_loop(int listen_fd, const struct options *o)
             clients_stop();
         int timeout_ms = clients_timeout_ms();
         struct timespec limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-        int nready =
-            kevent(queue, changes, nchanges, events, EVENTS, timeout_ms < 0 ? NULL : &limit);
+        int nready = wait_for_events(events, timeout_ms < 0 ? NULL : &limit);
         if (nready < 0 && errno != EINTR)
             die_errno("kevent");
-        nchanges = 0;
         for (int i = 0; i < nready; i++) {
             c = events[i].udata;
             if (events[i].filter == EVFILT_SIGNAL)

@@ -7,15 +7,19 @@ have to fail the tests of the line "concurrency" (matrix.py), and pytest reports
 
 from __future__ import annotations
 
+import os
 import select
+import signal
 import socket
+import subprocess
 import time
+from typing import Any
 
 import pytest
 
 from conformance.matrix import LISTENING, SANITIZED, contract, kind
 from conformance.process import Server, wait_until
-from conformance.programs import Start
+from conformance.programs import TREE, Start
 from conformance.site import HELLO, Site
 from conformance.wire import LAST, Connection, NotServed, request
 
@@ -49,6 +53,36 @@ def serve_in_reverse(clients: list[Connection], rest: bytes) -> None:
         reply = c.ask(rest)
         assert (reply.status, reply.body) == (200, HELLO)
         c.close()
+
+
+HAMMER = TREE / "build/bin/hammer"
+EVENT_LOOPS = ("06-select", "07-poll", "08-sigio", "09-epoll", "10-kqueue", "11-sendfile", "12-aio",
+               "13-uring", "14-owfat", "15-slashdot")  # fmt: skip
+
+
+@contract("concurrency", "stop", servers=EVENT_LOOPS)
+def test_somebody_is_heard_while_others_come_and_leave(start: Start) -> None:
+    """However many come: a client who stays, and the signal to stop. The server is the slower side,
+    so that there is always a next one pending: it is nice, and each flood is a session of its own.
+    """
+    one = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
+    server = start(wrapper=("nice", "-n", "15", *one))
+    host, port = server.address
+    command = [*one, str(HAMMER), "-c", "300", "-s", "30", f"http://{host}:{port}/hello.txt"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    floods = [subprocess.Popen(command, start_new_session=True, **quiet) for _ in range(3)]
+    try:
+        with server.connect() as c:
+            begin = time.monotonic()
+            while time.monotonic() < begin + 1.5:
+                assert c.ask().body == HELLO
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+        assert all(flood.poll() is None for flood in floods)
+    finally:
+        for flood in floods:
+            flood.kill()
+            flood.wait()
 
 
 @contract("concurrency", of="serving")

@@ -90,6 +90,7 @@ struct kq {
     struct kq *next;
     struct slot *slots;
     int nslots, sources, waiting, fd, write_fd;
+    bool more_writers;
 };
 
 /* Global, because kevent() is given a number and nothing else. */
@@ -481,29 +482,44 @@ static int knote_report(struct kq *kq, enum side side, const struct epoll_event 
     return 1;
 }
 
+/* Those who can be written to: where they are more than there is room for they come first the next
+ * time. Among the readers they are one descriptor of many, and have their turn once in as many. */
+static int collect_writers(struct kq *kq, struct kevent *events, int room)
+{
+    struct epoll_event ready[MAX_BATCH];
+    int nready = epoll_wait(kq->write_fd, ready, room, 0), n = 0;
+
+    kq->more_writers = nready == room;
+    for (int i = 0; i < nready; i++)
+        n += knote_report(kq, SIDE_WRITE, &ready[i], &events[n]);
+    return n;
+}
+
 /* Never takes more out of epoll than there is room for: an edge that was taken must be reported. */
 static int kq_collect(struct kq *kq, struct kevent *events, int nevents, int milliseconds)
 {
     struct epoll_event ready[MAX_BATCH];
-    int room = nevents < MAX_BATCH ? nevents : MAX_BATCH, n = 0;
-    int nready = epoll_wait(kq->fd, ready, room, milliseconds);
-    bool writable = false;
+    int room = nevents < MAX_BATCH ? nevents : MAX_BATCH;
+    int n = kq->more_writers ? collect_writers(kq, events, (room + 1) / 2) : 0;
+    bool writable = false, told = n > 0;
 
-    if (nready < 0) {
+    if (n == room) { /* of one */
+        kq->more_writers = false;
+        return n;
+    }
+    int nready = epoll_wait(kq->fd, ready, room - n, told ? 0 : milliseconds);
+    if (nready < 0 && !told) {
         errno = errno == EINVAL ? EBADF : errno; /* closed, and the number is of something else */
         return -1;
     }
     for (int i = 0; i < nready; i++) {
         if (ready[i].data.u64 == (unsigned)kq->write_fd) /* generation 0 */
-            writable = true;
+            writable = !told;
         else
             n += knote_report(kq, SIDE_READ, &ready[i], &events[n]);
     }
     /* Its own place in `ready` is free, so there is room for one at least. */
-    nready = writable ? epoll_wait(kq->write_fd, ready, room - n, 0) : 0;
-    for (int i = 0; i < nready; i++)
-        n += knote_report(kq, SIDE_WRITE, &ready[i], &events[n]);
-    return n;
+    return writable ? n + collect_writers(kq, events + n, room - n) : n;
 }
 
 static int64_t now(void)
