@@ -34,7 +34,7 @@ struct join {
     void (*begin)(int fd); /* a connection; NULL: nothing to do */
     /*
      * Sends the rest of the head, perhaps with the first of the body. Returns how many bytes of
-     * both, or -1 with errno.
+     * both, 0 where the file has become too short, or -1 with errno.
      */
     ssize_t (*send_head)(int fd, struct exchange *x, const struct body *body);
     void (*end)(int fd); /* a reply with a body; NULL: nothing to do */

@@ -1,7 +1,8 @@
 /*
  * POSIX asynchronous I/O, aio(7): aio_read() and a call back. On Linux it is threads of the C
  * library, at most as many as aio_init() is told, and all reads of one descriptor go to the same
- * thread; the call back is a new thread every time.
+ * thread; the call back is a new thread every time. If none can be had, glibc says nothing, and the
+ * read is never over here: its connection then stays until the server ends.
  */
 #include "12-aio/backend.h"
 

@@ -174,13 +174,16 @@ void ring_wait(int ms)
     case ENOMEM: /* at once again would be a busy loop */
         poll(NULL, 0, REST_MS);
         break;
+    case EAGAIN: /* it took not all, and will after some completions; or it lacks memory, too */
+        if (io_uring_cq_ready(&ring) == 0)
+            poll(NULL, 0, REST_MS);
+        break;
     case EBADR: /* completions were lost: the kernel had no memory to keep them. Whoever waits for
                    one is ended by its time-out, and keeps what the kernel may still be using */
         warn_errno("io_uring_enter");
         break;
     case ETIME:
     case EINTR:
-    case EAGAIN: /* it took not all, and will after some completions */
     case EBUSY:
         break;
     default:

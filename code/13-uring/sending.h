@@ -1,6 +1,6 @@
 /*
  * sending.h: a request that is complete, and its reply, as far as they can be dealt with by
- * thinking alone. What is to be opened, read and sent is said here, and done by server.c.
+ * thinking alone. What is to be opened, read and sent is said here, and done by steps.c.
  */
 #ifndef SENDING_H
 #define SENDING_H

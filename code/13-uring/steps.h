@@ -6,6 +6,7 @@
 #define STEPS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "13-uring/conn.h"
 #include "13-uring/ring.h"
@@ -25,6 +26,7 @@ enum step {
     SHUT,
     STEP_BITS = 15
 };
+_Static_assert(_Alignof(max_align_t) > STEP_BITS, "malloc() leaves too few bits free here");
 
 void steps_set_up(const struct options *o);
 

@@ -239,7 +239,7 @@ enum want conn_handle(struct conn *c)
     leave_order(c);
     be_newest(c);
     enum want want = c->lingering ? linger_read(&c->linger, c->fd) : go_on(c);
-    return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: the next wait will not last */
+    return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: as a rule no wait lasts */
 }
 
 void conn_end(struct conn *c)

@@ -186,6 +186,7 @@ static void stop_clients(int listen_fd)
     if (stopped)
         return;
     stopped = true;
+    stop_wakes(-1, -1);  /* its number may soon be another's */
     io_close(listen_fd); /* shut by the handler: it would be ready for ever */
     for (int fd = 0; fd <= highest_fd; fd++)
         handle(io_getcookie(fd));

@@ -7,7 +7,8 @@
  * name, and if it is not the same (device, inode, size, mtime, ctime) it takes the old one's place.
  * A file that changed less than YOUNG_S seconds before it was read may have changed again within
  * the same tick of the clock that writes its times: such a one is believed for nobody but those who
- * wait for it now.
+ * wait for it now. (What is written through a shared mapping may change no time at all, mmap(2):
+ * that is not seen.)
  *
  * How it stays small: at most file_cache_most entries, the one not used for the longest leaves
  * first. One that was not used for UNUSED_MS leaves in any case: it holds its file open, and the

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "net.h"
 #include "open_below.h"
 
 #ifndef RESOLVE_CACHED
@@ -119,7 +120,8 @@ static void reply_found_or_not(struct exchange *x, const struct request *req, st
     if (l->found.fd >= 0) {
         reply_with(x, req, file_enter(l->path, &l->found, now_ms()));
     } else {
-        file_forget(l->path);
+        if (!accept_lacks_room(l->error)) /* else it may be there all the same */
+            file_forget(l->path);
         reply_errno(&x->reply, req, l->error);
     }
 }

@@ -47,6 +47,9 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
  */
 int workers_listen(const struct options *o, int *fds, int count);
 
+/* That of this worker, of so many; the others are closed here, the master keeps them. */
+int workers_own(const int *fds, int number, int worker);
+
 /*
  * A descriptor that is readable when a signal is to be taken. workers_signals() reads it: after
  * SIGTERM or SIGINT stopping is true, as in all servers; it is true as well if the worker is to

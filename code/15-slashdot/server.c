@@ -345,6 +345,6 @@ int main(int argc, char **argv)
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        work(fds[number % sockets], threads, number == o.workers - 1, &o);
+        work(workers_own(fds, sockets, number), threads, number == o.workers - 1, &o);
     return EXIT_SUCCESS;
 }

@@ -38,6 +38,14 @@ int workers_listen(const struct options *o, int *fds, int number)
     return number;
 }
 
+int workers_own(const int *fds, int number, int worker)
+{
+    for (int i = 0; i < number; i++)
+        if (i != worker % number)
+            close(fds[i]);
+    return fds[worker % number];
+}
+
 int workers_signal_fd(void)
 {
     sigset_t set;

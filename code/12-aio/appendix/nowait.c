@@ -1,5 +1,5 @@
 /*
- * As backend_threads.c, but what the page cache has is read at once: preadv2() with RWF_NOWAIT
+ * As the threads of piece.c, but what the page cache has is read at once: preadv2() with RWF_NOWAIT
  * (Linux 4.14) gives EAGAIN instead of waiting for the disk. Not every file system can say so
  * (FUSE cannot): then everything goes to the threads.
  */

@@ -19,7 +19,8 @@ struct send_job {
     size_t want;
     ssize_t sent;
     int error;
-    bool woken; /* the loop was told of the socket since the job began */
+    bool woken;         /* the loop was told of the socket since the job began */
+    long long deadline; /* of the client, when the job began */
 };
 
 static struct pool *pool;
@@ -56,6 +57,8 @@ static enum fetched fetch(struct exchange *x)
         j->job.state = IDLE;
         if (j->sent == 0 || (j->sent < 0 && j->error != EAGAIN))
             return FETCH_FAILED;
+        if (j->sent < 0) /* it was not the disk that took the time */
+            x->conn->deadline = j->deadline;
         if (j->sent < 0 && !j->woken)
             return FETCH_BLOCKED;
         r->offset += j->sent > 0 ? j->sent : 0;
@@ -67,6 +70,7 @@ static enum fetched fetch(struct exchange *x)
     j->offset = r->offset;
     j->want = r->end - r->offset < MOST ? (size_t)(r->end - r->offset) : MOST;
     j->woken = false;
+    j->deadline = x->conn->deadline;
     j->job.conn = x->conn;
     j->job.run = run;
     pool_run(pool, &j->job);
