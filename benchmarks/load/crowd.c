@@ -38,7 +38,7 @@ struct crowd_member {
  * Slow readers ask for the smallest receive buffer the kernel allows: otherwise it would take
  * the reply on their behalf, and the server would never notice that nobody reads.
  */
-enum { SLOW_RECEIVE_BUFFER = 1 };
+enum { SLOW_RECEIVE_BUFFER = 1, DRIPS = 16 };
 
 static struct crowd_report *report_of(struct engine *e, const struct crowd_member *m)
 {
@@ -295,7 +295,8 @@ void crowd_expire(struct engine *e, uint64_t now)
     struct deadline *d;
 
     join_due(e, now);
-    while ((d = deadline_expired(&e->crowd.drips, now)))
+    /* Some at a time: the replies that are measured must not wait for a crowd's bytes. */
+    for (int i = 0; i < DRIPS && (d = deadline_expired(&e->crowd.drips, now)); i++)
         drip(e, DEADLINE_OWNER(d, struct crowd_member), now);
     while ((d = deadline_expired(&e->crowd.timeouts, now))) {
         struct crowd_member *m = DEADLINE_OWNER(d, struct crowd_member);

@@ -231,8 +231,9 @@ static int drive(struct engine *e)
     while (!schedule_is_over(&e->schedule, now, e->in_flight) && !e->outcome.signal) {
         if (!e->schedule.measuring && now >= e->schedule.measure_at)
             begin_measuring(e, now);
-        expire(e, now);
-        dispatch(e, now);
+        expire(e, now); /* may take its time, with a crowd */
+        dispatch(e, clock_now());
+        now = clock_now();
         if (turn(e, now, next_change(e, now)) < 0)
             return -1;
         now = clock_now();

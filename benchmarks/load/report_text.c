@@ -14,10 +14,17 @@ struct summary summarize(const struct engine *e)
     const struct outcome *o = &e->outcome;
     double seconds = (double)o->measured_ns / 1e9;
     double busy = (double)t->busy_ns / 1e9;
+    const struct schedule *plan = &e->schedule;
+    /* In an open loop the requests are those of the window in which they were due; the last replies
+     * come after it, and the time until then is nobody's rate. */
+    double offered =
+        plan->open && plan->measuring && plan->end_at - plan->measure_at < o->measured_ns
+            ? (double)(plan->end_at - plan->measure_at) / 1e9
+            : seconds;
     struct summary s = {
         .seconds = seconds,
         .failed = t->finished - t->errors[FETCH_GOOD],
-        .good_per_s = per((double)t->errors[FETCH_GOOD], seconds),
+        .good_per_s = per((double)t->errors[FETCH_GOOD], offered),
         .bytes_per_s = per((double)t->total_bytes, seconds),
         .cpu_share = per((double)(o->cpu_user_ns + o->cpu_system_ns), (double)o->measured_ns),
         .little_x = per((double)t->finished, seconds),

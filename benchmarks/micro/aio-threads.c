@@ -11,7 +11,8 @@
  *   loop    pread() of the same blocks one after the other, by the first thread
  * With -c 1 the file's blocks are not in memory.
  * Shows: one sample. threads: how many were started, at most; per_read: for each of the reads.
- * all_ns: from the first call until all reads are done; with pipes, from when a byte is in each.
+ * all_ns: from the first call until all reads are done; with pipes, from before the first byte is
+ * in one.
  * overtakes: the pipe that was asked for last gets a byte first; 1 if that read then ends, and 0 if
  * after PATIENCE_MS it has not, behind others that have nothing to read. named: the share of the
  * reads that were named by a signal after they were done, and once.

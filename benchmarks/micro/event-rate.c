@@ -6,7 +6,8 @@
  * handler or signalfd), read what is there, and rest for DELAY microseconds before we wait again: a
  * slow wait, or a slow server.
  * Shows: one line. waits; events_per_wait, the sockets that one wait told of; messages_per_wait;
- * lost, messages that did not come within the time-out of a wait; rate, messages read a second.
+ * lost, messages that did not come within the time-out of a wait; rate, messages read a second, to
+ * the end of the last wait, so with a long DELAY and few messages some per cent less than was sent.
  * A socket whose queue is full stops its sender: then the rate falls, and still nothing is lost.
  * Needs: two descriptors a socket.
  * Run:   event-rate -n 4000 -s 1000 -r 20000 -d 1000 poll

@@ -115,12 +115,11 @@ static pid_t spawn_by_clone3(const char *program)
                      "testq %%rax, %%rax\n\t"
                      "jnz 1f\n\t"
                      "xorl %%ebp, %%ebp\n\t" /* no frame above this one */
-                     "movq %[program], %%rdi\n\t"
-                     "call *%[child]\n\t"
+                     "movq %%rdx, %%rdi\n\t"
+                     "call *%%rbx\n\t"
                      "1:"
                      : "+a"(result)
-                     : "D"(&args),
-                       "S"(sizeof args), [program] "r"(program), [child] "r"(spawn_child)
+                     : "D"(&args), "S"(sizeof args), "d"(program), "b"(spawn_child)
                      : "rcx", "r11", "memory");
     if (result > 0)
         return (pid_t)result;

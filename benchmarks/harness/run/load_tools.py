@@ -72,6 +72,8 @@ def read_hammer(output: str, _words: list[str]) -> Outcome:
         warm_up = (data.get("warm_up") or {}).get("requests", 0)
         requests = float(data["requests"]) + float(warm_up)
         scalars["failed"] = float(data.get("failed", sum(data["errors"].values())))
+        late = ("timeout", "connect_timeout")
+        scalars["given_up"] = float(sum(data["errors"].get(kind, 0) for kind in late))
         histograms = {
             key: coarse(data[key]["histogram"])
             for key in ("total", "total_from_intended")
