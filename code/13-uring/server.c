@@ -93,8 +93,10 @@ static bool close_is_late(void)
  */
 static void end(struct conn *c)
 {
+    bool shut_first = c->in_flight > 0 || (!c->half_closed && close_is_late());
+
     /* region: last */
-    if (!c->ending && (c->in_flight > 0 || (!c->half_closed && close_is_late())))
+    if (shut_first && !c->ending)
         steps_shut(c, SHUT, SHUT_RDWR);
     c->ending = true;
     conn_leave_queue(c);
