@@ -57,6 +57,9 @@ endif
 
 PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
+# Images for containers often forbid Python to keep what it has compiled. A `make test` starts programs of ours some hundred
+# times, and compiling anew each time is a fifth of it; .gitignore has __pycache__.
+unexport PYTHONDONTWRITEBYTECODE
 
 # What differs between systems and processors is chosen by file in module.mk; `make cross` sets both.
 SYSTEM    := $(shell uname -s)
@@ -281,7 +284,7 @@ PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
 TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/schedule.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
          $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
-mypy = for t in $(TYPED); do mypy --no-error-summary --python-executable $(PYTHON) $$t || exit 1; done
+mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))

@@ -86,15 +86,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Those marked "long" first, and not all for one worker: each begins with the next part of the
-    list, a quarter of an equal share (pytest-xdist's --dist load).
+    """Those marked "long" first, and only for every other worker: they wait, and the processors
+    are for the others' tests meanwhile. Each worker begins with the next part of the list, a
+    quarter of an equal share (pytest-xdist's --dist load).
     """
     long = [item for item in items if item.get_closest_marker("long")]
     rest = iter([item for item in items if not item.get_closest_marker("long")])
     batch = max(len(items) // (4 * workers), 2)
+    waiting = (workers + 1) // 2
     ordered = []
     for worker in range(workers):
-        mine = long[worker::workers]
+        mine = long[worker // 2 :: waiting] if worker % 2 == 0 else []
         ordered += [*mine, *itertools.islice(rest, max(0, batch - len(mine)))]
     return [*ordered, *rest]
 

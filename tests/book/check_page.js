@@ -30,5 +30,10 @@ for (const link of document.querySelectorAll('a[href^="#"]')) {
   const id = decodeURIComponent(link.getAttribute("href").slice(1));
   if (id && !ids.has(id)) problems.push("link to nowhere: #" + id);
 }
+for (const label of document.querySelectorAll(".drawing svg > text")) {
+  const box = label.getBBox();
+  if (box.x < 0 || box.y < 0 || box.x + box.width > label.ownerSVGElement.viewBox.baseVal.width)
+    problems.push("label of a drawing cut: " + label.textContent);
+}
 if (document.querySelector("main").textContent.trim().length < 80) problems.push("is empty");
 return problems;

@@ -341,20 +341,3 @@ def test_a_curve_is_drawn_with_keys_with_numbers_and_as_a_shape(driver: Any) -> 
     assert driver.execute_script(LINES_SHOWN) == [False] * lines
     assert not driver.execute_script(FIGURE_IS_SHOWN)
     assert browser.console_errors(driver) == []
-
-
-CUT_LABELS = """
-return [...document.querySelectorAll(".drawing svg")].flatMap(svg =>
-  [...svg.querySelectorAll(":scope > text")].map(text => [text, text.getBBox()])
-    .filter(([, box]) => box.x < 0 || box.y < 0 || box.x + box.width > svg.viewBox.baseVal.width)
-    .map(([text]) => text.textContent))"""
-
-
-@drawing
-@pytest.mark.parametrize("width", browser.WIDTHS)
-def test_no_label_of_a_drawing_is_cut(driver: Any, width: int) -> None:
-    pages = [p for p in CHAPTER.parent.glob("[01]*.html") if "data-draw" in p.read_text("utf-8")]
-    browser.resize(driver, width, 900)
-    for page in pages:
-        driver.get(page.as_uri())
-        assert driver.execute_script(CUT_LABELS) == [], page.name

@@ -230,7 +230,7 @@ def await_(condition: Callable[[], object], process: subprocess.Popen[str] | Non
     while not condition():
         assert process is None or process.poll() is None, "it has ended"
         assert time.monotonic() < deadline, "it does not come"
-        time.sleep(0.01)
+        time.sleep(0.05)  # some conditions look at every process there is
 
 
 def _runs(entry: Path, marker: str, root: Path) -> bool:
