@@ -87,6 +87,8 @@ def test_one_kind_of_wait(traced: Traced) -> None:
         return len(trace.calls()) - before
 
     at_most = 2 + 10 * server.patience.silence  # looks whether somebody has left
+    if server.target.variant == "tsan":  # its own thread wakes ten times a second, in each process
+        at_most *= 1 + len(server.children())
     assert waits_at_rest() <= at_most
     clients = [server.connect() for _ in range(20)]
     for c in reversed(clients):
