@@ -60,8 +60,8 @@ void children_init(int most)
     sigaddset(&handled, SIGINT);
     stop_handle(SIGCHLD, on_child);
     stop_handle(SIGALRM, on_grace_over);
-    sigprocmask(SIG_UNBLOCK, &handled,
-                NULL); /* what is blocked outlives exec: whoever started us */
+    /* What is blocked outlives exec, and whoever started us may have blocked them. */
+    sigprocmask(SIG_UNBLOCK, &handled, NULL);
 }
 
 void children_hold(void)

@@ -3,8 +3,8 @@
  * by every server that forks.
  *
  * The list is changed by the handler of SIGCHLD. So everything here is called between
- * children_hold() and children_release(), while no handler can run; but children_init(),
- * children_wait_for_turn() and children_end() are not: they would sleep for ever.
+ * children_hold() and children_release(), while no handler can run; but not children_init(), nor
+ * children_wait_for_turn() and children_end(), which would sleep for ever.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H

@@ -47,7 +47,7 @@ void clients_refuse(struct client *c);
  * else than before (c->want). One that has ended or has its turn ahead is left alone. */
 bool clients_handle(struct client *c, enum want (*turn)(struct conn *c));
 
-/* The first in its list; NULL when there is none left. */
+/* The first in its list; NULL when there is none left, which ends the turn: so ask until then. */
 struct client *clients_next_again(void);
 struct client *clients_next_overdue(void);
 struct client *clients_next_ended(void);

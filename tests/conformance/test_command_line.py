@@ -15,7 +15,7 @@ import pytest
 
 from conformance import tracing
 from conformance.matrix import LISTENING, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Target, Unprivileged, die_with_parent
+from conformance.process import EXIT_UNSUPPORTED, Patience, Target, Unprivileged, die_with_parent
 from conformance.programs import Run, Start, complaint, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
@@ -147,16 +147,23 @@ def test_what_is_no_socket(target: Target, run: Run) -> None:
 
 
 @contract("get", servers=("02-inetd",))
-def test_a_connection_that_is_stderr_as_well(target: Target, docroot: Site) -> None:
+def test_a_connection_that_is_stderr_as_well(
+    target: Target, docroot: Site, patience: Patience
+) -> None:
     """As inetd and xinetd have it: no line of the log is part of a reply."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         command, end = [str(target.binary), "-v", str(docroot.root)], theirs.fileno()
+        ours.settimeout(patience.limit)
         process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end)
-        theirs.close()
-        ours.sendall(request("/hello.txt") + request("/hello.txt", "Connection: close"))
-        replies = b"".join(iter(lambda: ours.recv(65536), b""))
-        assert process.wait() == 0
+        try:
+            theirs.close()
+            ours.sendall(request("/hello.txt") + request("/hello.txt", "Connection: close"))
+            replies = b"".join(iter(lambda: ours.recv(65536), b""))
+            assert process.wait(patience.limit) == 0
+        finally:
+            process.kill()
+            process.wait()
     assert replies.count(b"HTTP/1.1 200 OK\r\n") == replies.count(HELLO) == 2
     assert replies.startswith(b"HTTP/1.1 ") and b"hello.txt" not in replies
 

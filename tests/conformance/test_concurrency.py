@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -65,6 +66,8 @@ def test_somebody_is_heard_while_others_come_and_leave(start: Start) -> None:
     """However many come: a client who stays, and the signal to stop. The server is the slower side,
     so that there is always a next one pending: it is nice, and each flood is a session of its own.
     """
+    if not shutil.which("taskset") or not HAMMER.exists():
+        pytest.skip("it needs taskset, and hammer (make servers)")
     one = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
     server = start(wrapper=("nice", "-n", "15", *one))
     host, port = server.address

@@ -237,6 +237,19 @@ def test_open_loop_that_cannot_keep_up_says_what_it_never_sent() -> None:
     assert errors_of(result) == {"timeout": result["requests"]}
 
 
+def answer_late(peer: Peer) -> None:
+    while peer.request() is not None:
+        time.sleep(0.4)
+        peer.send(OK)
+
+
+def test_open_loop_counts_by_the_window_in_which_requests_were_due() -> None:
+    """The wait for the last replies is nobody's rate."""
+    _, result = measure_on(answer_late, "-k -r 50 -s 0.5 -c 40")
+    assert (result["good"], result["seconds"] > 0.8) == (25, True)
+    assert result["requests_per_s"] == pytest.approx(50)
+
+
 @pytest.mark.parametrize("options", ["-k -c 3", "-k -r 200 -c 3"], ids=["closed", "open"])
 def test_warm_up_is_kept_apart(options: str, tmp_path: Path) -> None:
     samples = tmp_path / "samples"

@@ -42,7 +42,7 @@ HAMMER: dict[str, Any] = {
     "parameters": {"connections": 4},
     "requests": 100,
     "failed": 0,
-    "errors": {"timeout": 0},
+    "errors": {"timeout": 3, "connect_timeout": 4, "reset": 5},
     "requests_per_s": 1000.5,
     "client_bound": True,
     "cpu_share": 0.95,
@@ -91,6 +91,7 @@ def test_hammer() -> None:
     assert outcome.scalars["total.median"] == 5000
     assert outcome.scalars["little.ratio"] == 0.99
     assert outcome.scalars["client_bound"] == 1.0
+    assert outcome.scalars["given_up"] == 7
     assert "connect.median" not in outcome.scalars
     assert not any(key.startswith(("parameters", "codes")) for key in outcome.scalars)
     assert outcome.histograms == {"total": [[4096, 80], [8192, 20]]}

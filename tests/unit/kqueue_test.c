@@ -1019,6 +1019,31 @@ static void test_many(void)
     close(kq);
 }
 
+/* Where there is never room for all, those who can be written to have their part of it. */
+static void test_shares(void)
+{
+    enum { PAIRS = 20, WAITS = 40, ROOM = 4 };
+    int kq = new_queue(), s[2 * PAIRS][2], written = 0, read = 0;
+    struct kevent e[ROOM];
+
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        need(socketpair(AF_UNIX, SOCK_STREAM, 0, s[i]), "socketpair");
+        change(kq, s[i][0], i < PAIRS ? EVFILT_READ : EVFILT_WRITE, EV_ADD, 0, 0, NULL);
+        if (i < PAIRS)
+            put(s[i][1], 1);
+    }
+    for (int i = 0; i < WAITS; i++)
+        for (int n = events_within(kq, e, ROOM, PATIENCE); n > 0; n--) {
+            written += e[n - 1].filter == EVFILT_WRITE;
+            read += e[n - 1].filter == EVFILT_READ;
+        }
+    tap_ok(written >= WAITS && read >= WAITS, "shares: %d of writers, %d of readers", written,
+           read);
+    for (int i = 0; i < 2 * PAIRS; i++)
+        close2(s[i]);
+    close(kq);
+}
+
 /* "When nevents is zero, kevent() will return immediately even if there is a timeout specified."
  * "If the time limit expires, then kevent() returns 0." */
 static void test_time_out(void)
@@ -1135,6 +1160,7 @@ int main(void)
     test_duplicate();
     test_two_queues();
     test_many();
+    test_shares();
     test_time_out();
     test_interrupted();
     test_leak();
