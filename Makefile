@@ -58,7 +58,7 @@ endif
 PANDOC := $(shell command -v pandoc)
 export PYTHONPATH := benchmarks
 # Images for containers often forbid Python to keep what it has compiled. A `make test` starts programs of ours some hundred
-# times, and compiling anew each time is a fifth of it; .gitignore has __pycache__.
+# times, and each would compile all of it anew; .gitignore has __pycache__.
 unexport PYTHONDONTWRITEBYTECODE
 
 # What differs between systems and processors is chosen by file in module.mk; `make cross` sets both.
