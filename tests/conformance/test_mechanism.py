@@ -96,7 +96,9 @@ def test_one_kind_of_wait(traced: Traced) -> None:
     with server.connect(receive_buffer=4096) as slow:
         assert len(slow.ask(request("/medium.bin", "Connection: close")).body) == 300_007
     with server.connect() as kept:
-        assert kept.ask().body == HELLO
+        for _ in range(12):  # of the many above one wait may tell
+            assert kept.ask().body == HELLO
+            time.sleep(0.02)
         assert waits_at_rest() <= at_most
     assert trace.has(lambda calls: len(calls) > 10, server.patience.limit)
     used = {name for pid, name, _ in trace.calls() if pid in server.serving()}
