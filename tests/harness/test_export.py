@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,17 @@ def test_derived_numbers() -> None:
     assert "none" not in made
     assert made["floor.us"].value == pytest.approx(2.44, abs=0.01)
     assert all(number.low is None for number in of(5).values())
+
+
+def test_a_pair_at_one_x_is_the_noise_of_all() -> None:
+    """And not what a has at all x beside what a+aa has at one."""
+    found = parsed(x={"parameter": "n", "title": "n"}, sweep={"n": [1, 2]})
+    result = result_set(found, {})
+    measured = (("a", 1, 1000), ("a", 2, 9000), ("a+aa", 1, 1100))
+    for number, (name, n, ns) in product(range(8), measured):
+        result.add(repetition(name, number, params={"n": n}, samples={"ns": [ns]}))
+    whole = Analysis(found, result)
+    assert [whole.floor("us", x) for x in (1, 2, None)] == pytest.approx([1 / 11] * 3)
 
 
 # ---- a whole export ------------------------------------------------------------------------------

@@ -257,7 +257,9 @@ class Analysis:
         return {metric.name for metric in self.experiment.metrics}
 
     def floor(self, metric: str, x: Value | None = None) -> float | None:
-        """The A/A noise floor of a metric at x; without x the largest of any pair."""
+        """The A/A noise floor of a metric at x; without x, or where none was run there, the largest
+        of any pair.
+        """
         floors = []
         for label in self.plain_labels:
             variant, comma, params = label.partition(",")
@@ -266,12 +268,11 @@ class Analysis:
                 continue
             first, second = (self.series(name, metric) for name in (label, again))
             pairs = [(first.overall, second.overall)]
-            if x is not None:
-                a, b = first.at(x), second.at(x)
-                pairs = [(a, b)] if a and b else pairs
-            elif self.experiment.axis and self.experiment.axis.parameter:
+            if self.experiment.axis and self.experiment.axis.parameter:
                 # A/A may have been run at some x only: compare where both are.
                 pairs = [(p, q) for q in second.points if (p := first.at(q.x or 0)) is not None]
+                if x is not None and (a := first.at(x)) and (b := second.at(x)):
+                    pairs = [(a, b)]
             found = [estimates.noise_floor(a.values, b.values) for a, b in pairs]
             floors += [value for value in found if value is not None and math.isfinite(value)]
         return max(floors, default=None)
