@@ -15,6 +15,7 @@ from harness.system.counters import CpuTime, kernel_threads_s
 
 RATE = Metric("rate", "rate", "requests/s", scalar="kept.requests_per_s")
 WAIT = Metric("wait", "wait", "µs", scalar="kept.total.median")
+CONNECT = Metric("connect", "connect", "µs", scalar="kept.connect.median")
 WORK = Metric("work", "work", "requests/s", scalar="requests_per_cpu_s")
 COUNT = Metric("count", "count", "bytes", scalar="bytes")
 SHARE = Metric("share", "share", "%", scalar="machine_iowait_share")
@@ -28,6 +29,8 @@ BOUND = repetition("client-bound", new__client_bound=1, kept__client_bound=0)
 BOUND_HERE = repetition("client-bound", kept__client_bound=1)
 BOUND_WHOLE = repetition("client-bound", client_bound=1)
 LITTLE = repetition("little", kept__little__ratio=0.6)
+ONE = repetition("little", kept__little__ratio=0.6, kept__little__n=1)
+TOO_MUCH = repetition("little", kept__little__ratio=1.4, kept__little__n=1)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,10 @@ LITTLE = repetition("little", kept__little__ratio=0.6)
         (COUNT, BOUND_WHOLE, ""),
         (WAIT, LITTLE, "little"),
         (RATE, LITTLE, ""),
+        (CONNECT, LITTLE, "little"),
+        (CONNECT, ONE, ""),  # it lies between his requests
+        (CONNECT, TOO_MUCH, "little"),
+        (WAIT, ONE, "little"),
         (WAIT, repetition(), ""),
     ],
 )
