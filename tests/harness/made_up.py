@@ -172,7 +172,7 @@ class Tree:
         path = self.root / "build" / "bin" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = source or FAKE.format(extra=extra)
-        path.write_text(f"#!{sys.executable}\n{text}", encoding="utf-8")
+        path.write_text(f"#!{sys.executable} -IS\n{text}", encoding="utf-8")  # it starts sooner
         path.chmod(0o755)
         return path
 

@@ -219,6 +219,7 @@ print(f"live\\tns\\n0\\t{value}")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("steady", [True, False])
 def test_a_reference_run_ends_when_nothing_is_open(tree: Tree, steady: bool) -> None:
     """And is of one commit."""

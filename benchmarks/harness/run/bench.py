@@ -20,7 +20,7 @@ from pathlib import Path
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
 from harness.run.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
-from harness.run.records import failure_texts
+from harness.run.records import ResultSet, failure_texts
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
 from harness.system import cgroups, cpus, environment, guard, processes
@@ -92,8 +92,6 @@ def bench(
 
 def _one_run(results: Path) -> OpenQuestions:
     """The rule by which it ends early; InputError where the run would be no single one."""
-    from harness.report.claims import open_questions
-
     here = environment.machine()
     if environment.commit_here()[1] is not False:
         raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
@@ -105,7 +103,13 @@ def _one_run(results: Path) -> OpenQuestions:
                 f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
                 f"one; move {results} away to begin anew"
             )
-    return open_questions
+    return _open_questions
+
+
+def _open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
+    from harness.report.claims import open_questions  # which waits for scipy: not without a need
+
+    return open_questions(experiment, so_far)
 
 
 def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
