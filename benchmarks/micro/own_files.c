@@ -68,15 +68,19 @@ static void own_namespace(bool root)
             errno == EINVAL ? NO_ROOT_MOUNT : strerror(errno));
 }
 
+static char image_path[4096]; /* while the image has a name */
+
 /* A new sparse file beside the folder, whose name is gone once mkfs has seen it. */
-static int image_open(const struct own_mount *own, char *path, size_t size)
+static int image_open(const struct own_mount *own)
 {
+    char path[sizeof image_path];
     off_t bytes = IMAGE_BYTES + (off_t)own->files * BYTES_PER_FILE;
-    if (snprintf(path, size, "%s.image", own->path) >= (int)size)
+    if (snprintf(path, sizeof path, "%s.image", own->path) >= (int)sizeof path)
         die(EXIT_FAILURE, "%s: name too long", own->path);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd == -1)
         die_errno("open %s", path);
+    memcpy(image_path, path, strlen(path) + 1);
     if (ftruncate(fd, bytes) == -1)
         die_errno("ftruncate %s", path);
     return fd;
@@ -171,7 +175,6 @@ static void own_mount_again(const struct own_mount *own)
 /* Makes the file system and mounts it. Dies with EXIT_UNSUPPORTED where that cannot be had. */
 static void own_mount(struct own_mount *own)
 {
-    char image[4096];
     bool root = geteuid() == 0, tmpfs = strcmp(own->type, "tmpfs") == 0;
     if (!root && !tmpfs)
         die(EXIT_UNSUPPORTED, "root is needed for %s of our own", own->type);
@@ -181,10 +184,11 @@ static void own_mount(struct own_mount *own)
             die(EXIT_UNSUPPORTED, "mount tmpfs: %s", strerror(errno));
         return;
     }
-    own->image = image_open(own, image, sizeof image);
-    make_files_in(own, image);
-    if (unlink(image) == -1)
-        die_errno("unlink %s", image);
+    own->image = image_open(own);
+    make_files_in(own, image_path);
+    if (unlink(image_path) == -1)
+        die_errno("unlink %s", image_path);
+    image_path[0] = '\0';
     own_mount_again(own);
 }
 
@@ -200,6 +204,14 @@ static void own_unmount(const struct own_mount *own)
 }
 
 static struct own_mount mounted;
+
+/* Where the system lacks something we end in the middle: nothing of ours may be left then. */
+static void remove_unused(void)
+{
+    if (image_path[0] != '\0')
+        unlink(image_path);
+    rmdir(mounted.path); /* fails where it is used, or gone */
+}
 
 static const char *const types[] = {"here", "tmpfs", "ext2", "ext4", "xfs", "btrfs"};
 
@@ -221,6 +233,8 @@ void files_make(const char *type, const char *path, size_t count)
     if (mkdir(path, 0700) == -1)
         die_errno("mkdir %s", path);
     mounted = (struct own_mount){.type = type, .path = path, .files = count, .image = -1};
+    if (atexit(remove_unused) != 0)
+        die(EXIT_FAILURE, "atexit: no room");
     if (strcmp(type, "here") != 0)
         own_mount(&mounted);
 }
