@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -220,6 +221,7 @@ print(f"live\\tns\\n0\\t{value}")
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 @pytest.mark.parametrize("steady", [True, False])
 def test_a_reference_run_ends_when_nothing_is_open(tree: Tree, steady: bool) -> None:
     """And is of one commit."""
