@@ -85,9 +85,9 @@ def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     path.write_text(text.replace('kind = "micro"', chapters + 'kind = "micro"'), encoding="utf-8")
     lines = tree.run(*BENCH, "--upto", "01-a").stdout.splitlines()
     first = [" ".join(line.split()) for line in lines]
-    assert any(re.match(r"a \d", line) for line in first)
-    assert not any(re.match(r"b (\d|/ a)", line) for line in first)
-    assert "left out for later chapters: 02-b (without CH=: all)" in first
+    table = first[: first.index("left out for later chapters: 02-b (without CH=: all)")]
+    assert any(re.match(r"a \d", line) for line in table)
+    assert not any(re.match(r"b (\d|/ a)", line) for line in table)
     assert "sample: 2 variants are measured; what later chapters ask is told there" in first
     second = tree.run(*BENCH, "--upto", "02-b").stdout
     assert "b / a" in second and "left out" not in second
