@@ -23,7 +23,7 @@ DIFF_LINES = 65
 MODEL_CHANGES = frozenset(
     {"01-iterative", "06-select", "12-aio", "13-uring", "14-owfat", "15-slashdot"}
 )
-# Made from another server than the one before it (chapters/decisions/0003-neighbours.md).
+# Made from another server than the one before it (DECISIONS.md, 3).
 MADE_FROM = {
     "04-threads": "02-fork",
     "09-epoll": "07-poll",
