@@ -106,19 +106,20 @@ static void end(struct conn *c)
     close_slot(c->slot);
     conn_free(c);
     /* endregion: last */
+    shut_until = 0; /* here is a place */
 }
 
 /* There is no place for who is pending. Whoever has asked for nothing for the longest time leaves,
  * but nobody who had something to do just now. (His next request may be among the completions that
- * we have not looked at: then he has to come again.) */
+ * we have not looked at: then he has to come again.) His place is free when a worker of the kernel
+ * has shut his socket. Until then nobody is invited, or the next one would have to leave, too. */
 static void make_room(void)
 {
     struct conn *c = conn_oldest_idle(PAUSE_MS);
 
+    shut_until = now_ms() + PAUSE_MS;
     if (c != NULL)
         end(c);
-    else
-        shut_until = now_ms() + PAUSE_MS;
 }
 
 static void on_pending(void)

@@ -133,6 +133,21 @@ def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> Non
 
 
 @contract("emfile", "survives", "concurrency")
+def test_who_comes_to_a_full_table_costs_one_connection(start: Start) -> None:
+    """Whoever leaves has his place until his socket has been shut, and the newcomer waits on."""
+    places = 24
+    server = start(wrapper=["/usr/bin/prlimit", f"--nofile={places}:{places}"])
+    idle = [server.connect() for _ in range(places)]
+    for c in idle:
+        assert c.ask(ASK).body == HELLO
+    time.sleep(0.3)  # until then they are not idle
+    with server.connect() as guest:
+        guest.send(LAST)
+        assert guest.read_reply().body == HELLO
+    assert sum(not c.hears_nothing(0.01) for c in idle) == 1
+
+
+@contract("emfile", "survives", "concurrency")
 def test_more_pending_connections_at_once_than_places(start: Start) -> None:
     """Out of the queue before it has a place, a connection without one would be closed."""
     places = 600
