@@ -31,9 +31,11 @@ static void leave_marks(void)
 
 void stop_begin(void)
 {
-    stopping = true;
+    bool first = !atomic_exchange(&stopping, true);
+
     leave_marks();
-    alarm(STOP_GRACE);
+    if (first)
+        alarm(STOP_GRACE);
 }
 
 static void on_stop(int signum)
