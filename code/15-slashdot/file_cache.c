@@ -150,17 +150,19 @@ static struct file *new_file(const char *path, const struct found *found)
 struct file *file_enter(const char *path, const struct found *found, long long now)
 {
     struct file **place = place_of(path), *f = *place;
+    bool is_late = f != NULL && f->checked > found->asked; /* somebody has looked since */
 
-    if (f != NULL && file_confirm(f, &found->st, now)) {
+    if (f != NULL && is_same(&f->st, &found->st)) {
+        f->checked = is_late ? f->checked : found->asked;
         close(found->fd);
         free(found->body);
         f->users++;
         return f;
     }
-    if (f != NULL)
+    if (f != NULL && !is_late)
         take_out(place);
     f = new_file(path, found);
-    if (f == NULL || was_young(found) || !S_ISREG(found->st.st_mode))
+    if (f == NULL || is_late || was_young(found) || !S_ISREG(found->st.st_mode))
         return f;
     if (entries >= file_cache_most)
         take_out(place_of(by_use.newer->path));
@@ -170,7 +172,8 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     be_newest(f);
     entries++;
     f->users++;
-    f->checked = f->used = now;
+    f->checked = found->asked;
+    f->used = now;
     return f;
 }
 

@@ -59,9 +59,10 @@ bool file_confirm(struct file *f, const struct stat *st, long long now);
 /* A file that has just been opened by its name. */
 struct found {
     int fd;
-    struct stat st; /* by fstat() ... */
-    time_t seen;    /* ... and when, or before: whether the file was young is a question of then */
-    char *body;     /* all its bytes (malloc), or NULL */
+    long long asked; /* by now_ms(), before it was opened: a slow disk answers late */
+    struct stat st;  /* by fstat() ... */
+    time_t seen;     /* ... and when, or before: whether the file was young is a question of then */
+    char *body;      /* all its bytes (malloc), or NULL */
 };
 
 /*

@@ -80,6 +80,7 @@ static void look(struct job *job)
 {
     struct look_up *l = (struct look_up *)job;
 
+    l->found.asked = now_ms();
     l->found.fd = open_below(l->docroot_fd, l->path);
     if (l->found.fd < 0 || see(&l->found) < 0)
         fail(l);
@@ -149,6 +150,7 @@ static bool look_now(struct look_up *l, struct file *known, long long now)
 {
     struct found *found = &l->found;
 
+    found->asked = now;
     found->fd = open_cached(l->docroot_fd, l->path);
     if (found->fd < 0 && errno == EAGAIN)
         return false;

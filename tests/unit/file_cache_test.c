@@ -40,8 +40,9 @@ static struct found found(off_t size, time_t seen)
 static bool keeps(const char *path, struct found f, long long now)
 {
     bool fresh;
-    struct file *file = file_enter(path, &f, now);
 
+    f.asked = now;
+    struct file *file = file_enter(path, &f, now);
     if (file == NULL)
         abort();
     file_release(file);
@@ -59,6 +60,17 @@ static bool is_fresh(const char *path, long long now)
     if (file != NULL)
         file_release(file);
     return fresh;
+}
+
+static bool keeps_size(const char *path, off_t size)
+{
+    bool fresh;
+    struct file *file = file_find(path, 0, &fresh);
+    bool is_so = file != NULL && file->st.st_size == size;
+
+    if (file != NULL)
+        file_release(file);
+    return is_so;
 }
 
 static void check_age(int nothing)
@@ -83,8 +95,9 @@ static void check_age(int nothing)
 static void check_changes(int nothing)
 {
     struct found f = found(5, OLD + 100), again = found(5, OLD + 100);
-    struct file *first = file_enter("a", &f, 0), *second = file_enter("a", &again, 2000);
 
+    again.asked = 2000;
+    struct file *first = file_enter("a", &f, 0), *second = file_enter("a", &again, 2000);
     tap_ok(first == second && is_fresh("a", 2999), "the same is confirmed");
     tap_ok(!file_confirm(first, &(struct stat){.st_size = 5}, 9000) && !is_fresh("a", 9000),
            "another is not");
@@ -100,6 +113,7 @@ static void check_changes(int nothing)
         close(other.fd);
     }
     struct found replacement = found(6, OLD + 100);
+    replacement.asked = 3000;
     struct file *third = file_enter("a", &replacement, 3000);
     tap_ok(third != first && third->st.st_size == 6, "what was replaced is another");
     tap_ok(fcntl(first->fd, F_GETFD) >= 0, "who sends the old one has it still");
@@ -108,6 +122,26 @@ static void check_changes(int nothing)
     file_release(third);
     file_forget("a");
     tap_ok(lowest_free() == nothing, "until all are through");
+}
+
+/* Another look was quicker, and began later. */
+static void check_late(int nothing)
+{
+    struct found late = found(5, OLD + 100), same = found(6, OLD + 100);
+
+    tap_ok(keeps("a", found(6, OLD + 100), 3000), "what is there now");
+    struct file *file = file_enter("a", &late, 6000);
+    tap_ok(file->st.st_size == 5 && keeps_size("a", 6), "a look of before takes nobody's place");
+    file_release(file);
+    file_release(file_enter("a", &same, 6000));
+    tap_ok(is_fresh("a", 3000 + FRESH_MS - 1) && !is_fresh("a", 3000 + FRESH_MS),
+           "nor does it confirm");
+    file_forget("a");
+    late = found(5, OLD + 100);
+    file_release(file_enter("a", &late, 6000));
+    tap_ok(!is_fresh("a", 6000), "alone it is believed from when it began");
+    file_forget("a");
+    tap_ok(lowest_free() == nothing, "all is closed");
 }
 
 static void check_sweep(int nothing)
@@ -198,6 +232,7 @@ int main(void)
 
     check_age(nothing);
     check_changes(nothing);
+    check_late(nothing);
     check_sweep(nothing);
     check_room(nothing);
     check_replies(nothing);
