@@ -108,8 +108,9 @@ enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
     p->fd = r->fd;
     p->wanted = r->offset;
     p->from = r->offset - r->offset % PIECE_ALIGN;
-    off_t left = (r->end - p->from + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
-    p->want = left < (off_t)p->room ? (size_t)left : p->room;
+    off_t left = r->end - p->from;
+    p->want = left < (off_t)p->room ? ((size_t)left + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN
+                                    : p->room;
     p->have = 0;
     begin(p);
     return p->job.state == UNDER_WAY ? FETCHING : ready(x, p) > 0 ? FETCHED : FETCH_FAILED;
