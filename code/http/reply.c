@@ -425,8 +425,10 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         finish_error(r, req);
         return;
     }
-    /* None of the future: a cache would keep what it has until then (RFC 9110 section 8.8.2.1). */
-    put_date(r, "Last-Modified: ", st->st_mtime < now ? st->st_mtime : now);
+    /* None of this second, in which the file may change again and keep its date, and none of the
+     * future: whoever asks with it later would be told to keep what he has (RFC 9110 8.8.2). */
+    if (st->st_mtime < now)
+        put_date(r, "Last-Modified: ", st->st_mtime);
     if (status != 304) {
         put(r, "Content-Type: ");
         put(r, content_type(path));

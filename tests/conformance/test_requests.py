@@ -198,8 +198,11 @@ def test_files_that_come_and_change(start: Start, own_site: Site) -> None:
         assert server.get(f"/{name}").body == name.encode()
     for moment in (-1, 0, 951782400, 2147483647, 2147483648, 4107542400):
         own_site.write(f"{moment}.txt", b"x", mtime=moment)
-        reply = server.get(f"/{moment}.txt")  # none that is later than the reply
-        assert reply.date("Last-Modified") == min(moment, reply.date("Date"))
+        reply = server.get(f"/{moment}.txt")
+        if moment < reply.date("Date"):
+            assert reply.date("Last-Modified") == moment
+        else:
+            assert reply.get("Last-Modified") is None
 
 
 @contract("431", "drain", "split", of="model")
