@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -27,9 +27,9 @@ class Chapter:
     lab: bool
     predictions: int
     exercises: int
-    experiments: tuple[Experiment, ...] = field(default=())
-    measuring: bool = False  # the lab begins with a prediction, before anything is measured
-    measure: str = ""  # the experiment that decides what the chapter asks
+    experiments: tuple[Experiment, ...]
+    measuring: bool  # the lab begins with a prediction, before anything is measured
+    measure: str  # the experiment that decides what the chapter asks
 
     @property
     def measures(self) -> Experiment | None:

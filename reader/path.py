@@ -49,7 +49,7 @@ def steps(chapter: Chapter, build: Path) -> list[Step]:
     if chapter.lab:
         found.insert(0 if chapter.measuring else len(found), _lab(chapter))
     what = "then: make done"
-    if page.exists() and _older(page, build / "results"):
+    if page.exists() and older(page, build / "results"):
         what = "make book puts your new numbers in; then: make done"
     found.append(Step("read", "make read", what, str(page)))
     if chapter.exercises:
@@ -73,7 +73,7 @@ def _lab(chapter: Chapter) -> Step:
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
 
 
-def _older(page: Path, results: Path) -> bool:
+def older(page: Path, results: Path) -> bool:
     """Something was measured after the page was made."""
     made = page.stat().st_mtime
     return any(path.stat().st_mtime > made for path in results.glob("*.jsonl"))
@@ -83,12 +83,10 @@ PREDICTED_AND_MEASURED = 8  # points of every lab that measures (labs/measuring)
 
 
 def points_of(slug: str) -> int:
-    path = Path(f"labs/{slug}/lab.toml")
-    measures = not path.exists()
-    text = (path.with_name("measure.toml") if measures else path).read_text(encoding="utf-8")
-    table = tomllib.loads(text)
-    asked = table["question" if measures else "test"]
-    return sum(int(one["points"]) for one in asked) + measures * PREDICTED_AND_MEASURED
+    (path,) = Path("labs", slug).glob("*.toml")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    points = sum(int(one["points"]) for one in table.get("test") or table["question"])
+    return points + PREDICTED_AND_MEASURED * ("question" in table)
 
 
 def _lab_points(slug: str) -> tuple[int, int]:

@@ -5,7 +5,6 @@ A guess is a line; it is kept in work/path.json. Then the chapter's answer is to
 import re
 import sys
 import textwrap
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +75,7 @@ def predict(settings: dict[str, str]) -> int:
             print()
             break
         if text:
-            guesses[str(number)] = {
-                "text": text, "figure": question.figure,
-                "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            }  # fmt: skip
+            guesses[str(number)] = {"text": text}
             state.keep_guess(slug, str(number), guesses[str(number)])
             if drawn:
                 guesses[f"drawn-{drawings}"] = {"y": drawn}  # the page shows it, too (make read)

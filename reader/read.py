@@ -29,28 +29,20 @@ EVERY = 0.5  # seconds between two looks at what is watched
 
 def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     """What the page shows: each step of its chapter, and whether it is done."""
-    about = chapter(slug)
-    if about is None:
-        return {"steps": [], "guesses": {}, "chapters": _counted(build)}
-    kept = state.read()
+    way = {about.slug: some for about, some in path.way(build).items()}
+    if slug not in way:  # the contents: how much of each is done
+        count = {
+            each: f"{sum(how == path.DONE for _, how in some)} of {len(some)}"
+            for each, some in way.items()
+        }
+        return {"steps": [], "guesses": {}, "chapters": count}
     return {
-        "steps": [
-            {"kind": s.kind, "command": s.command, "mark": path.mark(about, s, kept, build)}
-            for s in path.steps(about, build)
-        ],
+        "steps": [{"kind": s.kind, "command": s.command, "mark": how} for s, how in way[slug]],
         "guesses": {
             key.removeprefix("drawn-"): guess["y"]
-            for key, guess in kept["guesses"].get(slug, {}).items()
+            for key, guess in state.read()["guesses"].get(slug, {}).items()
             if key.startswith("drawn-")
         },
-    }
-
-
-def _counted(build: Path) -> dict[str, str]:
-    """Chapter -> how much of it is done, for the contents."""
-    return {
-        each.slug: f"{sum(how == path.DONE for _, how in some)} of {len(some)}"
-        for each, some in path.way(build).items()
     }
 
 
@@ -78,35 +70,32 @@ class Book(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
 
     def do_POST(self) -> None:
-        """/done/SLUG/STEP. Only from our own pages: others cannot set this header."""
+        """/done/SLUG/STEP, and /guess/SLUG/NUMBER with what was drawn: to have shown it is to have
+        predicted. Only from our own pages: others cannot set this header.
+        """
         words = unquote(urlsplit(self.path).path).strip("/").split("/")
-        if words[0] == "guess":
-            self._guess(words)
-            return
-        about = chapter(words[1]) if len(words) == 3 and words[0] == "done" else None
-        known = {s.kind for s in path.steps(about, self.build)} if about else set()
-        if self.headers.get("X-Reader") != "1" or words[2] not in known:
+        what, slug, which = words if len(words) == 3 else ("", "", "")
+        about = chapter(slug) if self.headers.get("X-Reader") == "1" else None
+        if about and what == "guess" and which.isdigit() and (drawn := self._drawn()):
+            state.keep_guess(slug, f"drawn-{which}", {"y": drawn["y"]})
+            if drawn.get("shown"):
+                state.note("predict", slug)
+        elif about and what == "done" and which in {s.kind for s in path.steps(about, self.build)}:
+            state.note(which, slug)
+        else:
             self.send_error(403)
             return
-        state.note(words[2], words[1])
         self._send(b"{}", "application/json")
 
-    def _guess(self, words: list[str]) -> None:
-        """/guess/SLUG/NUMBER: what was drawn, as JSON; to have shown it is to have predicted."""
+    def _drawn(self) -> dict[str, Any]:
+        """The body of a guess; {} if it is none."""
         length = int(self.headers.get("Content-Length") or 0)
         try:
             drawn = json.loads(self.rfile.read(min(length, 65536)))
             points = [None if y is None else float(y) for y in drawn["y"]][:1000]
         except (ValueError, KeyError, TypeError):
-            points = []
-        known = len(words) == 3 and words[2].isdigit() and chapter(words[1])
-        if self.headers.get("X-Reader") != "1" or not known or not points:
-            self.send_error(403)
-            return
-        state.keep_guess(words[1], f"drawn-{words[2]}", {"y": points})
-        if drawn.get("shown"):
-            state.note("predict", words[1])
-        self._send(b"{}", "application/json")
+            return {}
+        return {**drawn, "y": points} if points else {}
 
     def _page(self, place: str) -> None:
         file = Path(self.translate_path(place))
@@ -157,19 +146,14 @@ def _watch(version: list[int]) -> None:
                 print(f"made in {time.monotonic() - began:.1f} s", flush=True)
 
 
-def _lacks_numbers(build: Path) -> bool:
-    """What has been measured since the pages were made is not in them."""
-    made = max(page.stat().st_mtime for page in build.glob("book/*.html"))
-    return any(result.stat().st_mtime > made for result in build.glob("results/*.jsonl"))
-
-
 def read(settings: dict[str, str], watching: bool = False) -> int:
     build = Path(settings.get("BUILD", "build"))
     wanted = settings.get("PORT", FIRST_PORT)
     port = free_port(wanted)
     say_taken(wanted, port)
     page = build / "book" / "index.html"
-    stale = watching or not page.exists() or _lacks_numbers(build)
+    pages = sorted(build.glob("book/*.html"), key=lambda page: page.stat().st_mtime)
+    stale = watching or not page.exists() or path.older(pages[-1], build / "results")
     if stale and page.exists() and not watching:
         print("your new numbers are put in: about a minute", flush=True)
     if stale and not make_book() and not page.exists():

@@ -20,8 +20,6 @@ from reader.words import Wrong, chosen
 SITE = Path("code/site")
 FIRST_PORT, PORTS = "8080", 20
 HERE = "127.0.0.1"
-#: For documentation (RFC 5737, RFC 3849): nobody is there, and nothing is sent.
-FAR_AWAY = {4: "192.0.2.1", 6: "2001:db8::1"}
 #: Of what a server says of itself (-h): a letter, and a name if a value goes with it.
 OPTION = re.compile(r"^  -(\w)( [A-Z]+)?(?: |$)", re.M)
 BY_HAND = re.compile(r"^[$>] .*", re.M)
@@ -29,28 +27,25 @@ BY_HAND = re.compile(r"^[$>] .*", re.M)
 BIG = 400_000_000
 
 
-def address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        raise Wrong(f"ADDR={text}: an address of this machine; 0.0.0.0: all it has") from None
-
-
 def reached_at(text: str) -> str:
     """The address for others' browsers: of 0.0.0.0 the one that the way out begins with."""
-    given = address(text)
-    if not given.is_unspecified:
+    if not ipaddress.ip_address(text).is_unspecified:
         return text
+    here, far_away = ("::1", "2001:db8::1") if ":" in text else (HERE, "192.0.2.1")
     with socket.socket(_family(text), socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((FAR_AWAY[given.version], 9))
+        try:  # for documentation (RFC 5737, RFC 3849): nobody is there, and nothing is sent
+            probe.connect((far_away, 9))
         except OSError:  # there is no way out
-            return "::1" if given.version == 6 else HERE
+            return here
         return str(probe.getsockname()[0])
 
 
 def _family(text: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if address(text).version == 6 else socket.AF_INET
+    try:
+        version = ipaddress.ip_address(text).version
+    except ValueError:
+        raise Wrong(f"ADDR={text}: an address of this machine; 0.0.0.0: all it has") from None
+    return socket.AF_INET6 if version == 6 else socket.AF_INET
 
 
 def free_port(wanted: str, where: str = HERE) -> int:
@@ -140,13 +135,6 @@ def site(build: Path, slug: str) -> Path:
     return root
 
 
-def told(url: str, *lines: tuple[str, str]) -> None:
-    print()
-    for name, text in (("open", url), *lines, ("stop", "Ctrl-C")):
-        print(f"  {name:5} {text}")
-    print(flush=True)
-
-
 def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:
     """The words, and the site to serve unless they name a folder: without one a server takes the
     folder it is started in, and that is the tree, with all that is in it.
@@ -164,20 +152,19 @@ def run(settings: dict[str, str]) -> int:
     build = Path(settings.get("BUILD", "build"))
     if not settings.get("CH"):
         raise Wrong(f"which server? CH=01 is the first; there are {', '.join(servers())}")
-    known = [*servers(), "constant"]
     try:  # 02 is the chapter's server, not 02-inetd
-        slug = chosen(settings["CH"], [each for each in known if each in slugs()], "CH")
+        slug = chosen(settings["CH"], [each for each in servers() if each in slugs()], "CH")
     except Wrong:
-        slug = chosen(settings["CH"], known, "CH")
+        slug = chosen(settings["CH"], servers(), "CH")
     wanted = settings.get("PORT", FIRST_PORT)
     where = settings.get("ADDR", HERE)
-    if where != HERE and slug in ("00-client", "constant"):
+    if where != HERE and slug == "00-client":
         raise Wrong(f"ADDR={where}: {slug} takes no address; the servers of the series do")
     port = free_port(wanted, where)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
     make_what_is_typed(build, slug)
-    if words and slug in ("00-client", "constant"):
+    if words and slug == "00-client":
         return _become([str(program), *words])
     if words and slug != "02-inetd":
         settled = ["-a", where] if "ADDR" in settings else []
@@ -190,12 +177,12 @@ def run(settings: dict[str, str]) -> int:
     state.note("run", slug)
     host = reached_at(where)
     url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-    client = built(build, "00-client")
-    if slug == "constant":
-        told(url, ("try", f"in a second terminal: {client} {url}"))
-        return _become([str(program), str(port)])
-    root = site(build, slug)
-    told(url, ("try", f"in a second terminal: {client} -v {url}hello.txt"))
+    client, root = built(build, "00-client"), site(build, slug)
+    print(
+        f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n"
+        "  stop  Ctrl-C\n",
+        flush=True,
+    )
     if slug != "02-inetd":
         return _become([str(program), "-v", "-a", where, "-p", str(port), str(root)])
     if not shutil.which("tcpserver"):

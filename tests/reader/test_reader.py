@@ -180,14 +180,17 @@ def test_a_server_for_the_room_has_an_address_to_open(tmp_path: Path) -> None:
         assert "<h1>01-iterative</h1>" in fetched(url[1])[1]
 
 
-@pytest.mark.parametrize("args", ["-a 0.0.0.0 -p 0", "-vp0", "-p 0 -t 9"])
-def test_the_tree_is_not_served_unless_it_is_named(tmp_path: Path, args: str) -> None:
-    for more, page, tree in (("", 200, 404), (" code", 404, 404), (" .", 404, 200)):
-        with running(tmp_path, "CH=03", f"ARGS={args}{more}") as (said, _):
-            port = re.findall(r":(\d+)/", said)[-1]
-            url = f"http://127.0.0.1:{port}/"
-            assert fetched(url + "hello.txt")[0] == page
-            assert fetched(url + "CONTRIBUTING.md")[0] == tree
+@pytest.mark.parametrize(
+    ("args", "page", "tree"),
+    [("-vp0", 200, 404), ("-p 0 -t 9 code", 404, 404), (". -p 0", 404, 200)],
+)
+def test_the_tree_is_not_served_unless_it_is_named(
+    tmp_path: Path, args: str, page: int, tree: int
+) -> None:
+    with running(tmp_path, "CH=03", f"ARGS={args}") as (said, _):
+        url = re.findall(r"http://\S+/", said)[-1]
+        assert fetched(url + "hello.txt")[0] == page
+        assert fetched(url + "CONTRIBUTING.md")[0] == tree
 
 
 def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
