@@ -21,6 +21,7 @@ import os
 import resource
 import shlex
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -177,6 +178,10 @@ class Cell:
         return f'#!/bin/sh\nexec {path_of("env")} -i LC_ALL=C {told} {rest} "$@"\n'
 
     def end(self) -> None:
+        """By its first process: while that sets itself up, nobody tells it that its parent died."""
+        with contextlib.suppress(ProcessLookupError):
+            if self.init and self.process.poll() is None:
+                os.kill(self.init, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
 
