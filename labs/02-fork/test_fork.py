@@ -6,28 +6,25 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from conformance import tracing
 from conformance.matrix import contract
 from conformance.process import Server, Unprivileged, limited, wait_until
-from conformance.programs import Start
+from conformance.programs import Start, Traced
 from conformance.site import HELLO
-from conformance.wire import request
+from conformance.wire import LAST
 
 pytestmark = pytest.mark.servers("02-fork")
-ASK = request("/hello.txt", "Connection: close")
 
 
 @contract("mechanism", "leaks")
-def test_children_that_end_before_they_are_noted(start: Start, tmp_path: Path) -> None:
+def test_children_that_end_before_they_are_noted(traced: Traced) -> None:
     """strace holds the parent for 0.2 s when it returns from fork(); its child is done long before.
     With two places and twice as many clients, one that is lost shows."""
     inject = f"{tracing.FORKS}:delay_exit=200000"
-    trace = tracing.Trace(tmp_path / "trace", tracing.FORKS, inject=inject)
-    server = start("-w", "2", wrapper=trace.wrapper(), env=tracing.ENV)
+    server, _ = traced(tracing.FORKS, "-w", "2", inject=inject)
     for _ in range(4):
         assert server.serves()
 
@@ -37,7 +34,7 @@ def test_who_cannot_be_served_is_told(start: Start, unprivileged: Unprivileged) 
     """The contract lets a server drop the client; here it is asked for better manners."""
     server = start(user=unprivileged)
     with limited(server, "nproc", 1), server.connect() as c:
-        c.send(ASK)
+        c.send(LAST)
         assert c.read_reply().status == 503
 
 
@@ -59,7 +56,7 @@ def test_a_hundred_connections(server: Server) -> None:
     """One after the other; what is left of them is looked at when the server is ended."""
     for _ in range(100):
         with server.connect() as c:
-            c.send(ASK)
+            c.send(LAST)
             assert c.read_reply().body == HELLO
             c.expect_end()
     assert server.settles(), f"at the start {server.base}, now {server.holdings()}"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from conformance import tracing
+from conformance import proc
 from conformance.matrix import contract
 from conformance.process import Server
-from conformance.programs import Start
+from conformance.programs import Start, Traced
 from conformance.site import HELLO
-from conformance.wire import request
+from conformance.wire import LAST
 
 pytestmark = pytest.mark.servers("04-threads")
-ASK = request("/hello.txt", "Connection: close")
 MIB = 1024  # KiB
 STACKS = 40
 
@@ -23,16 +20,15 @@ def served(server: Server, clients: int) -> None:
     """One after the other; each reply is whole, and of this client."""
     for _ in range(clients):
         with server.connect() as c:
-            c.send(ASK)
+            c.send(LAST)
             assert c.read_reply().body == HELLO
             c.expect_end()
 
 
 @contract("survives", "leaks")
-def test_nobody_closes_what_is_not_his(start: Start, tmp_path: Path) -> None:
+def test_nobody_closes_what_is_not_his(traced: Traced) -> None:
     """Whoever closes a number for the second time is lucky if it is nobody's: then it is EBADF."""
-    trace = tracing.Trace(tmp_path / "trace", "accept,accept4,close")
-    server = start(wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced("accept,accept4,close")
     served(server, 5)
     closed = [result for _, name, result in trace.calls() if name == "close"]
     assert "EBADF" not in closed, "\n".join(trace.completed())
@@ -41,8 +37,7 @@ def test_nobody_closes_what_is_not_his(start: Start, tmp_path: Path) -> None:
 
 
 def address_space_kib(server: Server) -> int:
-    status = Path(f"/proc/{server.pid}/status").read_text(encoding="ascii")
-    return int(status.partition("VmSize:")[2].split()[0])
+    return int(proc.text(server.pid, "status").partition("VmSize:")[2].split()[0])
 
 
 @contract("leaks")

@@ -11,10 +11,9 @@ from conformance.process import Server
 from conformance.programs import Start
 from conformance.site import HELLO
 from conformance.test_faults import busy_share
-from conformance.wire import ContractBroken, request
+from conformance.wire import ASK, LAST, ContractBroken
 
 pytestmark = pytest.mark.servers("05-pool")
-LAST = request("/hello.txt", "Connection: close")
 
 
 @contract("concurrency")
@@ -41,7 +40,7 @@ def test_first_come_first_served(start: Start) -> None:
     assert silent.read_reply().body == HELLO
     silent.expect_end()
     for client in (second, first):
-        client.send(request("/hello.txt"))
+        client.send(ASK)
     assert first.read_reply().body == HELLO
     if not second.hears_nothing(server.patience.silence):
         raise ContractBroken("who came later was served as well: two threads, and three are busy")

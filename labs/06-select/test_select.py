@@ -9,7 +9,7 @@ import pytest
 from conformance.matrix import contract
 from conformance.process import Server
 from conformance.test_faults import busy_share
-from conformance.wire import request
+from conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("06-select")
 
@@ -18,8 +18,7 @@ pytestmark = pytest.mark.servers("06-select")
 def test_who_waits_costs_nothing(server: Server) -> None:
     """Nearly every socket can be written to, nearly always: who asks to be told never sleeps."""
     idle = server.connect()
-    idle.send(request("/hello.txt"))
-    idle.read_reply()
+    idle.ask(ASK)
     stuck = server.connect(receive_buffer=4096)
     stuck.send(request("/big.bin"))
     stuck.read_head()

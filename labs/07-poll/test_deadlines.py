@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
-from conformance import tracing
 from conformance.matrix import contract
 from conformance.process import Server
-from conformance.programs import Start
+from conformance.programs import Start, Traced
 from conformance.site import HELLO
-from conformance.wire import request
+from conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("07-poll")
-ASK = request("/hello.txt")
 
 
 @pytest.fixture
@@ -38,10 +35,9 @@ def test_the_silent_one_behind_an_active_one(impatient: Server) -> None:
 
 
 @contract("mechanism")
-def test_one_wait_until_the_first_deadline(start: Start, tmp_path: Path) -> None:
+def test_one_wait_until_the_first_deadline(traced: Traced) -> None:
     """Five silent clients, with time enough: nothing happens, so poll() has no reason to return."""
-    trace = tracing.Trace(tmp_path / "trace", "poll,ppoll,pselect6")
-    server = start("-t", "30", wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced("poll,ppoll,pselect6", "-t", "30")
     silent = [server.connect() for _ in range(5)]
     for c in silent:
         assert c.ask(ASK).body == HELLO

@@ -16,11 +16,9 @@ from conformance.process import Server, Target, Unprivileged, limited, wait_unti
 from conformance.programs import Run, Start
 from conformance.site import HELLO, Site
 from conformance.test_faults import busy_share
-from conformance.wire import ContractBroken, request
+from conformance.wire import ASK, LAST, ContractBroken, request
 
 pytestmark = pytest.mark.servers("09-epoll")
-ASK = request("/hello.txt")
-LAST = request("/hello.txt", "Connection: close")
 MANY = 300  #: requests: more than a turn answers, and more bytes than one read takes
 TRIGGERED = pytest.mark.parametrize("options", [(), ("-e",)], ids=["level", "edge"])
 
@@ -87,8 +85,7 @@ def test_who_waits_costs_nothing(start: Start, options: tuple[str, ...]) -> None
     """Nearly every socket can be written to, nearly always: who asks to be told never sleeps."""
     server = start(*options)
     idle = server.connect()
-    idle.send(ASK)
-    idle.read_reply()
+    idle.ask(ASK)
     stuck = server.connect(receive_buffer=4096)
     stuck.send(request("/big.bin"))
     stuck.read_head()

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
-from conformance import tracing
 from conformance.matrix import contract
 from conformance.process import Server
-from conformance.programs import Start
+from conformance.programs import Start, Traced
 from conformance.site import HELLO, noise
 from conformance.test_faults import busy_share
-from conformance.wire import request
+from conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("12-aio")
 
 
 @contract("concurrency", "mechanism")
-def test_nobody_waits_for_the_disk_of_another(start: Start, tmp_path: Path) -> None:
+def test_nobody_waits_for_the_disk_of_another(traced: Traced) -> None:
     """Every read takes a while. Five clients want to read, so five threads do, and not the loop."""
     calls = "pread64"
-    trace = tracing.Trace(tmp_path / "trace", calls, inject=f"{calls}:delay_enter=300000")
-    server = start("-d", "threads", wrapper=trace.wrapper(), env=tracing.ENV)
+    server, trace = traced(calls, "-d", "threads", inject=f"{calls}:delay_enter=300000")
     at_start = len(trace.calls())  # the dynamic linker reads, too
     clients = [server.connect() for _ in range(5)]
     for c in clients:
-        c.send(request("/hello.txt"))
+        c.send(ASK)
     for c in clients:
         assert c.read_reply().body == HELLO
     readers = {pid for pid, name, _ in trace.calls()[at_start:] if name == calls}
@@ -49,7 +46,7 @@ def test_more_jobs_than_threads(start: Start) -> None:
 @contract("mechanism")
 def test_when_all_is_over_it_sleeps(server: Server) -> None:
     with server.connect() as c:
-        assert c.ask(request("/hello.txt")).body == HELLO
+        assert c.ask(ASK).body == HELLO
         assert c.ask(request("/medium.bin")).body == noise(300_007)
         time.sleep(server.patience.silence)
         share = busy_share(server, 0.6)

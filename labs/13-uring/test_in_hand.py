@@ -13,10 +13,9 @@ from conformance.matrix import contract
 from conformance.process import Server
 from conformance.programs import Start
 from conformance.site import HELLO, noise
-from conformance.wire import Connection, request
+from conformance.wire import ASK, Connection, request
 
 pytestmark = pytest.mark.servers("13-uring")
-ASK = request("/hello.txt")
 CROWD = 100  # of requests: the kernel has 64 buffers to put them into
 STUCK = 300  # clients who do not read: there are 256 pieces
 
