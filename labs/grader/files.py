@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import secrets
 import stat
@@ -16,11 +17,18 @@ FILE_BYTES = 1 << 20  #: nobody writes a server that long
 PART = ".lab-"  #: how the name of what is not yet whole begins
 
 
-def read(path: Path) -> bytes:
-    """At most a byte more than FILE_BYTES. A link is not followed: whoever reads it may be allowed
-    more than whoever made it."""
-    if not stat.S_ISREG(path.lstat().st_mode):
+def check_is_file(path: Path, most: float = math.inf) -> None:
+    """And no link: whoever reads it may be allowed more than whoever made it."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
         raise LabError(f"{path} is not a file: put the text itself there")
+    if status.st_size > most:
+        raise LabError(f"{path} has {status.st_size} bytes; {most} are the most")
+
+
+def read(path: Path) -> bytes:
+    """At most a byte more than FILE_BYTES."""
+    check_is_file(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
         return file.read(FILE_BYTES + 1)

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from conformance import proc
 from grader import files
 from grader.errors import LabError, say
 from grader.lab import TREE, Lab
@@ -67,37 +69,7 @@ def _empty(lab: Lab, folder: Path) -> bool:
     )
 
 
-class Running:
-    """The gradings at work, so that they end with this one."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.ended = False
-        self.processes: set[subprocess.Popen[str]] = set()
-
-    def run(self, command: list[str]) -> tuple[int, str]:
-        """Its status, and what it says on stderr."""
-        with self.lock:
-            if self.ended:
-                return 2, ""
-            process = subprocess.Popen(
-                command, cwd=TREE, text=True, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            )  # fmt: skip
-            self.processes.add(process)
-        said = process.communicate()[1]
-        with self.lock:
-            self.processes.remove(process)
-        return process.returncode, said
-
-    def end(self) -> None:
-        with self.lock:
-            self.ended = True
-            for process in self.processes:
-                process.terminate()
-
-
-def _grade(lab: Lab, folder: Path, words: list[str], running: Running) -> dict[str, object]:
+def _grade(lab: Lab, folder: Path, words: list[str]) -> dict[str, object]:
     began = time.monotonic()
     row: dict[str, object] = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
     if _empty(lab, folder):
@@ -107,17 +79,36 @@ def _grade(lab: Lab, folder: Path, words: list[str], running: Running) -> dict[s
         results = Path(place, "results.json")
         where = handed_in(lab.files, folder).absolute()
         settings = [f"CH={lab.slug}", f"DIR={where}", f"JSON={results}", *words]
-        status, stderr = running.run([*MAIN, *settings])
+        done = subprocess.run(
+            [*MAIN, *settings], cwd=TREE, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
         row["seconds"] = f"{time.monotonic() - began:.1f}"
-        if status not in (0, 1, 3):
-            said = stderr.strip().splitlines()[-1:] or [f"status {status}"]
+        if done.returncode not in (0, 1, 3):
+            said = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
             return row | {"state": NOT_GRADED, "failed": said[0]}
         found: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
     names = [test["name"].split(":")[0] for test in found["tests"] if test["status"] != "passed"]
     if why := found["extra_data"]["no_program"]:
         names += [f"({why})"]
-    state = UNJUDGED if status == 3 else GRADED
+    state = UNJUDGED if done.returncode == 3 else GRADED
     return row | {"score": found["score"], "state": state, "failed": " ".join(names)}
+
+
+def students(folder: Path) -> list[Path]:
+    here = folder.iterdir() if folder.is_dir() else ()
+    everybody = sorted(path for path in here if path.is_dir())
+    if not everybody:
+        raise LabError(f"{folder}: no folder is in it; DIR= has a folder for each submission")
+    return everybody
+
+
+def write(table: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, FIELDS)
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write(table, text.getvalue())
 
 
 def grade_all(
@@ -137,22 +128,6 @@ def grade_all(
         return _grade_all(lab, folder, table, jobs, words, logs)
 
 
-def students(folder: Path) -> list[Path]:
-    here = folder.iterdir() if folder.is_dir() else ()
-    everybody = sorted(path for path in here if path.is_dir())
-    if not everybody:
-        raise LabError(f"{folder}: no folder is in it; DIR= has a folder for each submission")
-    return everybody
-
-
-def write(table: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, FIELDS)
-    writer.writeheader()
-    writer.writerows(rows)
-    files.write(table, text.getvalue())
-
-
 def _grade_all(
     lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
 ) -> int:
@@ -161,12 +136,14 @@ def _grade_all(
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
     write(table, kept)
-    lock, running = threading.Lock(), Running()
+    lock, ended = threading.Lock(), threading.Event()
 
     def one(path: Path) -> bool:
+        if ended.is_set():
+            return False
         own = [] if logs is None else [f"LOGS={logs / path.name}"]
-        row = _grade(lab, path, [*words, *own], running)
-        if running.ended:
+        row = _grade(lab, path, [*words, *own])
+        if ended.is_set():
             return False
         with lock, table.open("a", newline="", encoding="utf-8") as file:
             csv.DictWriter(file, FIELDS).writerow(row)
@@ -179,8 +156,9 @@ def _grade_all(
         try:
             missing = sum(not settled for settled in pool.map(one, todo))
         except BaseException:  # a signal has ended us, or the table cannot be written
-            pool.shutdown(wait=False, cancel_futures=True)
-            running.end()
+            ended.set()
+            for pid in proc.children(os.getpid()):
+                os.kill(pid, signal.SIGTERM)
             raise
     with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
         rows = sorted(csv.DictReader(file), key=lambda row: row["name"])

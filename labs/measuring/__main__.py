@@ -3,11 +3,9 @@
 Status: 0 all points, 1 some are missing, 2 nothing could be judged (one line says why).
 """
 
-import contextlib
 import json
 import os
 import shutil
-import stat
 import sys
 import textwrap
 import time
@@ -15,16 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader import many
+from grader import files, many
 from grader.errors import LabError
 
 from measuring import data, judge
-from measuring.lab import Lab, Wrong, load, slugs, starter
+from measuring.lab import Lab, load, slugs, starter
 
 SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
 WIDTH = 96
 MOST_BYTES = 1 << 26
-COMMANDS = ("list", "lab", "check", "grade", "grade-all", "hint", "solution")
 
 
 def begin(lab: Lab, work: Path) -> int:
@@ -43,7 +40,7 @@ def begin(lab: Lab, work: Path) -> int:
 def check(lab: Lab, work: Path, build: Path) -> int:
     """Seals the prediction, then waits for data, then judges."""
     if not (work / ANSWERS).exists():
-        raise Wrong(f"{work / ANSWERS} is not there: make lab CH={lab.slug}")
+        raise LabError(f"{work / ANSWERS} is not there: make lab CH={lab.slug}")
     answers = judge.read_answers(work / ANSWERS)
     if not (work / SEALED).exists():
         if lacking := judge.missing(lab.predicted, answers["prediction"]):
@@ -54,7 +51,7 @@ def check(lab: Lab, work: Path, build: Path) -> int:
         (work / SEALED).write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
         print(f"Your prediction is kept: {work / SEALED}. It is not marked for being right.")
     sealed_at, _ = unsealed(work)
-    path = work / data.name(lab)
+    path = work / lab.data
     if lab.runs and not path.exists():
         print("Measuring: some seconds for each run, the server stands still for one of them.")
         data.measure(lab, build, path)
@@ -80,16 +77,15 @@ def unsealed(folder: Path) -> tuple[str, dict[str, Any]]:
         sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
         return str(sealed["at"]), dict(sealed["prediction"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise Wrong(f"{folder / SEALED}: no prediction was sealed before measuring") from None
+        raise LabError(f"{folder / SEALED}: no prediction was sealed before measuring") from None
 
 
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _files(lab: Lab) -> tuple[str, ...]:
-    """What is handed in."""
-    return ANSWERS, SEALED, data.name(lab)
+def handed_in(lab: Lab) -> tuple[str, ...]:
+    return ANSWERS, SEALED, lab.data
 
 
 @dataclass(frozen=True)
@@ -104,33 +100,24 @@ class Judged:
         return sum(line.points for line in self.lines)
 
 
-def _check_files(lab: Lab, folder: Path) -> None:
-    """Whoever handed them in may have put a pipe there, or a link to what others have written."""
-    for path in (folder / name for name in _files(lab)):
-        with contextlib.suppress(FileNotFoundError):
-            status = path.lstat()
-            if not stat.S_ISREG(status.st_mode):
-                raise Wrong(f"{path} is not a file: put the text itself there")
-            if status.st_size > MOST_BYTES:
-                raise Wrong(f"{path} has {status.st_size} bytes; {MOST_BYTES} are the most")
-
-
 def judged(lab: Lab, folder: Path) -> Judged:
-    """The points for the three files of a folder."""
-    _check_files(lab, folder)
+    """The points for the three files of a folder. Whoever handed them in may have put a pipe there,
+    or a link to what others have written.
+    """
+    for path in (folder / name for name in handed_in(lab)):
+        if os.path.lexists(path):
+            files.check_is_file(path, MOST_BYTES)
     answers = judge.read_answers(folder / ANSWERS)
-    path = folder / data.name(lab)
+    path = folder / lab.data
     at, prediction = unsealed(folder)
-    if not path.exists():
-        raise Wrong(f"{path} is not there")
     if data.started(lab, path) < at:
-        raise Wrong(f"{path} is older than the prediction in {SEALED}")
+        raise LabError(f"{path} is older than the prediction in {SEALED}")
     try:
         numbers = data.Numbers(lab, path)
         numbers.rows()
         lines = judge.judge(lab, answers, numbers)
     except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise Wrong(f"{path}: no data of this lab ({type(error).__name__})") from None
+        raise LabError(f"{path}: no data of this lab ({type(error).__name__})") from None
     return Judged(answers, prediction, numbers, lines)
 
 
@@ -142,13 +129,13 @@ def grade_all(lab: Lab, folder: Path, table: Path) -> int:
     for student in many.students(folder):
         row: dict[str, object] = {"name": student.name, "of": lab.points, "seconds": "0.0"}
         try:
-            where = many.handed_in(_files(lab), student)
+            where = many.handed_in(handed_in(lab), student)
             if student.is_symlink():
-                raise Wrong(f"{student} is a link: hand in the folder itself")
+                raise LabError(f"{student} is a link: hand in the folder itself")
             found = judged(lab, where)
             missed = " ".join(line.id for line in found.lines if line.points < line.of)
             row |= {"score": found.score, "state": many.GRADED, "failed": missed}
-        except (Wrong, OSError) as wrong:
+        except (LabError, OSError) as wrong:
             empty = not any(path.is_file() for path in student.rglob("*"))
             state = many.NOTHING if empty else many.GRADED
             row |= {"score": 0, "state": state, "failed": f"({wrong})"}
@@ -162,26 +149,20 @@ def grade_all(lab: Lab, folder: Path, table: Path) -> int:
 def report(lab: Lab, folder: Path, into: Path | None) -> int:
     """As judged(), told; JSON as Gradescope wants it, if `into`."""
     found = judged(lab, folder)
-    answers, prediction, numbers, lines = (
-        found.answers,
-        found.prediction,
-        found.numbers,
-        found.lines,
-    )
+    numbers, indent = found.numbers, " " * 12
     for row in numbers.rows():
         print(f"  {row}".rstrip())
-    for line in lines:
+    for line in found.lines:
         print(f"  {line.points:>3} of {line.of:<2} {line.id}")
         if line.why:
-            print(textwrap.fill(line.why, WIDTH, initial_indent=" " * 12,
-                                subsequent_indent=" " * 12))  # fmt: skip
+            print(textwrap.fill(line.why, WIDTH, initial_indent=indent, subsequent_indent=indent))
     # Before, it would be the conclusion.
-    if not judge.missing(list(lab.questions), answers["conclusion"]):
+    if not judge.missing(list(lab.questions), found.answers["conclusion"]):
         print("\nPredicted, and seen:")
         for question in lab.predicted:
             direction, ratio = judge.seen(question, numbers)
             saw = direction if question.kind == "direction" else f"{ratio:.3g}"
-            print(f"  {question.id:14} {prediction.get(question.id)!s:>10}  {saw:>10}")
+            print(f"  {question.id:14} {found.prediction.get(question.id)!s:>10}  {saw:>10}")
     got = found.score
     print(f"\n{got} of {lab.points} points.")
     if got == lab.points:
@@ -190,10 +171,10 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
                 print(textwrap.fill(question.after, WIDTH))
     if into:
         tests = [{"name": line.id, "score": line.points, "max_score": line.of, "output": line.why}
-                 for line in lines]  # fmt: skip
-        whys = {part: answers[part].get("why", "") for part in answers}
+                 for line in found.lines]  # fmt: skip
+        whys = {part: answers.get("why", "") for part, answers in found.answers.items()}
         result = {"score": got, "tests": tests, "extra_data": {"for a person": whys}}
-        into.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        files.write(into, json.dumps(result, indent=2) + "\n")
     print("For a person to read: the two `why` of answers.toml.")
     return got
 
@@ -216,40 +197,34 @@ def best(folder: Path) -> int | None:
         return None
 
 
-def hint(lab: Lab) -> int:
-    print((lab.folder / "hints.md").read_text(encoding="utf-8").rstrip())
-    return 0
-
-
-def solution(lab: Lab) -> int:
-    print(f"There is none to copy: your data decide. The chapter says what ours were: "
-          f"chapters/{lab.slug}.md")  # fmt: skip
-    return 0
-
-
 def main(words: list[str]) -> int:
     given = dict(word.partition("=")[::2] for word in words[1:])
-    build = Path(given.get("BUILD", "build"))
+    build, everybody = (Path(given.get(name, name.lower())) for name in ("BUILD", "WORK"))
     try:
-        if words[0] not in COMMANDS:
-            raise Wrong(f"{words[0]} is for labs with a program; here: {', '.join(COMMANDS)}")
         if words[0] == "list":
-            return listed(Path(given.get("WORK", "work")))
+            return listed(everybody)
         lab = load(given.get("CH", ""))
-        work = Path(given.get("WORK", "work")) / lab.slug
+        work = everybody / lab.slug
+        folder = Path(given.get("DIR", work))
         if words[0] == "lab":
             return begin(lab, work)
         if words[0] == "check":
             return check(lab, work, build)
         if words[0] == "grade":
             into = Path(given["JSON"]) if "JSON" in given else None
-            got = report(lab, many.handed_in(_files(lab), Path(given.get("DIR", work))), into)
+            got = report(lab, many.handed_in(handed_in(lab), folder), into)
             return 0 if got == lab.points else 1
         if words[0] == "grade-all":
-            folder = Path(given.get("DIR", ""))
             return grade_all(lab, folder, Path(given.get("CSV") or f"{folder}.csv"))
-        return hint(lab) if words[0] == "hint" else solution(lab)
-    except (Wrong, LabError) as wrong:
+        if words[0] == "hint":
+            print((lab.folder / "hints.md").read_text(encoding="utf-8").rstrip())
+            return 0
+        if words[0] == "solution":
+            print("There is none to copy: your data decide. The chapter says what ours were: "
+                  f"chapters/{lab.slug}.md")  # fmt: skip
+            return 0
+        raise LabError(f"{words[0]} is for labs with a program")
+    except LabError as wrong:
         print(f"lab: {wrong}", file=sys.stderr)
     except BrokenPipeError:  # make check | head
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,6 @@
 """The data of a lab: a finished experiment of the harness, or runs of hammer made here."""
 
 import json
-import os
 import signal
 import statistics
 import subprocess
@@ -10,19 +9,17 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from grader.errors import LabError
+from grader.lab import TREE
+
 from harness.errors import InputError
 from harness.run import records
 from harness.spec import experiment_file
-from harness.spec.model import Experiment
 from harness.statistics.analysis import Analysis
-from measuring.lab import TREE, Lab, Wrong
+from measuring.lab import Lab
 
 SERVER = "01-iterative"
 FREEZE_AFTER, FREEZE = 2.0, 1.0  # seconds into each run
-
-
-def name(lab: Lab) -> str:
-    return f"{lab.experiment}.jsonl" if lab.experiment else "runs.json"
 
 
 def started(lab: Lab, path: Path) -> str:
@@ -30,8 +27,8 @@ def started(lab: Lab, path: Path) -> str:
     try:
         first = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
         return str(first["started"])
-    except (ValueError, KeyError, TypeError):
-        raise Wrong(f"{path}: no data of {lab.experiment or 'this lab'}") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise LabError(f"{path}: no data of {lab.experiment or 'this lab'}") from None
 
 
 class Numbers:
@@ -45,24 +42,26 @@ class Numbers:
             if lab.experiment:
                 results = records.read(path)
                 self.rounds = len({r["round"] for r in results.repetitions})
-                self.analysis = Analysis(_definition(lab.experiment), results)
+                definitions = experiment_file.load_all()
+                definition = next(one for one in definitions if one.id == lab.experiment)
+                self.analysis = Analysis(definition, results)
             else:
                 self.runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
                 self.rounds = 1
         except (InputError, ValueError, KeyError, OSError) as error:
-            raise Wrong(f"{path}: {error}") from None
+            raise LabError(f"{path}: {error}") from None
 
     def value(self, operand: str) -> float:
         if self.analysis:
             point = self.analysis.point(operand)
             if point is None or not point.values:
-                raise Wrong(f"{self.path}: nothing was measured for {operand}")
+                raise LabError(f"{self.path}: nothing was measured for {operand}")
             return statistics.median(point.values.values())
         try:
             found = reduce(lambda table, key: table[key], operand.split("."), self.runs)
             return float(found)  # type: ignore[arg-type]
         except (KeyError, TypeError, ValueError):
-            raise Wrong(f"{self.path}: nothing was measured for {operand}") from None
+            raise LabError(f"{self.path}: nothing was measured for {operand}") from None
 
     def rows(self) -> list[str]:
         """Of runs made here, what the questions are about; `make bench` has shown an experiment's.
@@ -81,18 +80,8 @@ class Numbers:
     def ratio(self, of: tuple[str, str]) -> float:
         above, below = map(self.value, of)
         if below <= 0:
-            raise Wrong(f"{self.path}: {of[1]} is {below:g}")
+            raise LabError(f"{self.path}: {of[1]} is {below:g}")
         return above / below
-
-
-def _definition(id: str) -> Experiment:
-    """The experiments are named below the root of the tree."""
-    here = Path.cwd()
-    os.chdir(TREE)
-    try:
-        return next(e for e in experiment_file.load_all() if e.id == id)
-    finally:
-        os.chdir(here)
 
 
 def measure(lab: Lab, build: Path, into: Path) -> None:
@@ -100,14 +89,14 @@ def measure(lab: Lab, build: Path, into: Path) -> None:
     server, hammer = (build / "bin" / program for program in (SERVER, "hammer"))
     for program in (server, hammer):
         if not program.exists():
-            raise Wrong(f"{program} is not built (make servers)")
+            raise LabError(f"{program} is not built (make servers)")
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    runs = {run.name: _run(server, hammer, run.args) for run in lab.runs}
+    runs = {name: _run(server, hammer, args) for name, args in lab.runs.items()}
     text = json.dumps({"started": begun, "runs": runs})
     into.write_text(text + "\n", encoding="utf-8")
 
 
-def _run(server: Path, hammer: Path, args: tuple[str, ...]) -> Any:
+def _run(server: Path, hammer: Path, args: list[str]) -> Any:
     with subprocess.Popen(
         [server, "-p", "0", TREE / "code"], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -115,7 +104,7 @@ def _run(server: Path, hammer: Path, args: tuple[str, ...]) -> Any:
             assert process.stdout is not None
             said = process.stdout.readline().split()
             if not said:
-                raise Wrong(f"{server} does not start here")
+                raise LabError(f"{server} does not start here")
             command = [str(hammer), *args, "--json", f"{said[-1]}README.md"]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
                 time.sleep(FREEZE_AFTER)
@@ -124,7 +113,7 @@ def _run(server: Path, hammer: Path, args: tuple[str, ...]) -> Any:
                 process.send_signal(signal.SIGCONT)
                 return json.loads(load.communicate(timeout=60)[0])
         except (ValueError, subprocess.TimeoutExpired):
-            raise Wrong(f"{hammer} has said nothing") from None
+            raise LabError(f"{hammer} has said nothing") from None
         finally:
             process.send_signal(signal.SIGCONT)
             process.terminate()

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.errors import LabError
+
 from measuring.data import Numbers
-from measuring.lab import DIRECTIONS, MEASURED, PREDICTED, Lab, Question, Wrong
+from measuring.lab import DIRECTIONS, MEASURED, PREDICTED, Lab, Question
 
 ROUNDS = 6  # fewer give no interval
 
@@ -16,21 +18,24 @@ ROUNDS = 6  # fewer give no interval
 @dataclass(frozen=True)
 class Line:
     id: str
-    points: int
     of: int
-    why: str = ""
+    why: str = ""  # of no points
+
+    @property
+    def points(self) -> int:
+        return 0 if self.why else self.of
 
 
 def read_answers(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise Wrong(f"{path} is not there") from None
+        raise LabError(f"{path} is not there") from None
     except (OSError, ValueError) as error:
-        raise Wrong(f"{path}: {error}") from None
+        raise LabError(f"{path}: {error}") from None
     parts = {name: found.get(name, {}) for name in ("prediction", "conclusion")}
     if not all(isinstance(part, dict) for part in parts.values()):
-        raise Wrong(f"{path}: [prediction] and [conclusion] are tables")
+        raise LabError(f"{path}: [prediction] and [conclusion] are tables")
     return parts
 
 
@@ -59,32 +64,29 @@ def seen(question: Question, numbers: Numbers) -> tuple[str, float]:
     return ("up" if ratio > 1 else "down"), ratio
 
 
-def concluded(question: Question, answer: Any, numbers: Numbers) -> Line:
+def fault(question: Question, answer: Any, numbers: Numbers) -> str:
+    """Why a conclusion is wrong, or ""."""
     if question.kind == "cause":
         good = answer in question.right
-        why = "" if good else f'"{answer}" does not explain these data; look at the task again'
-        return Line(question.id, question.points if good else 0, question.points, why)
+        return "" if good else f'"{answer}" does not explain these data; look at the task again'
     direction, ratio = seen(question, numbers)
     if question.kind == "direction":
         good, data = answer == direction, f"{direction} ({ratio:.3g} times)"
     else:
         good = max(answer / ratio, ratio / answer) <= question.within
         data = f"{ratio:.3g} times"
-    why = "" if good else f"you say {answer}, your data say {data}: {' over '.join(question.of)}"
-    return Line(question.id, question.points if good else 0, question.points, why)
+    said = f"you say {answer}, your data say {data}: {' over '.join(question.of)}"
+    return "" if good else said
 
 
 def judge(lab: Lab, answers: dict[str, dict[str, Any]], numbers: Numbers) -> list[Line]:
     """The prediction has been sealed, and the data are younger."""
     enough = not lab.experiment or numbers.rounds >= ROUNDS
     few = f"{numbers.rounds} rounds, and {ROUNDS} are needed (PROFILE={lab.profile})"
-    data = Line("data", MEASURED if enough else 0, MEASURED, "" if enough else few)
-    lines = [Line("prediction", PREDICTED, PREDICTED), data]
+    lines = [Line("prediction", PREDICTED), Line("data", MEASURED, "" if enough else few)]
     part = answers["conclusion"]
     lacking = {line.partition(":")[0]: line for line in missing(list(lab.questions), part)}
-    for question in lab.questions:
-        if question.id in lacking:
-            lines.append(Line(question.id, 0, question.points, lacking[question.id]))
-        else:
-            lines.append(concluded(question, part[question.id], numbers))
+    for one in lab.questions:
+        why = lacking.get(one.id) or fault(one, part[one.id], numbers)
+        lines.append(Line(one.id, one.points, why))
     return lines

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TREE = Path(__file__).resolve().parents[2]
+from grader.errors import LabError
+from grader.lab import TREE, read
+
 DIRECTIONS = ("up", "flat", "down")
-
-
-class Wrong(Exception):
-    """One line: what, and where."""
+PREDICTED, MEASURED = 4, 4  # points, whatever the prediction was
 
 
 @dataclass(frozen=True)
@@ -30,26 +29,25 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of hammer against a server that stands still for a second."""
-
-    name: str
-    args: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Lab:
     slug: str
     title: str
     minutes: int
     experiment: str  # "" where `runs` are the data
     profile: str  # of the experiment, with rounds enough
-    runs: tuple[Run, ...]
+    runs: dict[
+        str, list[str]
+    ]  # arguments of hammer, against a server that stands still for a second
     questions: tuple[Question, ...]
 
     @property
     def folder(self) -> Path:
         return TREE / "labs" / self.slug
+
+    @property
+    def data(self) -> str:
+        """The name of the file with what was measured."""
+        return f"{self.experiment}.jsonl" if self.experiment else "runs.json"
 
     @property
     def points(self) -> int:
@@ -61,40 +59,32 @@ class Lab:
         return [question for question in self.questions if question.kind != "cause"]
 
 
-PREDICTED, MEASURED = 4, 4  # points, whatever the prediction was
-
-
 def slugs() -> list[str]:
     return sorted(path.parent.name for path in TREE.glob("labs/*/measure.toml"))
 
 
 def load(slug: str) -> Lab:
     if slug not in slugs():
-        raise Wrong(f"CH={slug}: there is no such lab; those that measure: {', '.join(slugs())}")
+        known = ", ".join(slugs())
+        raise LabError(f"CH={slug}: there is no such lab; those that measure: {known}")
     path = TREE / "labs" / slug / "measure.toml"
     try:
         return _lab(slug, tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, TypeError, KeyError, ValueError) as error:
-        raise Wrong(f"labs/{slug}/measure.toml: {error}") from None
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        raise LabError(f"labs/{slug}/measure.toml: {error}") from None
 
 
 def _lab(slug: str, table: dict[str, Any]) -> Lab:
-    questions = tuple(
-        Question(**{key: _value(value) for key, value in entry.items()})
-        for entry in table["question"]
-    )
+    entries = enumerate(table["question"], 1)
+    questions = tuple(read(Question, entry, f"question {number}") for number, entry in entries)
     for one in questions:
         if one.kind not in ("direction", "factor", "cause"):
             raise ValueError(f"question {one.id}: kind {one.kind}")
-        if one.kind == "cause" and not set(one.right) <= set(one.choices):
+        if not set(one.right) <= set(one.choices):
             raise ValueError(f"question {one.id}: right is not among the choices")
-    runs = tuple(Run(entry["name"], tuple(entry["args"])) for entry in table.get("run", []))
+    runs = {entry["name"]: entry["args"] for entry in table.get("run", [])}
     named = (table["title"], table["minutes"], table.get("experiment", ""))
     return Lab(slug, *named, table.get("profile", "quick"), runs, questions)
-
-
-def _value(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def starter(lab: Lab) -> str:

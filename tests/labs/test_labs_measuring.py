@@ -47,32 +47,26 @@ def answer(work: Path, part: str, answers: dict[str, str]) -> None:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Begun, predicted and sealed long ago, and measured: with the reference run's data."""
-    assert lab(tmp_path, "lab", f"CH={SLUG}")[0] == 0
-    answer(tmp_path, "prediction", PREDICTION)
-    assert lab(tmp_path, "check", f"CH={SLUG}")[0] == 1
-    sealed = tmp_path / SLUG / "sealed.json"
-    sealed.write_text(re.sub(r"20\d\d-", "2020-", sealed.read_text("utf-8")), "utf-8")
-    results = tmp_path / "build/results"
-    results.mkdir(parents=True)
-    shutil.copy(REFERENCE / DATA, results)
-    return tmp_path
-
-
-def test_the_way_of_one_who_learns(tmp_path: Path) -> None:
-    words = ("check", f"CH={SLUG}")
+    """The way of one who learns: begun, predicted and sealed long ago, and measured, with the
+    reference run's data.
+    """
+    words, sealed = ("check", f"CH={SLUG}"), tmp_path / SLUG / "sealed.json"
     assert lab(tmp_path, *words)[0] == 2
     assert lab(tmp_path, "lab", f"CH={SLUG}")[0] == 0
     status, said, _ = lab(tmp_path, *words)
     assert status == 1
     assert "growth: one of up, flat, down" in said and "linking: a number above 0" in said
-    assert not (tmp_path / SLUG / "sealed.json").exists(), "half a prediction is none"
+    assert not sealed.exists(), "half a prediction is none"
     answer(tmp_path, "prediction", PREDICTION)
     status, said, _ = lab(tmp_path, *words)
     assert status == 1
     assert f"make bench ONLY=fork-latency CH={SLUG}" in said
-    kept = json.loads((tmp_path / SLUG / "sealed.json").read_text("utf-8"))
-    assert kept["prediction"]["growth"] == "down"
+    assert json.loads(sealed.read_text("utf-8"))["prediction"]["growth"] == "down"
+    sealed.write_text(re.sub(r"20\d\d-", "2020-", sealed.read_text("utf-8")), "utf-8")
+    results = tmp_path / "build/results"
+    results.mkdir(parents=True)
+    shutil.copy(REFERENCE / DATA, results)
+    return tmp_path
 
 
 def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> None:
