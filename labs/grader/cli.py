@@ -15,7 +15,6 @@ import os
 import secrets
 import signal
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,13 +24,11 @@ from typing import TypeVar
 from grader import files, many, report, work
 from grader.errors import LabError, say
 from grader.judge import How, Result, Verdict, grade
-from grader.lab import TREE, Lab, load, slugs
-from grader.sandbox import Toolchain, end_with_parent
+from grader.lab import Lab, load, slugs
+from grader.sandbox import Toolchain
+from harness.system.processes import end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
-COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
-PATHS = ("JSON", "LOGS", "DIR", "WORK", "CSV")
-OTHERS = ("CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS")
 SEEDS = 1 << 31
 BUILD = Path(os.environ.get("LAB_BUILD", "build"))
 Given = Mapping[str, str]
@@ -39,14 +36,8 @@ Number = TypeVar("Number", int, float)
 
 
 def settings(words: Iterable[str]) -> Given:
-    """To be called where the paths are meant; they read then as in the root of the tree."""
+    """Those that have a value. Paths are from the root of the tree, where make starts us."""
     given = {name: text for name, _, text in (word.partition("=") for word in words) if text}
-    if unknown := set(given) - {*PATHS, *OTHERS}:
-        known = ", ".join([*PATHS, *OTHERS])
-        raise LabError(f"{min(unknown)}=: there is no such setting. There are: {known}")
-    for name in set(PATHS).intersection(given):
-        whole = Path(given[name]).absolute()
-        given[name] = str(whole.relative_to(TREE) if whole.is_relative_to(TREE) else whole)
     return {"WORK": "work", **given}
 
 
@@ -185,18 +176,13 @@ def run(what: str, given: Given) -> int:
     return 0
 
 
-def _told(error: OSError, given: Given) -> str:
-    """What, where, and the setting that names another place."""
+def _told(error: OSError) -> str:
+    """What, and where."""
     name = error.filename2 or error.filename  # of a copy: where it was to be
     if not isinstance(name, str):
         return str(error)
     path = Path(name)
-    path = path.parent if path.name.startswith(files.PART) else path
-    places = {name: Path(text) for name, text in given.items() if name in PATHS}
-    for name, place in {**places, "BUILD": BUILD, "TMPDIR": Path(tempfile.gettempdir())}.items():
-        if path.is_relative_to(place) or place.is_relative_to(path):
-            return f"{path}: {error.strerror}; another place: {name}="
-    return f"{path}: {error.strerror}"
+    return f"{path.parent if path.name.startswith(files.PART) else path}: {error.strerror}"
 
 
 def main() -> int:
@@ -205,17 +191,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of names in another encoding
-    given: Given = {}
     try:
-        if sys.argv[1:2] not in ([what] for what in COMMANDS):
-            raise LabError(f"python3 -m grader {'|'.join(COMMANDS)} CH=... (labs/README.md)")
         given = settings(sys.argv[2:])
-        os.chdir(TREE)
         return run(sys.argv[1], given)
     except LabError as error:
         line = str(error)
     except OSError as error:
-        line = _told(error, given)
+        line = _told(error)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     with contextlib.suppress(OSError):

@@ -21,7 +21,8 @@ from conformance.process import calibrate
 from grader import cell
 from grader.errors import LabError
 from grader.lab import TREE, Lab, Test
-from grader.sandbox import NotBuilt, Sandbox, Toolchain, adopt_orphans, end_descendants
+from grader.sandbox import NotBuilt, Sandbox, Toolchain, end_descendants
+from harness.system.processes import become_subreaper
 
 MOST_PATIENCE = 6.0  #: times the time-outs of an idle machine
 TESTER_BYTES = 2 << 30
@@ -209,7 +210,7 @@ def _check_machine(box: Sandbox, tools: Toolchain) -> None:
 
 def grade(lab: Lab, folder: Path, how: How) -> Verdict:
     """Judges the files in `folder`."""
-    adopt_orphans()
+    become_subreaper()  # nobody who has left his parents gets away
     with contextlib.closing(Sandbox(lab)) as box:
         try:
             box.take(folder)

@@ -4,7 +4,6 @@ it. It goes with everything in it, however the grading ends, and so does what wa
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shlex
 import shutil
@@ -26,7 +25,6 @@ NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
 ROOM_MIB = 160  #: of a docroot, with one file that no socket's buffers hold, and of what is built
 MESSAGE_LINES = 20
 COMPILER_SECONDS = 60.0
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
 class NotBuilt(Exception):
@@ -175,29 +173,13 @@ def _first_lines(log: Path) -> str:
 # ---- ending all that was started, also what has left its session and its parents
 
 
-def end_with_parent() -> None:
-    """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-
-def adopt_orphans() -> None:
-    """From now on a descendant whose parent has ended becomes our child, not init's, so that nobody
-    gets away. prctl(2)."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def _descendants() -> set[int]:
-    """All running processes below this one."""
-    parents = {pid: proc.stat_fields(pid) for pid in proc.pids() if proc.alive(pid)}
-    me, found = os.getpid(), {os.getpid()}
-    while (
-        more := {
-            pid for pid, fields in parents.items() if fields and int(fields[proc.PARENT]) in found
-        }
-        - found
-    ):
-        found |= more
-    return found - {me}
+    """All running processes below this one. An orphan is our child (become_subreaper())."""
+    found, new = set[int](), {os.getpid()}
+    while new:
+        new = {child for pid in new for child in proc.children(pid)} - found
+        found |= new
+    return {pid for pid in found if proc.alive(pid)}
 
 
 def _send(pids: set[int], signum: int) -> None:
@@ -210,11 +192,11 @@ def end_descendants(limit: float = 20.0) -> None:
     """Stops all before it kills the first: what is stopped starts nobody. Then collects those who
     have ended; not to be called while a subprocess of ours is waited for elsewhere."""
     deadline = time.monotonic() + limit
-    while True:
-        with contextlib.suppress(ChildProcessError):
+    while time.monotonic() < deadline:
+        try:
             while os.waitpid(-1, os.WNOHANG)[0] > 0:
                 pass
-        if not _descendants() or time.monotonic() > deadline:
+        except ChildProcessError:  # nobody is left
             return
         stopped: set[int] = set()
         while (new := _descendants() - stopped) and time.monotonic() < deadline:

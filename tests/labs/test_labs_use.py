@@ -29,7 +29,7 @@ def mine(place: Place) -> Path:
 
 def test_where_nothing_is_handed_in(place: Place) -> None:
     assert "lab: which lab? CH=00-client, " in place.refusal("hint")
-    assert "is not there yet: make lab CH=02-fork" in place.refusal("check", "CH=02-fork")
+    assert "is not there yet: make lab CH=02-fork" in place.refusal("reset", "CH=02-fork")
     folder = place.top / "o'brien"
     grade = ["grade", "CH=02-fork", f"DIR={folder}", f"JSON={place.top / 'results.json'}"]
     assert f"{folder}: there is no such folder" in place.refusal(*grade)
@@ -38,19 +38,12 @@ def test_where_nothing_is_handed_in(place: Place) -> None:
     assert not (place.top / "results.json").exists()
 
 
-def test_without_a_compiler(place: Place, mine: Path) -> None:
-    said = place.refusal("check", "CH=02-fork", "CC=/nowhere/cc")
-    assert "CC=/nowhere/cc builds not even the real server" in said
-    assert work.Progress.load(mine).score == 17
-
-
 def test_wrong_settings(mine: Path) -> None:
     for words, said in {
-        ("hint", "CH=02-fork", "N=99"): "N=99: give a number above 0, at most ",
+        ("check", "CH=03-prefork"): f"{mine.with_name('03-prefork')} is not there yet: make lab CH",
         ("check", "CH=02-fork", "PATIENCE=inf"): "PATIENCE=inf: give a number",
         ("check", "CH=02-fork", "ONLY=nothing"): "ONLY=nothing: there is no such test. There are: ",
         ("grade", "CH=99-none"): "CH=99-none: there is no such lab. There are: 00-client, ",
-        ("grade", "CK=99-none"): "CK=: there is no such setting. There are: JSON, ",
     }.items():
         with pytest.raises(LabError) as error:
             cli.run(words[0], cli.settings([f"WORK={mine.parent}", *words[1:]]))
@@ -59,6 +52,9 @@ def test_wrong_settings(mine: Path) -> None:
 
 
 def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:
+    """Where there is no compiler nothing is noted."""
+    said = place.refusal("check", "CH=02-fork", "CC=/nowhere/cc")
+    assert "CC=/nowhere/cc builds not even the real server" in said
     (mine / "server.c").write_text("broken\n")
     done = place.make("check", "CH=02-fork")
     assert "it does not build\nserver.c:1:1: error: " in done.stdout
@@ -86,20 +82,21 @@ def test_a_reader_who_has_gone(place: Place, mine: Path) -> None:
     assert work.Progress.load(mine).score == 0
 
 
-def test_results_that_cannot_be_written(place: Place) -> None:
+def test_what_cannot_be_written(place: Place, mine: Path) -> None:
     """Known before anything is judged; and what is there is not taken away."""
     pipe = place.top / "pipe"
     os.mkfifo(pipe)
-    for path in (pipe, place.top, place.top / "no/results.json"):
-        said = place.refusal("grade", "CH=02-fork", f"DIR={REAL.parent}", f"JSON={path}", SOON)
-        assert str(path if path.exists() else path.parent) in said
+    grade = [f"DIR={REAL.parent}", "CH=02-fork"]
+    for path in (pipe, place.top):
+        with pytest.raises(LabError, match=f"{path} is not a file"):
+            cli.run("grade", cli.settings([*grade, f"JSON={path}"]))
     assert pipe.is_fifo()
-
-
-def test_folders_that_are_none(place: Place, mine: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        cli.run("grade", cli.settings([*grade, f"JSON={place.top}/no/results.json"]))
     (mine / work.PROGRESS).unlink()
     (mine / work.PROGRESS).mkdir()
-    assert f"{work.PROGRESS} is not a file" in place.refusal("check", "CH=02-fork", SOON)
+    with pytest.raises(LabError, match=f"{work.PROGRESS} is not a file"):
+        cli.run("check", cli.settings([f"WORK={mine.parent}", "CH=02-fork"]))
     assert "server.c: Not a directory" in place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
 
 
