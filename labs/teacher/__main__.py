@@ -4,7 +4,6 @@ Status 0, or 2 with one line that says what is wrong.
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 try:
@@ -13,7 +12,7 @@ try:
     from measuring import lab as measure
 
     from harness.errors import InputError
-    from teacher import bundle, merge, similar, tables
+    from teacher import bundle, similar, tables
 except ImportError as error:
     print(f"lab: {error}: make deps installs it (Debian: python3-pytest)", file=sys.stderr)
     raise SystemExit(2) from None
@@ -36,10 +35,6 @@ def _folder(given: Given) -> Path:
     return folder
 
 
-def _autograder(given: Given) -> int:
-    return bundle.autograder(_lab(given), Path(given["BUILD"]))
-
-
 def _variant(given: Given) -> int:
     """0: none."""
     variant = given.get("VARIANT", "")
@@ -48,44 +43,37 @@ def _variant(given: Given) -> int:
     return int(variant or 0)
 
 
-def _handout(given: Given) -> int:
+def _tests(given: Given) -> dict[str, str]:
+    """Of either kind of lab: id -> what its failure means."""
+    if Path(f"labs/{given['CH']}/measure.toml").exists():
+        asked = {question.id: question.ask for question in measure.load(given["CH"]).questions}
+        return {"prediction": "no prediction", "data": "too few rounds"} | asked
+    return {test.id: test.fail for test in _lab(given).tests}
+
+
+def run(command: str, given: Given) -> int:
+    build = Path(given["BUILD"])
+    if command == "merge":
+        from teacher import merge  # of all here it alone wants SciPy
+
+        return merge.merge(given.get("RUNS", "").split(), build / "merge")
+    if command == "tables":
+        table, into, junit = Path(given["CSV"]), given.get("JSON"), given.get("JUNIT")
+        return tables.write(given["CH"], _tests(given), table, into, junit)
+    if command == "autograder":
+        return bundle.autograder(_lab(given), build)
+    if command == "similar":
+        return similar.show(_lab(given), _folder(given), _variant(given))
     hints = given.get("HINTS", "yes")
     if hints not in ("yes", "no"):
         raise LabError(f"HINTS={hints}: yes or no")
-    return bundle.handout(_lab(given), Path(given["BUILD"]), hints == "yes", _variant(given))
-
-
-def _similar(given: Given) -> int:
-    return similar.show(_lab(given), _folder(given), _variant(given))
-
-
-def _tables(given: Given) -> int:
-    if Path(f"labs/{given['CH']}/measure.toml").exists():
-        asked = {question.id: question.ask for question in measure.load(given["CH"]).questions}
-        tests = {"prediction": "no prediction", "data": "too few rounds"} | asked
-    else:
-        tests = {test.id: test.fail for test in _lab(given).tests}
-    table, into = Path(given["CSV"]), given.get("JSON")
-    return tables.write(given["CH"], tests, table, into, given.get("JUNIT"))
-
-
-def _merge(given: Given) -> int:
-    return merge.merge(given.get("RUNS", "").split(), Path(given["BUILD"]) / "merge")
-
-
-COMMANDS: dict[str, Callable[[Given], int]] = {
-    "autograder": _autograder,
-    "handout": _handout,
-    "similar": _similar,
-    "tables": _tables,
-    "merge": _merge,
-}
+    return bundle.handout(_lab(given), build, hints == "yes", _variant(given))
 
 
 def main(words: list[str]) -> int:
     given = {name: text for name, _, text in (word.partition("=") for word in words[1:]) if text}
     try:
-        return COMMANDS[words[0]](given)
+        return run(words[0], given)
     except (LabError, InputError) as error:
         line = str(error)
     except BrokenPipeError:  # nobody reads stderr either: make merge 2>&1 | head

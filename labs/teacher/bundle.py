@@ -49,7 +49,7 @@ print(json.dumps({{"score": 0, "output": said}}))' < "$top/said" > "$results"
 MAKEFILE = """# A lab to hand out: README.md.
 FLAGS := {flags}
 OBJECTS := {objects}
-SETTINGS = $(foreach s,N ONLY PATIENCE,$(if $($(s)),'$(s)=$($(s))')) SEED=$(SEED)
+SETTINGS = $(foreach s,N ONLY PATIENCE SEED,$(if $($(s)),'$(s)=$($(s))'))
 SEED ?= {seed}
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
@@ -183,7 +183,7 @@ def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
             slug=lab.slug,
             goals="lab check hint" if hints else "lab check",
         )
-        (top / "Makefile").write_text(made.replace("SEED=$(SEED)", "$(if $(SEED),SEED=$(SEED))"))
+        (top / "Makefile").write_text(made, encoding="utf-8")
         text = README.format(
             title=lab.title,
             slug=lab.slug,
