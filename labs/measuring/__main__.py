@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import textwrap
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def check(lab: Lab, work: Path, build: Path) -> int:
             print("Predict before you measure; what is missing under [prediction]:")
             print("\n".join(f"  {line}" for line in lacking))
             return 1
-        sealed = {"at": _now(), "prediction": answers["prediction"]}
+        sealed = {"at": data.now(), "prediction": answers["prediction"]}
         (work / SEALED).write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
         print(f"Your prediction is kept: {work / SEALED}. It is not marked for being right.")
     sealed_at, _ = unsealed(work)
@@ -78,10 +77,6 @@ def unsealed(folder: Path) -> tuple[str, dict[str, Any]]:
         return str(sealed["at"]), dict(sealed["prediction"])
     except (OSError, ValueError, KeyError, TypeError):
         raise LabError(f"{folder / SEALED}: no prediction was sealed before measuring") from None
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def handed_in(lab: Lab) -> tuple[str, ...]:

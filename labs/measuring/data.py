@@ -15,11 +15,14 @@ from grader.lab import TREE
 from harness.errors import InputError
 from harness.run import records
 from harness.spec import experiment_file
-from harness.statistics.analysis import Analysis
 from measuring.lab import Lab
 
 SERVER = "01-iterative"
 FREEZE_AFTER, FREEZE = 2.0, 1.0  # seconds into each run
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def started(lab: Lab, path: Path) -> str:
@@ -36,10 +39,12 @@ class Numbers:
 
     def __init__(self, lab: Lab, path: Path) -> None:
         self.lab, self.path = lab, path
-        self.analysis: Analysis | None = None
+        self.analysis: Any = None
         self.runs: dict[str, Any] = {}
         try:
             if lab.experiment:
+                from harness.statistics.analysis import Analysis  # nothing else here wants SciPy
+
                 results = records.read(path)
                 self.rounds = len({r["round"] for r in results.repetitions})
                 definitions = experiment_file.load_all()
@@ -56,7 +61,7 @@ class Numbers:
             point = self.analysis.point(operand)
             if point is None or not point.values:
                 raise LabError(f"{self.path}: nothing was measured for {operand}")
-            return statistics.median(point.values.values())
+            return float(statistics.median(point.values.values()))
         try:
             found = reduce(lambda table, key: table[key], operand.split("."), self.runs)
             return float(found)  # type: ignore[arg-type]
@@ -90,7 +95,7 @@ def measure(lab: Lab, build: Path, into: Path) -> None:
     for program in (server, hammer):
         if not program.exists():
             raise LabError(f"{program} is not built (make servers)")
-    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    begun = now()
     runs = {name: _run(server, hammer, args) for name, args in lab.runs.items()}
     text = json.dumps({"started": begun, "runs": runs})
     into.write_text(text + "\n", encoding="utf-8")
