@@ -9,7 +9,7 @@ import pytest
 from conformance.matrix import contract
 from conformance.process import Server
 from conformance.test_faults import busy_share
-from conformance.wire import ASK, request
+from conformance.wire import ASK
 
 pytestmark = pytest.mark.servers("06-select")
 
@@ -19,9 +19,7 @@ def test_who_waits_costs_nothing(server: Server) -> None:
     """Nearly every socket can be written to, nearly always: who asks to be told never sleeps."""
     idle = server.connect()
     idle.ask(ASK)
-    stuck = server.connect(receive_buffer=4096)
-    stuck.send(request("/big.bin"))
-    stuck.read_head()
+    server.download()
     time.sleep(server.patience.silence)
     share = busy_share(server, 0.6)
     assert share < 0.3, f"takes {share:.0%} of a busy loop's time while all its clients are silent"

@@ -10,7 +10,7 @@ from conformance.matrix import contract
 from conformance.process import Server
 from conformance.programs import Start, Traced
 from conformance.site import HELLO
-from conformance.wire import ASK, request
+from conformance.wire import ASK
 
 pytestmark = pytest.mark.servers("07-poll")
 
@@ -52,9 +52,7 @@ def test_one_wait_until_the_first_deadline(traced: Traced) -> None:
 @contract("idle-time-out", "concurrency")
 def test_who_does_not_read_beside_who_does_not_ask(impatient: Server) -> None:
     """Each in the list of his state: both end, and the server has nothing of them left."""
-    stuck = impatient.connect(receive_buffer=4096)
-    stuck.send(request("/big.bin"))
-    stuck.read_head()
+    impatient.download()
     with impatient.connect() as silent:
         assert impatient.settles(), "their connections are still there"
         silent.expect_gone()

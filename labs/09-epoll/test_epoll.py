@@ -86,9 +86,7 @@ def test_who_waits_costs_nothing(start: Start, options: tuple[str, ...]) -> None
     server = start(*options)
     idle = server.connect()
     idle.ask(ASK)
-    stuck = server.connect(receive_buffer=4096)
-    stuck.send(request("/big.bin"))
-    stuck.read_head()
+    server.download()
     time.sleep(server.patience.silence)
     share = busy_share(server, 0.6)
     assert share < 0.3, f"takes {share:.0%} of a busy loop's time while all its clients are silent"

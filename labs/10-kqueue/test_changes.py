@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -24,22 +25,21 @@ LONG = 300_007  #: bytes of medium.bin
 CALLS = "accept4,recvfrom,sendto,epoll_ctl,epoll_wait"
 
 
-def of_small_segments(server: Server) -> socket.socket:
-    """A client for whom the server's buffers are small, so that its socket is full soon."""
-    s = socket.socket()
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 500)
-    s.settimeout(server.patience.limit)
-    s.connect(server.address)
-    return s
-
-
-def who_stays(server: Server) -> socket.socket:
-    """One of the crowd, who has been answered once."""
-    s = of_small_segments(server)
-    s.sendall(ASK)
-    assert s.recv(4096).endswith(HELLO)
-    return s
+@contextlib.contextmanager
+def crowd_of(server: Server) -> Iterator[list[socket.socket]]:
+    """Each has been answered once. To them the server's buffers are small, so that sockets are full
+    soon.
+    """
+    with contextlib.ExitStack() as stack:
+        crowd = [stack.enter_context(socket.socket()) for _ in range(CROWD)]
+        for s in crowd:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 500)
+            s.settimeout(server.patience.limit)
+            s.connect(server.address)
+            s.sendall(ASK)
+            assert s.recv(4096).endswith(HELLO)
+        yield crowd
 
 
 def all_from(s: socket.socket) -> bytes:
@@ -81,8 +81,7 @@ def test_more_changes_than_room(server: Server) -> None:
     """All ask in one moment for more than their sockets hold. Somebody new comes last: the kernel
     tells of him once, and not within the first batch of events.
     """
-    crowd = [who_stays(server) for _ in range(CROWD)]
-    try:
+    with crowd_of(server) as crowd:
         with server.held():
             for s in crowd:
                 s.sendall(request("/medium.bin", "Connection: close"))
@@ -92,9 +91,6 @@ def test_more_changes_than_room(server: Server) -> None:
         for s in crowd:
             reply = all_from(s)
             assert reply.endswith(noise(LONG)), f"{len(reply)} bytes of a reply came"
-    finally:
-        for s in crowd:
-            s.close()
 
 
 @contract("survives")
@@ -128,8 +124,7 @@ def test_a_refusal_while_the_list_is_full(traced: Traced) -> None:
     server, trace = traced(
         "epoll_ctl", inject=f"epoll_ctl:error=ENOSPC:when={first + 20}..{first + 39}"
     )
-    crowd = [who_stays(server) for _ in range(CROWD)]
-    try:
+    with crowd_of(server) as crowd:
         with server.held():
             for s in crowd:
                 s.sendall(request("/medium.bin", "Connection: close"))
@@ -139,7 +134,4 @@ def test_a_refusal_while_the_list_is_full(traced: Traced) -> None:
                 whole += all_from(s).endswith(noise(LONG))
         assert trace.saw("ENOSPC", 0)
         assert CROWD - 20 <= whole < CROWD, f"{whole} of {CROWD} were served"
-    finally:
-        for s in crowd:
-            s.close()
     assert server.serves()
