@@ -164,9 +164,12 @@ def run(what: str, given: Given) -> int:
         table = Path(given.get("CSV", f"{handed_in}.csv"))
         told = {"SEED", "ONLY", "PATIENCE", "PROCESSES"}.intersection(given)
         words = [f"{name}={given[name]}" for name in sorted(told)]
-        logs = Path(given["LOGS"]) if "LOGS" in given else None
-        jobs = _number(given, "JOBS", int, 64) or 2
-        return many.grade_all(lab, handed_in, table, jobs, words, logs)
+
+        def grade_one(path: Path) -> many.Row:
+            own = [f"LOGS={given['LOGS']}/{path.name}"] if "LOGS" in given else []
+            return many.grade_one(lab, path, [*words, *own])
+
+        return many.grade_all(handed_in, table, grade_one, _number(given, "JOBS", int, 64) or 2)
     if what == "lab":
         say(work.begin(lab, folder))
     elif what == "hint":

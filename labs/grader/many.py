@@ -1,5 +1,5 @@
-"""`make grade-all`: every folder in DIR is a submission, named after who handed it in. Each is
-graded by a process of its own; a line of CSV as soon as it is done.
+"""`make grade-all`: every folder in DIR is a submission, named after who handed it in, and gets a
+line of CSV as soon as it is graded.
 
 Who has a line is not graded again, so that what was ended half-way goes on. What the machine could
 not do (status 2) is said in its line, and tried again the next time. Who has handed in nothing has
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ FIELDS = ("name", "score", "of", "state", "failed", "seconds")
 GRADED, UNJUDGED, NOT_GRADED = "graded", "no final grade", "not graded"
 NOTHING = "nothing handed in"
 SETTLED = (GRADED, NOTHING)
+Row = dict[str, object]
 DEEPER = 2  #: folders between that of a student and the files, as in work/02-fork/server.c
 MAIN = [sys.executable, "-I", str(TREE / "labs/grader/__main__.py"), "grade"]
 
@@ -69,9 +70,10 @@ def _empty(lab: Lab, folder: Path) -> bool:
     )
 
 
-def _grade(lab: Lab, folder: Path, words: list[str]) -> dict[str, object]:
+def grade_one(lab: Lab, folder: Path, words: list[str]) -> Row:
+    """By a process of its own, with these settings."""
     began = time.monotonic()
-    row: dict[str, object] = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
+    row: Row = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
     if _empty(lab, folder):
         everything = " ".join(test.id for test in lab.tests)
         return row | {"score": 0, "state": NOTHING, "failed": everything, "seconds": "0.0"}
@@ -112,9 +114,11 @@ def write(table: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def grade_all(
-    lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
+    folder: Path, table: Path, grade: Callable[[Path], Row], jobs: int = 1, anew: bool = False
 ) -> int:
-    """The status: 0 if all are settled, 3 if some are not. One at a time writes the table."""
+    """The status: 0 if all are settled, 3 if some are not. One at a time writes the table. `anew`:
+    also who is in it already.
+    """
     table.parent.mkdir(parents=True, exist_ok=True)
     lock = table.with_name(f".{table.name}.lock")
 
@@ -125,14 +129,13 @@ def grade_all(
 
     with files.alone(lock, wait):
         lock.write_text(f"{os.getpid()}\n", encoding="utf-8")
-        return _grade_all(lab, folder, table, jobs, words, logs)
+        return _grade_all(students(folder), table, grade, jobs, [] if anew else _done(table))
 
 
 def _grade_all(
-    lab: Lab, folder: Path, table: Path, jobs: int, words: list[str], logs: Path | None
-) -> int:
-    everybody = students(folder)
-    kept = _done(table)
+    everybody: list[Path], table: Path, grade: Callable[[Path], Row], jobs: int,
+    kept: list[dict[str, str]],
+) -> int:  # fmt: skip
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
     write(table, kept)
@@ -141,8 +144,7 @@ def _grade_all(
     def one(path: Path) -> bool:
         if ended.is_set():
             return False
-        own = [] if logs is None else [f"LOGS={logs / path.name}"]
-        row = _grade(lab, path, [*words, *own])
+        row = grade(path)
         if ended.is_set():
             return False
         with lock, table.open("a", newline="", encoding="utf-8") as file:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,29 +117,19 @@ def judged(lab: Lab, folder: Path) -> Judged:
     return Judged(answers, prediction, numbers, lines)
 
 
-def grade_all(lab: Lab, folder: Path, table: Path) -> int:
-    """A line of CSV for each folder in it, as the other labs have. Nothing that was handed in runs,
-    so all are graded each time.
-    """
-    rows = []
-    for student in many.students(folder):
-        row: dict[str, object] = {"name": student.name, "of": lab.points, "seconds": "0.0"}
-        try:
-            where = many.handed_in(handed_in(lab), student)
-            if student.is_symlink():
-                raise LabError(f"{student} is a link: hand in the folder itself")
-            found = judged(lab, where)
-            missed = " ".join(line.id for line in found.lines if line.points < line.of)
-            row |= {"score": found.score, "state": many.GRADED, "failed": missed}
-        except (LabError, OSError) as wrong:
-            empty = not any(path.is_file() for path in student.rglob("*"))
-            state = many.NOTHING if empty else many.GRADED
-            row |= {"score": 0, "state": state, "failed": f"({wrong})"}
-        rows.append(row)
-        print(f"  {student.name:<24} {row['score']:>3} of {row['of']}  {row['failed']}")
-    many.write(table, rows)
-    print(f"\n{len(rows)} graded: {table}")
-    return 0
+def grade_one(lab: Lab, student: Path) -> many.Row:
+    """A line of a class's table."""
+    row: many.Row = {"name": student.name, "of": lab.points, "seconds": "0.0"}
+    try:
+        if student.is_symlink():
+            raise LabError(f"{student} is a link: hand in the folder itself")
+        found = judged(lab, many.handed_in(handed_in(lab), student))
+    except (LabError, OSError) as wrong:
+        empty = not any(path.is_file() for path in student.rglob("*"))
+        state = many.NOTHING if empty else many.GRADED
+        return row | {"score": 0, "state": state, "failed": f"({wrong})"}
+    missed = " ".join(line.id for line in found.lines if line.points < line.of)
+    return row | {"score": found.score, "state": many.GRADED, "failed": missed}
 
 
 def report(lab: Lab, folder: Path, into: Path | None) -> int:
@@ -210,7 +201,8 @@ def main(words: list[str]) -> int:
             got = report(lab, many.handed_in(handed_in(lab), folder), into)
             return 0 if got == lab.points else 1
         if words[0] == "grade-all":
-            return grade_all(lab, folder, Path(given.get("CSV") or f"{folder}.csv"))
+            table = Path(given.get("CSV") or f"{folder}.csv")
+            return many.grade_all(folder, table, partial(grade_one, lab), anew=True)
         if words[0] == "hint":
             print((lab.folder / "hints.md").read_text(encoding="utf-8").rstrip())
             return 0
