@@ -119,16 +119,18 @@ def test_help_is_short_and_whole_when_asked(tmp_path: Path) -> None:
 
 
 @contextmanager
-def running(work: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def running(
+    work: Path, *words: str, goal: str = "run", until: str = "listening on"
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`make run`, and where it says that it can be looked at."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "reader", "run", *words], cwd=TREE, env=environment(work), text=True,
+        [sys.executable, "-m", "reader", goal, *words], cwd=TREE, env=environment(work), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdout
     said = ""
     try:
-        while "listening on" not in said:
+        while until not in said:
             line = process.stdout.readline()
             assert line, process.communicate()
             said += line
@@ -272,14 +274,9 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
     book.mkdir(parents=True)
     for name in ("index", "09-epoll"):
         (book / f"{name}.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reader", "read", f"BUILD={tmp_path / 'build'}", "PORT=8370"],
-        cwd=TREE, env=environment(tmp_path / "work"), stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert process.stdout
-        said = [process.stdout.readline() for _ in range(2)][1]
-        url = said.split()[1].rstrip("/")
+    words = (f"BUILD={tmp_path / 'build'}", "PORT=8370")
+    with running(tmp_path / "work", *words, goal="read", until="stop") as (said, process):
+        url = f"http://{said.split('/')[2]}"
         assert fetched(f"{url}/09-epoll.html")[1].count("live.js") == 1
         assert fetched(f"{url}/live.js")[0] == 200
         assert fetched(f"{url}/nothing.html")[0] == 404
@@ -305,11 +302,9 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
         tick.add_header("X-Reader", "1")
         urllib.request.urlopen(tick, timeout=10).close()
         assert steps()["read"] is True
+        assert json.loads(fetched(f"{url}/state/index")[1])["chapters"]["09-epoll"][0] == "2"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
