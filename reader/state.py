@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -82,8 +81,8 @@ def aside() -> list[Path]:
 
 
 def _write(path: Path, found: State) -> None:
-    """Whole or not at all."""
-    unfinished = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
+    """Whole or not at all. By one at a time: change()."""
+    unfinished = path.with_suffix(".new")
     unfinished.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     unfinished.replace(path)
 

@@ -47,8 +47,8 @@ class Numbers:
 
                 results = records.read(path)
                 self.rounds = len({r["round"] for r in results.repetitions})
-                definitions = experiment_file.load_all()
-                definition = next(one for one in definitions if one.id == lab.experiment)
+                file = TREE / experiment_file.FOLDER / f"{lab.experiment}.toml"
+                (definition,) = experiment_file.load(file)
                 self.analysis = Analysis(definition, results)
             else:
                 self.runs = json.loads(path.read_text(encoding="utf-8"))["runs"]

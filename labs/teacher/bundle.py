@@ -163,15 +163,13 @@ def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
     libraries = os.environ.get("LAB_LIBS", "")
     with _tree(lab, variant.starters()) as top:
         folder = top / "labs" / lab.slug
-        if not hints:
-            (folder / "hints.md").write_text("", encoding="utf-8")
         for name in ("hints.md", "task.md"):
-            text = (folder / name).read_text(encoding="utf-8")
-            (folder / name).write_text(variant.told(text), encoding="utf-8")
-        if len(variant.mistakes) < len(lab.mistakes):
-            title, _, text = (folder / "task.md").read_text(encoding="utf-8").partition("\n")
-            few = f"\n**Of the mistakes it speaks of, yours has {len(variant.mistakes)}.**\n"
-            (folder / "task.md").write_text(f"{title}\n{few}{text}", encoding="utf-8")
+            text = variant.told((folder / name).read_text(encoding="utf-8"))
+            if name == "task.md" and len(variant.mistakes) < len(lab.mistakes):
+                few = f"\n**Of the mistakes it speaks of, yours has {len(variant.mistakes)}.**\n"
+                text = text.replace("\n", f"\n{few}", 1)
+            told = text if hints or name == "task.md" else ""
+            (folder / name).write_text(told, encoding="utf-8")
         sources = _names(tools, build, lab).values()
         for source in sources:
             _copy(source, top)
