@@ -1,6 +1,6 @@
 """The command line behind make lab, check, hint, solution, grade and grade-all:
 
-    PYTHONPATH=labs:tests python3 -m grader hint CH=02-fork N=3
+    python3 -I labs/grader/__main__.py hint CH=02-fork N=3
 
 The settings are those of make. Status 0: all points, or nothing to count; 1: points are missing;
 2: the lab, its use or the machine is wrong, so there is no grade, and what was there stays;

@@ -62,10 +62,10 @@ def handed_in(wanted: Collection[str], folder: Path) -> Path:
     return found[0] if len(found) == 1 else folder
 
 
-def _empty(lab: Lab, folder: Path) -> bool:
+def empty(wanted: Collection[str], folder: Path) -> bool:
     """Whether no file is in it, however deep, nor anything under a file's name."""
     return not folder.is_symlink() and not any(
-        names or any(name in lab.files or Path(place, name).is_symlink() for name in below)
+        names or any(name in wanted or Path(place, name).is_symlink() for name in below)
         for place, below, names in os.walk(folder)
     )
 
@@ -74,7 +74,7 @@ def grade_one(lab: Lab, folder: Path, words: list[str]) -> Row:
     """By a process of its own, with these settings."""
     began = time.monotonic()
     row: Row = {"name": folder.name, "of": lab.points, "score": "", "failed": ""}
-    if _empty(lab, folder):
+    if empty(lab.files, folder):
         everything = " ".join(test.id for test in lab.tests)
         return row | {"score": 0, "state": NOTHING, "failed": everything, "seconds": "0.0"}
     with tempfile.TemporaryDirectory(prefix="grades-") as place:

@@ -125,8 +125,7 @@ def grade_one(lab: Lab, student: Path) -> many.Row:
             raise LabError(f"{student} is a link: hand in the folder itself")
         found = judged(lab, many.handed_in(handed_in(lab), student))
     except (LabError, OSError) as wrong:
-        empty = not any(path.is_file() for path in student.rglob("*"))
-        state = many.NOTHING if empty else many.GRADED
+        state = many.NOTHING if many.empty(handed_in(lab), student) else many.GRADED
         return row | {"score": 0, "state": state, "failed": f"({wrong})"}
     missed = " ".join(line.id for line in found.lines if line.points < line.of)
     return row | {"score": found.score, "state": many.GRADED, "failed": missed}

@@ -165,21 +165,18 @@ def test_the_first_server_shows_a_page_that_helps_on(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
+    """For the room, too, which is told an address that a browser can open."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with running(tmp_path, "CH=epoll", f"PORT={port}") as (said, process):
+        words = ("CH=epoll", f"PORT={port}", "ADDR=0.0.0.0")
+        with running(tmp_path, *words) as (said, process):
             found = re.search(rf"port {port} is taken: (\d+) instead", said)
             assert found and int(found[1]) > port
-            assert fetched(f"http://127.0.0.1:{found[1]}/hello.txt")[0] == 200
+            url = re.search(r"^  open  (\S+)$", said, re.M)
+            assert url and "0.0.0.0" not in url[1]
+            assert "<h1>09-epoll</h1>" in fetched(url[1])[1]
             process.send_signal(signal.SIGINT)
             assert process.wait(10) == 0, "Ctrl-C reaches the server itself"
-
-
-def test_a_server_for_the_room_has_an_address_to_open(tmp_path: Path) -> None:
-    with running(tmp_path, "CH=01", "ADDR=0.0.0.0", "PORT=8510") as (said, _):
-        url = re.search(r"^  open  (\S+)$", said, re.M)
-        assert url and "0.0.0.0" not in url[1]
-        assert "<h1>01-iterative</h1>" in fetched(url[1])[1]
 
 
 @pytest.mark.parametrize(
