@@ -1,7 +1,5 @@
 """What a client must do that reads once, if all comes at once."""
 
-from __future__ import annotations
-
 from conformance.test_client import OK, Fetch, Script, check, fetch
 
 __all__ = ["fetch"]  # a fixture

@@ -2,8 +2,6 @@
 lab asks for.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 

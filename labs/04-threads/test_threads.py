@@ -1,7 +1,5 @@
 """What the conformance tests leave open about 04-threads, because only a broken one shows it."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance import proc

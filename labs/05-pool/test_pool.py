@@ -1,7 +1,5 @@
 """What the conformance tests leave open about 05-pool: its queue."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

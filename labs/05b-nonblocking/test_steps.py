@@ -1,7 +1,5 @@
 """What the conformance tests leave open about 05b-nonblocking: how long a client may take."""
 
-from __future__ import annotations
-
 import socket
 import time
 

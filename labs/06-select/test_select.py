@@ -1,7 +1,5 @@
 """What the conformance tests leave open about 06-select: that it sleeps."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

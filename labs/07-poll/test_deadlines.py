@@ -1,7 +1,5 @@
 """What the conformance tests leave open about deadlines, because the real list has it right."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -2,8 +2,6 @@
 and the two programs beside the server.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the conformance tests leave open about 10-kqueue: when the kernel is told of a change."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import socket

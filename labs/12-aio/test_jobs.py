@@ -1,7 +1,5 @@
 """What the conformance tests leave open about jobs, because only a broken queue shows it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -2,8 +2,6 @@
 hands in the same moment. The server is stopped meanwhile, so that it finds all of it at once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 

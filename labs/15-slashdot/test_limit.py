@@ -2,8 +2,6 @@
 127.0.0.0/8 is this machine, so that one client can have many addresses.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import subprocess

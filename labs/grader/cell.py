@@ -11,8 +11,6 @@ The judge stays outside. It starts a program inside with nsenter(1), so that the
 child and the cell outlives it: what the program leaves behind can be seen, and ends with the cell.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

@@ -7,8 +7,6 @@ The settings are those of make. Status 0: all points, or nothing to count; 1: po
 3: not everything could be judged on this machine.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -2,8 +2,6 @@
 others are defects of the grader.
 """
 
-from __future__ import annotations
-
 import os
 
 

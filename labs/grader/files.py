@@ -1,7 +1,5 @@
 """Files of students and teachers: never waited for, written whole, and by one process at a time."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import math

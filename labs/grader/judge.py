@@ -1,7 +1,5 @@
 """Runs the tests of a lab against what was handed in, one after the other."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,12 +1,10 @@
 """Reads labs/NN-slug/: lab.toml, and the hints. A mistake in them is one line with its place."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, Self, TypeVar, get_origin, get_type_hints
 
 from grader.errors import LabError
 
@@ -80,7 +78,7 @@ class Lab(About):
     def points(self) -> int:
         return sum(test.points for test in self.tests)
 
-    def only(self, ids: list[str]) -> Lab:
+    def only(self, ids: list[str]) -> Self:
         """The lab with these tests alone; what they need is taken as given."""
         known = [test.id for test in self.tests]
         for name in ids:

@@ -6,8 +6,6 @@ not do (status 2) is said in its line, and tried again the next time. Who has ha
 no points, and is looked at again, which costs nothing.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -7,8 +7,6 @@ folder of the grading, "limits": [prlimit ...], "programs": [names]}: bin/NAME t
 real/NAME in the cell. Nobody shares this pytest's network but the cell.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

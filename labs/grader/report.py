@@ -1,7 +1,5 @@
 """What a verdict looks like: for a person, and for Gradescope (results.json of an autograder)."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 

@@ -1,8 +1,6 @@
 """A folder of its own for one grading: what was handed in, built, as the conformance tests look for
 it. It goes with everything in it, however the grading ends, and so does what was started there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

@@ -2,8 +2,6 @@
 a debug lab has mistakes, edits that each find their place once. Neither is marked in the source.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """A student's folder, work/NN-slug: the starter, what has been reached, hints, and the solution."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import shutil
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Self
 
 from grader import files, starter
 from grader.errors import LabError
@@ -27,7 +26,7 @@ class Progress:
     shown: list[int] = field(default_factory=list)  #: numbers of hints, from 1
 
     @classmethod
-    def load(cls, folder: Path) -> Progress:
+    def load(cls, folder: Path) -> Self:
         try:
             found = cls(**json.loads(files.read(folder / PROGRESS)))
             shown = [int(number) for number in found.shown]

@@ -1,7 +1,5 @@
 """What the tests of the labs share: make as a student or a teacher calls it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -37,26 +35,18 @@ def solution(lab: Lab, old: str = "", new: str = "") -> dict[str, str]:
     return {name: text.replace(old, new) if old else text for name, text in texts.items()}
 
 
-@pytest.fixture
-def place(pytestconfig: pytest.Config) -> Iterator[Place]:
-    """Open to all: graded as root, a submission is built and run by somebody else."""
-    top = Path(tempfile.mkdtemp(prefix="labs-"))
-    top.chmod(0o755)
-    (top / "tmp").mkdir(mode=0o755)
-    found = Place(top, str(pytestconfig.getoption("--build")))
-    if not (TREE / found.build / "obj/glibc/code/02-fork/server.o").exists():
-        pytest.fail(f"{found.build} holds no objects: make servers", False)
-    yield found
-    left = found.leftovers()
-    shutil.rmtree(top)
-    assert left == []
-
-
 def write(folder: Path, texts: Mapping[str, str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text)
     return folder
+
+
+class Grade:
+    def __init__(self, results: dict[str, Any], out: str, err: str) -> None:
+        self.results, self.out, self.err = results, out, err
+        self.said = str([*results["output"].splitlines(), ""][1])  #: below the points
+        self.outputs = {test["name"].split(":")[0]: test["output"] for test in results["tests"]}
 
 
 class Place:
@@ -133,8 +123,16 @@ class Place:
         return found
 
 
-class Grade:
-    def __init__(self, results: dict[str, Any], out: str, err: str) -> None:
-        self.results, self.out, self.err = results, out, err
-        self.said = str([*results["output"].splitlines(), ""][1])  #: below the points
-        self.outputs = {test["name"].split(":")[0]: test["output"] for test in results["tests"]}
+@pytest.fixture
+def place(pytestconfig: pytest.Config) -> Iterator[Place]:
+    """Open to all: graded as root, a submission is built and run by somebody else."""
+    top = Path(tempfile.mkdtemp(prefix="labs-"))
+    top.chmod(0o755)
+    (top / "tmp").mkdir(mode=0o755)
+    found = Place(top, str(pytestconfig.getoption("--build")))
+    if not (TREE / found.build / "obj/glibc/code/02-fork/server.o").exists():
+        pytest.fail(f"{found.build} holds no objects: make servers", False)
+    yield found
+    left = found.leftovers()
+    shutil.rmtree(top)
+    assert left == []

@@ -21,19 +21,23 @@ extern char **environ;
 static int count;
 static char **words; /* of the command line */
 
+/* ---- as much as there is; a loop without an end is a flood, or that of the test that is ended */
+
 static void fork_bomb(void)
 {
     for (;;)
-        fork();
+        if (fork() < 0)
+            pause();
 }
 
-/* And no end of time: it goes on when there is no more to have. */
 static void memory_without_end(void)
 {
     for (;;) {
         char *p = malloc(1 << 20);
         if (p != NULL)
             memset(p, 1, 1 << 20);
+        else
+            pause();
     }
 }
 

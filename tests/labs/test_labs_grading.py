@@ -5,8 +5,6 @@ LAB_RUNS=1 (make test-labs): every lab, with every mistake; each real server so 
 it: a lab of each kind, with some.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """Reading a lab, cutting its starter, and what make lab, hint and solution say."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tomllib

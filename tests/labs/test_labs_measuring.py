@@ -1,7 +1,5 @@
 """Labs that measure: a prediction before the data, conclusions from one's own."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -2,8 +2,6 @@
 another grading, and in the table of a class.
 """
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

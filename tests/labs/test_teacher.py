@@ -1,7 +1,5 @@
 """What a teacher runs: bundles without a solution, a class's tables and figure, who copied."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

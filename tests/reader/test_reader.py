@@ -1,7 +1,5 @@
 """What a newcomer types: the first minute, wrong command lines, the path, and predictions."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
