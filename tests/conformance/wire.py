@@ -25,6 +25,7 @@ SECRET = b"outside-of-the-docroot-7f3a"
 STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) ([\t\x20-\x7e\x80-\xff]*)")
 FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 TAPE_EDGE = 400
+LONGEST_HEAD = 1 << 20  #: bytes; a flood comes faster than it can be searched for an end
 
 
 class ContractBroken(AssertionError):
@@ -253,7 +254,12 @@ class Connection:
                 raise ConnectionLost(f"no {what}\n{self.transcript()}")
 
     def read_head(self) -> Reply:
-        self._receive_until(lambda: b"\r\n\r\n" in self._pending, "complete reply head")
+        self._receive_until(
+            lambda: b"\r\n\r\n" in self._pending or len(self._pending) > LONGEST_HEAD,
+            "complete reply head",
+        )
+        if b"\r\n\r\n" not in self._pending:
+            raise ContractBroken(f"a head of more than {LONGEST_HEAD} bytes\n{self.transcript()}")
         try:
             return parse_head(self._pull(self._pending.index(b"\r\n\r\n") + 4))
         except ContractBroken as error:
