@@ -9,7 +9,7 @@ import json
 import shutil
 import tomllib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,19 @@ from reader.words import Wrong, chosen
 SAID = ("read", "exercise")  # by the reader
 
 
+DONE, SKIPPED, OPEN = "x", "-", " "
+
+
 @dataclass(frozen=True)
 class Step:
     kind: str
     command: str
     what: str
     about: str = ""  # where, or how far
+    mark: str = OPEN
+
+
+Way = dict[Chapter, list[Step]]
 
 
 def steps(chapter: Chapter, build: Path) -> list[Step]:
@@ -99,11 +106,8 @@ def _lab_points(slug: str) -> tuple[int, int]:
     return reached, points_of(slug)
 
 
-DONE, SKIPPED, OPEN = "x", "-", " "
-
-
-def mark(chapter: Chapter, step: Step, kept: dict[str, Any], build: Path) -> str:
-    said = kept["done"].get(chapter.slug, {}).get(step.kind)
+def _mark(chapter: Chapter, step: Step, done: dict[str, Any], build: Path) -> str:
+    said = done.get(chapter.slug, {}).get(step.kind)
     if said not in (None, state.SKIPPED) or _seen(chapter, step, build):
         return DONE
     return SKIPPED if said else OPEN
@@ -129,21 +133,18 @@ def _finished(path: Path) -> bool:
         return False
 
 
-Way = dict[Chapter, list[tuple[Step, str]]]
-
-
 def way(build: Path) -> Way:
-    """Every chapter's steps, and how each is marked."""
-    kept = state.read()
+    """Every chapter's steps, each with its mark."""
+    done = state.read()["done"]
     return {
-        chapter: [(step, mark(chapter, step, kept, build)) for step in steps(chapter, build)]
-        for chapter in chapters()
+        about: [replace(s, mark=_mark(about, s, done, build)) for s in steps(about, build)]
+        for about in chapters()
     }
 
 
 def _first_open(all_steps: Way) -> tuple[Chapter, Step] | None:
-    there = ((chapter, *each) for chapter, some in all_steps.items() for each in some)
-    return next(((chapter, step) for chapter, step, how in there if how == OPEN), None)
+    there = ((chapter, step) for chapter, some in all_steps.items() for step in some)
+    return next((each for each in there if each[1].mark == OPEN), None)
 
 
 def here(build: Path) -> Chapter:
@@ -170,8 +171,8 @@ def next_step(settings: dict[str, str]) -> int:
     chapter, now = found
     number = slugs().index(chapter.slug) + 1
     print(f"{chapter.slug}: {chapter.title} ({number} of {len(chapters())} chapters)\n")
-    for step, how in all_steps[chapter]:
-        print(f"  {'>' if step == now else how} {step.kind:9} {step.command}")
+    for step in all_steps[chapter]:
+        print(f"  {'>' if step == now else step.mark} {step.kind:9} {step.command}")
         if step == now:
             print(f"    {'':9} {step.what}")
     print(f"\nnow: {now.command}{f' ({now.about})' if now.about else ''}")
@@ -198,7 +199,7 @@ def show_path(settings: dict[str, str]) -> int:
     found = _first_open(all_steps)
     wide = max(len(chapter.slug) for chapter in all_steps)
     for chapter, some in all_steps.items():
-        words = [f"[{how}] {step.kind}" for step, how in some]
+        words = [f"[{step.mark}] {step.kind}" for step in some]
         here = "->" if found and found[0] == chapter else "  "
         print(f"{here} {chapter.slug:{wide}}  {'  '.join(words)}")
     print("\n[x] done  [-] skipped. make next says what to do now; make done ticks it.")
@@ -219,7 +220,7 @@ def tick(settings: dict[str, str]) -> int:
         all_steps = {each: some for each, some in all_steps.items() if each.slug == slug}
         if name := settings.get("STEP"):
             (some,) = all_steps.values()
-            kind = chosen(name, [step.kind for step, _ in some], "STEP")
+            kind = chosen(name, [step.kind for step in some], "STEP")
             return _ticked(kind, slug, settings)
     found = _first_open(all_steps)
     if not found:

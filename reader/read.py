@@ -32,12 +32,12 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     way = {about.slug: some for about, some in path.way(build).items()}
     if slug not in way:  # the contents: how much of each is done
         count = {
-            each: f"{sum(how == path.DONE for _, how in some)} of {len(some)}"
+            each: f"{sum(step.mark == path.DONE for step in some)} of {len(some)}"
             for each, some in way.items()
         }
         return {"steps": [], "guesses": {}, "chapters": count}
     return {
-        "steps": [{"kind": s.kind, "command": s.command, "mark": how} for s, how in way[slug]],
+        "steps": [{"kind": s.kind, "command": s.command, "mark": s.mark} for s in way[slug]],
         "guesses": {
             key.removeprefix("drawn-"): guess["y"]
             for key, guess in state.read()["guesses"].get(slug, {}).items()
