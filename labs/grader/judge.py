@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -196,7 +197,8 @@ class Judge:
 
 def _check_machine(box: Sandbox, tools: Toolchain) -> None:
     """What has not been built is the submission's fault if what we wrote can be."""
-    box.take_the_real()
+    for name in box.lab.files:
+        shutil.copyfile(box.lab.source(name), box.root / "hand-in" / name)
     try:
         box.build(tools)
     except NotBuilt as error:

@@ -94,10 +94,6 @@ class Sandbox:
                 raise NotBuilt(f"{name} is longer than {files.FILE_BYTES >> 20} MiB")
             (self.root / "hand-in" / name).write_bytes(data)
 
-    def take_the_real(self) -> None:
-        for name in self.lab.files:
-            shutil.copyfile(self.lab.source(name), self.root / "hand-in" / name)
-
     def build(self, tools: Toolchain) -> str:
         """Makes the server, and the lab's programs; returns the compiler's warnings. The headers of
         code/ come along, its programs do not: what is handed in shall be what is judged."""

@@ -28,13 +28,6 @@ def _lab(given: Given) -> Lab:
     return load(given["CH"])
 
 
-def _folder(given: Given) -> Path:
-    folder = Path(given.get("DIR") or ".")
-    if "DIR" not in given or not folder.is_dir():
-        raise LabError(f"DIR={given.get('DIR', '')}: name a folder with a folder for each student")
-    return folder
-
-
 def _variant(given: Given) -> int:
     """0: none."""
     variant = given.get("VARIANT", "")
@@ -63,7 +56,10 @@ def run(command: str, given: Given) -> int:
     if command == "autograder":
         return bundle.autograder(_lab(given), build)
     if command == "similar":
-        return similar.show(_lab(given), _folder(given), _variant(given))
+        folder = given.get("DIR", "")
+        if not Path(folder).is_dir() or not folder:
+            raise LabError(f"DIR={folder}: name a folder with a folder for each student")
+        return similar.show(_lab(given), Path(folder), _variant(given))
     hints = given.get("HINTS", "yes")
     if hints not in ("yes", "no"):
         raise LabError(f"HINTS={hints}: yes or no")

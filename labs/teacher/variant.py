@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 from grader import work
-from grader.lab import TREE, Lab, Mistake
+from grader.lab import TREE, Lab
 
 STATIC = re.compile(r"^static\b[^;={(]*?\b([a-z_]\w*)\s*[(=;\[]", re.M)
 PREFIXES = ("do", "my", "our", "web", "the", "srv", "one", "this")
@@ -25,14 +25,10 @@ class Variant:
         self.seed = seed
         self.mistakes = lab.mistakes
         self.names: dict[str, str] = {}
-        if seed and len(lab.mistakes) > 2:
-            self.mistakes = self._some(lab.mistakes)
-
-    def _some(self, all_of_them: tuple[Mistake, ...]) -> tuple[Mistake, ...]:
-        """At least half of them, and not all, in their order."""
-        most = len(all_of_them)
-        chosen = self.random.sample(range(most), self.random.randint((most + 1) // 2, most - 1))
-        return tuple(all_of_them[number] for number in sorted(chosen))
+        most = len(lab.mistakes)
+        if seed and most > 2:  # at least half of them, and not all, in their order
+            chosen = self.random.sample(range(most), self.random.randint((most + 1) // 2, most - 1))
+            self.mistakes = tuple(lab.mistakes[number] for number in sorted(chosen))
 
     def starters(self) -> dict[str, str]:
         """File -> what a student of this class begins with. To be asked for once."""
