@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from reader import answer, curve, state
+from reader.__main__ import main
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -209,29 +210,33 @@ def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPa
 # ---- the path ------------------------------------------------------------------------------------
 
 
-def test_next_names_a_step_and_done_ticks_it(tmp_path: Path) -> None:
-    _, first, _ = make(tmp_path, "next")
-    assert "now: make run CH=00-client" in first
-    for _ in range(2):
-        status, said, _ = make(tmp_path, "done")
-        assert status == 0
+def test_next_names_a_step_and_done_ticks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(TREE)
+    monkeypatch.setenv("WORK", str(tmp_path))
+
+    def told(*words: str) -> str:
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    assert "now: make run CH=00-client" in make(tmp_path, "next")[1]
+    make(tmp_path, "done")
+    said = told("done")
     assert "> lab" in said and "- run" in said
-    _, path, _ = make(tmp_path, "path")
-    assert re.search(r"^-> 00-client +\[-\] run  \[-\] measure  \[ \] lab  \[ \] read", path, re.M)
+    row = r"^-> 00-client +\[-\] run  \[-\] measure  \[ \] lab  \[ \] read"
+    assert re.search(row, told("path"), re.M)
     make(tmp_path, "done", "CH=09", "STEP=read")
-    _, path, _ = make(tmp_path, "path")
-    assert re.search(r"^   09-epoll .*\[x\] read", path, re.M)
-    _, asked, _ = make(tmp_path, "predict")
-    assert asked.startswith("00-client asks for none; the next that does: 00b-measuring")
+    assert re.search(r"^   09-epoll .*\[x\] read", told("path"), re.M)
+    none = "00-client asks for none; the next that does: 00b-measuring"
+    assert make(tmp_path, "predict")[1].startswith(none)
     (tmp_path / "00-client").mkdir()
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
-    _, begun, _ = make(tmp_path, "next")
     task = "2 of 20 so far; the task: labs/00-client/task.md"
-    assert f"now: make check CH=00-client ({task})" in begun
+    assert f"now: make check CH=00-client ({task})" in told("next")
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 20}', encoding="utf-8")
-    make(tmp_path, "done", "CH=00", "STEP=lab")
-    _, path, _ = make(tmp_path, "path")
-    assert "[x] lab" in path.splitlines()[0], "skipped and solved is solved"
+    told("done", "CH=00", "STEP=lab")
+    assert "[x] lab" in told("path").splitlines()[0], "skipped and solved is solved"
 
 
 @pytest.mark.parametrize(
