@@ -6,69 +6,68 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from book.tree import ROOT, Tree, accepted, cells, fence, plain, refused, when, words
 
 # ---- code ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("shown", "numbers"),
-    [
+def code(shown: str) -> str:
+    return fence(f'.c include="code/{shown}')
+
+
+def numbers(html: str) -> str:
+    return " ".join(re.findall(r'data-n="(\d+)"', html))
+
+
+def test_what_is_named_is_shown_with_its_numbers(tree: Tree) -> None:
+    shown = {
         # With the comment above it; a prototype is not meant where there is the function.
-        ('names.c" function="one"', "13 14 15 16 18 20"),
-        ('names.c" function="TWO"', "5"),
-        ('names.c" function="TWO, three"', "5 6 7 8"),
-        ('names.c" function="five, TWO"', "9 10 11 5"),
-        ('regions.c" region="outer"', "3 5 7 8"),
-        ('regions.c" region="inner"', "5"),
-        ('regions.c"', "1 3 5 7 8"),
-    ],
-)
-def test_what_is_named_is_shown_with_its_numbers(tree: Tree, shown: str, numbers: str) -> None:
-    html = accepted(tree.weave(fence(f'.c include="code/{shown}')))
-    assert re.findall(r'data-n="(\d+)"', html) == numbers.split()
-    assert not re.search(r"region: [a-z]\b", plain(html))
+        'names.c" function="one"': "13 14 15 16 18 20",
+        'names.c" function="TWO"': "5",
+        'names.c" function="TWO, three"': "5 6 7 8",
+        'names.c" function="five, TWO"': "9 10 11 5",
+        'regions.c" region="outer"': "3 5 7 8",
+        'regions.c" region="inner"': "5",
+        'regions.c"': "1 3 5 7 8",
+    }
+    found = dict(zip(shown, tree.pieces(*map(code, shown)), strict=True))
+    assert {name: numbers(html) for name, html in found.items()} == shown
+    assert "region: " not in plain("".join(found.values()))
+    outer = plain(found['regions.c" region="outer"'])
+    assert "int a;\nint b;\n\n    int c;" in outer, "it is dedented"
+    assert "code/regions.c, lines 3–8" in outer
+    assert "code/names.c, lines 9–11, 5" in plain(found['names.c" function="five, TWO"'])
 
 
-@pytest.mark.parametrize("style", ["# {}: x", "// {}: x", "/* {}: x */", "    ; {}: x"])
-def test_markers_of_other_languages(tree: Tree, style: str) -> None:
-    marks = style.format("region"), style.format("endregion")
-    tree.write("code/x.py", f"# The region: see below.\n{marks[0]}\nkept\n{marks[1]}\nnot\n")
-    html = accepted(tree.weave(fence('.python include="code/x.py" region="x"')))
-    assert re.findall(r'data-n="(\d+)"', html) == ["3"]
+def test_markers_of_other_languages(tree: Tree) -> None:
+    marks = ("# {}: x", "// {}: x", "/* {}: x */", "    ; {}: x")
+    for number, mark in enumerate(marks):
+        begin, end = mark.format("region"), mark.format("endregion")
+        text = f"# The region: see below.\n{begin}\nkept\n{end}\nnot\n"
+        tree.write(f"code/{number}.py", text)
+    texts = [fence(f'.python include="code/{n}.py" region="x"') for n in range(len(marks))]
+    assert list(map(numbers, tree.pieces(*texts))) == ["3"] * len(marks)
 
 
-def test_lines_are_dedented_and_say_where_they_stand(tree: Tree) -> None:
-    html = plain(accepted(tree.weave(fence('.c include="code/regions.c" region="outer"'))))
-    assert "int a;\nint b;\n\n    int c;" in html
-    assert "code/regions.c, lines 3–8" in html
-    html = plain(accepted(tree.weave(fence('.c include="code/names.c" function="five, TWO"'))))
-    assert "code/names.c, lines 9–11, 5" in html
-
-
-@pytest.mark.parametrize(
-    ("shown", "lines"),
-    [
-        ('regions.c" region="outer" mark="inner 4"', ["marked 5", "marked 8"]),
-        ('names.c" function="TWO, one" mark="part"', ["marked 18"]),
-        ('regions.c" region="outer" steps="1 | inner"', ["step-1 3", "step-2 5"]),
-    ],
-)
-def test_marks_and_steps(tree: Tree, shown: str, lines: list[str]) -> None:
-    html = accepted(tree.weave(fence(f'.c include="code/{shown}')))
-    found = re.findall(r'class="line ([a-z0-9-]+)" data-n="(\d+)"', html)
-    assert list(map(" ".join, found)) == lines
-    assert html.count('class="fragment step"') == (2 if "steps" in shown else 0)
+def test_marks_and_steps(tree: Tree) -> None:
+    marked = {
+        'regions.c" region="outer" mark="inner 4"': ["marked 5", "marked 8"],
+        'names.c" function="TWO, one" mark="part"': ["marked 18"],
+        'regions.c" region="outer" steps="1 | inner"': ["step-1 3", "step-2 5"],
+    }
+    found = tree.pieces(*map(code, marked))
+    lines = [re.findall(r'class="line ([a-z0-9-]+)" data-n="(\d+)"', html) for html in found]
+    assert [list(map(" ".join, each)) for each in lines] == list(marked.values())
+    assert [html.count('class="fragment step"') for html in found] == [0, 0, 2]
 
 
 def test_code_is_highlighted_and_escaped(tree: Tree) -> None:
-    html = accepted(tree.weave(fence(".c", 'int a = b < c; /* "x" */')))
+    text = 'int a = b < c; /* "x" */'
+    html, unknown = tree.pieces(fence(".c", text), fence(".nonsense", "a < b\n\nc"))
     assert '<span class="dt">int</span>' in html
     assert 'a = b < c; /* "x" */' in plain(html)
     assert "<a " not in html
-    assert "a < b\n\nc" in plain(accepted(tree.weave(fence(".nonsense", "a < b\n\nc"))))
+    assert "a < b\n\nc" in plain(unknown)
 
 
 DIFF = '.diff from="01-first" to="02-second"'
@@ -93,11 +92,11 @@ def test_diff_agrees_with_diff(tree: Tree) -> None:
 
 
 def test_hunks_by_their_texts(tree: Tree) -> None:
-    one = rows(accepted(tree.weave(fence(DIFF + ' hunk="pid_t pid"'))))
+    hunks = (' hunk="pid_t pid"', ' hunk="a process | pid_t pid"', "")
+    one, both, all_of_it = map(rows, tree.pieces(*(fence(DIFF + hunk) for hunk in hunks)))
     assert any("pid_t pid" in line for line in one)
     assert not any("demonstration book" in line for line in one)
-    both = rows(accepted(tree.weave(fence(DIFF + ' hunk="a process | pid_t pid"'))))
-    assert both == rows(accepted(tree.weave(fence(DIFF))))
+    assert both == all_of_it
 
 
 # ---- numbers and verdicts ------------------------------------------------------------------------
@@ -113,14 +112,15 @@ def test_a_number_has_four_forms_and_says_whose_it_is(tree: Tree) -> None:
     assert words(html) == "41 µs; 40–43 µs; 41 µs (40–43 µs); 41;"
     assert "ref-label" not in html
     assert "run-label" not in html
-    html = accepted(tree.weave(f"It took [{KEY}]{{.num}} here."))
-    assert words(html) == "reference runIt took 41 µsref here."
-    assert words(accepted(tree.weave(f"[{OWN}]{{.num}}"))) == "your machine93 µs"
+    texts = (f"It took [{KEY}]{{.num}} here.", f"[{OWN}]{{.num}}")
+    reference, own = map(words, tree.pieces(*texts))
+    assert reference == "reference runIt took 41 µsref here."
+    assert own == "your machine93 µs"
     entry = '{"text": "93 µs", "interval": "", "source": "here", "run": "a run", "noisy": true}'
     tree.write("build/data/numbers.json", f'{{"{OWN}": {entry}}}')
-    assert words(accepted(tree.weave(f"[{OWN}]{{.num}}"))) == "your machine, noisy93 µs"
-    both = words(accepted(tree.weave(f"[{OWN}]{{.num form=both}}")))
-    assert both == "your machine, noisy93 µs", "of too few repetitions there is no interval"
+    # Of too few repetitions there is no interval.
+    both = tree.pieces(f"[{OWN}]{{.num}}", f"[{OWN}]{{.num form=both}}")
+    assert list(map(words, both)) == ["your machine, noisy93 µs"] * 2
 
 
 def test_number_nobody_has_measured_yet(tree: Tree) -> None:
@@ -144,22 +144,19 @@ def test_units_stay_with_their_numbers(tree: Tree) -> None:
     assert expected in accepted(tree.weave(text))
 
 
-INLINE = '[yes]{.when claim=10 verdict="holds, no difference seen"}'
+INLINE = '[yes]{.when claim=1 verdict="holds, no difference seen"}'
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("[9]{.verdict}; [10]{.verdict}.", "holds; no difference seenref."),
-        (when(9, "holds", "YES") + when(9, "changed", "NO") + when(9, "otherwise", "ELSE"), "YES"),
-        (when(10, "holds", "YES") + when(10, "otherwise", "ELSE"), "ELSE"),
-        (f'It {INLINE}[no]{{.when claim=10 verdict="otherwise"}}.', "It yes."),
+def test_a_verdict_chooses_the_text(tree: Tree) -> None:
+    shown = {
+        "[9]{.verdict}; [10]{.verdict}.": "holds; no difference seenref.",
+        when(9, "holds", "YES") + when(9, "changed", "NO") + when(9, "otherwise", "ELSE"): "YES",
+        when(10, "holds", "YES") + when(10, "otherwise", "ELSE"): "ELSE",
+        f'It {INLINE}[no]{{.when claim=1 verdict="otherwise"}}.': "It yes.",
         # What is hidden binds nothing.
-        (when(9, "changed", "[unknown.key]{.num}") + when(9, "otherwise", "ELSE"), "ELSE"),
-    ],
-)
-def test_a_verdict_chooses_the_text(tree: Tree, text: str, shown: str) -> None:
-    assert words(accepted(tree.weave(text))) == shown
+        when(2, "holds", "[unknown.key]{.num}") + when(2, "otherwise", "ELSE"): "ELSE",
+    }
+    assert list(map(words, tree.pieces(*shown))) == list(shown.values())
 
 
 def test_the_file_that_chapter_0_fetches_has_the_size_that_it_tells() -> None:
@@ -175,21 +172,20 @@ FIGURE = f"![Forks, [{OWN}]{{.num}}.](fork-latency.svg){{#fig:forks}}"
 
 
 def test_figure_has_number_caption_text_and_run(tree: Tree) -> None:
-    html = accepted(tree.weave(FIGURE))
+    tree.write("build/figures/later.skipped", "no trace: strace may not attach here\nmore\n")
+    drawing = tree.read("build/figures/fork-latency.svg")
+    tree.write("build/figures/ref.svg", drawing.replace("measured here", "reference machine"))
+    html, short, later, reference = tree.pieces(
+        FIGURE, '![Short.](fork-latency.svg){#fig:short alt="Two rising lines"}',
+        "![Later.](later.svg){#fig:later}", "![Forks.](ref.svg){#fig:ref}",
+    )  # fmt: skip
     assert '<figure class="figure" id="fig-forks">' in html
     assert "your machine Figure 3.1. Forks, 93 µs." in words(html)
     assert 'alt="Forks, 93 µs."' in html.replace("\u00a0", " ").replace("\n", " ")
+    assert 'alt="Two rising lines"' in short.replace("\n", " ")
+    assert "Not drawn here: no trace: strace may not attach here Figure 3.3." in words(later)
+    assert "reference run" in words(reference)
     assert "run-label" not in accepted(tree.weave(FIGURE, results="reference"))
-    html = accepted(tree.weave('![Short.](fork-latency.svg){#fig:forks alt="Two rising lines"}'))
-    assert 'alt="Two rising lines"' in html.replace("\n", " ")
-    tree.replace("build/figures/fork-latency.svg", "measured here", "reference machine")
-    assert "reference run" in words(accepted(tree.weave(FIGURE)))
-
-
-def test_figure_that_could_not_be_drawn_says_why(tree: Tree) -> None:
-    tree.write("build/figures/later.skipped", "no trace: strace may not attach here\nmore\n")
-    html = accepted(tree.weave("![Later.](later.svg){#fig:later}"))
-    assert "Not drawn here: no trace: strace may not attach here Figure 3.1." in words(html)
 
 
 def test_references_by_number_and_name(tree: Tree) -> None:
@@ -218,13 +214,13 @@ def test_links_inside_the_tree(tree: Tree) -> None:
 def test_blocks_have_titles_and_exercises_numbers(tree: Tree) -> None:
     text = "::: exercise\nA\n:::\n::: answer\nB\n:::\n"
     text += '::: {.exercise title="more"}\nC\n:::\n::: answer\nD\n:::\n'
-    html = accepted(tree.weave(text))
+    more = '::: expect\nA\n:::\n\n::: {.box title="Why `x`"}\nB\n:::\n'
+    html, box = tree.pieces(text, more)
     assert words(html) == "Exercise 3.1 A Answer 3.1 B Exercise 3.2: more C Answer 3.2 D"
     assert 'id="exercise-3-2"' in html
     assert 'id="answer-3-2"' in html
-    html = accepted(tree.weave('::: expect\nA\n:::\n\n::: {.box title="Why `x`"}\nB\n:::\n'))
-    assert words(html) == "You should see A Why x B"
-    assert "<code>x</code>" in html
+    assert words(box) == "You should see A Why x B"
+    assert "<code>x</code>" in box
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -284,23 +280,22 @@ def test_a_table_has_text_then_value_verdict_and_chapter(tree: Tree) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("attributes", "found", "anchored"),
-    [
-        ('source="talk page"', ["1", "2", "3", "4", "5", "6", "7", "9", "10"], True),
-        ('standing="changed, no difference seen"', ["2", "10"], False),
-        ('kind="other-system historical"', ["5", "6"], False),
-        ('only="9 1"', ["1", "9"], False),
-        ("near=yes", ["2"], False),
-        ('source="talk" standing="another system, reversed"', ["3"], False),
-    ],
-)
-def test_claims_are_chosen(tree: Tree, attributes: str, found: list[str], anchored: bool) -> None:
+def test_claims_are_chosen(tree: Tree) -> None:
     """Whole sources carry an anchor for each claim."""
-    html = accepted(tree.weave(fence(f".claims {attributes}")))
-    assert [row[0] for row in cells(html)[1:]] == found
-    assert [f'id="claim-{number}"' in html for number in found] == [anchored] * len(found)
-    empty = accepted(tree.weave(fence('.claims source="page" standing="reversed"')))
+    chosen = {
+        'source="talk page"': "1 2 3 4 5 6 7 9 10",
+        'standing="changed, no difference seen"': "2 10",
+        'kind="other-system historical"': "5 6",
+        'only="9 1"': "1 9",
+        "near=yes": "2",
+        'source="talk" standing="another system, reversed"': "3",
+    }
+    texts = [fence(f".claims {attributes}") for attributes in chosen]
+    *found, empty = tree.pieces(*texts, fence('.claims source="page" standing="reversed"'))
+    tables = map(cells, found)
+    assert [" ".join(row[0] for row in table[1:]) for table in tables] == list(chosen.values())
+    anchors = [" ".join(re.findall(r'id="claim-(\d+)"', html)) for html in found]
+    assert anchors == [chosen['source="talk page"'], *[""] * 5]
     assert words(empty) == "None, on the results shown."
 
 
@@ -319,15 +314,12 @@ SLIDE, NOTES = "## A slide {#a minutes=1.5}\n\n", "\n::: notes\nSay it.\n:::\n"
 
 
 def test_listing_has_to_fit_a_slide(tree: Tree) -> None:
-    for fits, not_fits, problem in [
-        (
-            "\n".join(["a;"] * 12),
-            "\n".join(["a;"] * 13),
-            "13 lines and 2 columns; a slide holds 12 by 64",
-        ),
-        ("x" * 64, "x" * 65, "1 lines and 65 columns"),
+    fits = "\n".join(["x" * 64] + ["a;"] * 11)
+    accepted(tree.weave(SLIDE + fence(".c", fits) + NOTES, "slides"))
+    for not_fits, problem in [
+        ("a;\n" * 12 + "a;", "13 lines and 2 columns; a slide holds 12 by 64"),
+        ("x" * 65, "1 lines and 65 columns"),
     ]:
-        accepted(tree.weave(SLIDE + fence(".c", fits) + NOTES, "slides"))
         refused(tree.weave(SLIDE + fence(".c", not_fits) + NOTES, "slides"), problem)
 
 

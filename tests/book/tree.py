@@ -119,6 +119,11 @@ class Tree:
             return done
         return self.bind(source, "revealjs" if is_slide else "html", form=form, **settings)
 
+    def pieces(self, *texts: str, **settings: str) -> list[str]:
+        """The HTML of several texts of one chapter."""
+        html = accepted(self.weave("\n\nNEXT\n\n".join(texts), **settings))
+        return html.split("<p>NEXT</p>")
+
 
 # ---- pieces of Markdown, and what is expected of a run -------------------------------------------
 
