@@ -64,7 +64,7 @@ endif
 
 # What is on paper takes minutes to print and to look at: `make test-book` does it, and CI, with PAPER=yes.
 tests-of-all:
-	$(Q)$(PYTEST) $(if $(PAPER),,$(patsubst %,--ignore=tests/book/test_%.py,pdf release_whole)) tests
+	$(Q)$(PYTEST) $(if $(PAPER),,--ignore=tests/book/test_pdf.py) tests
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro

@@ -69,23 +69,19 @@ DATE = re.compile(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}\+00'00'\)")
 
 def destinations(pdf: bytes) -> dict[str, int]:
     """Page of every place that a link of the document leads to; {} without poppler's pdfinfo."""
-    with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
-        file.write(pdf)
-        file.flush()
-        try:
-            done = subprocess.run(["pdfinfo", "-dests", file.name], capture_output=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return {}
-    lines = done.stdout.decode(errors="replace")
-    return {name: int(page) for page, name in re.findall(r'^ *(\d+) \[.*\] "(.*)"$', lines, re.M)}
+    try:
+        said = subprocess.run(["pdfinfo", "-dests", "-"], input=pdf, capture_output=True).stdout
+    except OSError:
+        return {}
+    found = re.findall(r'^ *(\d+) \[.*\] "(.*)"$', said.decode(errors="replace"), re.M)
+    return {name: int(page) for page, name in found}
 
 
 @contextlib.contextmanager
-def running(program: str) -> Iterator[Any]:  # a selenium WebDriver
+def running(program: str, options: Any) -> Iterator[Any]:  # ChromeOptions; a selenium WebDriver
     """A headless Chromium; each of its steps takes at most SECONDS."""
     with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
-        options: Any = webdriver.ChromeOptions()
         options.binary_location = program
         root = ["--no-sandbox"] if os.geteuid() == 0 else []  # it starts no other way then
         for flag in [*FLAGS, *root, f"--user-data-dir={folder}/profile"]:
@@ -152,7 +148,7 @@ def main(arguments: list[str]) -> int:
     if not Path(path).is_file():
         sys.exit(f"print: {path} is not there")
     try:
-        with running(program) as browser:
+        with running(program, webdriver.ChromeOptions()) as browser:
             browser.get(Path(path).resolve().as_uri() + mark + query)
             fault = browser.execute_async_script(READY)
             if fault:

@@ -1,4 +1,4 @@
-"""One headless Chromium for all pages and slides, and what is looked for on them.
+"""What is looked for on pages and slides in the one headless Chromium of conftest.py.
 
 page_problems() and deck_problems() return one line for each fault; the tests compare with an empty
 list.
@@ -6,53 +6,21 @@ list.
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-FLAGS = [
-    "--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 WIDTHS = (1280, 390)
 
 HERE = Path(__file__).resolve().parent
 CHECK_PAGE = (HERE / "check_page.js").read_text(encoding="utf-8")
 CHECK_SLIDE = (HERE / "check_slide.js").read_text(encoding="utf-8")
-
-
-def missing() -> str:
-    """Why there can be no browser here, or nothing."""
-    for program in ("chromium", "chromedriver"):
-        if not shutil.which(program):
-            return f"{program} is not installed (apt-get install chromium chromium-driver)"
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return "selenium is not installed (apt-get install python3-selenium)"
-    return ""
-
-
-def start(
-    profile: Path,
-) -> Any:  # a selenium WebDriver; selenium may be missing when this module is read
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options: Any = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in [*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,720"]:
-        options.add_argument(flag)
-    if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver") or ""))
-    driver.set_page_load_timeout(30)
-    driver.set_script_timeout(30)
-    return driver
+SHOW_SLIDE = """
+const all = Reveal.getSlides(), at = Reveal.getIndices(all[arguments[0]]);
+Reveal.slide(at.h, at.v, 99);
+return Reveal.getCurrentSlide().id;
+"""
 
 
 def resize(driver: Any, width: int, height: int) -> None:
@@ -62,7 +30,7 @@ def resize(driver: Any, width: int, height: int) -> None:
 
 
 def console_errors(driver: Any) -> list[str]:
-    """What the page complained of since the last call."""
+    """What the page complained of since the last call: also of a file that it did not find."""
     return [
         f"console: {entry['message']}"
         for entry in driver.get_log("browser")
@@ -106,12 +74,7 @@ def deck_problems(driver: Any, deck: Path) -> list[str]:
     count = driver.execute_script("return Reveal.getTotalSlides();")
     problems = [] if count else [f"{deck.name}: no slide"]
     for index in range(count):
-        driver.execute_script(
-            "const all = Reveal.getSlides(), at = Reveal.getIndices(all[arguments[0]]);"
-            "Reveal.slide(at.h, at.v, 99);",
-            index,
-        )
-        name = driver.execute_script("return Reveal.getCurrentSlide().id;")
+        name = driver.execute_script(SHOW_SLIDE, index)
         found = driver.execute_script(CHECK_SLIDE) + console_errors(driver)
         problems += [f"{deck.name}#/{name}: {problem}" for problem in found]
     return problems + errors

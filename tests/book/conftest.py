@@ -5,14 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from book import browser
-from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
+
+sys.path.insert(0, str(ROOT / "chapters/pandoc"))
 
 
 @pytest.fixture(scope="session")
@@ -37,18 +39,20 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     return folder
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+@pytest.fixture(scope="session")
+def pandoc() -> None:
     if not PANDOC:
         pytest.skip("pandoc is not installed (apt-get install pandoc)")
+
+
+@pytest.fixture
+def tree(pandoc: None, tmp_path: Path) -> Tree:
     return Tree(tmp_path / "tree")
 
 
 @pytest.fixture(scope="session")
-def built(once: Once) -> Tree:
+def built(pandoc: None, once: Once) -> Tree:
     """The demonstration, made once; not to be changed."""
-    if not PANDOC:
-        pytest.skip("pandoc is not installed (apt-get install pandoc)")
 
     def fill(folder: Path) -> None:
         done = Tree(folder / "tree").make("epub", "slides")
@@ -65,16 +69,20 @@ def reveal() -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    if not CHROMIUM:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    pytest.importorskip("selenium")
+    if not CHROMIUM or not shutil.which("chromedriver"):
+        pytest.skip("Chromium is not installed (apt-get install chromium chromium-driver)")
     return CHROMIUM
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    reason = browser.missing()
-    if reason:
-        pytest.skip(reason)
-    running = browser.start(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.quit()
+@pytest.fixture(scope="session")
+def driver(chromium: str) -> Iterator[Any]:
+    """It takes a second to start: one for all tests of a worker."""
+    from print import running
+    from selenium import webdriver
+
+    options: Any = webdriver.ChromeOptions()
+    options.add_argument("--hide-scrollbars")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with running(chromium, options) as browser:
+        yield browser

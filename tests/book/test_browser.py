@@ -25,11 +25,13 @@ def site(request: pytest.FixtureRequest) -> Path:
     return ROOT / "build"
 
 
-def decks_of(site: Path) -> list[Path]:
-    decks = sorted((site / "slides").glob("*.html"))
+@pytest.fixture
+def deck(site: Path) -> Path:
+    """The longest: those of a track have some of its slides."""
+    decks = sorted((site / "slides").glob("*.html"), key=lambda deck: deck.stat().st_size)
     if not decks:
         pytest.skip("the deck is not built (make slides)")
-    return decks
+    return decks[-1]
 
 
 def test_pages(driver: Any, site: Path) -> None:
@@ -38,12 +40,11 @@ def test_pages(driver: Any, site: Path) -> None:
     assert [problem for page in pages for problem in browser.page_problems(driver, page)] == []
 
 
-def test_slides(driver: Any, site: Path) -> None:
-    decks = decks_of(site)
-    assert [problem for deck in decks for problem in browser.deck_problems(driver, deck)] == []
+def test_slides(driver: Any, deck: Path) -> None:
+    assert browser.deck_problems(driver, deck) == []
 
 
-def test_slides_fit_their_pages(driver: Any, site: Path) -> None:
+def test_slides_fit_their_pages(driver: Any, deck: Path) -> None:
     """The print view, whose layout is not that of the screen."""
     check = "const check = function () {" + browser.CHECK_SLIDE + "};"
     each = (
@@ -51,12 +52,11 @@ def test_slides_fit_their_pages(driver: Any, site: Path) -> None:
         "(slide) => check(slide).map((problem) => `#/${slide.id}: ${problem}`));"
     )
     ready = "return document.documentElement.dataset.printing === 'ready';"
-    for deck in decks_of(site):
-        driver.get(f"{deck.as_uri()}?view=print")
-        assert browser.wait_until(lambda: driver.execute_script(ready))
-        assert driver.execute_script("return document.querySelectorAll('.pdf-page').length;") > 3
-        assert driver.execute_script(check + each) == [], deck.name
-        assert browser.console_errors(driver) == []
+    driver.get(f"{deck.as_uri()}?view=print")
+    assert browser.wait_until(lambda: driver.execute_script(ready))
+    assert driver.execute_script("return document.querySelectorAll('.pdf-page').length;") > 3
+    assert driver.execute_script(check + each) == []
+    assert browser.console_errors(driver) == []
 
 
 def colours(driver: Any) -> tuple[str, str]:
@@ -114,6 +114,7 @@ def test_search(driver: Any, site: Path) -> None:
     assert search(driver, "qqzzxx") == []
     assert "Not found" in driver.find_element("css selector", "#found").text
     driver.get(found[0])
+    assert driver.execute_script("return !location.hash || !!document.querySelector(':target');")
     assert browser.console_errors(driver) == []
 
 
@@ -130,7 +131,7 @@ def test_contents_open_on_a_phone(driver: Any, built: Tree) -> None:
 
 
 @pytest.fixture
-def deck(driver: Any, built: Tree, reveal: None) -> Any:
+def shown(driver: Any, built: Tree, reveal: None) -> Any:
     driver.get("about:blank")
     browser.resize(driver, 1280, 720)
     driver.get((built.path / "build/slides/deck.html").as_uri())
@@ -143,15 +144,15 @@ def lit(driver: Any) -> list[str]:
     return [line.text.strip() for line in lines]
 
 
-def test_steps_light_up_lines(deck: Any) -> None:
-    deck.execute_script("Reveal.slide(0, 1);")
-    assert lit(deck) == []
-    deck.execute_script("Reveal.next();")
-    assert lit(deck) == ["if (greet(STDOUT_FILENO) < 0)", 'perror("greet");']
-    deck.execute_script("Reveal.next();")
-    assert lit(deck) == ["_exit(0);"]
-    deck.execute_script("Reveal.prev(); Reveal.prev();")
-    assert lit(deck) == []
+def test_steps_light_up_lines(shown: Any) -> None:
+    shown.execute_script("Reveal.slide(0, 1);")
+    assert lit(shown) == []
+    shown.execute_script("Reveal.next();")
+    assert lit(shown) == ["if (greet(STDOUT_FILENO) < 0)", 'perror("greet");']
+    shown.execute_script("Reveal.next();")
+    assert lit(shown) == ["_exit(0);"]
+    shown.execute_script("Reveal.prev(); Reveal.prev();")
+    assert lit(shown) == []
 
 
 # Read through the slides' own window: chromedriver hangs on a window a script has written.
@@ -210,27 +211,54 @@ def test_speaker_view_and_deck_follow_each_other(
         assert browser.wait_until(lambda: seen(HERE) == [0, 0])
 
 
-def test_speaker_address_opens_the_view_or_leaves_a_hint(deck: Any) -> None:
-    before, keep = set(deck.window_handles), deck.current_window_handle
-    address = deck.current_url.partition("#")[0] + "?speaker"
-    deck.get(address)
-    assert browser.started(deck)
-    assert browser.wait_until(lambda: len(set(deck.window_handles) - before) == 1)
-    for handle in set(deck.window_handles) - before:
-        deck.execute_cdp_cmd("Target.closeTarget", {"targetId": handle})
-    deck.switch_to.window(keep)
+def test_speaker_address_opens_the_view_or_leaves_a_hint(shown: Any) -> None:
+    before, keep = set(shown.window_handles), shown.current_window_handle
+    address = shown.current_url.partition("#")[0] + "?speaker"
+    shown.get(address)
+    assert browser.started(shown)
+    assert browser.wait_until(lambda: len(set(shown.window_handles) - before) == 1)
+    for handle in set(shown.window_handles) - before:
+        shown.execute_cdp_cmd("Target.closeTarget", {"targetId": handle})
+    shown.switch_to.window(keep)
     refuse = {"source": "window.open = () => null;"}
-    script = deck.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", refuse)
+    script = shown.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", refuse)
     try:
-        deck.get("about:blank")
-        deck.get(address)
-        assert browser.started(deck)
+        shown.get("about:blank")
+        shown.get(address)
+        assert browser.started(shown)
         hint = "return document.querySelector('.speaker-hint')?.textContent ?? '';"
-        assert browser.wait_until(lambda: "press S" in deck.execute_script(hint))
-        deck.execute_script("Reveal.slide(0, 1);")
-        assert deck.execute_script(HERE) == [0, 1]
+        assert browser.wait_until(lambda: "press S" in shown.execute_script(hint))
+        shown.execute_script("Reveal.slide(0, 1);")
+        assert shown.execute_script(HERE) == [0, 1]
     finally:
-        deck.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+        shown.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+# ---- demos ---------------------------------------------------------------------------------------
+
+DECK = ROOT / "build/slides/deck.html"
+SAID = """
+const demo = Reveal.getCurrentSlide().querySelector(".demo");
+return [demo.querySelector(".recorded").textContent, demo.querySelector(".said").textContent,
+        demo.querySelectorAll("canvas").length];
+"""
+
+
+@pytest.mark.skipif(not DECK.exists(), reason="the deck is not built (make slides)")
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("", "Recorded 20"), ("?stage=1.none", "The demo cannot be reached. Recorded 20")],
+)
+def test_without_its_control_a_demo_plays_its_recording(driver: Any, query: str, says: str) -> None:
+    driver.get(DECK.as_uri() + query + "#/demo-silent")
+    assert browser.started(driver)
+    assert browser.wait_until(lambda: "01-iterative 50" in driver.execute_script(SAID)[1])
+    recorded, _, canvases = driver.execute_script(SAID)
+    assert recorded.startswith(says)
+    assert canvases > 0, "it is drawn (libjs-dygraphs)"
+    driver.execute_script("Reveal.slide(0)")
+    wrong = [line for line in browser.console_errors(driver) if "ERR_" not in line]
+    assert wrong == []
 
 
 # ---- you draw it ---------------------------------------------------------------------------------

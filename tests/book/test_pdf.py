@@ -1,61 +1,132 @@
-"""`make pdf`: the pages of deck and book are counted and looked at, the demonstration's and, where
-they are made, the real ones."""
+"""`make release` and what it prints: the pages of deck and book are counted and looked at, the
+demonstration's and, where they are made, the real ones. Minutes of it: `make test-book`, not
+`make test`.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+import unicodedata
+import zipfile
+from html import unescape
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from book import paper
-from book.tree import PANDOC, REVEAL_JS, ROOT, Done, Once, Tree
+from book import browser
+from book.tree import ROOT, Done, Once, Tree
 from book.tree import plain as text_of
 
-sys.path.insert(0, str(ROOT / "slides"))
-import tracks
-
+WHEN = "1700000000"  # 2023-11-14, 22:13:20 UTC
+MADE = "build/release/build"
 PRINT = ROOT / "chapters/pandoc/print.py"
-# What slides/print.css, slides/deck.js and chapters/pandoc/book.css leave white, in points. In the
-# bottom margin of the book, 24 mm, stands the number of the page.
+PAGE = re.compile(r'<page width="([\d.]+)" height="([\d.]+)">(.*?)</page>', re.DOTALL)
+WORD = re.compile(
+    r'<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</word>'
+)
 MM = 72 / 25.4
-DECK = paper.Edges(left=15, top=20, right=12, bottom=2)
-NOTES = paper.Edges(left=18 * MM, right=18 * MM, top=16 * MM, bottom=14 * MM)
-BOOK = paper.Edges(left=22 * MM, right=22 * MM, bottom=8 * MM)
+# White that a page has to keep: left, top, right and bottom, in points (slides/print.css,
+# slides/deck.js, chapters/pandoc/book.css). In the bottom margin of the book, 24 mm, stands the
+# number of the page.
+DECK = (15, 20, 12, 2)
+NOTES = (18 * MM, 16 * MM, 18 * MM, 14 * MM)
+BOOK = (22 * MM, 0, 22 * MM, 8 * MM)
+TOLERANCE = 1.5  # points by which a letter may lean out of its box
+
+
+class Page(NamedTuple):
+    """Sizes and places in points, from the top left corner; words are left, top, right, bottom,
+    text.
+    """
+
+    width: float
+    height: float
+    words: list[tuple[float, float, float, float, str]]
+
+    @property
+    def text(self) -> str:
+        return squeezed("".join(word[4] for word in self.words))
+
+
+def poppler(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode()
+
+
+def squeezed(text: str) -> str:
+    """Without white space and ligatures: how lines are broken, and drawn, does not matter."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+def plain(html: str) -> str:
+    """Text of HTML, squeezed."""
+    return squeezed(text_of(html))
+
+
+def pages_of(pdf: Path) -> list[Page]:
+    pages = []
+    for width, height, body in PAGE.findall(poppler("pdftotext", "-bbox", pdf, "-")):
+        words = [
+            (float(a), float(b), float(c), float(d), unescape(text))
+            for a, b, c, d, text in WORD.findall(body)
+        ]
+        pages.append(Page(float(width), float(height), words))
+    return pages
+
+
+def cut_off(pages: list[Page], edges: tuple[float, float, float, float]) -> list[str]:
+    """Words in the margins."""
+    left, top, right, bottom = edges
+    return [
+        f'page {number}: "{word[4]}" runs out of the page'
+        for number, page in enumerate(pages, 1)
+        for word in page.words
+        if min(word[0] - left, word[1] - top) < -TOLERANCE
+        or word[2] > page.width - right + TOLERANCE
+        or word[3] > page.height - bottom + TOLERANCE
+    ]
+
+
+# ---- what is made --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def poppler() -> None:
-    if paper.missing():
-        pytest.skip(paper.missing())
-
-
-@pytest.fixture(scope="session")
-def printed(once: Once, chromium: str) -> Tree:
-    """The demonstration on paper; not to be changed."""
-    if not PANDOC or not REVEAL_JS.exists():
-        pytest.skip("pandoc or reveal.js is not here (make deps)")
+def released(once: Once, pandoc: None, reveal: None, chromium: str) -> list[Tree]:
+    """The demonstration, released twice: in another folder, at another time, by somebody else. Not
+    to be changed.
+    """
+    places = (("first", "UTC"), ("again/and elsewhere", "Asia/Tokyo"))
 
     def fill(folder: Path) -> None:
-        tree = Tree(folder / "tree")
-        tree.replace(
-            "slides/01-first.md", "A program that greets", "[A program]{.fragment} that greets"
-        )
-        for arguments in (["pdf"], ["pdf", "TRACK=talk45"]):
-            done = tree.make(*arguments)
+        for name, zone in places:
+            tree = Tree(folder / name / "tree")
+            tree.write("LICENSE", "MIT")
+            tree.write("benchmarks/results/reference/fork-latency.jsonl", '{"type":"run"}\n')
+            tree.write("benchmarks/harness/deps.sh", "printf 'graphviz\\tok\\n'\n")
+            tree.replace("slides/01-first.md", "A program that", "[A program]{.fragment} that")
+            done = tree.make("release", SOURCE_DATE_EPOCH=WHEN, TZ=zone)
             assert done.returncode == 0, done.stderr
+            assert f"build/release/{archive_of(tree).name}" in done.stdout
 
-    return Tree(once("printed", fill) / "tree", "")
+    return [Tree(once("released", fill) / name / "tree", "") for name, _ in places]
+
+
+def archive_of(tree: Tree) -> Path:
+    (archive,) = (tree.path / "build/release").glob("*.zip")
+    return archive
 
 
 @pytest.fixture(params=["demonstration", "tree"])
-def build(request: pytest.FixtureRequest, poppler: None) -> Path:
+def build(request: pytest.FixtureRequest) -> Path:
     """The folder whose pdf/ is looked at; of this tree what `make pdf` has made, or the release."""
+    if not shutil.which("pdftotext"):
+        pytest.skip("poppler-utils are not installed (apt-get install poppler-utils)")
     if request.param == "demonstration":
-        return Path(request.getfixturevalue("printed").path) / "build"
-    made = [b for b in (ROOT / "build", ROOT / "build/release/build") if (b / "pdf").exists()]
+        return Path(request.getfixturevalue("released")[0].path / MADE)
+    made = [b for b in (ROOT / "build", ROOT / MADE) if (b / "pdf").exists()]
     if not made:
         pytest.skip("the PDFs are not made (make pdf)")
     return made[0]
@@ -72,63 +143,61 @@ def decks_of(build: Path) -> list[tuple[str, Path]]:
     return [found[0], found[-1]] if len(found) > 2 else found
 
 
-def slides_of(build: Path, track: str) -> int:
-    """How many slides a track has; all of the sources' without one."""
-    root = ROOT if build.is_relative_to(ROOT) else build.parent
-    every = tracks.read_slides(tracks.sources(root))
-    known = tracks.read_tracks(root / "slides/tracks.toml")
-    return len(tracks.track_of(track, known).slides(every) if track else every)
+def test_same_sources_give_the_same_bytes(released: list[Tree]) -> None:
+    """And the dates are that of the commit."""
+    first, second = (archive_of(tree).read_bytes() for tree in released)
+    assert first == second
+    printed = list((released[0].path / MADE / "pdf").iterdir())
+    assert len(printed) == 7
+    for pdf in printed:
+        dates = re.findall(rb"Date \(D:(\d+)", pdf.read_bytes())
+        assert set(dates) == {b"20231114221320"}, pdf.name
 
 
-def plain(html: str) -> str:
-    """Text of HTML, squeezed."""
-    return paper.squeezed(text_of(html))
+def test_every_link_of_the_front_page_opens(
+    driver: Any, released: list[Tree], tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(archive_of(released[0])) as packed:
+        packed.extractall(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert browser.page_problems(driver, folder / "index.html") == []
+    links = re.findall(r'<a href="([^"]*)"', (folder / "index.html").read_text("utf-8"))
+    assert len(links) >= 4 + 3 * 3 + 1
+    for link in links:
+        assert (folder / link).is_file(), link
+        if link.endswith(".html"):
+            driver.get((folder / link).as_uri())
+            assert browser.console_errors(driver) == [], link
 
 
-def found_in(deck: Path, pattern: str) -> list[str]:
-    html = deck.read_text(encoding="utf-8")
-    return [plain(text) for text in re.findall(pattern, html, re.DOTALL)]
+def test_nothing_is_printed_twice(released: list[Tree]) -> None:
+    done = released[0].make("pdf", "TRACK=course", f"BUILD={MADE}", "RESULTS=reference")
+    assert (done.returncode, done.stdout) == (0, "")
 
 
-# ---- the deck
+# ---- the pages -----------------------------------------------------------------------------------
 
 
-def test_deck_has_a_page_for_every_slide_with_its_title(build: Path) -> None:
+def test_deck_and_notes_have_a_page_for_every_slide_and_nothing_is_cut_off(build: Path) -> None:
     for name, deck in decks_of(build):
-        titles = found_in(deck, r"<h[12][^>]*>(.*?)</h[12]>")
-        assert slides_of(build, name.removeprefix("deck").removeprefix("-")) == len(titles) > 0
-        for pdf in (f"{name}.pdf", f"{name}-notes.pdf"):
-            pages = paper.pages_of(build / "pdf" / pdf)
-            for title, page in zip(titles, pages, strict=True):
-                assert title in page.text, pdf
-
-
-def test_deck_has_no_blank_page_and_nothing_cut_off(build: Path) -> None:
-    folder = build / "pdf"
-    problems = []
-    for name, _ in decks_of(build):
-        problems += paper.paper_problems(folder / f"{name}.pdf", DECK, foot=40)
-        problems += paper.paper_problems(folder / f"{name}-notes.pdf", NOTES, foot=40)
-    assert problems == []
-
-
-def test_notes_are_whole_on_A4_and_have_their_minutes(build: Path) -> None:
-    for name, deck in decks_of(build):
-        screen = paper.pages_of(build / f"pdf/{name}.pdf")[0]
-        assert screen.width / screen.height == pytest.approx(16 / 9, rel=0.01)
-        minutes = re.findall(r'<section[^>]*data-minutes="([^"]*)"', deck.read_text("utf-8"))
-        pages = paper.pages_of(build / f"pdf/{name}-notes.pdf")
-        assert (pages[0].width, pages[0].height) == pytest.approx((210 * MM, 297 * MM), abs=2)
+        html = deck.read_text(encoding="utf-8")
+        screens = pages_of(build / f"pdf/{name}.pdf")
+        sheets = pages_of(build / f"pdf/{name}-notes.pdf")
+        assert cut_off(screens, DECK) + cut_off(sheets, NOTES) == []
+        assert screens[0].width / screens[0].height == pytest.approx(16 / 9, rel=0.01)
+        assert sheets[0][:2] == pytest.approx((210 * MM, 297 * MM), abs=2), "A4"
+        titles = re.findall(r"<h[12][^>]*>(.*?)</h[12]>", html, re.DOTALL)
+        all_notes = re.findall(r'<aside class="notes">(.*?)</aside>', html, re.DOTALL)
+        minutes = re.findall(r'<section[^>]*data-minutes="([^"]*)"', html)
         begin = 0.0
-        all_notes = found_in(deck, r'<aside class="notes">(.*?)</aside>')
-        for notes, takes, page in zip(all_notes, minutes, pages, strict=True):
+        told = zip(titles, all_notes, minutes, strict=True)
+        for (title, notes, takes), screen, sheet in zip(told, screens, sheets, strict=True):
             end = begin + float(takes)
-            assert f"{takes}min(minute{begin:g}to{end:g})" in page.text
-            assert notes in page.text
+            assert plain(title) in screen.text, name
+            for part in (title, f"{takes} min (minute {begin:g} to {end:g})", notes):
+                assert plain(part) in sheet.text, name
             begin = end
-
-
-# ---- the book
+        assert begin > 0
 
 
 @pytest.fixture
@@ -139,56 +208,54 @@ def book(build: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def one_file(build: Path) -> str:
-    return (build / "book/book.html").read_text(encoding="utf-8")
+def one_file(book: Path) -> str:
+    return (book.parent.parent / "book/book.html").read_text(encoding="utf-8")
 
 
 def test_pages_of_the_book_are_whole_and_numbered_but_the_title(book: Path) -> None:
-    assert paper.paper_problems(book, BOOK, foot=24 * MM) == []
-    for number, page in enumerate(paper.pages_of(book), 1):
+    pages = pages_of(book)
+    assert cut_off(pages, BOOK) == []
+    for number, page in enumerate(pages, 1):
         foot = [word[4] for word in page.words if word[1] > page.height - 24 * MM]
         assert foot == ([] if number == 1 else [str(number)])
+        assert len(page.words) > len(foot), f"page {number} is blank"
 
 
-def test_contents_name_the_pages_where_chapters_begin(book: Path, one_file: str) -> None:
-    places = paper.destinations(book)
-    contents = one_file[one_file.index('<nav class="paper-contents"') :].split("</nav>")[0]
+def test_contents_name_the_pages_where_chapters_begin(book: Path) -> None:
+    from print import destinations
+
+    places = destinations(book.read_bytes())
+    contents = one_file(book).partition('<nav class="paper-contents"')[2].partition("</nav>")[0]
     entries = re.findall(r'<a href="#([^"]*)">(.*?)</a>', contents)
     assert len(entries) >= 4
-    pages = paper.pages_of(book)
+    pages = pages_of(book)
     first = min(places[place] for place, _ in entries)  # the contents may fill several pages
-    rows = [row for page in pages[1 : first - 1] for row in page.rows]
+    said = poppler("pdftotext", "-layout", "-f", "2", "-l", str(first - 1), book, "-")
+    rows = list(map(squeezed, said.splitlines()))
     for place, title in entries:
         assert f"{plain(title)}{places[place]}" in rows
         assert pages[places[place] - 1].text.startswith(plain(title))
 
 
-def test_code_is_whole(book: Path, one_file: str) -> None:
-    text = paper.running_text(book)
-    blocks = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", one_file, re.DOTALL)
+def test_code_is_whole(book: Path) -> None:
+    text = squeezed(poppler("pdftotext", "-raw", book, "-"))
+    blocks = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", one_file(book), re.DOTALL)
     lines = [plain(line) for block in blocks for line in block.splitlines()]
     assert len(lines) > 20
     assert [line for line in lines if line not in text] == []
 
 
-# ---- the printer
+# ---- the printer ---------------------------------------------------------------------------------
 
 
-def print_page(page: str, output: Path, program: str) -> Done:
+def print_page(page: Path, output: Path, program: str) -> Done:
     return subprocess.run(
-        [sys.executable, str(PRINT), program, page, str(output)],
+        [sys.executable, str(PRINT), program, str(page), str(output)],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 
-def page_of(folder: Path, body: str, name: str = "page") -> str:
-    page = folder / f"{name}.html"
-    page.write_text(f"<!DOCTYPE html>{body}", encoding="utf-8")
-    return str(page)
-
-
-LATE = """<p>early</p><script>
+LATE = """<!DOCTYPE html><p>early</p><script>
 document.documentElement.dataset.printing = "wait";
 setTimeout(() => {
   document.body.textContent = "late";
@@ -196,11 +263,11 @@ setTimeout(() => {
 }, 1500);</script>"""
 
 
-def test_page_that_lays_out_late_is_waited_for(
-    chromium: str, poppler: None, tmp_path: Path
-) -> None:
-    assert print_page(page_of(tmp_path, LATE), tmp_path / "out.pdf", chromium).returncode == 0
-    assert paper.running_text(tmp_path / "out.pdf") == "late"
+def test_page_that_lays_out_late_is_waited_for(chromium: str, tmp_path: Path) -> None:
+    page, output = tmp_path / "page.html", tmp_path / "out.pdf"
+    page.write_text(LATE, encoding="utf-8")
+    assert print_page(page, output, chromium).returncode == 0
+    assert poppler("pdftotext", output, "-").split() == ["late"]
 
 
 def test_what_cannot_be_printed_is_said(
@@ -211,21 +278,19 @@ def test_what_cannot_be_printed_is_said(
     # A browser that ends is said with its last words.
     dying.write_text("#!/bin/sh\necho 'first word' >&2; echo 'no such library' >&2; exit 1\n")
     dying.chmod(0o755)
-    fine, broken = page_of(tmp_path, ""), page_of(tmp_path, "<img src='none.svg'>", "broken")
+    broken = tmp_path / "broken.html"
+    broken.write_text("<!DOCTYPE html><img src='none.svg'>")
     for page, program, date, text in [
         (broken, chromium, "", "in the page: "),
-        (fine, "/bin/false", "today", "SOURCE_DATE_EPOCH=today is no number of seconds"),
-        (f"{tmp_path}/none.html?view=print", "/bin/false", "", f"{tmp_path}/none.html is not"),
-        (fine, str(dying), "", ": no such library"),
+        (broken, "/bin/false", "today", "SOURCE_DATE_EPOCH=today is no number of seconds"),
+        (tmp_path / "none.html?view=print", "/bin/false", "", f"{tmp_path}/none.html is not"),
+        (broken, str(dying), "", ": no such library"),
     ]:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", date)
         done = print_page(page, output, program)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert text in done.stderr
         assert output.read_text() == "before"
-
-
-# ---- the make rules
 
 
 def test_what_is_missing_is_skipped(tree: Tree, chromium: str) -> None:
@@ -238,8 +303,3 @@ def test_what_is_missing_is_skipped(tree: Tree, chromium: str) -> None:
     assert done.returncode == 0, done.stderr
     assert "SKIP slides: reveal.js" in done.stdout
     assert [path.name for path in (tree.path / "build/pdf").iterdir()] == ["book.pdf"]
-
-
-def test_nothing_is_printed_twice(printed: Tree) -> None:
-    done = printed.make("pdf")
-    assert (done.returncode, done.stdout) == (0, "")

@@ -1,4 +1,4 @@
-"""release.py on a made-up tree. The real thing: test_release_whole.py."""
+"""release.py on a made-up tree. The real thing: test_pdf.py."""
 
 from __future__ import annotations
 

@@ -1,22 +1,17 @@
-"""Demos and plots as the room sees them."""
+"""The plots of the stage, figures/stage.tsv."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from book import browser
 
 from harness.spec import experiment_file
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = experiment_file.load_all(ROOT / experiment_file.FOLDER)
-DECK = ROOT / "build/slides/deck.html"
 PLOTS = [
     line.split("\t")
     for line in (ROOT / "figures/stage.tsv").read_text(encoding="utf-8").splitlines()
@@ -24,43 +19,9 @@ PLOTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    if reason := browser.missing():
-        pytest.skip(reason)
-    if not DECK.exists() or 'id="demo-silent"' not in DECK.read_text(encoding="utf-8"):
-        pytest.skip("the deck is not made, or older than its demos (make slides)")
-    driver = browser.start(tmp_path_factory.mktemp("profile"))
-    yield driver
-    driver.quit()
-
-
-SAID = """
-const demo = Reveal.getCurrentSlide().querySelector(".demo");
-return [demo.querySelector(".recorded").textContent, demo.querySelector(".said").textContent,
-        demo.querySelectorAll("canvas").length];
-"""
-
-
-@pytest.mark.parametrize(
-    ("query", "says"),
-    [("", "Recorded 20"), ("?stage=1.none", "The demo cannot be reached. Recorded 20")],
-)
-def test_without_its_control_a_demo_plays_its_recording(driver: Any, query: str, says: str) -> None:
-    driver.get(DECK.as_uri() + query + "#/demo-silent")
-    assert browser.started(driver)
-    assert browser.wait_until(lambda: "01-iterative 50" in driver.execute_script(SAID)[1])
-    recorded, _, canvases = driver.execute_script(SAID)
-    assert recorded.startswith(says)
-    assert canvases > 0, "it is drawn (libjs-dygraphs)"
-    driver.execute_script("Reveal.slide(0)")
-    wrong = [line for line in browser.console_errors(driver) if "ERR_" not in line]
-    assert wrong == []
-
-
 @pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot[0])
 def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
-    name, experiment, kind, metric, series, labels, *axes = plot
+    _, experiment, kind, metric, series, labels, *axes = plot
     assert len(axes) == 2 and all(axes)
     assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars", "bars-log", "timeline")
     about = next(one for one in EVERY if one.id == experiment)
@@ -78,9 +39,6 @@ def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
         else:
             assert first in variants and (rest or metric).removesuffix("/1000") in metrics, one
     assert len(labels.split("|")) == len(names)
-    for drawn in sorted((ROOT / "build/figures").glob(f"stage-{name}-?.svg")):
-        sizes = re.findall(r'font-size="([\d.]+)"', drawn.read_text(encoding="utf-8"))
-        assert sizes and min(map(float, sizes)) >= 22, drawn.name
 
 
 @pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
