@@ -36,7 +36,7 @@ class Control(ThreadingHTTPServer):
         super().__init__((HERE, 0), Handler)
         self.build, self.origin, self.token = build, origin, secrets.token_urlsafe(24)
         self.turn = threading.Lock()
-        self.current: threading.Event | None = None
+        self.current = threading.Event()
 
     @property
     def port(self) -> int:
@@ -45,15 +45,9 @@ class Control(ThreadingHTTPServer):
     def begin(self) -> threading.Event:
         """Ends the demo that runs; the word to end the new one."""
         with self.turn:
-            if self.current:
-                self.current.set()
+            self.current.set()
             self.current = threading.Event()
             return self.current
-
-    def end(self) -> None:
-        with self.turn:
-            if self.current:
-                self.current.set()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -74,9 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.send_header("Access-Control-Allow-Origin", self.server.origin)
         self.end_headers()
-        self.close_connection = True
-        self._play(demo)
-        return None
+        return self._play(demo)
 
     def _play(self, demo: scene.Demo) -> None:
         stop = self.server.begin()
@@ -118,16 +110,16 @@ def present(build: Path, deck: Path, port: str) -> int:
     with scene.Scene(build, build) as serving:
         try:
             url = serving.serve("15-slashdot", ("-w", "1"), free_port(port))
-            return _present(serving.processes[0], url.rstrip("/"), build, deck)
         except (scene.Failed, Wrong) as failed:
             print(f"present: {failed}", file=sys.stderr)
             return 1
+        control = Control(build, url.rstrip("/"))
+        threading.Thread(target=control.serve_forever, daemon=True).start()
+        place = f"{deck.relative_to(build).as_posix()}?stage={control.port}.{control.token}"
+        return _show(serving.processes[0], control, url + place, deck)
 
 
-def _present(server: subprocess.Popen[str], origin: str, build: Path, deck: Path) -> int:
-    control = Control(build, origin)
-    threading.Thread(target=control.serve_forever, daemon=True).start()
-    page = f"{origin}/{deck.relative_to(build).as_posix()}?stage={control.port}.{control.token}"
+def _show(server: subprocess.Popen[str], control: Control, page: str, deck: Path) -> int:
     print(
         f"deck          {page}\n"
         f"speaker view  {page}&speaker\n"
@@ -137,7 +129,7 @@ def _present(server: subprocess.Popen[str], origin: str, build: Path, deck: Path
     )
 
     def ended(*_: object) -> None:
-        control.end()
+        control.current.set()
         server.terminate()
 
     signal.signal(signal.SIGINT, ended)
@@ -145,6 +137,6 @@ def _present(server: subprocess.Popen[str], origin: str, build: Path, deck: Path
     if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
         webbrowser.open(page)
     status = server.wait()
-    control.end()
+    control.current.set()
     control.shutdown()
     return 0 if status in (0, -signal.SIGTERM) else 1

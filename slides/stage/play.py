@@ -4,12 +4,10 @@ import threading
 import time
 from pathlib import Path
 
-from stage.scene import Act, Demo, Event, Failed, Scene, Tell, allowed, files, point
-
-Stop = threading.Event
+from stage.scene import Act, Demo, Failed, Scene, Tell, allowed, files, point
 
 
-def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: Stop) -> bool:
+def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: threading.Event) -> bool:
     """Tells events until the demo has ended or is stopped; whether it was played to its end.
 
     {"begin"...}; {"line": "07-poll", "x": 4.5, "y": 50.0} (y null: nobody was served);
@@ -28,8 +26,6 @@ def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: Stop) -> bool
         while any(thread.is_alive() for thread in threads):
             if stop.wait(0.1) or failures:
                 scene.close()
-        for thread in threads:
-            thread.join()
     if failures and not stop.is_set():
         tell({"failed": failures[0]})
         return False
@@ -42,9 +38,7 @@ def _act(scene: Scene, demo: Demo, act: Act, start: float, tell: Tell, failures:
         if scene.over.wait(act.begin):
             return
         url = scene.serve(act.server, act.args, docroot=scene.disk() if act.readers else None)
-        if act.readers:
-            _read(scene, act, url, start, tell)
-        elif demo.x == "silent":
+        if demo.x == "silent":
             _sweep(scene, demo, act, url, tell)
         else:
             _in_time(scene, demo, act, url, start, tell)
@@ -62,27 +56,27 @@ def _sweep(scene: Scene, demo: Demo, act: Act, url: str, tell: Tell) -> None:
         tell({"line": act.server, "x": count, "y": values[len(values) // 2] if values else None})
 
 
-def _read(scene: Scene, act: Act, url: str, start: float, tell: Tell) -> None:
-    for readers, moment in zip(act.readers, (act.arrive, act.end), strict=True):
-        note: Event = {"note": "one reader" if readers == 1 else f"{readers} readers"}
-        tell(note if moment == act.arrive else {**note, "x": act.arrive})
-        while (now := time.monotonic() - start) < moment and not scene.over.is_set():
-            y = files(scene, url, readers)
-            tell({"line": act.server, "x": round(now, 1), "y": y})
-
-
 def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, tell: Tell) -> None:
-    def until(moment: float) -> None:
+    def until(moment: float, readers: int = 0) -> None:
         """A point whenever one is ready."""
         while (now := time.monotonic() - start) < moment and not scene.over.is_set():
-            y = point(scene, demo, url)
+            y = files(scene, url, readers) if readers else point(scene, demo, url)
             tell({"line": act.server, "x": round(now, 1), "y": y})
 
+    if act.readers:
+        few, many = act.readers
+        tell({"note": _so_many(few, "reader")})
+        until(act.arrive, few)
+        tell({"note": _so_many(many, "reader"), "x": act.arrive})
+        return until(act.end, many)
     count = allowed(act.silent[0])
     until(act.arrive)
-    who = "one silent client" if count == 1 else f"{count} silent clients"
-    tell({"note": f"{who} at {act.server}", "x": act.arrive})
+    tell({"note": f"{_so_many(count, 'silent client')} at {act.server}", "x": act.arrive})
     with scene.silent(url, count):
         until(act.leave)
     tell({"note": f"gone from {act.server}", "x": act.leave})
-    until(act.end)
+    return until(act.end)
+
+
+def _so_many(count: int, what: str) -> str:
+    return f"one {what}" if count == 1 else f"{count} {what}s"

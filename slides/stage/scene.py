@@ -99,9 +99,6 @@ class Scene:
     def __enter__(self) -> "Scene":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def start(self, program: str, *words: str) -> subprocess.Popen[str]:
         """Its output is a pipe. Failed: it is not built."""
         path = self.bin / program
@@ -158,7 +155,7 @@ class Scene:
         finally:
             _end(process)
 
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         """Ends all, from any thread, and more than once."""
         self.over.set()
         with self.lock:
@@ -169,6 +166,8 @@ class Scene:
             for folder in self.disks:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
+
+    __exit__ = close
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -44,36 +43,28 @@ def line_of(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-@pytest.fixture
-def deck(tree: Tree) -> Path:
-    return tree.write("build/slides/deck.html", "<!DOCTYPE html><title>Deck</title>")
-
-
-def test_addresses_are_those_of_the_deck(tree: Tree, deck: Path) -> None:
-    with presenting(tree) as process:
-        shown, speaker = line_of(process).split(), line_of(process).split()
-        assert shown[0] == "deck"
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/slides/deck\.html\?stage=\d+\.\S+", shown[1])
-        assert speaker == ["speaker", "view", f"{shown[1]}&speaker"]
-        for address in (shown[1], speaker[2]):
-            with urllib.request.urlopen(address, timeout=10) as reply:
-                assert reply.read() == deck.read_bytes()
-        process.terminate()
-        assert process.wait(10) == 0
-        with pytest.raises(OSError):
-            urllib.request.urlopen(shown[1], timeout=10)
-
-
-def test_a_port_that_is_taken_is_the_next(tree: Tree, deck: Path) -> None:
+def test_the_deck_is_served_at_a_free_port_until_the_show_ends(tree: Tree) -> None:
+    deck = tree.write("build/slides/deck.html", "<!DOCTYPE html><title>Deck</title>")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with presenting(tree, str(port)) as process:
-            other = re.search(r"http://127\.0\.0\.1:(\d+)/", line_of(process))
-    assert other and port < int(other[1]) <= port + 20
+            shown, speaker = line_of(process).split(), line_of(process).split()
+            assert shown[0] == "deck"
+            address = r"http://127\.0\.0\.1:(\d+)/slides/deck\.html\?stage=\d+\.\S+"
+            found = re.fullmatch(address, shown[1])
+            assert found and port < int(found[1]) <= port + 20
+            assert speaker == ["speaker", "view", f"{shown[1]}&speaker"]
+            for url in (shown[1], speaker[2]):
+                with urllib.request.urlopen(url, timeout=10) as reply:
+                    assert reply.read() == deck.read_bytes()
+            process.terminate()
+            assert process.wait(10) == 0
+            with pytest.raises(OSError):
+                urllib.request.urlopen(shown[1], timeout=10)
 
 
-def test_deck_that_is_not_there_is_said(tree: Tree, deck: Path) -> None:
-    deck.unlink()
+def test_deck_that_is_not_there_is_said(tree: Tree) -> None:
     with presenting(tree) as process:
         said = process.communicate(timeout=30)
+    deck = tree.path / "build/slides/deck.html"
     assert (process.returncode, *said) == (1, "", f"present: {deck} is not there (make slides)\n")

@@ -60,6 +60,9 @@ def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
         failed = f"{tmp_path}/bin/{missing} is not built (make servers)"
         assert told(short("silent"), tmp_path)[-1] == {"failed": failed}
         (tmp_path / "bin" / missing).symlink_to(BUILD / "bin" / missing)
+    (tmp_path / "bin/museum").symlink_to("/bin/false")
+    failed = "the museum disk cannot be had here (make doctor)"
+    assert told(DEMOS["disk"], tmp_path)[-1] == {"failed": failed}
 
 
 def test_an_act_that_fails_ends_those_that_wait_for_their_turn(tmp_path: Path) -> None:
@@ -77,25 +80,13 @@ def test_a_sweep_has_a_point_for_each_number() -> None:
     assert all(point["y"] > 0 for point in points)
 
 
-def test_without_the_museum_disk_a_demo_says_so(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/museum").symlink_to("/bin/false")
-    failed = {"failed": "the museum disk cannot be had here (make doctor)"}
-    assert told(DEMOS["disk"], tmp_path)[-1] == failed
-
-
 @pytest.mark.parametrize("name", ["silent", "disk"])
-def test_a_stopped_demo_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_demo_leaves_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if name == "disk" and not (probe("fuse").ok and (BUILD / "bin/museum").exists()):
         pytest.skip("no museum disk here (make doctor)")
-    folders: list[str] = []
-    make = tempfile.mkdtemp
-
-    def folder(**words: str) -> str:
-        folders.append(make(**words))
-        return folders[-1]
-
-    monkeypatch.setattr(tempfile, "mkdtemp", folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     started: list[subprocess.Popen[str]] = []
     start = scene.Scene.start
 
@@ -111,13 +102,13 @@ def test_a_stopped_demo_leaves_nothing(name: str, monkeypatch: pytest.MonkeyPatc
     player.start()
     while not any("note" in event or "failed" in event for event in events):
         time.sleep(0.05)
+    assert len(list(tmp_path.iterdir())) == (name == "disk")
     stop.set()
     player.join(20)
     assert not player.is_alive()
     assert len(started) > 1
     assert [process.args for process in started if process.poll() is None] == []
-    assert len(folders) == (name == "disk")
-    assert not any(Path(folder).exists() for folder in folders), "a mount, or its folder, is left"
+    assert not list(tmp_path.iterdir()), "a mount, or its folder, is left"
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -150,7 +141,7 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Iterator[control.Control]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
-    server.end()
+    server.current.set()
     server.shutdown()
     server.server_close()
 
@@ -177,8 +168,9 @@ def ask(
 def test_no_other_page_starts_a_demo(
     show: control.Control, changed: dict[str, str], status: int
 ) -> None:
+    idle = show.current
     assert ask(show, **changed).status == status
-    assert show.current is None
+    assert show.current is idle
 
 
 def test_a_demo_ends_with_the_connection(show: control.Control) -> None:
@@ -188,7 +180,6 @@ def test_a_demo_ends_with_the_connection(show: control.Control) -> None:
     first = json.loads(reply.readline().removeprefix(b"data: "))
     assert first["begin"] == "silent"
     reply.close()
-    assert show.current is not None
     assert show.current.wait(10), "it is told to end"
 
 
