@@ -24,7 +24,6 @@ from source import read_toml
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = Path("benchmarks/results/reference")
-MEGABYTE = 1_000_000
 # A link from a page to a file of the tree, as references.lua writes it: text, in a release.
 TO_THE_TREE = re.compile(rb'<a\s[^>]*href="\.\./\.\./[^>]*>(.*?)</a>', re.DOTALL)
 LINK = re.compile(
@@ -95,19 +94,13 @@ def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]])
     """The page that leads to everything."""
     about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
     rows = (ROW.substitute(name=name, **track) for name, track in tracks.items())
-    sizes = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
-    megabytes = {key: len(files.get(name, b"")) / MEGABYTE for key, name in sizes.items()}
-    return (
-        string.Template((HERE / "release.html").read_text("utf-8"))
-        .substitute(
-            about,
-            version=f"Version {version}",
-            tracks="\n".join(rows),
-            experiments=sum(name.startswith("results/") for name in files),
-            **{f"size_{key}": f"{max(size, 0.1):.1f} MB" for key, size in megabytes.items()},
-        )
-        .encode()
+    page = string.Template((HERE / "release.html").read_text("utf-8")).substitute(
+        about,
+        version=version,
+        tracks="\n".join(rows),
+        experiments=sum(name.startswith("results/") for name in files),
     )
+    return page.encode()
 
 
 def main(build: Path, out: Path, version: str, seconds: int) -> int:
@@ -126,7 +119,7 @@ def main(build: Path, out: Path, version: str, seconds: int) -> int:
     for path in (path for path in files if path.endswith(".html")):
         if gaps := len(NOT_MEASURED.findall(files[path].decode())):
             print(f"warning: {path} says of {gaps} numbers or figures: not measured")
-    print(f"{out / name}.zip\n  {len(data) / MEGABYTE:.1f} MB, {len(files)} files")
+    print(f"{out / name}.zip\n  {len(data) / 1e6:.1f} MB, {len(files)} files")
     print(f"  SHA-256 {hashlib.sha256(data).hexdigest()}")
     return 0
 
