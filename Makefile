@@ -282,7 +282,7 @@ C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/schedule.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
+TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/tracks.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
          $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 

@@ -37,7 +37,7 @@ slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45, SPEAK
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
 schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
-	$(Q)$(PYTHON) slides/schedule.py . $(TRACK)
+	$(Q)$(PYTHON) slides/tracks.py $(TRACK)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
 present: ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
@@ -88,7 +88,7 @@ reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"versi
 # Changes with what the track has: the deck is made anew then.
 $(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) slides/tracks.py $* > $@
+	$(Q)$(PYTHON) slides/tracks.py $* ids > $@
 
 # What stands on the first slide and on the last: each is kept until it is told anew (SPEAKER= forgets it), so that the deck for
 # the printer is the one for the stage.

@@ -1,4 +1,4 @@
-"""Checks chapters and slides for what the build itself cannot see: `lint.py [ROOT]`.
+"""Checks chapters and slides for what the build itself cannot see.
 
 The chapter template, exercises with answers, slides with minutes, tracks and notes, the map of the
 talk, and regions and figures that nothing shows. Prints one line for each fault, `file:line: what`,
@@ -50,7 +50,7 @@ def check_template(chapter: Source) -> Problems:
     found: list[str] = []
     for heading, body in chapter.sections(2):
         place = f"{chapter.path}:{heading.line}: section"
-        for role in (role for role in heading.attributes.classes if role in ROLES):
+        for role in (role for role in heading.classes if role in ROLES):
             if found and ROLES.index(role) < ROLES.index(found[-1]):
                 yield f"{place} .{role} stands after .{found[-1]}"
             found.append(role)
@@ -70,8 +70,8 @@ def check_template(chapter: Source) -> Problems:
 
 def check_exercises(chapter: Source) -> Problems:
     roles = {"exercise", "answer"}
-    blocks = [b for b in chapter.blocks if b.kind == "div" and roles & set(b.attributes.classes)]
-    exercises = [block for block in blocks if "exercise" in block.attributes.classes]
+    blocks = [b for b in chapter.blocks if b.kind == "div" and roles & set(b.classes)]
+    exercises = [block for block in blocks if "exercise" in block.classes]
     for block, after in zip_longest(blocks, blocks[1:]):
         if block in exercises and (after is None or after in exercises):
             yield f"{chapter.path}:{block.line}: an exercise without its answer"
@@ -99,9 +99,9 @@ COVERS = re.compile(r"\b(cover it|then show|ask before|before you show|uncover)\
 
 
 def _uncovers(block: Block) -> bool:
-    stepped = {"fragment", "incremental"} & {*block.attributes.classes, *block.inside}
+    stepped = {"fragment", "incremental"} & {*block.classes, *block.inside}
     is_plot = re.search(r"\{[^}]*\.fragment|\(stage-", block.text)
-    return bool(stepped or is_plot or "steps" in block.attributes.values)
+    return bool(stepped or is_plot or "steps" in block.values)
 
 
 def check_slides(sources: list[Source], named: set[str]) -> Problems:
@@ -110,20 +110,20 @@ def check_slides(sources: list[Source], named: set[str]) -> Problems:
     for source in sources:
         for heading, body in source.sections(2):
             place = f"{source.path}:{heading.line}"
-            slide, attributes = f'{place}: slide "{heading.text}"', heading.attributes
-            if not attributes.id:
+            slide = f'{place}: slide "{heading.text}"'
+            if not heading.id:
                 yield f"{slide} has no id"
-            elif (first := seen.setdefault(attributes.id, place)) != place:
-                yield f'{place}: slide id "{attributes.id}" is doubled, first in {first}'
-            if not re.fullmatch(r"\d+(\.\d+)?", attributes.values.get("minutes", "")):
+            elif (first := seen.setdefault(heading.id, place)) != place:
+                yield f'{place}: slide id "{heading.id}" is doubled, first in {first}'
+            if not re.fullmatch(r"\d+(\.\d+)?", heading.values.get("minutes", "")):
                 yield f"{slide} has no minutes"
-            if not named & {attributes.id, source.path.stem}:
+            if not named & {heading.id, source.path.stem}:
                 yield f"{slide} is in no track of slides/tracks.toml"
             notes = [block for block in body if block.kind == "text" and "notes" in block.inside]
             if not any(block.text.strip() for block in notes):
                 yield f"{slide} has no notes"
             said = COVERS.search(" ".join(block.text for block in notes))
-            if said and not any(map(_uncovers, body)) and "demo" not in attributes.values:
+            if said and not any(map(_uncovers, body)) and "demo" not in heading.values:
                 remedy = "a fragment, steps, or a plot of figures/stage.tsv"
                 yield f'{slide}: notes say "{said[0]}", and nothing is covered: {remedy}'
 
@@ -148,27 +148,27 @@ def check_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:
         yield f"{path}:1: {len(lines)} sections; the talk has {table.get('sections')}"
 
 
-def check_regions(root: Path, sources: list[Source]) -> Problems:
+def check_regions(sources: list[Source]) -> Problems:
     """A region nobody shows is dead weight in the source, or a listing somebody forgot."""
     used: set[tuple[str, str]] = set()
     for source in sources:
         for block in source.blocks:
-            values = block.attributes.values
+            values = block.values
             if block.kind == "fence" and "include" in values:
                 parts = " ".join(values.get(key, "") for key in ("region", "steps", "mark"))
                 used.update((values["include"], name) for name in re.split(r"[\s|]+", parts))
-    for path in sorted([*(root / "code").rglob("*"), *(root / "benchmarks").rglob("*")]):
+    for path in sorted([*Path("code").rglob("*"), *Path("benchmarks").rglob("*")]):
         if path.suffix in (".c", ".h", ".py", ".toml", ".mk", ".sh") and path.is_file():
             for name, line in regions_of(path).items():
-                if (str(path.relative_to(root)), name) not in used:
+                if (str(path), name) not in used:
                     yield f'{path}:{line}: region "{name}" is shown by no chapter and no slide'
 
 
-def check_figures(root: Path, sources: list[Source]) -> Problems:
+def check_figures(sources: list[Source]) -> Problems:
     """Likewise a figure. Parts of scripts name no experiment; readme.svg is README's."""
     images = (block.text for source in sources for block in source.blocks if block.kind == "image")
     shown = {"readme.svg", *images}
-    for path in sorted((root / "figures").glob("*.*")):
+    for path in sorted(Path("figures").glob("*.*")):
         text, names = path.read_text(encoding="utf-8"), [path.stem]
         if path.suffix == ".tsv":
             prefix = "stage-" if path.stem == "stage" else ""
@@ -180,13 +180,11 @@ def check_figures(root: Path, sources: list[Source]) -> Problems:
                 yield f'{path}:1: figure "{name}" is shown by no chapter and no slide'
 
 
-def main(arguments: list[str]) -> int:
-    root = Path(arguments[0] if arguments else ".")
-    chapters = [Source(path) for path in sorted((root / "chapters").glob("*.md"))]
-    slides = tracks.sources(root)
-    told = tracks.read_tracks(root / "slides/tracks.toml")
-    named = {name for track in told for name in track.named()}
-    ids = {heading.attributes.id for source in slides for heading, _ in source.sections(2)}
+def main() -> int:
+    chapters = [Source(path) for path in sorted(Path("chapters").glob("*.md"))]
+    slides = tracks.sources()
+    named = {name for track in tracks.read_tracks() for name in track.named()}
+    ids = {heading.id for source in slides for heading, _ in source.sections(2)}
     found: list[str] = []
     for chapter in chapters:
         for check in (check_template, check_exercises, check_words):
@@ -194,13 +192,12 @@ def main(arguments: list[str]) -> int:
     for source in chapters + slides:
         found += check_language(source)
     found += check_slides(slides, named)
-    found += check_map(root / "slides/talk-map.toml", {one.path.stem for one in chapters}, ids)
-    found += check_regions(root, chapters + slides)
-    found += check_figures(root, chapters + slides)
-    lines = [line.removeprefix(f"{root}/") for line in found]
-    print("\n".join(lines) or "  lint-book: chapters, slides and the map of the talk are in order")
+    found += check_map(Path("slides/talk-map.toml"), {one.path.stem for one in chapters}, ids)
+    found += check_regions(chapters + slides)
+    found += check_figures(chapters + slides)
+    print("\n".join(found) or "  lint-book: chapters, slides and the map of the talk are in order")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Reads chapters and slides as lint.py and slides/schedule.py need them: headings, fences, divs.
+"""Reads chapters and slides as lint.py and slides/tracks.py need them: headings, fences, divs.
 
 Not a Markdown parser: only what the author's guide (README.md here) allows, line by line. pandoc
 does the rest.
@@ -7,7 +7,7 @@ does the rest.
 import re
 import sys
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,28 @@ IMAGE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 REGION = re.compile(r"^\s*(?:/\*|//|#|;|--)\s*region:\s*([a-z0-9-]+)\s*(?:\*/)?\s*$")
 
 
-@dataclass
-class Attributes:
-    id: str = ""
-    classes: list[str] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
 class Block:
-    """A heading, a fence, a div, an image or a line of text, and the divs it stands in."""
+    """A heading, a fence, a div, an image or a line of text, with what stands in its curly braces
+    (`#id .class key=value key="value"`), and the divs it stands in.
+    """
 
-    kind: str
-    line: int
-    text: str = ""
-    attributes: Attributes = field(default_factory=Attributes)
-    level: int = 0
-    inside: tuple[str, ...] = ()
+    def __init__(
+        self,
+        kind: str,
+        line: int,
+        text: str,
+        attributes: str,
+        inside: Sequence[str],
+        level: int = 0,
+    ) -> None:
+        self.kind, self.line, self.text = kind, line, text
+        self.inside, self.level = tuple(inside), level
+        found = list(ATTRIBUTES.finditer(attributes))
+        self.id = "".join(each["id"] or "" for each in found)
+        self.classes = [each["class"] for each in found if each["class"]]
+        self.values = {
+            each["key"]: each["quoted"] or each["bare"] or "" for each in found if each["key"]
+        }
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -48,20 +53,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         sys.exit(f"{path}: {getattr(error, 'strerror', error)}")
-
-
-def parse_attributes(text: str) -> Attributes:
-    """`#id .class key=value key="value"` as in pandoc's curly braces."""
-    result = Attributes()
-    for match in ATTRIBUTES.finditer(text):
-        if match["id"]:
-            result.id = match["id"]
-        elif match["class"]:
-            result.classes.append(match["class"])
-        else:
-            quoted = match["quoted"]
-            result.values[match["key"]] = quoted if quoted is not None else match["bare"]
-    return result
 
 
 def read_metadata(text: str) -> tuple[dict[str, str], int]:
@@ -84,27 +75,25 @@ class Source:
         divs: list[str] = []
         fence = ""
         for number, line in enumerate(text.splitlines()[skip:], start=skip + 1):
-            inside = tuple(divs)
             if fence:
                 fence = "" if line.strip() == fence else fence
             elif match := FENCE.match(line):
                 fence = match[1]
-                attributes = parse_attributes(match[2] or "." + match[3])
-                self.blocks.append(Block("fence", number, line, attributes, inside=inside))
+                self.blocks.append(Block("fence", number, line, match[2] or "." + match[3], divs))
             elif match := DIV.match(line):
                 if match[1] is None and match[2] is None:
                     del divs[-1:]
                     continue
-                attributes = parse_attributes(match[1] if match[1] is not None else "." + match[2])
-                self.blocks.append(Block("div", number, line, attributes, inside=inside))
-                divs.append(next(iter(attributes.classes), ""))
+                div = Block("div", number, line, match[1] or f".{match[2] or ''}", divs)
+                self.blocks.append(div)
+                divs.append(next(iter(div.classes), ""))
             elif (match := HEADING.match(line)) and not divs:
-                attributes = parse_attributes(match[3] or "")
-                self.blocks.append(Block("heading", number, match[2], attributes, len(match[1])))
+                level = len(match[1])
+                self.blocks.append(Block("heading", number, match[2], match[3] or "", (), level))
             else:
                 images = IMAGE.findall(line)
-                self.blocks += [Block("image", number, name, inside=inside) for name in images]
-                self.blocks.append(Block("text", number, line, inside=inside))
+                self.blocks += [Block("image", number, name, "", divs) for name in images]
+                self.blocks.append(Block("text", number, line, "", divs))
 
     def sections(self, level: int) -> list[tuple[Block, list[Block]]]:
         """Headings of this level or above, each with the blocks up to the next one."""
