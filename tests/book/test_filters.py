@@ -116,26 +116,22 @@ def test_a_number_has_four_forms_and_says_whose_it_is(tree: Tree) -> None:
     reference, own = map(words, tree.pieces(*texts))
     assert reference == "reference runIt took 41 µsref here."
     assert own == "your machine93 µs"
-    entry = '{"text": "93 µs", "interval": "", "source": "here", "run": "a run", "noisy": true}'
-    tree.write("build/data/numbers.json", f'{{"{OWN}": {entry}}}')
-    # Of too few repetitions there is no interval.
-    both = tree.pieces(f"[{OWN}]{{.num}}", f"[{OWN}]{{.num form=both}}")
-    assert list(map(words, both)) == ["your machine, noisy93 µs"] * 2
 
 
-def test_number_nobody_has_measured_yet(tree: Tree) -> None:
-    entry = '{"text": "not measured", "source": "none", "run": "make bench ONLY=fork-reap"}'
-    tree.write("build/data/numbers.json", f'{{"fork-reap": {entry}}}')
-    html = accepted(tree.weave("It took [fork-reap.dynamic.reap_us]{.num}."))
-    assert "It took (not measured)." in words(html)
-    assert "make bench ONLY=fork-reap" in html
-
-
-def test_json_text_is_read_as_written(tree: Tree) -> None:
-    entry = r'{"text": "\u00b5 \"q\" \\ \ud83d\ude00 \n", "source": "here", "run": null}'
+def test_numbers_of_the_exporter_are_read_as_written(tree: Tree) -> None:
+    noisy = '{"text": "93 µs", "interval": "", "source": "here", "run": "a run", "noisy": true}'
+    none = '{"text": "not measured", "source": "none", "run": "make bench ONLY=fork-reap"}'
+    odd = r'{"text": "\u00b5 \"q\" \\ \ud83d\ude00 \n", "source": "here", "run": null}'
     more = '"list": [1, -2.5e3, true, null, [], {}]'
-    tree.write("build/data/numbers.json", f'{{"odd": {entry}, {more}}}')
-    assert 'µ "q" \\ 😀' in words(accepted(tree.weave("[odd]{.num}")))
+    text = f'{{"noisy": {noisy}, "fork-reap": {none}, "odd": {odd}, {more}}}'
+    tree.write("build/data/numbers.json", text)
+    texts = ("[noisy]{.num}", "[noisy]{.num form=both}", "It took [fork-reap.x.reap_us]{.num}.")
+    plain_form, both, nobody, shown = tree.pieces(*texts, "[odd]{.num}")
+    assert words(plain_form) == "your machine, noisy93 µs"
+    assert words(both) == words(plain_form), "of too few repetitions there is no interval"
+    assert "It took (not measured)." in words(nobody)
+    assert "make bench ONLY=fork-reap" in nobody
+    assert 'µ "q" \\ 😀' in words(shown)
 
 
 def test_units_stay_with_their_numbers(tree: Tree) -> None:

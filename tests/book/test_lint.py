@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import sys
 from pathlib import Path
 
+import lint as checks
 import pytest
 
 from book.tree import ROOT, Done, Tree, files_of
@@ -35,14 +38,14 @@ def small(tmp_path: Path) -> Tree:
     return Tree(tmp_path, TREE)
 
 
-def run(small: Tree, program: str, *arguments: str) -> Done:
-    return small.run(sys.executable, str(ROOT / program), *arguments)
-
-
 def lint(small: Tree) -> str:
-    done = run(small, "chapters/pandoc/lint.py")
-    assert (done.returncode == 0) == ("in order" in done.stdout), done.stdout + done.stderr
-    return done.stdout + done.stderr
+    with contextlib.chdir(small.path), contextlib.redirect_stdout(io.StringIO()) as said:
+        try:
+            status = checks.main()
+        except SystemExit as error:
+            return str(error)
+    assert (status == 0) == ("in order" in said.getvalue()), said.getvalue()
+    return said.getvalue()
 
 
 @pytest.mark.parametrize("role", SECTIONS)
@@ -120,13 +123,18 @@ def test_figures_that_nothing_shows_are_found(small: Tree) -> None:
 
 # ---- the schedule
 
+
+def schedule(small: Tree, *track: str) -> Done:
+    return small.run(sys.executable, str(ROOT / "slides/tracks.py"), *track)
+
+
 MORE = "\n## More {#more minutes=2.5}\n\n## Both {#both minutes=3}\n"
 TALK45 = 'slides = ["title"]'
 
 
 def test_schedule_adds_up(small: Tree) -> None:
     small.write(SLIDES, SLIDE + MORE)
-    done = run(small, "slides/tracks.py")
+    done = schedule(small)
     assert done.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["Title", "1", "min", "(1)", "6.5", "min", "(3)"] in rows
@@ -134,7 +142,7 @@ def test_schedule_adds_up(small: Tree) -> None:
     assert ["Limit", "45", "min", "90", "min"] in rows
     listed = 'questions = 7\nslides = ["both", "title 0.5"]\nbackup = ["more"]'
     small.replace(TRACK, TALK45, listed)
-    said = run(small, "slides/tracks.py", "talk45").stdout
+    said = schedule(small, "talk45").stdout
     assert [line.split() for line in said.splitlines()[2:]] == [
         ["0", "3", "Both"], ["3", "0.5", "Title"], ["3.5", "end"], ["7", "questions"],
     ]  # fmt: skip
@@ -144,14 +152,14 @@ def test_schedule_fails_above_the_limit(small: Tree) -> None:
     small.replace(TRACK, TALK45, 'slides = ["01-one"]')
     for minutes, status in ((44, 0), (44.5, 1)):
         small.write(SLIDES, SLIDE + f"\n## More {{#more minutes={minutes}}}\n")
-        done = run(small, "slides/tracks.py")
+        done = schedule(small)
         assert done.returncode == status
         assert ("talk45 takes 45.5 min, limit 45 min" in done.stderr) is (status == 1)
     units = '[[course.units]]\ntitle = "{}"\nslides = ["{}"]\n'
     course = GOOD[TRACK].replace('slides = ["01-one"]\n', "")
     small.write(TRACK, course + units.format("One", "title") + units.format("Two", "01-one"))
     small.write(SLIDES, SLIDE + MORE.replace("2.5", "87"))
-    said = run(small, "slides/tracks.py").stderr
+    said = schedule(small).stderr
     assert "schedule: course, Two takes 91 min, limit 90 min" in said
 
 
@@ -165,6 +173,6 @@ def test_schedule_fails_above_the_limit(small: Tree) -> None:
 )
 def test_a_wrong_track_is_said(small: Tree, track: str, change: str, message: str) -> None:
     small.replace(TRACK, '"title"', change or '"title"')
-    done = run(small, "slides/tracks.py", track)
+    done = schedule(small, track)
     assert done.returncode == 1
     assert done.stderr.startswith(message)

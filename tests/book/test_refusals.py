@@ -86,27 +86,19 @@ def test_doubled_label_is_refused(tree: Tree) -> None:
     refused(done, "03-third.md: label lst:x is doubled, first in chapters/03-third.md")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
+def test_bad_markers_are_refused(tree: Tree) -> None:
+    found = [
         ("/* region: x */\n1\n", 1, 'region "x" is not closed'),
         ("/* region: x */\n1\n/* endregion: x */\n/* region: x */\n", 4, 'region "x" is doubled'),
         ("1\n/* endregion: x */\n", 2, 'endregion "x" without its region'),
         ("/* region: two words */\n", 1, "a region marker with no name"),
         ("1\n/* endregion: */\n", 2, "a region marker with no name"),
-    ],
-)
-def test_bad_markers_are_refused(tree: Tree, text: str, line: int, message: str) -> None:
-    tree.write("code/x.c", text)
-    refused(tree.weave(fence('.c include="code/x.c"')), f"code/x.c:{line}: ", message)
-
-
-@pytest.mark.parametrize("name", ["numbers", "claims", "then"])
-def test_data_that_is_broken_or_missing_is_refused(tree: Tree, name: str) -> None:
-    tree.write(f"build/data/{name}.json", '{"a": 1,\n"b" 2}')
-    refused(tree.weave("text"), f"build/data/{name}.json:2: not JSON")
-    (tree.path / f"build/data/{name}.json").unlink()
-    refused(tree.weave("text"), f"build/data/{name}.json: not there")
+    ]
+    for number, (text, _, _) in enumerate(found):
+        tree.write(f"code/{number}.c", text)
+    done = tree.weave("\n".join(fence(f'.c include="code/{n}.c"') for n in range(len(found))))
+    for number, (_, line, message) in enumerate(found):
+        refused(done, f"code/{number}.c:{line}: ", message)
 
 
 def test_other_mistakes(tree: Tree) -> None:
@@ -114,3 +106,7 @@ def test_other_mistakes(tree: Tree) -> None:
     refused(tree.label("chapters/04-none.md"), "chapters/04-none.md: no title")
     tree.replace("build/data/claims.json", '"verdict": "holds"', '"verdict": "maybe"')
     refused(tree.weave("[9]{.verdict}"), 'unknown verdict "maybe"')
+    tree.write("build/data/then.json", '{"a": 1,\n"b" 2}')
+    refused(tree.weave("text"), "build/data/then.json:2: not JSON")
+    (tree.path / "build/data/then.json").unlink()
+    refused(tree.weave("text"), "build/data/then.json: not there")
