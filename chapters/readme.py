@@ -8,8 +8,6 @@ a key of build/data/numbers.json (benchmarks/README.md). The figure is drawn by 
 same run; its bytes depend on gnuplot's version, so only the numbers are checked.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -31,37 +29,30 @@ def export(data: Path) -> dict[str, str]:
     return {key: number["text"] for key, number in numbers.items()}
 
 
-def filled(text: str, numbers: dict[str, str]) -> str:
-    """`text` with every bound number as it is in `numbers`."""
-
-    def number(match: re.Match[str]) -> str:
-        key = match["key"]
-        if key not in numbers:
-            raise SystemExit(f"{README}: unknown key {key}")
-        return f"<!--n {key}-->{numbers[key]}<!--/n-->"
-
-    return BOUND.sub(number, text)
-
-
 def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
-        print("usage: readme.py [--check]", file=sys.stderr)
-        return 2
-    old = README.read_text(encoding="utf-8")
+        sys.exit("usage: readme.py [--check]")
+    old, wrong = README.read_text(encoding="utf-8"), []
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder)
-        new = filled(old, export(data))
+        numbers = export(Path(folder))
+
+        def number(match: re.Match[str]) -> str:
+            key = match["key"]
+            if key not in numbers:
+                sys.exit(f"{README}: unknown key {key}")
+            if match["text"] != numbers[key]:
+                wrong.append(f"{README}: {key} is not {match['text']}; make readme")
+            return f"<!--n {key}-->{numbers[key]}<!--/n-->"
+
+        new = BOUND.sub(number, old)
         if not arguments:
-            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), str(data), str(FIGURE)]
+            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), folder, str(FIGURE)]
             subprocess.run(draw, check=True)
             README.write_text(new, encoding="utf-8")
             return 0
-    pairs = zip(BOUND.finditer(old), BOUND.finditer(new), strict=True)
-    wrong = [shown for shown, true in pairs if shown["text"] != true["text"]]
-    for match in wrong:
-        print(f"{README}: {match['key']} is not {match['text']}; make readme", file=sys.stderr)
+    print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))
