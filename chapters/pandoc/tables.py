@@ -15,14 +15,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 KINDS = {"fig": "figure", "lst": "listing", "diff": "listing", "sec": "section"}
 EXPECTED = {"figure": "fig", "listing": "lst", "section": "sec"}
 HIDDEN = {"when": "a .when block", "answer": "an answer"}
-Node = dict[str, Any]
 Row = dict[str, str | None]
 
 
@@ -77,31 +75,6 @@ def text_of(node: Any) -> str:  # a node of pandoc's, or a list of them
     return " " if kind in ("Space", "SoftBreak", "LineBreak") else text_of(content)
 
 
-def labelled(blocks: Any, hidden: str = "") -> Iterator[tuple[str, Node, list[Any], str]]:
-    """Kind, node, attributes [id, classes, values] and the hidden block around, in order."""
-    if isinstance(blocks, list):
-        for block in blocks:
-            yield from labelled(block, hidden)
-    if not isinstance(blocks, dict) or "t" not in blocks:
-        return
-    kind: str = blocks["t"]
-    content: Any = blocks.get("c")
-    if kind == "Header":
-        yield "section", blocks, content[1], hidden
-    elif kind == "CodeBlock":
-        yield "listing", blocks, content[0], hidden
-    elif kind == "Para" and [inline["t"] for inline in content] == ["Image"]:
-        yield "figure", blocks, content[0]["c"][0], hidden
-    elif kind == "Figure":  # pandoc 3
-        image = content[2][0]["c"][0]["c"][0]
-        yield "figure", blocks, content[0] if content[0][0] else image, hidden
-    elif kind == "Div":
-        inside = next((name for name in HIDDEN if name in content[0][1]), "")
-        yield from labelled(content[1], hidden or inside)
-    else:
-        yield from labelled(content, hidden)
-
-
 class Chapter:
     """One chapter: its rows, and what is wrong with its labels."""
 
@@ -119,8 +92,7 @@ class Chapter:
             self.problems.append(f"{self.source}: no title in the metadata")
         page = f"ch:{self.slug}"
         self.row("page", page, number=self.number, text=title, summary=summary or None)
-        for kind, node, attributes, hidden in labelled(tree["blocks"]):
-            self.add(kind, node, attributes[0], hidden)
+        self.read(tree["blocks"], "")
 
     def row(self, kind: str, label: str, **more: str | None) -> None:
         self.rows.append({"kind": kind, "label": label or None, "slug": self.slug, **more})
@@ -131,9 +103,33 @@ class Chapter:
         place = next((f":{at}" for at, line in enumerate(lines, 1) if needle in line), "")
         self.problems.append(f"{self.source}{place}: {what}")
 
-    def add(self, kind: str, node: Node, ident: str, hidden: str) -> None:
-        level = node["c"][0] if kind == "section" else 0
-        text = text_of(node["c"][2]) if kind == "section" else None
+    def read(self, node: Any, hidden: str) -> None:  # a node of pandoc's, or a list of them
+        """Takes up what is in it, in order; `hidden`: the class of HIDDEN that it stands in."""
+        if isinstance(node, list):
+            for each in node:
+                self.read(each, hidden)
+        if not isinstance(node, dict) or "t" not in node:
+            return
+        kind: str = node["t"]
+        content: Any = node.get("c")  # of most begins with attributes: [id, classes, values]
+        if kind == "Header":
+            self.add("section", content[1][0], hidden, content[0], text_of(content[2]))
+        elif kind == "CodeBlock":
+            self.add("listing", content[0][0], hidden)
+        elif kind == "Para" and [inline["t"] for inline in content] == ["Image"]:
+            self.add("figure", content[0]["c"][0][0], hidden)
+        elif kind == "Figure":  # pandoc 3
+            image = content[2][0]["c"][0]["c"][0]
+            self.add("figure", content[0][0] or image[0], hidden)
+        elif kind == "Div":
+            inside = next((name for name in HIDDEN if name in content[0][1]), "")
+            self.read(content[1], hidden or inside)
+        else:
+            self.read(content, hidden)
+
+    def add(
+        self, kind: str, ident: str, hidden: str, level: int = 0, text: str | None = None
+    ) -> None:
         if level == 1:
             what = 'a heading "#" in a chapter; the title stands in the metadata'
             self.fail(what, f"# {text}")
@@ -161,14 +157,12 @@ def join(output: Path, paths: list[Path]) -> None:
     chapters = [Chapter(path) for path in paths]
     rows = [row for chapter in chapters for row in chapter.rows]
     problems = [problem for chapter in chapters for problem in chapter.problems]
-    first: dict[str | None, str | None] = {}
+    first: dict[str, Row] = {}
     for row in rows:
-        label, slug = row["label"], row["slug"]
-        if label in first:
-            there = f"first in chapters/{first[label]}.md"
-            problems.append(f"chapters/{slug}.md: label {label} is doubled, {there}")
-        if label:
-            first.setdefault(label, slug)
+        label = row["label"]
+        if label and (other := first.setdefault(label, row)) is not row:
+            there = f"first in chapters/{other['slug']}.md"
+            problems.append(f"chapters/{row['slug']}.md: label {label} is doubled, {there}")
     if problems:
         sys.exit("\n".join(problems))
     text = f"return {lua(rows)}\n"

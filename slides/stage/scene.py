@@ -149,7 +149,7 @@ class Scene:
     @contextlib.contextmanager
     def silent(self, url: str, count: int) -> Iterator[None]:
         """So many clients that connect and say nothing."""
-        process = self.start("hammer", "--idle", str(allowed(count)), url)
+        process = self.start("hammer", "--idle", str(count), url)
         try:
             yield
         finally:
