@@ -5,16 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
-
-sys.path.insert(0, str(ROOT / "chapters/pandoc"))
+from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -11,7 +12,10 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "chapters/pandoc"))
+import tables
+
+ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
 REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
@@ -84,25 +88,30 @@ class Tree:
         tools = (f"PANDOC={PANDOC}", f"PYTHON={sys.executable}")
         return self.run("make", *tools, *arguments, **environment)
 
-    def tables(self, *arguments: str) -> Done:
-        return self.run(sys.executable, "chapters/pandoc/tables.py", *arguments)
+    def tables(self, step: Callable[..., None], *arguments: object) -> Done:
+        """A step of tables.py, as its command ends; Python starts once for all."""
+        with contextlib.chdir(self.path):
+            try:
+                step(*arguments)
+            except SystemExit as error:
+                return Done(("tables.py",), 1, "", f"{error}\n")
+        return Done(("tables.py",), 0, "", "")
 
     def label(self, *sources: str) -> Done:
         """Pass 1 for these chapters."""
-        trees = []
+        trees: list[Path] = []
         for source in sources:
             text = self.read(source)
             if text not in PARSED:
                 PARSED[text] = self.run(PANDOC, "-f", "markdown", "-t", "json", source).stdout
-            name = f"build/weave/{Path(source).stem}.ast"
-            trees.append(str(self.write(name, PARSED[text]).relative_to(self.path)))
-        return self.tables("labels", "build/weave/labels.lua", *trees)
+            trees.append(self.write(f"build/weave/{Path(source).stem}.ast", PARSED[text]))
+        return self.tables(tables.join, Path("build/weave/labels.lua"), trees)
 
     def bind(self, source: str, to: str, **settings: str) -> Done:
         """Pass 2 for a file; the data is what lies in build/data."""
         for name in ("numbers", "claims", "then"):
-            data = f"build/data/{name}.json"
-            done = self.tables("data", data, f"build/weave/data/{name}.lua")
+            data = Path(f"build/data/{name}.json")
+            done = self.tables(tables.export, data, Path(f"build/weave/data/{name}.lua"))
             if done.returncode:
                 return done
         options = [f"-M{key}={value}" for key, value in {"build": "build", **settings}.items()]
