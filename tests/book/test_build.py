@@ -50,23 +50,21 @@ FIRST, SECOND = "01-first.html", "02-second.html"
 NUMBERS, TIMELINE = "build/data/numbers.json", "timeline-02-second.svg"
 
 
-@pytest.mark.parametrize(
-    ("changed", "old", "new", "pages", "shown"),
-    [
-        ("code/02-second/server.c", "perror", "puts", {SECOND, "deck.html"}, (SECOND, "puts")),
+CHAPTER, CODE = "chapters/01-first.md", "code/02-second/server.c"
+
+
+def test_a_change_remakes_what_shows_it(made: Tree) -> None:
+    for changed, old, new, pages, shown in [
+        (CODE, "perror", "puts", {SECOND, "deck.html"}, (SECOND, "puts")),
         (f"build/figures/{TIMELINE}", "child 2", "child two", {SECOND, TIMELINE, "deck.html"},
          (f"figures/{TIMELINE}", "child two")),
-        ("chapters/01-first.md", "nothing tells it why", "nobody does", {FIRST}, (FIRST, "nobody")),
-        ("chapters/01-first.md", "One client at a time", "One client",
+        (CHAPTER, "nothing tells it why", "nobody does", {FIRST}, (FIRST, "nobody")),
+        (CHAPTER, "One client at a time", "One client",
          {"index.html", FIRST, SECOND, "deck.html"}, (SECOND, "One client</a>")),
-    ],
-)  # fmt: skip
-def test_a_change_remakes_what_shows_it(
-    made: Tree, changed: str, old: str, new: str, pages: set[str], shown: tuple[str, str]
-) -> None:
-    made.replace(changed, old, new)
-    assert remade(made) == {*pages, *WHOLE}
-    assert shown[1] in made.read(f"build/book/{shown[0]}")
+    ]:  # fmt: skip
+        made.replace(changed, old, new)
+        assert remade(made) == {*pages, *WHOLE}, new
+        assert shown[1] in made.read(f"build/book/{shown[0]}")
     assert succeeded(made.make("epub", "slides")) == ""
 
 
