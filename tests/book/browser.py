@@ -68,13 +68,12 @@ def deck_problems(driver: Any, deck: Path) -> list[str]:
     """Every slide of a deck, with all its fragments shown."""
     resize(driver, 1280, 720)
     driver.get(deck.as_uri())
-    errors = console_errors(driver)
     if not started(driver):
-        return [f"{deck.name}: reveal.js did not start", *errors]
+        return [f"{deck.name}: reveal.js did not start", *console_errors(driver)]
     count = driver.execute_script("return Reveal.getTotalSlides();")
     problems = [] if count else [f"{deck.name}: no slide"]
     for index in range(count):
         name = driver.execute_script(SHOW_SLIDE, index)
-        found = driver.execute_script(CHECK_SLIDE) + console_errors(driver)
+        found = driver.execute_script(CHECK_SLIDE)
         problems += [f"{deck.name}#/{name}: {problem}" for problem in found]
-    return problems + errors
+    return problems + console_errors(driver)
