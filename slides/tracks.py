@@ -84,7 +84,7 @@ def read_slides() -> list[Slide]:
     slides: list[Slide] = []
     section = ""
     for source in sources():
-        for heading, _ in source.sections(2):
+        for heading, _ in source.sections():
             section = heading.text if heading.level == 1 or not section else section
             text = heading.values.get("minutes", "")
             minutes = float(text) if text.replace(".", "", 1).isdigit() else 0.0

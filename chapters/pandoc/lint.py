@@ -48,7 +48,7 @@ def check_template(chapter: Source) -> Problems:
     if not chapter.metadata.get("summary"):
         yield f"{chapter.path}:1: no summary in the metadata"
     found: list[str] = []
-    for heading, body in chapter.sections(2):
+    for heading, body in chapter.sections():
         place = f"{chapter.path}:{heading.line}: section"
         for role in (role for role in heading.classes if role in ROLES):
             if found and ROLES.index(role) < ROLES.index(found[-1]):
@@ -61,10 +61,9 @@ def check_template(chapter: Source) -> Problems:
             if role == "recap" and not 1 <= points <= 5:
                 yield f"{place} .recap has {points} points; one to five"
     for role in ROLES:
-        if role not in EXEMPT[kind] and found.count(role) != 1:
-            what = (
-                f"{found.count(role)} sections of class .{role}; a chapter of kind {kind} has one"
-            )
+        count = found.count(role)
+        if role not in EXEMPT[kind] and count != 1:
+            what = f"{count} sections of class .{role}; a chapter of kind {kind} has one"
             yield f"{chapter.path}:1: {what}"
 
 
@@ -108,7 +107,7 @@ def check_slides(sources: list[Source], named: set[str]) -> Problems:
     """`named`: the ids, and the files, that a track has."""
     seen: dict[str, str] = {}
     for source in sources:
-        for heading, body in source.sections(2):
+        for heading, body in source.sections():
             place = f"{source.path}:{heading.line}"
             slide = f'{place}: slide "{heading.text}"'
             if not heading.id:
@@ -184,7 +183,7 @@ def main() -> int:
     chapters = [Source(path) for path in sorted(Path("chapters").glob("*.md"))]
     slides = tracks.sources()
     named = {name for track in tracks.read_tracks() for name in track.named()}
-    ids = {heading.id for source in slides for heading, _ in source.sections(2)}
+    ids = {heading.id for source in slides for heading, _ in source.sections()}
     found: list[str] = []
     for chapter in chapters:
         for check in (check_template, check_exercises, check_words):

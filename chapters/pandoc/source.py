@@ -28,17 +28,12 @@ class Block:
     (`#id .class key=value key="value"`), and the divs it stands in.
     """
 
+    level = 0  # of a heading
+
     def __init__(
-        self,
-        kind: str,
-        line: int,
-        text: str,
-        attributes: str,
-        inside: Sequence[str],
-        level: int = 0,
+        self, kind: str, line: int, text: str, attributes: str, inside: Sequence[str]
     ) -> None:
-        self.kind, self.line, self.text = kind, line, text
-        self.inside, self.level = tuple(inside), level
+        self.kind, self.line, self.text, self.inside = kind, line, text, tuple(inside)
         found = list(ATTRIBUTES.finditer(attributes))
         self.id = "".join(each["id"] or "" for each in found)
         self.classes = [each["class"] for each in found if each["class"]]
@@ -88,18 +83,18 @@ class Source:
                 self.blocks.append(div)
                 divs.append(next(iter(div.classes), ""))
             elif (match := HEADING.match(line)) and not divs:
-                level = len(match[1])
-                self.blocks.append(Block("heading", number, match[2], match[3] or "", (), level))
+                self.blocks.append(Block("heading", number, match[2], match[3] or "", ()))
+                self.blocks[-1].level = len(match[1])
             else:
                 images = IMAGE.findall(line)
                 self.blocks += [Block("image", number, name, "", divs) for name in images]
                 self.blocks.append(Block("text", number, line, "", divs))
 
-    def sections(self, level: int) -> list[tuple[Block, list[Block]]]:
-        """Headings of this level or above, each with the blocks up to the next one."""
+    def sections(self) -> list[tuple[Block, list[Block]]]:
+        """Headings of level 1 and 2, each with the blocks up to the next one."""
         result: list[tuple[Block, list[Block]]] = []
         for block in self.blocks:
-            if block.kind == "heading" and block.level <= level:
+            if block.kind == "heading" and block.level <= 2:
                 result.append((block, []))
             elif result:
                 result[-1][1].append(block)
