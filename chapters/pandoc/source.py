@@ -16,6 +16,7 @@ ATTRIBUTES = re.compile(
         | (?P<key>[\w-]+)=(?:"(?P<quoted>[^"]*)"|(?P<bare>\S+))""",
     re.X,
 )
+METADATA = re.compile(r"^([\w-]+):[ ]*(.*?)[ ]*(?: #.*)?$", re.MULTILINE)
 HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*$")
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*(?:\{([^{}]*)\}|(\S*))\s*$")
 DIV = re.compile(r"^\s*:{3,}\s*(?:\{([^{}]*)\}|([\w-]+))?\s*:*\s*$")
@@ -50,15 +51,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         sys.exit(f"{path}: {getattr(error, 'strerror', error)}")
 
 
-def read_metadata(text: str) -> tuple[dict[str, str], int]:
-    """The `key: value` lines between `---` at the top, and the number of lines they take."""
-    match = re.match(r"---\n(.*?\n)(?:---|\.\.\.)\n", text, re.DOTALL)
-    if not match:
-        return {}, 0
-    pairs = re.findall(r"^([\w-]+):[ ]*(.*?)[ ]*(?: #.*)?$", match[1], re.MULTILINE)
-    return {key: value.strip('"') for key, value in pairs}, match[0].count("\n")
-
-
 class Source:
     """One file of Markdown: its metadata and its blocks in order."""
 
@@ -66,7 +58,9 @@ class Source:
         self.path = path
         self.blocks: list[Block] = []
         text = path.read_text(encoding="utf-8")
-        self.metadata, skip = read_metadata(text)
+        head = "".join(re.findall(r"\A---\n.*?\n---\n", text, re.DOTALL))
+        skip = head.count("\n")
+        self.metadata = {key: value.strip('"') for key, value in METADATA.findall(head)}
         divs: list[str] = []
         fence = ""
         for number, line in enumerate(text.splitlines()[skip:], start=skip + 1):
