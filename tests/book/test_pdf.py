@@ -136,15 +136,13 @@ def build(request: pytest.FixtureRequest) -> Path:
     return made[0]
 
 
-def decks_of(build: Path) -> list[tuple[str, Path]]:
-    """Names of what is printed: deck, deck-talk45, ..., each with its page. Of a release, the
-    longest, in which nearly all slides are, and the shortest.
-    """
+def decks_of(build: Path) -> list[Path]:
+    """The shortest that is on paper, and the longest, in which nearly all slides are."""
     decks = sorted((build / "slides").glob("deck*.html"), key=lambda deck: deck.stat().st_size)
-    found = [(deck.stem, deck) for deck in decks if (build / f"pdf/{deck.stem}.pdf").exists()]
+    found = [deck for deck in decks if (build / f"pdf/{deck.stem}.pdf").exists()]
     if not found:
         pytest.skip("no deck is on paper (make pdf)")
-    return [found[0], found[-1]] if len(found) > 2 else found
+    return found[:1] + found[1:][-1:]
 
 
 def test_same_sources_give_the_same_bytes(released: list[Tree]) -> None:
@@ -185,10 +183,10 @@ def test_nothing_is_printed_twice(released: list[Tree]) -> None:
 
 
 def test_deck_and_notes_have_a_page_for_every_slide_and_nothing_is_cut_off(build: Path) -> None:
-    for name, deck in decks_of(build):
+    for deck in decks_of(build):
         html = deck.read_text(encoding="utf-8")
-        screens = pages_of(build / f"pdf/{name}.pdf")
-        sheets = pages_of(build / f"pdf/{name}-notes.pdf")
+        screens = pages_of(build / f"pdf/{deck.stem}.pdf")
+        sheets = pages_of(build / f"pdf/{deck.stem}-notes.pdf")
         assert cut_off(screens, DECK) + cut_off(sheets, NOTES) == []
         assert screens[0].width / screens[0].height == pytest.approx(16 / 9, rel=0.01)
         assert sheets[0][:2] == pytest.approx((210 * MM, 297 * MM), abs=2), "A4"
@@ -199,9 +197,9 @@ def test_deck_and_notes_have_a_page_for_every_slide_and_nothing_is_cut_off(build
         told = zip(titles, all_notes, minutes, strict=True)
         for (title, notes, takes), screen, sheet in zip(told, screens, sheets, strict=True):
             end = begin + float(takes)
-            assert plain(title) in screen.text, name
+            assert plain(title) in screen.text, deck.name
             for part in (title, f"{takes} min (minute {begin:g} to {end:g})", notes):
-                assert plain(part) in sheet.text, name
+                assert plain(part) in sheet.text, deck.name
             begin = end
         assert begin > 0
 
