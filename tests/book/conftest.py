@@ -72,9 +72,9 @@ def chromium() -> str:
     return CHROMIUM
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def driver(chromium: str) -> Iterator[Any]:
-    """It takes a second to start: one for all tests of a worker."""
+    """One for all tests of a module: it takes seconds to start, and memory while it is there."""
     from print import running
     from selenium import webdriver
 
