@@ -230,10 +230,7 @@ def test_speaker_view_and_deck_follow_each_other(
     driver: Any, built: Tree, reveal: None, way: str
 ) -> None:
     """From the one file, and over `make present`: both have to work, with no network."""
-
-    def seen(script: str, *arguments: object) -> Any:
-        return driver.execute_script(script, *arguments)
-
+    seen = driver.execute_script
     with contextlib.ExitStack() as stack:
         address = (built.path / "build/slides/deck.html").as_uri()
         if way == "http":
