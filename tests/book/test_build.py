@@ -126,18 +126,20 @@ def test_without_pandoc_both_are_skipped(tree: Tree) -> None:
     ]
 
 
-def test_without_the_right_reveal_only_the_deck_is_skipped(tree: Tree) -> None:
+def test_without_the_right_reveal_only_the_deck_is_skipped(made: Tree) -> None:
     package = "build/node/node_modules/reveal.js"
-    (tree.path / "build/node").unlink(missing_ok=True)
-    tree.write(f"{package}/package.json", '{\n"version": "6.0.2"\n}')
-    output = succeeded(tree.make("epub", "slides"))
+    index, deck = made.path / "build/book/index.html", made.path / "build/slides/deck.html"
+    for path in (made.path / "build/node", index, deck):
+        path.unlink()
+    made.write(f"{package}/package.json", '{\n"version": "6.0.2"\n}')
+    output = succeeded(made.make("book", "slides"))
     assert "SKIP slides: reveal.js 5.2.1 is not here (make deps fetches it)" in output
-    assert (tree.path / "build/book/index.html").exists()
-    tree.replace(f"{package}/package.json", "6.0.2", "5.2.1")
-    done = tree.make("slides")
+    assert index.exists()
+    made.replace(f"{package}/package.json", "6.0.2", "5.2.1")
+    done = made.make("slides")
     assert done.returncode != 0
     assert f"reveal.js lacks {package}/dist/reset.css" in done.stderr
-    assert not (tree.path / "build/slides/deck.html").exists()
+    assert not deck.exists()
 
 
 # ---- the outputs
