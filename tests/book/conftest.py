@@ -64,6 +64,12 @@ def reveal() -> None:
         pytest.skip("reveal.js is not here (make deps fetches it)")
 
 
+@pytest.fixture
+def made(built: Tree, reveal: None, tmp_path: Path) -> Tree:
+    """A tree of its own, made with a deck: a copy with its times."""
+    return Tree(tmp_path / "tree", built)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     pytest.importorskip("selenium")

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import re
 import zipfile
-from pathlib import Path
 from shutil import which
 from xml.etree import ElementTree
-
-import pytest
 
 from book.tree import Done, Tree
 
@@ -17,12 +14,6 @@ from book.tree import Done, Tree
 def succeeded(done: Done) -> str:
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-@pytest.fixture
-def made(built: Tree, reveal: None, tmp_path: Path) -> Tree:
-    """A tree of its own, made with a deck: a copy with its times."""
-    return Tree(tmp_path / "tree", built)
 
 
 def stamps(tree: Tree) -> dict[str, int]:
