@@ -61,30 +61,17 @@ Change = Callable[[list[bytes]], list[bytes]]
         (lambda lines: [*lines[:2], *lines[3:]], 3),
         (lambda lines: [*lines[:3], *lines[2:]], 4),
         (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], 2),
-        (lambda lines: [*lines[:4], lines[4].replace(b'"failures": 0', b'"failures": 1')], 5),
     ],
-    ids=["edited", "other environment", "cut", "doubled", "exchanged", "other end"],
+    ids=["edited", "other environment", "cut", "doubled", "exchanged"],
 )
 def test_what_was_changed_is_named(path: Path, change: Change, number: int) -> None:
-    """By its line where each has a sum, else by the last; and so is a sum that was taken away."""
+    """By its line; and so is one whose sum was taken away."""
     whole = path.read_bytes().splitlines(keepends=True)
-    plain = [without_sum(line) for line in whole]
     path.write_bytes(b"".join(change(whole)))
     refused(path, number, CHANGED)
-    path.write_bytes(b"".join(change(plain)))
-    refused(path, len(change(plain)), "it has no check sum")
-    path.write_bytes(b"".join(plain))
-    # One sum for the whole file, in its last line, as in sets of before there were any.
-    sealed = [*plain[:-1], records.Sums(b"".join(plain[:-1])).added(plain[-1].strip())]
-    path.write_bytes(b"".join(sealed))
-    assert len(read(path).repetitions) == 3
-    path.write_bytes(b"".join(change(sealed)))
-    refused(path, len(change(sealed)), CHANGED)
     assert first_and_last(path) is None
-
-
-def without_sum(line: bytes) -> bytes:
-    return line.partition(b',"sum"')[0] + b"}\n"
+    path.write_bytes(b"".join([*whole[:2], whole[2].partition(b',"sum"')[0] + b"}\n", *whole[3:]]))
+    refused(path, 3, "it has no check sum")
 
 
 def refused(path: Path, number: int, why: str) -> None:

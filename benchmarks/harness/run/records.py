@@ -39,28 +39,17 @@ class Sums:
         self._digest.update(end)
         return body + end
 
-    def plain(self, line: bytes) -> None:
-        """The next line, which has none."""
-        self._digest.update(line + b"\n")
-
 
 def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
-    """The first line whose sum is wrong or missing, and which it is; 0 and "" if all is right.
-
-    Above the first sum there need be none, as in sets of before there were any: then that one is of
-    all these lines.
-    """
-    sums, has_one, number = Sums(), False, 0
+    """The first line whose sum is wrong or missing, and which it is; 0 and "" if all is right."""
+    sums = Sums()
     for number, line in enumerate(lines, 1):
-        body, mark, end = line.rpartition(MARK)
-        before, has_one = has_one, bool(mark) and len(end) == DIGITS + len(END)
-        if not has_one:
-            if before:
-                break
-            sums.plain(line)
-        elif sums.added(body + b"}") != line + b"\n":
+        body, mark, _ = line.rpartition(MARK)
+        if not mark:
+            return number, "it has no check sum"
+        if sums.added(body + b"}") != line + b"\n":
             return number, "its check sum is wrong: this line, or one above it, was changed"
-    return (number, "it has no check sum") if number and not has_one else (0, "")
+    return 0, ""
 
 
 # ---- Result files: JSON Lines, one object a line, appended and synced one by one -----------------
