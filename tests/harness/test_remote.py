@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,15 +10,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up import Tree, await_, parsed
-from test_load import EXPERIMENT, SERVER
+from test_load import EXPERIMENT, HAMMER, SERVER
 
-from harness.errors import InputError
-from harness.run import remote
+from harness.errors import InputError, RepetitionError
+from harness.run import programs, remote
+from harness.run.remote import Client
 from harness.spec.model import Experiment
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
@@ -45,25 +48,16 @@ copy(far.stdout.fileno(), 1)
 os._exit(far.wait())
 """
 
-HAMMER = """\
-import json, os, pathlib, socket, sys, time
+# Before what a made-up hammer does anyway.
+TRIED = """\
+import os, pathlib, sys, time
 if "-h" in sys.argv:
     sys.exit({starts})
 end = time.process_time() + 0.2
 while time.process_time() < end:
     pass
-address, port = sys.argv[-1].split("/")[2].split(":")
-client = socket.create_connection((address, int(port)))
-client.sendall(b"x")
-client.recv(1000)
-{extra}
-pathlib.Path({asked!r}).write_text(json.dumps([sys.argv, os.getcwd()]))
-print(json.dumps({{
-    "schema": 1, "requests": 100, "failed": 0, "errors": {{}}, "requests_per_s": 500.0,
-    "seconds": 0.2, "bytes": {{"total": 100000}}, "warm_up": None, "little": {{"ratio": 1.0}},
-    "total": {{"median": 5000, "histogram": [[4096, 100]]}}, "total_from_intended": None,
-}}))
 """
+ASKED = "pathlib.Path({asked!r}).write_text(json.dumps([sys.argv, os.getcwd()]))"
 
 NEEDED = (
     "sh", "mktemp", "head", "chmod", "timeout", "rm", "cat", "sed", "wc", "sort", "uname",
@@ -120,8 +114,9 @@ class Hosts:
         text = EXPERIMENT.format(variant=variant, extra="").replace(*change)
         self.tree.experiment(text=text)
         self.tree.program("fake-server", SERVER.format(before=""))
-        source = HAMMER.format(extra=extra, starts=starts, asked=str(self.asked))
-        self.tree.program("hammer", source)
+        extra = f"{extra}\n{ASKED.format(asked=str(self.asked))}"
+        source = HAMMER.format(extra=extra, failed=0, little=1.0)
+        self.tree.program("hammer", TRIED.format(starts=starts) + source)
 
     def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
         return self.tree.bench(*more)
@@ -210,87 +205,89 @@ def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
 # ---- what goes wrong ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "ssh: connect to host far-host port 22: Connection refused",
-        "somebody@far-host: Permission denied (publickey).",
-    ],
-)
-def test_a_host_that_cannot_be_had_is_one_line(hosts: Hosts, said: str) -> None:
-    hosts.make()
-    hosts.ssh(before=f"print('a word before', file=sys.stderr); sys.exit({said!r})")
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (2, f"CLIENT=somebody@far-host: {said}\n")
+@contextlib.contextmanager
+def connected(hosts: Hosts) -> Iterator[Client]:
+    """As `bench` is, in this process."""
+    hammer = hosts.tree.root / "build/bin/hammer"
+    with remote.connected(remote.wanted(), hammer, frozenset()) as client:
+        yield client
+    assert hosts.nothing_is_left()
 
 
-@pytest.mark.parametrize("name", ["-oProxyCommand=x", "two words"])
-def test_a_client_that_is_no_host(hosts: Hosts, name: str) -> None:
-    hosts.make()
-    hosts.monkeypatch.setenv("CLIENT", name)
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (2, f'CLIENT: "{name}" is no user@host\n')
-    assert not hosts.notes.exists()
+REFUSED = "ssh: connect to host far-host port 22: Connection refused"
 
 
-def test_no_ssh_here(hosts: Hosts) -> None:
-    (hosts.here / "ssh").unlink()
+def call(client: str) -> Callable[[Hosts], None]:
+    return lambda hosts: hosts.monkeypatch.setenv("CLIENT", client)
+
+
+def have_no_ssh(hosts: Hosts) -> None:
     hosts.monkeypatch.setenv("PATH", str(hosts.path))
     hosts.monkeypatch.setattr("harness.system.places.EXTRA_FOLDERS", ())
-    with (
-        pytest.raises(InputError, match="CLIENT needs ssh: apt-get install openssh-client"),
-        remote.connected("far-host", Path("hammer"), frozenset()),
-    ):
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda hosts: hosts.ssh(f"print('a word', file=sys.stderr); sys.exit({REFUSED!r})"),
+         f"CLIENT=somebody@far-host: {REFUSED}"),
+        (call("-oProxyCommand=x"), 'CLIENT: "-oProxyCommand=x" is no user@host'),
+        (call("two words"), 'CLIENT: "two words" is no user@host'),
+        (have_no_ssh, "CLIENT needs ssh: apt-get install openssh-client"),
+        (lambda hosts: hosts.be("Darwin 23.1"), "CLIENT must be a Linux, and is Darwin 23.1"),
+        (lambda hosts: hosts.ssh(seen="192.0.2.77"),
+         "CLIENT reaches us at 192.0.2.77, but nothing can listen there "
+         "(Cannot assign requested address): say SERVER=ADDR, one of this host"),
+    ],
+)  # fmt: skip
+def test_a_host_that_cannot_be_had_is_one_line(
+    hosts: Hosts, change: Callable[[Hosts], None], said: str
+) -> None:
+    change(hosts)
+    with pytest.raises(InputError, match=f"^{re.escape(said)}$"), connected(hosts):
         pass
 
 
-@pytest.mark.parametrize(
-    ("make", "far", "why"),
-    [
-        ({"variant": 'server = "fake-server"\nload = "wrk"', "change": ("[hammer]", "[wrk]")}, (),
-         ["wrk is not installed at CLIENT (there: apt-get install wrk)"]),
-        ({"starts": "'hammer: no such C library'"}, (),
-         ["hammer does not run there", "no such C library"]),
-        ({}, ("Linux 6.1", "pdp11"),
-         [f"hammer is built for {os.uname().machine}, CLIENT is pdp11"]),
-    ],
-)  # fmt: skip
-def test_a_load_that_is_not_to_be_had_there_is_a_skip(
-    hosts: Hosts, make: dict[str, Any], far: tuple[str, ...], why: list[str]
-) -> None:
-    hosts.make(**make)
-    if far:
-        hosts.be(*far)
-    said = good(hosts.bench())
-    assert "skipped: sample server: " in said
-    assert all(word in said for word in why)
-    assert hosts.tree.of_type("repetition", FAR) == []
+def test_where_the_server_listens(hosts: Hosts) -> None:
+    hosts.ssh(seen="192.0.2.77")
+    hosts.monkeypatch.setenv("SERVER", "127.0.0.1")
+    with connected(hosts) as client:
+        assert client.address == "127.0.0.1"
+    unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: say SERVER=ADDR"
+    for told, connection, why in (
+        ("", "", unknown),
+        ("", "fe80::1%eth0 1 2 3", "CLIENT reaches us at fe80::1%eth0, which is no IPv4 address"),
+        ("far-host", "127.0.0.1 1 2 3", "SERVER=far-host, which is no IPv4 address"),
+    ):
+        with pytest.raises(InputError, match=f"^{re.escape(why)}"):
+            remote.server_address(told, connection)
+    assert remote.server_address("", "127.0.0.2 1 2 3") == "127.0.0.2"
 
 
-def test_a_client_that_is_no_linux_is_one_line(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.be("Darwin 23.1")
-    done = hosts.bench()
-    assert (done.returncode, done.stderr) == (2, "CLIENT must be a Linux, and is Darwin 23.1\n")
+def test_a_load_that_is_not_to_be_had_there_is_a_skip(hosts: Hosts) -> None:
+    hosts.make(starts="'hammer: no such C library'")
+    with connected(hosts):
+        hammer, wrk = load(), load(variant={"load": "wrk"}, wrk={"args": ["{url}/a"]})
+        answers = [programs.missing(each, each.variants[0]) for each in (hammer, wrk)]
+    assert answers[0]
+    assert answers[0].reason.startswith("hammer does not run there: ")
+    assert answers[0].reason.endswith("no such C library")
+    missing = "wrk is not installed at CLIENT", "there: apt-get install wrk"
+    assert answers[1] == (False, *missing)
+    hosts.be("Linux 6.1", "pdp11")
+    with connected(hosts) as client:
+        assert client.no_hammer == f"hammer is built for {os.uname().machine}, CLIENT is pdp11"
 
 
-@pytest.mark.parametrize(
-    ("extra", "why"),
-    [
-        ("sys.exit(f'hammer: {address}: nothing fetched')",
-         "hammer ended with status 1 at CLIENT: hammer: SERVER: nothing fetched"),
-        ("time.sleep(60)", "hammer did not end within 1 s at CLIENT"),
-    ],
-)  # fmt: skip
-def test_a_load_that_fails_is_a_failure_without_an_address(
-    hosts: Hosts, extra: str, why: str
-) -> None:
-    timeout = 1 if "sleep" in extra else 60
-    hosts.make(extra=extra, change=("[profile.smoke]", f"[profile.smoke]\ntimeout = {timeout}"))
-    done = hosts.bench()
-    assert done.returncode == 1
-    assert f"failed: sample server: {why}" in done.stderr
-    assert hosts.nothing_is_left()
+def test_a_load_that_fails_is_a_failure_without_an_address(hosts: Hosts) -> None:
+    with connected(hosts) as client:
+        for script, timeout, why in (
+            (f"echo hammer: {client.address}: nothing fetched >&2; exit 1", 60,
+             "hammer ended with status 1 at CLIENT: hammer: SERVER: nothing fetched"),
+            ("while :; do :; done", 1, "hammer did not end within 1 s at CLIENT"),
+        ):  # fmt: skip
+            with pytest.raises(RepetitionError, match=f"^{why}$"):
+                client.run("hammer", ["sh", "-c", script], timeout)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -321,29 +318,6 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
     assert len(hosts.tree.of_type("repetition", FAR)) == 2
 
 
-def test_an_address_of_ours_that_is_none_is_one_line(hosts: Hosts) -> None:
-    hosts.make()
-    hosts.ssh(seen="192.0.2.77")
-    done = hosts.bench()
-    assert done.returncode == 2
-    assert done.stderr == (
-        "CLIENT reaches us at 192.0.2.77, but nothing can listen there "
-        "(Cannot assign requested address): say SERVER=ADDR, one of this host\n"
-    )
-    hosts.monkeypatch.setenv("SERVER", "127.0.0.1")
-    good(hosts.bench())
-    unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: say SERVER=ADDR"
-    for told, connection, why in (
-        ("", "", unknown),
-        ("", "fe80::1%eth0 1 2 3", "CLIENT reaches us at fe80::1%eth0, which is no IPv4 address"),
-        ("far-host", "127.0.0.1 1 2 3", "SERVER=far-host, which is no IPv4 address"),
-    ):
-        with pytest.raises(InputError, match=f"^{re.escape(why)}"):
-            remote.server_address(told, connection)
-    assert remote.server_address("", "127.0.0.2 1 2 3") == "127.0.0.2"
-    assert remote.server_address("127.0.0.3", "127.0.0.2 1 2 3") == "127.0.0.3"
-
-
 # ---- what cannot come from another host ---------------------------------------------------------
 
 
@@ -366,7 +340,6 @@ HELPERS = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
     ("changes", "why"),
     [
         ({}, ""),
-        ({"args": ["-i", "{urls}"]}, ""),
         (HELPERS, "its helpers"),
         ({"needs": ["namespace"]}, "a network namespace"),
         ({"variant": {"needs": ["namespace"]}}, "a network namespace"),
@@ -392,7 +365,6 @@ def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
     reason = "not from another host: its helpers run beside the server"
     assert remote.none_from_afar(load(**HELPERS)) == reason
     assert remote.none_from_afar(load()) == ""
-    assert remote.none_from_afar(parsed()) == "no load, so nothing for CLIENT to do"
 
 
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])
