@@ -162,7 +162,7 @@ def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
         text=head.replace("micro", "load").replace("{size}", "1000") + load + variant + metric
     )
     disk_tree.program("fake-server", SERVER.format(before=""))
-    disk_tree.program("hammer", HAMMER.format(extra=FETCHES, failed=0, little=1.0))
+    disk_tree.program("hammer", HAMMER.format(extra=FETCHES))
     done = disk_tree.bench()
     assert (done.returncode, done.stderr) == (0, "")
     repetition = disk_tree.of_type("repetition")[0]

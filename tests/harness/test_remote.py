@@ -115,7 +115,7 @@ class Hosts:
         self.tree.experiment(text=text)
         self.tree.program("fake-server", SERVER.format(before=""))
         extra = f"{extra}\n{ASKED.format(asked=str(self.asked))}"
-        source = HAMMER.format(extra=extra, failed=0, little=1.0)
+        source = HAMMER.format(extra=extra)
         self.tree.program("hammer", TRIED.format(starts=starts) + source)
 
     def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
