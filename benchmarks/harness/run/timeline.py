@@ -1,5 +1,5 @@
-"""From what `strace -f -ttt -T -yy` wrote, and from what the clients saw, to intervals: who runs,
-who waits.
+"""From what `strace -ff -ttt -T -yy` wrote, a file a task, and from what the clients saw, to
+intervals: who runs, who waits.
 
 Pure functions; trace.py makes the trace, figures/timeline.gp draws the rows.
 """
@@ -8,13 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-TRACE_LINE = re.compile(r"(?P<pid>\d+)\s+(?P<time>\d+\.\d+) (?P<rest>.*)")
-WHOLE = re.compile(r"(?P<name>\w+)\((?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?")
+TRACE_LINE = re.compile(r"(?P<time>\d+\.\d+) (?P<rest>.*)")
 # "???" is a call in which the task was ended before strace could read which it was.
-UNFINISHED = re.compile(r"(?P<name>\w+|\?{3})\((?P<args>.*?)\s*<unfinished \.\.\.>")
-RESUMED = re.compile(
-    r"<\.\.\. (?P<name>\w+|\?{3}) resumed>"
-    r"(?P<args>.*)\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?"
+CALL = re.compile(
+    r"(?P<name>\w+|\?{3})\((?P<args>.*)"
+    r"(?: <unfinished \.\.\.>|\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?)"
 )
 SIGNAL = re.compile(r"--- \w+\b.* ---")
 ENDED = re.compile(r"\+\+\+ .* \+\+\+")
@@ -26,7 +24,7 @@ class SyntaxErrorInTrace(ValueError):
 
 @dataclass(frozen=True)
 class Call:
-    """One system call of one task. end is None if the trace stops, or the task ends, inside it."""
+    """One system call of one task. end is None if the task ends inside it."""
 
     pid: int
     name: str
@@ -52,44 +50,24 @@ class End:
 Event = Call | End
 
 
-def parse(lines: Iterable[str]) -> list[Event]:
-    """All events, in the order in which they began; a call split by other tasks' lines is one."""
+def parse(files: Mapping[int, Iterable[str]]) -> list[Event]:
+    """All events in the order in which they began. The lines are those of each task's file."""
     events: list[Event] = []
-    open_calls: dict[int, Call] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        found = TRACE_LINE.fullmatch(line.rstrip("\n"))
-        if found is None:
-            raise SyntaxErrorInTrace(f"trace line {number}: no process id and time: {line[:60]!r}")
-        completed = _completed(int(found["pid"]), float(found["time"]), found["rest"], open_calls)
-        if completed is None:
-            raise SyntaxErrorInTrace(f"trace line {number}: not understood: {found['rest'][:60]!r}")
-        events += completed
-    events += open_calls.values()
+    for pid, lines in files.items():
+        for number, line in enumerate(lines, start=1):
+            found = TRACE_LINE.fullmatch(line)
+            if found is None:
+                raise SyntaxErrorInTrace(f"trace line {number}: no time: {line[:60]!r}")
+            start, rest = float(found["time"]), found["rest"]
+            if call := CALL.fullmatch(rest):
+                end = start + float(call["took"]) if call["took"] else None
+                result = call["result"] or ""
+                events.append(Call(pid, call["name"], call["args"].rstrip(), result, start, end))
+            elif ENDED.fullmatch(rest):
+                events.append(End(pid, start))
+            elif not SIGNAL.fullmatch(rest):
+                raise SyntaxErrorInTrace(f"trace line {number}: not understood: {rest[:60]!r}")
     return sorted(events, key=lambda event: event.start)
-
-
-def _completed(pid: int, time: float, rest: str, open_calls: dict[int, Call]) -> list[Event] | None:
-    """The events a line completes: often one, none for a signal and the first half of a call."""
-    if ENDED.fullmatch(rest):
-        inside = [open_calls.pop(pid)] if pid in open_calls else []
-        return [*inside, End(pid, time)]
-    if SIGNAL.fullmatch(rest):
-        return []
-    if found := RESUMED.fullmatch(rest):
-        first = open_calls.pop(pid, None)
-        if first is None or first.name != found["name"]:
-            return None
-        back = first.start + float(found["took"]) if found["took"] else time
-        return [replace(first, args=first.args + found["args"], result=found["result"], end=back)]
-    if found := WHOLE.fullmatch(rest):
-        end = time + float(found["took"]) if found["took"] else None
-        return [Call(pid, found["name"], found["args"], found["result"], time, end)]
-    if found := UNFINISHED.match(rest):
-        open_calls[pid] = Call(pid, found["name"], found["args"], "", time, None)
-        return []
-    return None
 
 
 # ---- tasks and rows ------------------------------------------------------------------------------

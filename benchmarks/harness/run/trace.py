@@ -35,24 +35,26 @@ CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
 
 # When a client connects, and how long it pauses in mid-request, in seconds.
 SCRIPTS = {"A": (0.0, 0.0), "B": (0.020, 0.250), "C": (0.040, 0.0), "D": (0.060, 0.0)}
-# -f all tasks, -ttt absolute time, -T time in the call, -yy who is at the other end, -s 1 one
-# letter of a text, and one descriptor of those that poll() is given. The question marks let a call
-# pass that this architecture does not have; with --seccomp-bpf the calls that are not traced run at
-# full speed.
-STRACE = ["strace", "-f", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
+# -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy who is at
+# the other end, -s 1 one letter of a text, and one descriptor of those that poll() is given. The
+# question marks let a call pass that this architecture does not have; with --seccomp-bpf the calls
+# that are not traced run at full speed.
+STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
           "trace=" + ",".join(f"?{call}" for call in CALLS)]  # fmt: skip
 
 
 def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
     """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "trace"
-        with running("the server", [*STRACE, "-o", str(output), *command], pipe=True) as process:
+        words = [*STRACE, "-o", f"{folder}/trace", *command]
+        with running("the server", words, pipe=True) as process:
             visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
             time.sleep(LINGER_S)
-            stop(process, output)
+            stop(process)
         try:
-            events = timeline.parse(output.read_text(errors="replace").splitlines())
+            files = {int(file.suffix[1:]): file for file in Path(folder).iterdir()}
+            lines = {pid: file.read_text(errors="replace") for pid, file in files.items()}
+            events = timeline.parse({pid: text.splitlines() for pid, text in lines.items()})
         except timeline.SyntaxErrorInTrace as error:
             raise RepetitionError(str(error)) from None
     return recording(timeline.rows(events, visits), visits)
@@ -95,12 +97,10 @@ def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
     return Visit(name, own_port, connecting, connected, half_sent, sent, first_byte, done)
 
 
-def stop(process: Process, output: Path) -> None:
-    """SIGTERM for the server, whose id begins the trace; strace itself ends with it."""
-    first = output.read_text(errors="replace").split(maxsplit=1)
-    if not first or not first[0].isdigit():
-        raise RepetitionError("the trace is empty")
-    os.kill(int(first[0]), signal.SIGTERM)
+def stop(process: Process) -> None:
+    """SIGTERM for the server, the child of strace, which itself ends with it."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    os.kill(int(children.read_text(encoding="ascii")), signal.SIGTERM)
     if not process.reap(STOP_S):
         raise RepetitionError(f"the server did not end within {STOP_S:g} s of SIGTERM")
     if process.status != 0:
