@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -222,39 +223,6 @@ def test_it_serves_is_pinned_is_counted_and_leaves_nothing(
     assert "usage" not in said.lower()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
-@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
-def test_a_user_can_run_it_too(name: str) -> None:
-    """In the whole of a user's view: nothing in it belongs to root's rights."""
-    if "root" in installed(name).needs:
-        pytest.skip("it needs root")
-    place = Path(f"/tmp/peer-{os.getpid()}-{name}")
-    place.mkdir()
-    try:
-        (place / "bin").mkdir()
-        for program in ("02-inetd", "stat-helper"):
-            if (BIN / program).exists():
-                shutil.copy(BIN / program, place / "bin")
-        shutil.copytree(BENCHMARKS, place / "benchmarks", ignore=_only_what_is_needed)
-        subprocess.run(["chown", "-R", "nobody:", str(place)], check=True)
-        command = ["setpriv", "--reuid=nobody", "--regid=65534", "--clear-groups"]
-        path = f"{os.environ['PATH']}:/usr/sbin"
-        done = subprocess.run(
-            [*command, sys.executable, "-c", ALONE, name, "bin"],
-            cwd=place, env={"PATH": path, "PYTHONPATH": "benchmarks"},
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-        assert (done.returncode, done.stdout, done.stderr) == (0, "served as 65534\n", "")
-    finally:
-        shutil.rmtree(place)
-
-
-def _only_what_is_needed(folder: str, names: list[str]) -> list[str]:
-    return [
-        name for name in names if folder == str(BENCHMARKS) and name not in ("harness", "peers")
-    ]
-
-
 ALONE = """
 import os, pathlib, sys
 from harness.run import peers
@@ -264,42 +232,52 @@ guard.start()
 for folder in ("docroot", "scratch"):
     pathlib.Path(folder).mkdir(exist_ok=True)
 pathlib.Path("docroot/a.html").write_text("x" * 100)
-peer = peers.load(sys.argv[1])
-values = {"docroot": os.path.abspath("docroot"), "bin": sys.argv[2]}
+values = {"docroot": os.path.abspath("docroot"), "bin": "bin"}
 probe = peers.Probe("a.html", 100)
-with peers.serving(peer, values, pathlib.Path("scratch"), probe) as (process, port):
-    print("served as", os.stat(f"/proc/{process.pid}").st_uid, flush=True)
-    if sys.argv[3:]:
-        print(process.pid, port, flush=True)
-        sys.stdin.read()
-    processes.stop(process, peer.stop)
+with peers.serving(peers.load(sys.argv[1]), values, pathlib.Path("scratch"), probe) as found:
+    print(os.stat(f"/proc/{found[0].pid}").st_uid, found[0].pid, found[1], flush=True)
+    sys.stdin.read()
 """
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=65534", "--clear-groups")
 
 
+@pytest.mark.parametrize("user", [False, True])
 @pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
-def test_a_killed_harness_leaves_no_peer(folder: Path, name: str) -> None:
-    installed(name)
-    (folder / "benchmarks").symlink_to(BENCHMARKS)
-    harness = subprocess.Popen(
-        [sys.executable, "-c", ALONE, name, str(BIN), "stay"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert harness.stdout is not None
-    harness.stdout.readline()
-    session, port = map(int, harness.stdout.readline().split())
-    assert session_members(session)
-    harness.kill()
-    harness.communicate(timeout=20)
-    deadline = time.monotonic() + 10
-    while session_members(session) and time.monotonic() < deadline:
-        _reap_what_is_ours(session)
-        time.sleep(0.02)
-    left = session_members(session)
-    for pid in left:
-        os.kill(pid, signal.SIGKILL)
-    assert left == []
-    expect_nothing_left(session, port)
+def test_a_killed_harness_leaves_no_peer(name: str, user: bool) -> None:
+    """Nor that of a user, who can run it too: nothing in his view belongs to root's rights."""
+    if ("root" in installed(name).needs or os.geteuid() != 0) and user:
+        pytest.skip("it needs root, or only root can be somebody else")
+    with tempfile.TemporaryDirectory(prefix="peer-") as folder:
+        place = Path(folder)
+        (place / "bin").mkdir()
+        for program in ("02-inetd", "stat-helper"):
+            if (BIN / program).exists():
+                shutil.copy(BIN / program, place / "bin")
+        for part in ("harness", "peers"):
+            shutil.copytree(BENCHMARKS / part, place / "benchmarks" / part)
+        if user:
+            subprocess.run(["chown", "-R", "nobody:", folder], check=True)
+        path = f"{os.environ['PATH']}:/usr/sbin"
+        harness = subprocess.Popen(
+            [*(NOBODY if user else ()), sys.executable, "-c", ALONE, name],
+            cwd=place, env={"PATH": path, "PYTHONPATH": "benchmarks"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert harness.stdout is not None
+        uid, session, port = map(int, harness.stdout.readline().split())
+        assert session_members(session)
+        harness.kill()
+        harness.communicate(timeout=20)
+        deadline = time.monotonic() + 10
+        while session_members(session) and time.monotonic() < deadline:
+            _reap_what_is_ours(session)
+            time.sleep(0.02)
+        left = session_members(session)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left == []
+        expect_nothing_left(session, port)
+        assert not user or uid == 65534
 
 
 def _reap_what_is_ours(session: int) -> None:
@@ -423,6 +401,8 @@ def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
     assert peers.unknown_values(peer, ["speed"]) == []
     with pytest.raises(InputError, match='"x" must be a number or a text'):
         made_up(folder, "", "x = true")
+    with pytest.raises(InputError, match="nobody.toml: No such file or directory"):
+        peers.load("nobody", folder)
     # A template may have the product of two values.
     assert peers.fill("@a*b@", {"a": 3, "b": 4}, "x") == "12"
     assert peers.unknown_values(made_up(folder, "@speed*size@"), ["speed"]) == ["size"]

@@ -100,6 +100,7 @@ def test_what_is_no_set_names_file_and_line(path: Path, number: int, line: str, 
 
 def test_what_is_no_file_is_one_line(path: Path) -> None:
     path.write_bytes(b'{"type":"ru')
+    assert not records.started(path)
     with pytest.raises(InputError, match="empty; delete it to measure again"):
         read(path)
     with pytest.raises(InputError, match=r"none\.jsonl: No such file or directory"):
