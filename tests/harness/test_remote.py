@@ -1,4 +1,4 @@
-"""CLIENT=user@host, with an ssh that runs the far side on this host."""
+"""CLIENT=user@host, with an ssh that runs the far side on this host, and with ssh itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from harness.errors import InputError, RepetitionError
 from harness.run import programs, remote
 from harness.run.remote import Client
 from harness.spec.model import Experiment
+from harness.system import needs, places, processes
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
 # when it is killed, that is for both sides as if the connection were lost.
@@ -200,6 +202,82 @@ def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
     good(hosts.bench("--headline"))
     assert (hosts.tree.results / "sample.jsonl").exists()
     assert not hosts.notes.exists()
+
+
+# ---- ssh itself ---------------------------------------------------------------------------------
+
+SSHD = """\
+HostKey {far}/../key
+AuthorizedKeysFile {far}/../key.pub
+StrictModes no
+UsePAM no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+SetEnv TMPDIR={far}
+"""
+CONFIG = """\
+Host far-host
+    ProxyCommand {sshd}
+    IdentityFile {far}/../key
+    IdentitiesOnly yes
+    UserKnownHostsFile /dev/null
+    StrictHostKeyChecking no
+    LogLevel ERROR
+"""
+# root's sshd wants an empty /run/sshd, which it gets on a /run of its own.
+OF_ROOT = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$0" "$@"'
+
+
+def real_ssh(hosts: Hosts) -> None:
+    """An sshd of our own for each connection, at the other end of a pipe."""
+    (hosts.here / "ssh").unlink()
+    for name in ("ssh", "ssh-keygen", "sshd", *(["own-mounts"] if os.geteuid() == 0 else [])):
+        if not (answer := needs.probe(name)).ok:
+            pytest.skip(f"{answer.reason} ({answer.remedy})")
+    folder = hosts.far.parent
+    keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")]
+    subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
+    (folder / "sshd").write_text(SSHD.format(far=hosts.far), encoding="utf-8")
+    sshd = [places.which("sshd") or "sshd", "-i", "-f", str(folder / "sshd")]
+    if os.geteuid() == 0:
+        sshd = ["unshare", "--mount", "sh", "-c", OF_ROOT, *sshd]
+    text = CONFIG.format(far=hosts.far, sshd=shlex.join(sshd))
+    (folder / "config").write_text(text, encoding="utf-8")
+    ssh = [places.which("ssh") or "ssh", "-F", f"{folder}/config"]
+    if not (answer := processes.ends_well([*ssh, "far-host", "true"])).ok:
+        pytest.skip(f"sshd lets nobody in: {answer.reason}")
+    hosts.ssh(f"os.execv({ssh[0]!r}, {ssh!r} + sys.argv[1:])")
+    # At the end of a pipe it knows of no address.
+    hosts.monkeypatch.setenv("SERVER", "127.0.0.2")
+    hosts.monkeypatch.setenv("CLIENT", "far-host")
+
+
+def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.Config) -> None:
+    real_ssh(hosts)
+    load = ('["-c", "{connections}", ', '["-n", "400", "--json", "-c", "{connections}", ')
+    hosts.make(variant='server = "09-epoll"', change=load)
+    for name in ("09-epoll", "hammer"):
+        program = Path(pytestconfig.getoption("--build"), "bin", name)
+        assert program.is_file(), f"{program} is not there: make servers"
+        shutil.copy(program, hosts.tree.root / "build/bin" / name)
+    good(hosts.bench())
+    for repetition in hosts.tree.of_type("repetition", FAR):
+        assert repetition["scalars"]["requests"] == 400
+        assert repetition["scalars"]["failed"] == 0
+        assert repetition["scalars"]["server_cpu_s"] > 0
+    text = json.dumps(hosts.tree.records(FAR))
+    for name in ("far-host", "127.0.0.2", str(hosts.far)):
+        assert name not in text
+    assert hosts.nothing_is_left()
+
+    hosts.tree.edit(('"400"', '"100000000"'))
+    process = hosts.tree.start("bench", "--profile", "smoke")
+    await_(lambda: len(hosts.running()) > 2, process)  # of the shell, and of the load
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert hosts.nothing_is_left()
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
