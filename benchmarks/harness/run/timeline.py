@@ -126,12 +126,13 @@ class Visit:
     done: float
 
 
-COLUMNS = ("kind", "name", "state", "call", "client", "start_ms", "end_ms")  # of the samples
+# Of the samples: the members of a Row.
+COLUMNS = ("kind", "name", "state", "call", "client", "start_ms", "end_ms")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the samples.
+    """One line of the samples, in seconds.
 
     kind: client (state connecting|pausing|waiting|receiving), task (running|waiting|ended), spawn
     (name is the new task, state its parent), accept. client: whom it is about, "" if nobody.

@@ -13,8 +13,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, replace
 from pathlib import Path
-from typing import Any
 
 from harness.errors import RepetitionError, Unsupported
 from harness.run import load, timeline
@@ -108,10 +108,8 @@ def stop(process: Process) -> None:
 
 
 def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
-    columns: list[list[Any]] = [
-        [getattr(row, name) for row in rows] for name in ("kind", "name", "state", "call", "client")
-    ]
-    columns += [[milliseconds(getattr(row, name)) for row in rows] for name in ("start", "end")]
+    found = [replace(row, start=milliseconds(row.start), end=milliseconds(row.end)) for row in rows]
+    columns = map(list, zip(*map(astuple, found), strict=True))
     scalars: dict[str, float] = {
         f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
         for visit in visits
