@@ -396,7 +396,7 @@ def test_a_root_who_cannot_be_another_skips_it(
 
 
 def test_what_a_peer_file_lacks_is_one_line(folder: Path) -> None:
-    peer = made_up(folder, "@speed@ @folder@", '[folders]\nfolder = ["/nowhere"]')
+    peer = made_up(folder, "@speed@")
     assert peers.unknown_values(peer, ["seconds"]) == ["speed"]
     assert peers.unknown_values(peer, ["speed"]) == []
     with pytest.raises(InputError, match='"x" must be a number or a text'):

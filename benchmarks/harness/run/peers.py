@@ -30,13 +30,13 @@ from harness.system.processes import Process, ends_well, running
 
 FOLDER = Path("benchmarks/peers")
 MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
-# Given by the harness, beside the folders a peer's own file looks for.
+# Given by the harness.
 GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """`folders`: for each marker, where its folder may be; `as_root` precedes the command there."""
+    """What one file says. `as_root` precedes the command where the harness is root."""
 
     name: str
     title: str
@@ -48,7 +48,6 @@ class Peer:
     helpers: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     defaults: Mapping[str, Value] = field(default_factory=dict)
-    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def load(name: str, folder: Path = FOLDER) -> Peer:
@@ -83,7 +82,7 @@ def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
     """Markers of its files that nothing will fill in."""
     found = [names for text in peer.files.values() for names in MARKER.findall(text)]
     wanted = {name for names in found for name in names if name}
-    return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(peer.folders) - set(known))
+    return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(known))
 
 
 # ---- A peer while it runs ------------------------------------------------------------------------
@@ -116,7 +115,6 @@ def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
     known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
     return {
         **peer.defaults,
-        **{key: _first_folder(peer, key) for key in peer.folders},
         **values,
         "port": port,
         "helper_port": helper_port,
@@ -126,13 +124,6 @@ def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
         "descriptors": known,
         "only_root": "" if os.geteuid() == 0 else "#",
     }
-
-
-def _first_folder(peer: Peer, key: str) -> str:
-    for folder in peer.folders[key]:
-        if Path(folder).is_dir():
-            return folder
-    raise Unsupported(f"{peer.title}: no folder of its {key} found")
 
 
 @contextlib.contextmanager
