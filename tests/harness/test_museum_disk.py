@@ -102,8 +102,6 @@ def test_a_fresh_disk_for_each_repetition(disk_tree: Tree) -> None:
     ("program", "source", "said"),
     [
         ("fake", "import sys; sys.exit('fake: no')", "a ended with status 1: fake: no"),
-        ("museum", "import sys; sys.exit('museum: no room')",
-         "museum ended with status 1: museum: no room"),
         ("museum", "import sys\nif '--list' not in sys.argv: sys.exit(77)\n",
          "skipped: sample a: museum cannot run here"),
     ],
@@ -116,7 +114,7 @@ def test_what_fails_leaves_no_mount(disk_tree: Tree, program: str, source: str, 
     await_nothing_left(disk_tree)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_early_end_leaves_no_mount(disk_tree: Tree, how: signal.Signals) -> None:
     disk_tree.program("fake", "import sys, time; open(sys.argv[1]); time.sleep(60)")
     process = disk_tree.start("bench", "--profile", "smoke")
