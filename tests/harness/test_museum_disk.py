@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
-from made_up import Tree, await_
+from made_up import Tree, await_, parsed
 from test_load import HAMMER, SERVER
 
 from harness.errors import RepetitionError, Unsupported
 from harness.run import load, micro
 from harness.run.records import Context, Repetition
-from harness.spec import experiment_file
+from harness.spec.model import Experiment
 from harness.system import needs
 from harness.system.cpus import Placement
 from harness.system.needs import missing_library
@@ -24,34 +24,13 @@ from harness.system.processes import Process
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "build" / "bin" / "museum"
 
-MICRO = """\
-id = "sample"
-title = "A sample"
-question = "How fast?"
-kind = "micro"
-[profile.smoke]
-rounds = 2
-set = { size = 1000 }
-[profile.quick]
-rounds = 1
-[profile.full]
-rounds = 1
-[disk]
-pools = ["files=20x{size}"]
-args = ["--speed", "100"]
-[[variant]]
-name = "a"
-command = ["{bin}/fake", "{files}", "{docroot}"]
-set = { size = 1000 }
-[[variant]]
-name = "b"
-disk_args = ["-s", "1"]
-command = ["{bin}/fake", "{files}", "{docroot}"]
-set = { size = 1000 }
-[[metric]]
-name = "seeks"
-scalar = "disk.seeks"
-"""
+DISK = {"pools": ["files=20x{size}"], "args": ["--speed", "100"]}
+SEEKS = [{"name": "seeks", "scalar": "disk.seeks"}]
+
+
+def variant(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "set": {"size": 1000}, **more}
+
 
 READS = """\
 import json, sys
@@ -75,7 +54,6 @@ def disk_tree(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
         pytest.fail(f"{MUSEUM} is not there: make servers", False)
     tree.program("fake", READS)
     (tree.root / "build" / "bin" / "museum").symlink_to(MUSEUM)
-    tree.experiment(text=MICRO)
     return tree
 
 
@@ -88,19 +66,24 @@ def await_nothing_left(tree: Tree) -> None:
     await_(lambda: not mounts(tree) and not tree.processes("bin/museum"))
 
 
-def measure(tree: Tree, variant: str) -> Repetition:
-    [experiment] = experiment_file.load(tree.experiments / "sample.toml")
+def measure(tree: Tree, experiment: Experiment, name: str) -> Repetition:
     context = Context(Placement(frozenset(), frozenset()), 60.0, lambda: None)
     run = load.run if experiment.kind == "load" else micro.run
     try:
-        return run(experiment, experiment.variant(variant), {"size": 1000}, context)
+        return run(experiment, experiment.variant(name), {"size": 1000}, context)
     finally:
         await_nothing_left(tree)
 
 
+def reading() -> Experiment:
+    command = ["{bin}/fake", "{files}", "{docroot}"]
+    two = [variant("a", command=command), variant("b", command=command, disk_args=["-s", "1"])]
+    return parsed(disk=DISK, variant=two, metric=SEEKS)
+
+
 def test_a_fresh_disk_for_each_repetition(disk_tree: Tree) -> None:
-    for variant, spindles in (("a", 2), ("b", 1), ("a", 2)):
-        repetition = measure(disk_tree, variant)  # its options reach it
+    for name, spindles in (("a", 2), ("b", 1), ("a", 2)):
+        repetition = measure(disk_tree, reading(), name)  # its options reach it
         assert repetition.samples == {"size": [1000], "spindles": [spindles]}
         assert repetition.scalars["disk.reads"] == 10, "none is cached from before"
         assert repetition.scalars["disk.queue_depth"] > 0
@@ -132,12 +115,13 @@ def test_what_fails_leaves_no_mount(disk_tree: Tree, program: str, source: str, 
     (disk_tree.root / "build/bin" / program).unlink()
     disk_tree.program(program, source)
     with pytest.raises((RepetitionError, Unsupported), match=said):
-        measure(disk_tree, "a")
+        measure(disk_tree, reading(), "a")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_early_end_leaves_no_mount(disk_tree: Tree, how: signal.Signals) -> None:
-    disk_tree.program("fake", "import sys, time; open(sys.argv[1]); time.sleep(60)")
+    disk_tree.experiment(extra='[disk]\npools = ["files=20x1000"]')
+    disk_tree.program("fake", "import time; time.sleep(60)")
     process = disk_tree.start("bench", "--profile", "smoke")
     await_(lambda: disk_tree.processes("bin/fake"), process)
     assert mounts(disk_tree)
@@ -155,17 +139,19 @@ for url in urls[:int(sys.argv[3])]:
 
 
 def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
-    head, _, rest = MICRO.partition("[[variant]]")
-    words = '["{{urls}}", "{{docroot}}", "{}", "{{url}}/"]'
-    load = f"[hammer]\nargs = {words.format(5)}\nwarmup = {words.format(9)}\n"
-    variant = '[[variant]]\nname = "server"\nserver = "fake-server"\n'
-    metric = rest[rest.index("[[metric]]") :]
-    disk_tree.experiment(
-        text=head.replace("micro", "load").replace("{size}", "1000") + load + variant + metric
+    def words(count: str) -> list[str]:
+        return ["{urls}", "{docroot}", count, "{url}/"]
+
+    experiment = parsed(
+        kind="load",
+        disk=DISK,
+        hammer={"args": words("5"), "warmup": words("9")},
+        variant=[variant("a", server="fake-server")],
+        metric=SEEKS,
     )
     disk_tree.program("fake-server", SERVER.format(before=""))
     disk_tree.program("hammer", HAMMER.format(extra=FETCHES))
-    scalars = measure(disk_tree, "server").scalars
+    scalars = measure(disk_tree, experiment, "a").scalars
     assert scalars["disk.reads"] == 5
     assert scalars["requests_per_s"] == 500
     rate = scalars["disk.requests_per_s"]

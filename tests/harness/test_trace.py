@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -47,11 +46,6 @@ LISTENING = "3<TCP:[127.0.0.1:80]>"
 )  # fmt: skip
 def test_what_strace_writes_is_read(text: str, events: list[timeline.Event]) -> None:
     assert timeline.parse({12: text.splitlines()}) == events
-
-
-def test_the_value_of_a_call() -> None:
-    values = {"0": 0, "-1 EAGAIN (Try)": -1, "? ERESTARTSYS": None, "?": None, "": None}
-    assert {text: Call(1, "read", "", text, 0.0, None).value() for text in values} == values
 
 
 @pytest.mark.parametrize("line", ["nonsense", "abc close(3) = 0", "1.0 ???"])
@@ -282,12 +276,6 @@ def test_no_trace_has_a_reason_of_one_line(program: str, arguments: list[str], s
 def test_a_server_this_system_cannot_run_is_no_failure() -> None:
     with pytest.raises(Unsupported, match="needs epoll"):
         record(program="import sys; print('needs epoll', file=sys.stderr); sys.exit(77)")
-
-
-def test_a_missing_strace_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    missing = "strace is not installed", "apt-get install strace"
-    assert needs.tracing() == (False, *missing)
 
 
 def test_forbidden_tracing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
