@@ -9,7 +9,6 @@ import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS
+from made_up import BENCHMARKS, await_
 
 from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import load, peers
 from harness.run.peers import Peer
 from harness.spec.model import Params
-from harness.system import environment, guard, needs, processes
+from harness.system import counters, environment, guard, needs, processes
 from harness.system.guard import session_members
 from harness.system.processes import Process
 
@@ -59,13 +58,6 @@ CASES: list[tuple[str, Params]] = [
     ("xinetd", {}),
     ("systemd-socket-activate", {}),
 ]
-
-
-def names_of(cases: list[tuple[str, Params]]) -> list[str]:
-    return [
-        ",".join([name, *(f"{key}={value}" for key, value in sorted(values.items()))])
-        for name, values in cases
-    ]
 
 
 def installed(name: str) -> Peer:
@@ -129,23 +121,12 @@ def expect_the_files(port: int) -> None:
     connection.close()
 
 
-def cpu_of(session: int) -> float:
-    """What its processes that live have used, by /proc."""
-    total = 0
-    for pid in session_members(session):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-            fields = stat.rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
-    return total * TICK
-
-
 def keep_busy(port: int, session: int, seconds: float) -> float:
     """Asks until the peer has worked for so long; what it has used by then."""
     url = f"http://{peers.ADDRESS}:{port}/big.bin"
     command = [str(BIN / "hammer"), "-k", "-c", "4", "-n", "1000", url]
     deadline = time.monotonic() + 30
-    while (used := cpu_of(session)) < seconds and time.monotonic() < deadline:
+    while (used := counters.cpu_of(session)) < seconds and time.monotonic() < deadline:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return used
 
@@ -158,15 +139,12 @@ def affinities(session: int) -> Iterator[set[int]]:
                 yield os.sched_getaffinity(int(task))
 
 
-def open_files(session: int) -> list[int]:
+def open_files(session: int) -> Iterator[int]:
     """The soft limit of each process that has not just ended."""
-    found = []
     for pid in session_members(session):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             limits = Path(f"/proc/{pid}/limits").read_text(encoding="ascii")
-            if match := re.search(r"^Max open files\s+(\d+)", limits, re.M):
-                found.append(int(match[1]))
-    return found
+            yield from map(int, re.findall(r"^Max open files\s+(\d+)", limits, re.M))
 
 
 def expect_nothing_left(session: int, port: int) -> None:
@@ -190,7 +168,7 @@ XINETD_QUEUE = 64  # and nothing changes it
 ONE_EACH = ("tcpserver", "tcpsvd", "systemd-socket-activate", "openbsd-inetd", "xinetd")
 
 
-@pytest.mark.parametrize(("name", "values"), CASES, ids=names_of(CASES))
+@pytest.mark.parametrize(("name", "values"), CASES, ids=map(str, CASES))
 def test_it_serves_is_pinned_is_counted_and_leaves_nothing(
     folder: Path, name: str, values: Params, many_descriptors: int
 ) -> None:
@@ -209,10 +187,7 @@ def test_it_serves_is_pinned_is_counted_and_leaves_nothing(
             queue = XINETD_QUEUE if name == "xinetd" else min(1024, most)
             assert int(listing.split()[2]) >= queue, listing
         # systemd gives a child 1024, and that of the harness's own probe may still be ending.
-        deadline = time.monotonic() + 5
-        while min(open_files(process.pid)) < many_descriptors and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert min(open_files(process.pid)) >= many_descriptors
+        await_(lambda: min(open_files(process.pid)) >= many_descriptors)  # noqa: B023
         used = 0.0 if name in ONE_EACH else keep_busy(port, process.pid, 0.2)
         usage = processes.stop(process, peer.stop)
         assert process.status in (0, -peer.stop), process.describe_end()
@@ -270,23 +245,17 @@ def test_a_killed_harness_leaves_no_peer(name: str, user: bool) -> None:
         assert session_members(session)
         harness.kill()
         harness.communicate(timeout=20)
-        deadline = time.monotonic() + 10
-        while session_members(session) and time.monotonic() < deadline:
-            _reap_what_is_ours(session)
-            time.sleep(0.02)
-        left = session_members(session)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        assert left == []
+        await_(lambda: not left_of(session))
         expect_nothing_left(session, port)
         assert not other or uid == 65534
 
 
-def _reap_what_is_ours(session: int) -> None:
+def left_of(session: int) -> list[int]:
     """We are the subreaper: the orphans of the harness we have killed are ours to wait for."""
     for pid in session_members(session):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
+    return session_members(session)
 
 
 def test_the_guard_knows_what_was_not_ended() -> None:
@@ -373,9 +342,7 @@ if os.fork() == 0:
     time.sleep(600)
 """
     for process, port in serve(made_up(folder, worker), folder, {}):
-        deadline = time.monotonic() + 20
-        while not (folder / "scratch" / "worked").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        await_((folder / "scratch" / "worked").exists)
         usage = processes.stop(process)
         assert usage.cpu_s >= 0.3
         expect_nothing_left(process.pid, port)
