@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_up import BENCHMARKS, Tree, await_, definition, parsed, result_set, write
 from test_tools import WRK
 
-from harness.errors import InputError
-from harness.run import load_tools
+from harness.errors import InputError, RepetitionError, Unsupported
+from harness.run import load, load_tools, micro
 from harness.run.measure import prepare
-from harness.system import cpus
+from harness.run.records import Context, Repetition
+from harness.spec.model import Experiment, Value
+from harness.system import cpus, limits
+from harness.system.cpus import Placement
+from harness.system.limits import Cap
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -83,20 +88,51 @@ name = "rate"
 scalar = "requests_per_s"
 unit = "requests/s"
 better = "higher"
-{extra}
 """
 
 
-def make(
-    tree: Tree,
-    variant: str = 'server = "fake-server"',
-    extra: str = "",
-    before: str = "",
-    hammer: str = "",
-) -> None:
-    tree.experiment(text=EXPERIMENT.format(variant=variant, extra=extra))
+def programs(tree: Tree, before: str = "", hammer: str = "", after: str = "") -> None:
+    """`before` the server listens, before and `after` hammer prints."""
     tree.program("fake-server", SERVER.format(before=before))
-    tree.program("hammer", HAMMER.format(extra=hammer))
+    tree.program("hammer", HAMMER.format(extra=hammer) + after)
+
+
+def make(tree: Tree, variant: str = 'server = "fake-server"') -> None:
+    tree.experiment(text=EXPERIMENT.format(variant=variant))
+    programs(tree)
+
+
+def loaded(variant: dict[str, Any] | None = None, **changes: Any) -> Experiment:
+    """An experiment with one variant."""
+    server = {} if "peer" in (variant or {}) else {"server": "fake-server"}
+    whole: dict[str, Any] = {
+        "kind": "load",
+        "docroot": {"files": {"a.html": 100}},
+        "hammer": {"args": ["{url}/a.html"]},
+        "metric": [{"name": "rate", "scalar": "requests_per_s"}],
+        "variant": [{"name": "a", **server, **(variant or {})}],
+    }
+    return parsed(**{**whole, **changes})
+
+
+UNPINNED = Placement(frozenset(), frozenset())
+
+
+def measure(
+    tree: Tree,
+    experiment: Experiment,
+    name: str = "a",
+    place: Placement = UNPINNED,
+    **params: Value,
+) -> Repetition:
+    """In this process; nothing is left of it."""
+    run = load.run if experiment.kind == "load" else micro.run
+    context = Context(place, 60.0, lambda: None)
+    try:
+        with contextlib.chdir(tree.root):
+            return run(experiment, experiment.variant(name), params, context)
+    finally:
+        assert tree.processes("build/bin") == []
 
 
 def scalars_of(tree: Tree) -> dict[str, float]:
@@ -152,83 +188,79 @@ with open("placed", "a") as file:
 
 def test_each_worker_has_a_core_and_the_load_the_others(tree: Tree) -> None:
     """Where there are no two cores for workers, two of them share one, and that is marked."""
-    variant = 'server = "fake-server"\nargs = ["-w", "{workers}"]'
-    make(tree, variant=variant, before=PLACED, hammer=PLACED)
-    tree.edit(
-        ('kind = "load"', 'kind = "load"\npin = "workers"'),
-        ("connections = [1, 4]", "workers = [1, 2]"),
-        ('"{connections}"', '"{workers*128}", "-t", "{load_cpus}"'),
-        ('"connections"', '"workers"'),
+    programs(tree, before=PLACED, hammer=PLACED)
+    experiment = loaded(
+        {"args": ["-w", "{workers}"]},
+        pin="workers",
+        sweep={"workers": [1, 2]},
+        hammer={"args": ["-c", "{workers*128}", "-t", "{load_cpus}", "{url}/a.html"]},
     )
-    scalars_of(tree)
     allowed = cpus.allowed()
     whole = cpus.place("workers", cpus.cores(allowed), allowed)
-    placed = [json.loads(line) for line in (tree.root / "placed").read_text().splitlines()]
-    for repetition, server, load in zip(
-        tree.of_type("repetition"), placed[::2], placed[1::2], strict=True
-    ):
-        workers = repetition["params"]["workers"]
+    for workers in (1, 2):
+        marks = measure(tree, experiment, place=whole, workers=workers).marks
+        lines = (tree.root / "placed").read_text(encoding="utf-8").splitlines()
+        server, hammer = map(json.loads, lines[-2:])
         narrow = cpus.narrowed(whole, workers)
         assert server[0][5:7] == ["-w", str(workers)]
-        assert load[0][1:5] == ["-c", str(128 * workers), "-t", str(len(whole.load))]
-        assert (server[1], load[1]) == (sorted(narrow.measured), sorted(whole.load))
-        assert ("shared-core" in repetition["marks"]) == ("shared-core" in narrow.marks)
-    assert sorted(r["params"]["workers"] for r in tree.of_type("repetition")) == [1, 2]
+        assert hammer[0][1:5] == ["-c", str(128 * workers), "-t", str(len(whole.load))]
+        assert (server[1], hammer[1]) == (sorted(narrow.measured), sorted(whole.load))
+        assert ("shared-core" in marks) == ("shared-core" in narrow.marks)
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
 
 
-# Server, what it does before it listens, and what is said of it.
-BROKEN = [
-    ("refused", "sys.exit('refused: bind 127.0.0.1:80: Permission denied')",
-     "refused ended with status 1: refused: bind 127.0.0.1:80: Permission denied"),
-    ("chatty", "print('hello', flush=True)", 'chatty: no listening line, but "hello"'),
-    ("crashing", "socket.socket.close = lambda *_: os.kill(os.getpid(), 11)",
-     "crashing was ended by SIGSEGV"),
-    ("unable", "sys.stderr.write('unable: io_uring is switched off\\n'); sys.exit(77)",
-     "unable: io_uring is switched off"),
-]  # fmt: skip
-VARIANT = '[[variant]]\nname = "{}"\nserver = "{}"\n{}\n'
-BY_ITS_ARGUMENT = "if 'doubtful' in sys.argv: failed, little = 3, 0.7"
-NOBODY_SERVED = "if 'nobody' in sys.argv: sys.exit('hammer: nothing fetched')\n"
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("sys.exit('fake-server: bind 127.0.0.1:80: Permission denied')",
+         "fake-server ended with status 1: fake-server: bind 127.0.0.1:80: Permission denied"),
+        ("print('hello', flush=True)", 'fake-server: no listening line, but "hello"'),
+        ("socket.socket.close = lambda *_: os.kill(os.getpid(), 11)",
+         "fake-server was ended by SIGSEGV"),
+        ("sys.stderr.write('13-uring: io_uring is switched off\\n'); sys.exit(77)",
+         "13-uring: io_uring is switched off"),
+    ],
+)  # fmt: skip
+def test_a_server_that_fails_or_cannot_run(tree: Tree, before: str, why: str) -> None:
+    programs(tree, before)
+    kind = Unsupported if "77" in before else RepetitionError
+    with pytest.raises(kind, match=f"^{why}$"):
+        measure(tree, loaded())
 
 
-def test_what_fails_cannot_run_or_is_doubtful(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """hammer that has served nobody prints its numbers, and fails all the same."""
-    others = [
-        ("nobody", 'load_args = ["nobody"]'), ("doubtful", 'load_args = ["doubtful"]'),
-        ("wrk", 'load = "wrk"'), ("none", 'load = "none"'),
-    ]  # fmt: skip
-    variants = [VARIANT.format(name, name, "") for name, _, _ in BROKEN]
-    variants += [VARIANT.format(name, "fake-server", words) for name, words in others]
-    make(tree, extra="".join(['[wrk]\nargs = ["{url}"]\n', *variants]))
-    tree.edit(("[1, 4]", "[1]"), ("requests_per_s", "server_pss_kib"))
-    for name, before, _ in BROKEN:
-        tree.program(name, SERVER.format(before=before))
-    tree.program("hammer", HAMMER.format(extra=BY_ITS_ARGUMENT) + NOBODY_SERVED)
+def test_doubtful_results_are_marked_and_kept(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of other tools too, which fill the same scalars."""
+    programs(tree, hammer="failed, little = 3, 0.7")
+    assert {"errors", "little"} <= set(measure(tree, loaded()).marks)
     wrk = tree.program("wrk", f"print({WRK!r})")
     monkeypatch.setenv("PATH", f"{wrk.parent}{os.pathsep}{os.environ['PATH']}")
-    done = tree.bench()
-    assert done.returncode == 1
-    for name, _, why in BROKEN[:-1]:
-        assert f"failed: sample {name}: {why}\n" in done.stderr
-    nobody = "failed: sample nobody: hammer ended with status 1: hammer: nothing fetched\n"
-    assert nobody in done.stderr
-    assert done.stderr.count("\n") == len(BROKEN)
-    assert f"skipped: sample unable: {BROKEN[-1][2]}\n" in done.stdout
-    assert tree.processes("build/bin") == []
-    found = {r["variant"]: r for r in tree.of_type("repetition")}
-    assert sorted(found) == ["doubtful", "none", "server", "wrk"]
-    assert {"errors", "little"} <= set(found["doubtful"]["marks"])
-    assert not {"errors", "little"} & set(found["server"]["marks"])
-    assert "errors" in found["wrk"]["marks"]
-    assert found["wrk"]["scalars"]["requests_per_s"] == 4000
-    scalars = found["none"]["scalars"]
+    found = measure(tree, loaded({"load": "wrk"}, wrk={"args": ["{url}"]}))
+    assert found.scalars["requests_per_s"] == 4000
+    assert "errors" in found.marks
+    assert "little" not in found.marks
+
+
+def test_without_a_load_the_server_is_measured_all_the_same(tree: Tree) -> None:
+    programs(tree)
+    scalars = measure(tree, loaded({"load": "none"})).scalars
     assert scalars["requests_served"] == 0
     for key in ("server_pss_kib", "server_statm_resident_kib"):
         assert scalars[key] > 0
     assert "kernel_slab_kib" in scalars
+
+
+def test_that_nobody_was_served_may_be_a_result(tree: Tree) -> None:
+    """Where hammer has printed nothing it has failed all the same."""
+    may_fail = loaded(phase=[{"name": "during", "may_fail": True}])
+    programs(tree, hammer="failed = 100", after="sys.exit('hammer: nothing fetched')")
+    with pytest.raises(RepetitionError, match="^hammer ended with status 1: hammer: nothing"):
+        measure(tree, loaded())
+    assert measure(tree, may_fail).scalars["during.failed"] == 100
+    programs(tree, hammer="sys.exit('no memory')")
+    with pytest.raises(RepetitionError, match="^hammer ended with status 1: no memory"):
+        measure(tree, may_fail)
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "make is killed"])
@@ -273,22 +305,23 @@ def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
     file.write_text(PEER.replace("INT", "TERM"), encoding="utf-8")
     assert "measured anew" in tree.bench().stdout, "its settings have changed"
     with pytest.raises(InputError, match='variant "a": "holds" goes with "server"'):
-        parsed(kind="load", variant=[{"name": "a", "peer": "peer", "holds": "1"}])
+        loaded({"peer": "peer", "holds": "1"})
 
 
 # ---- helpers and phases -------------------------------------------------------------------------
 
-PHASES = '[[phase]]\nname = "before"\n[[phase]]\nname = "during"\n'
-HELPERS = """
-[[helper]]
-name = "disk"
-command = ["{bin}/helper", "disk"]
-[[helper]]
-name = "attack"
-command = ["{bin}/helper", "{url}"]
-after_server = true
-phases = ["during"]
-"""
+BESIDE: dict[str, Any] = {
+    "phase": [{"name": "before"}, {"name": "during"}],
+    "helper": [
+        {"name": "disk", "command": ["{bin}/helper", "disk"]},
+        {
+            "name": "attack",
+            "command": ["{bin}/helper", "{url}"],
+            "after_server": True,
+            "phases": ["during"],
+        },
+    ],
+}
 HELPER = """\
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -304,16 +337,16 @@ def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> Non
     """A helper may tell something at its end, and of the signal that ended it. The server keeps
     8 MiB for each request, and each phase has one.
     """
-    make(tree, extra=PHASES + HELPERS)
     growing = "client.recv(1000)\n    held.append(bytearray(8 << 20))"
     server = SERVER.format(before="held = []").replace("client.recv(1000)", growing)
+    programs(tree)
     tree.program("fake-server", server)
     tree.program("helper", HELPER.replace("sys.exit(0)", TELLING))
-    scalars = scalars_of(tree)
+    scalars = measure(tree, loaded(**BESIDE)).scalars
     assert scalars["before.requests_per_s"] == scalars["during.requests_per_s"] == 500
     assert scalars["requests_served"] == 250
     assert (scalars["attack.held"], scalars["attack.kinds.idle"], scalars["disk.held"]) == (7, 3, 7)
-    assert (tree.root / "helpers").read_text(encoding="utf-8") == "disk\nhttp\n" * 2
+    assert (tree.root / "helpers").read_text(encoding="utf-8") == "disk\nhttp\n"
     more = scalars["during.server_pss_kib"] - scalars["before.server_pss_kib"]
     assert more == pytest.approx(8 << 10, rel=0.2)
     assert scalars["server_pss_kib"] == pytest.approx(scalars["during.server_pss_kib"], rel=0.2)
@@ -321,27 +354,12 @@ def test_helpers_run_beside_and_phases_have_their_own_scalars(tree: Tree) -> Non
 
 
 def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None:
-    make(tree, extra=PHASES + HELPERS)
+    programs(tree)
     tree.program("helper", HELPER.replace("sys.exit(0)", 'sys.exit("one is gone")'))
-    assert tree.bench().returncode == 1
-    assert tree.of_type("failure")[0]["error"] == "attack ended with status 1: one is gone"
+    with pytest.raises(RepetitionError, match="^attack ended with status 1: one is gone"):
+        measure(tree, loaded(**BESIDE))
     for words in ("", "{", "{]", "ended", "7"):
         assert load_tools.read_helper(words) == {}
-
-
-def test_that_nobody_was_served_may_be_a_result(tree: Tree) -> None:
-    """Where hammer has printed nothing it has failed all the same."""
-    silent = VARIANT.format("silent", "fake-server", 'load_args = ["silent"]')
-    make(tree, extra=silent + '[[phase]]\nname = "during"\nmay_fail = true\nargs = ["nobody"]\n')
-    quiet = "failed = 100\nif 'silent' in sys.argv: sys.exit('no memory')"
-    tree.program("hammer", HAMMER.format(extra=quiet) + NOBODY_SERVED)
-    assert tree.bench().returncode == 1
-    assert {r["error"] for r in tree.of_type("failure")} == {
-        "hammer ended with status 1: no memory"
-    }
-    found = tree.of_type("repetition")
-    assert {r["variant"] for r in found} == {"server"}
-    assert found[0]["scalars"]["during.failed"] == 100
 
 
 # ---- profiles, many connections, other tools -----------------------------------------------------
@@ -360,22 +378,20 @@ def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-def test_servers_share_the_connections_one_may_not_hold(tree: Tree) -> None:
-    """Of 1000 descriptors 64 are for other things."""
-    listing = "open('urls' + sys.argv[2], 'w').write(open(sys.argv[1]).read())"
-    make(tree, variant='server = "fake-server"\nholds = "{connections}"', hammer=listing)
-    tree.edit(("[1, 4]", "[1, 936, 937]"), ('["-c",', '["{urls}",'))
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    process = tree.start("bench", "--profile", "smoke")
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (min(soft, 1000), min(hard, 1000)))
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, ""), out
-    for repetition in tree.of_type("repetition"):
-        connections, scalars = repetition["params"]["connections"], repetition["scalars"]
-        servers = 2 if connections > 936 else 1
+def test_servers_share_the_connections_one_may_not_hold(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "smallest", lambda _: Cap(936, "descriptors"))
+    programs(tree, hammer="open('urls', 'w').write(open(sys.argv[1]).read())")
+    files = {"files": {"a.html": 100, "pool/{0..2}.html": 50}}
+    words = {"args": ["{urls}", "{url}"]}
+    sweep = {"connections": [1, 936, 937]}
+    experiment = loaded({"holds": "{connections}"}, docroot=files, hammer=words, sweep=sweep)
+    for connections, servers in ((1, 1), (936, 1), (937, 2)):
+        scalars = measure(tree, experiment, connections=connections).scalars
         assert scalars["server_processes"] == servers
         assert scalars["server_cpu_s"] >= 0.05 * servers, "of all of them"
-        urls = (tree.root / f"urls{connections}").read_text(encoding="utf-8").split()
+        urls = (tree.root / "urls").read_text(encoding="utf-8").split()
         assert len(set(urls)) == 4 * servers
         assert [url.rpartition("/")[2] for url in urls[:servers]] == ["a.html"] * servers
 

@@ -10,14 +10,13 @@ from typing import Any, cast
 
 import pytest
 from made_up import Tree, await_, parsed
-from test_load import HAMMER, SERVER
+from test_load import HAMMER, SERVER, measure
 
 from harness.errors import RepetitionError, Unsupported
-from harness.run import load, micro
-from harness.run.records import Context, Repetition
+from harness.run import micro
+from harness.run.records import Repetition
 from harness.spec.model import Experiment
 from harness.system import needs
-from harness.system.cpus import Placement
 from harness.system.needs import missing_library
 from harness.system.processes import Process
 
@@ -44,9 +43,8 @@ print(*sizes, len(report["spindle_utilisation"]), sep="\\t")
 
 
 @pytest.fixture
-def disk_tree(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    """A tree with the real museum in it, and the working folder."""
-    monkeypatch.chdir(tree.root)
+def disk_tree(tree: Tree) -> Tree:
+    """A tree with the real museum in it."""
     lacking = needs.probe("fuse") if MUSEUM.is_file() else missing_library("museum", ROOT)
     if lacking is not None and not lacking.ok:
         pytest.skip(f"{lacking.reason}: {lacking.remedy}")
@@ -66,11 +64,9 @@ def await_nothing_left(tree: Tree) -> None:
     await_(lambda: not mounts(tree) and not tree.processes("bin/museum"))
 
 
-def measure(tree: Tree, experiment: Experiment, name: str) -> Repetition:
-    context = Context(Placement(frozenset(), frozenset()), 60.0, lambda: None)
-    run = load.run if experiment.kind == "load" else micro.run
+def measured(tree: Tree, experiment: Experiment, name: str = "a") -> Repetition:
     try:
-        return run(experiment, experiment.variant(name), {"size": 1000}, context)
+        return measure(tree, experiment, name, size=1000)
     finally:
         await_nothing_left(tree)
 
@@ -83,7 +79,7 @@ def reading() -> Experiment:
 
 def test_a_fresh_disk_for_each_repetition(disk_tree: Tree) -> None:
     for name, spindles in (("a", 2), ("b", 1), ("a", 2)):
-        repetition = measure(disk_tree, reading(), name)  # its options reach it
+        repetition = measured(disk_tree, reading(), name)  # its options reach it
         assert repetition.samples == {"size": [1000], "spindles": [spindles]}
         assert repetition.scalars["disk.reads"] == 10, "none is cached from before"
         assert repetition.scalars["disk.queue_depth"] > 0
@@ -115,7 +111,7 @@ def test_what_fails_leaves_no_mount(disk_tree: Tree, program: str, source: str, 
     (disk_tree.root / "build/bin" / program).unlink()
     disk_tree.program(program, source)
     with pytest.raises((RepetitionError, Unsupported), match=said):
-        measure(disk_tree, reading(), "a")
+        measured(disk_tree, reading())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -151,7 +147,7 @@ def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
     )
     disk_tree.program("fake-server", SERVER.format(before=""))
     disk_tree.program("hammer", HAMMER.format(extra=FETCHES))
-    scalars = measure(disk_tree, experiment, "a").scalars
+    scalars = measured(disk_tree, experiment).scalars
     assert scalars["disk.reads"] == 5
     assert scalars["requests_per_s"] == 500
     rate = scalars["disk.requests_per_s"]

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import Tree, await_, parsed
-from test_load import EXPERIMENT, HAMMER, SERVER
+from made_up import Tree, await_
+from test_load import EXPERIMENT, HAMMER, SERVER, loaded
 
 from harness.errors import InputError, RepetitionError
 from harness.run import programs, remote
 from harness.run.remote import Client
-from harness.spec.model import Experiment
 from harness.system import needs, places, processes
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
@@ -113,7 +112,7 @@ class Hosts:
         change: tuple[str, str] = ("", ""),
     ) -> None:
         """`extra`: what hammer does; `starts`: its status when tried; `change`: of the file."""
-        text = EXPERIMENT.format(variant=variant, extra="").replace(*change)
+        text = EXPERIMENT.format(variant=variant).replace(*change)
         self.tree.experiment(text=text)
         self.tree.program("fake-server", SERVER.format(before=""))
         extra = f"{extra}\n{ASKED.format(asked=str(self.asked))}"
@@ -345,7 +344,7 @@ def test_where_the_server_listens(hosts: Hosts) -> None:
 def test_a_load_that_is_not_to_be_had_there_is_a_skip(hosts: Hosts) -> None:
     hosts.make(starts="'hammer: no such C library'")
     with connected(hosts):
-        hammer, wrk = load(), load(variant={"load": "wrk"}, wrk={"args": ["{url}/a"]})
+        hammer, wrk = loaded(), loaded({"load": "wrk"}, wrk={"args": ["{url}/a"]})
         answers = [programs.missing(each, each.variants[0]) for each in (hammer, wrk)]
     assert answers[0]
     assert answers[0].reason.startswith("hammer does not run there: ")
@@ -399,19 +398,7 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
 # ---- what cannot come from another host ---------------------------------------------------------
 
 
-def load(**changes: Any) -> Experiment:
-    variant = {"name": "a", **changes.pop("variant", {})}
-    if "peer" not in variant:
-        variant["server"] = "09-epoll"
-    metric = [{"name": "m", "scalar": changes.pop("scalar", "requests_per_s"), "unit": "1"}]
-    whole = {
-        "kind": "load", "docroot": {"files": {"a": 1}}, "metric": metric, "variant": [variant],
-        "hammer": {"args": changes.pop("args", ["{url}/a"])},
-    }  # fmt: skip
-    return parsed(**{**whole, **changes})
-
-
-HELPERS = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
+HELPERS: dict[str, Any] = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
 
 
 @pytest.mark.parametrize(
@@ -421,9 +408,9 @@ HELPERS = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
         (HELPERS, "its helpers"),
         ({"needs": ["namespace"]}, "a network namespace"),
         ({"variant": {"needs": ["namespace"]}}, "a network namespace"),
-        ({"scalar": "segments_per_request"}, "the segments"),
-        ({"args": ["--source", "127.1.0.1", "{url}/a"]}, "loopback addresses"),
-        ({"args": ["--samples", "{scratch}/s", "{url}/a"]}, "a folder of this host"),
+        ({"metric": [{"name": "m", "scalar": "segments_per_request"}]}, "the segments"),
+        ({"hammer": {"args": ["--source", "127.1.0.1", "{url}/a"]}}, "loopback addresses"),
+        ({"hammer": {"args": ["--samples", "{scratch}/s", "{url}/a"]}}, "a folder of this host"),
         ({"variant": {"load_args": ["--herd", "10"]}}, "loopback addresses"),
         ({"phase": [{"name": "p", "args": ["--herd", "10"]}]}, "loopback addresses"),
         ({"variant": {"peer": "tcpserver"}}, "tcpserver listens on 127.0.0.1"),
@@ -434,15 +421,15 @@ def test_what_cannot_come_from_another_host(
     changes: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
-    found = load(**changes)
+    found = loaded(**changes)
     reason = remote.not_from_afar(found, found.variants[0])
     assert (why in reason) if why else (reason == "")
 
 
 def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
     reason = "not from another host: its helpers run beside the server"
-    assert remote.none_from_afar(load(**HELPERS)) == reason
-    assert remote.none_from_afar(load()) == ""
+    assert remote.none_from_afar(loaded(**HELPERS)) == reason
+    assert remote.none_from_afar(loaded()) == ""
 
 
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])
