@@ -119,9 +119,6 @@ class Hosts:
         source = HAMMER.format(extra=extra)
         self.tree.program("hammer", TRIED.format(starts=starts) + source)
 
-    def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
-        return self.tree.bench(*more)
-
     def start(self) -> subprocess.Popen[str]:
         process = self.tree.start("bench", "--profile", "smoke")
         await_(lambda: list(self.far.glob("*/asleep")))
@@ -130,13 +127,10 @@ class Hosts:
     def running(self) -> list[int]:
         """What works in the far side's folder."""
         found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                inside = os.readlink(entry / "cwd").startswith(str(self.far))
-            except OSError:
-                continue
-            if inside and entry.name.isdigit():
-                found.append(int(entry.name))
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(entry / "cwd").startswith(str(self.far)):
+                    found.append(int(entry.name))
         return found
 
     def nothing_is_left(self) -> bool:
@@ -163,7 +157,7 @@ def test_the_load_runs_there_and_its_results_are_kept_apart(hosts: Hosts) -> Non
         extra="assert open('urls').read().count('http://127.0.0.1:') == 4",
         change=('"{url}/a.html"', '"-i", "{urls}", "{url}/a.html"'),
     )
-    good(hosts.bench())
+    good(hosts.tree.bench())
     assert not (hosts.tree.results / "sample.jsonl").exists()
     words, cwd = json.loads(hosts.asked.read_text(encoding="utf-8"))
     assert words[:3] == ["./hammer", "--allow-host", "127.0.0.1"]
@@ -186,9 +180,9 @@ def test_the_load_runs_there_and_its_results_are_kept_apart(hosts: Hosts) -> Non
         assert name not in json.dumps(hosts.tree.records(FAR))
     assert hosts.nothing_is_left()
     # What is measured is not measured again, but from another host.
-    assert "everything is measured" in good(hosts.bench())
+    assert "everything is measured" in good(hosts.tree.bench())
     hosts.be("Linux 2.4.20")
-    assert "1 experiment measured" in good(hosts.bench())
+    assert "1 experiment measured" in good(hosts.tree.bench())
     assert hosts.tree.records(FAR)[0]["environment"]["client"]["kernel"] == "Linux 2.4.20"
 
 
@@ -196,9 +190,9 @@ def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
     """What has no load; and `make` measures over loopback, whatever CLIENT says."""
     hosts.tree.experiment("micro")
     hosts.tree.program()
-    assert "skipped: micro: no load, so nothing for CLIENT to do" in good(hosts.bench())
+    assert "skipped: micro: no load, so nothing for CLIENT to do" in good(hosts.tree.bench())
     hosts.make(change=('kind = "load"', 'kind = "load"\nheadline = true'))
-    good(hosts.bench("--headline"))
+    good(hosts.tree.bench("--headline"))
     assert (hosts.tree.results / "sample.jsonl").exists()
     assert not hosts.notes.exists()
 
@@ -260,7 +254,7 @@ def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.C
         program = Path(pytestconfig.getoption("--build"), "bin", name)
         assert program.is_file(), f"{program} is not there: make servers"
         shutil.copy(program, hosts.tree.root / "build/bin" / name)
-    good(hosts.bench())
+    good(hosts.tree.bench())
     for repetition in hosts.tree.of_type("repetition", FAR):
         assert repetition["scalars"]["requests"] == 400
         assert repetition["scalars"]["failed"] == 0
@@ -391,7 +385,7 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
     assert re.fullmatch(lost, err)
     await_(hosts.nothing_is_left)
     mended.touch()
-    assert "measured anew" not in good(hosts.bench())
+    assert "measured anew" not in good(hosts.tree.bench())
     assert len(hosts.tree.of_type("repetition", FAR)) == 2
 
 

@@ -326,7 +326,6 @@ def _summarize(scene: Scene, usage: Usage) -> None:
 # Made once under build/docroot, by size, with fixed contents.
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-LINE = b"The quick brown fox jumps over the lazy dog, again and again.\n"
 WRITTEN = 64 << 20  #: bytes of a file; beyond, it is a hole: some experiments ask for gigabytes
 
 
@@ -347,9 +346,8 @@ def file_names(docroot: Docroot) -> list[str]:
 
 def file_content(name: str, size: int) -> bytes:
     """Differs from file to file, is the same on every machine."""
-    head = name.encode() + b"\n"
-    body = head + LINE * (max(0, size - len(head)) // len(LINE) + 1)
-    return body[:size]
+    line = name.encode() + b"\n"
+    return (line * (size // len(line) + 1))[:size]
 
 
 def write_file(path: Path, name: str, size: int) -> None:
