@@ -150,47 +150,46 @@ BAD = {
 }
 
 
-def test_bad_output_is_a_failure_never_a_sample(sample: Tree) -> None:
-    """And errors among the samples are counted and marked."""
+LACKING = {
+    "needy": "a-program-nobody-has is not installed (apt-get install a-program-nobody-has)",
+    "unbuilt": "build/bin/unbuilt is not built (make variants)",
+    "unable": "unable: needs io_uring",
+}
+
+
+def test_bad_output_is_no_sample_and_what_cannot_run_no_failure(sample: Tree) -> None:
+    """That is said again at each call. Errors among the samples are counted and marked."""
     variant = '[[variant]]\nname = "{0}"\ncommand = ["{{bin}}/{0}", "-n", "1"]\n'
-    sample.experiment(extra="".join(variant.format(name) for name in [*BAD, "wrong"]))
+    needs = 'needs = ["a-program-nobody-has"]\n'
+    names = [*BAD, "wrong", "unable", "unbuilt", "needy"]
+    sample.experiment(extra="".join(map(variant.format, names)) + needs)
     sample.edit(("[profile.smoke]\nrounds = 2", "[profile.smoke]\ntimeout = 5\nrounds = 1"))
     for name, (does, _) in BAD.items():
         sample.program(name, extra=f"{does}\nsys.exit()")
     sample.program("wrong", extra="print('ns\\terror\\n1000\\t-\\n3\\tEMFILE')\nsys.exit()")
+    sample.program("unable", extra="sys.stderr.write('unable: needs io_uring\\n'); sys.exit(77)")
     done = sample.bench()
     assert done.returncode == 1
     for name, (_, why) in BAD.items():
         assert f"failed: sample {name}: {why}\n" in done.stderr
+    for name, why in LACKING.items():
+        assert f"skipped: sample {name}: {why}\n" in done.stdout
+    assert {r["variant"]: f"{r['reason']} ({r['remedy']})" for r in sample.of_type("skip")} == {
+        **LACKING, "unable": f"{LACKING['unable']} ()"
+    }  # fmt: skip
     found = {r["variant"]: r for r in sample.of_type("repetition")}
     assert sorted(found) == ["a", "a+aa", "b", "wrong"]
     assert found["wrong"]["samples"]["error"] == ["-", "EMFILE"]
     assert found["wrong"]["scalars"]["errors"] == 1
     assert "errors" in found["wrong"]["marks"]
     assert sample.processes("build/bin") == []
-
-
-def test_what_cannot_run_is_skipped_with_reason_and_remedy(tree: Tree) -> None:
-    """A program of the system, one of ours, one that says so itself; said again at each call."""
-    needy = '[[variant]]\nname = "c"\ncommand = ["{bin}/fake"]\nneeds = ["a-program-nobody-has"]\n'
-    none = '[[variant]]\nname = "d"\ncommand = ["{bin}/none"]\n'
-    tree.experiment(extra=needy + none)
-    tree.program(extra="sys.stderr.write('fake: needs io_uring\\n'); sys.exit(77)")
-    why = {"variant": "c", "reason": "a-program-nobody-has is not installed",
-           "remedy": "apt-get install a-program-nobody-has"}  # fmt: skip
-    done = tree.bench()
-    assert done.returncode == 0
-    assert f"skipped: sample c: {why['reason']} ({why['remedy']})\n" in done.stdout
-    assert "skipped: sample a: fake: needs io_uring\n" in done.stdout
-    assert "skipped: sample d: build/bin/none is not built (make variants)\n" in done.stdout
-    assert [{"type": "skip", **why}] == [s for s in tree.of_type("skip") if s["variant"] == "c"]
-    assert len(tree.of_type("skip")) == 4
-    tree.program()
-    assert "skipped: sample c" in tree.bench().stdout
-    assert {r["variant"] for r in tree.of_type("repetition")} == {"a", "a+aa", "b"}
-    again = tree.bench().stdout
-    assert "skipped: sample c" in again
-    assert "all else is measured" in again
+    for name in BAD:
+        sample.program(name)
+    assert f"skipped: sample needy: {LACKING['needy']}\n" in sample.bench().stdout
+    again = sample.bench()
+    assert again.returncode == 0
+    assert f"skipped: sample needy: {LACKING['needy']}\n" in again.stdout
+    assert again.stdout.endswith("all else is measured; `make distclean` forgets the results\n")
 
 
 def test_damaged_results_are_neither_taken_nor_in_the_way(tree: Tree) -> None:
