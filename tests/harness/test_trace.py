@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_up import BENCHMARKS
 
 from harness.errors import RepetitionError, Unsupported
 from harness.report.tsv import timeline_tables
@@ -199,32 +200,14 @@ def test_one_task_that_turns_from_client_to_client() -> None:
 
 # ---- a whole recording ---------------------------------------------------------------------------
 
-SERVER = """\
-import os, signal, socket, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-listener = socket.create_server(("127.0.0.1", 0))
-print(f"toy: listening on http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
-while True:
-    client, _ = listener.accept()
-    if sys.argv[1] == "fork" and os.fork() != 0:
-        client.close()
-        continue
-    text = b""
-    while b"\\r\\n\\r\\n" not in text:
-        text += client.recv(4096)
-    client.sendall(b"HTTP/1.1 %s OK\\r\\nConnection: close\\r\\n\\r\\nhi" % sys.argv[2].encode())
-    client.close()
-    if sys.argv[1] == "fork":
-        os._exit(0)
-"""
+BIN = BENCHMARKS.parent / "build" / "bin"
 
 
-def record(*arguments: str, program: str = SERVER) -> Repetition:
+def record(*command: str | Path) -> Repetition:
     tracing = needs.tracing()
     if not tracing.ok:
         pytest.skip(f"{tracing.reason}: {tracing.remedy}")
-    return trace.record([sys.executable, "-c", program, *arguments], timeout_s=20)
+    return trace.record([str(word) for word in command], timeout_s=20)
 
 
 def c_waits_for_b(recording: Repetition) -> bool:
@@ -232,12 +215,15 @@ def c_waits_for_b(recording: Repetition) -> bool:
     return recording.scalars["client_c_ms"] > recording.scalars["client_b_ms"] / 2
 
 
-def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one() -> None:
-    iterative = record("iterative", "200")
+def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one(tmp_path: Path) -> None:
+    with pytest.raises(RepetitionError, match="client A: expected a page, got b'HTTP/1.1 404"):
+        record(BIN / "01-iterative", "-p", "0", tmp_path)
+    (tmp_path / "index.html").write_text("hi")
+    iterative = record(BIN / "01-iterative", "-p", "0", tmp_path)
     assert c_waits_for_b(iterative)
     assert iterative.scalars["tasks"] == 1
     for _ in range(10):  # a machine with other work may hold up C all by itself
-        forking = record("fork", "200")
+        forking = record(BIN / "02-fork", "-p", "0", tmp_path)
         if not c_waits_for_b(forking):
             break
     assert not c_waits_for_b(forking)
@@ -260,22 +246,21 @@ def test_one_slow_client_stops_an_iterative_server_and_not_a_forking_one() -> No
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments", "said"),
+    ("program", "said"),
     [
-        (SERVER, ["iterative", "503"], "client A: expected a page, got b'HTTP/1.1 503"),
-        ("import sys; sys.exit('toy: bind: no')", [], "^the server ended with status 1: toy: bind"),
-        ("print('hello there', flush=True); input()", [], 'listening line, but "hello there"'),
+        ("import sys; sys.exit('toy: bind: no')", "^the server ended with status 1: toy: bind"),
+        ("print('hello there', flush=True); input()", 'listening line, but "hello there"'),
     ],
 )
-def test_no_trace_has_a_reason_of_one_line(program: str, arguments: list[str], said: str) -> None:
+def test_no_trace_has_a_reason_of_one_line(program: str, said: str) -> None:
     with pytest.raises(RepetitionError, match=said) as caught:
-        record(*arguments, program=program)
+        record(sys.executable, "-c", program)
     assert "\n" not in str(caught.value)
 
 
 def test_a_server_this_system_cannot_run_is_no_failure() -> None:
     with pytest.raises(Unsupported, match="needs epoll"):
-        record(program="import sys; print('needs epoll', file=sys.stderr); sys.exit(77)")
+        record("sh", "-c", "echo needs epoll >&2; exit 77")
 
 
 def test_forbidden_tracing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
