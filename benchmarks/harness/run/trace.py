@@ -6,6 +6,7 @@ from it the tables figures/timeline.gp draws. Nothing is drawn by hand. Nothing 
 either: each traced call costs some tens of microseconds more, too little to see among 300 ms.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -50,14 +51,18 @@ def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
         with running("the server", words, pipe=True) as process:
             visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
             time.sleep(LINGER_S)
-            stop(process)
+            stop(process, Path(folder))
         try:
-            files = {int(file.suffix[1:]): file for file in Path(folder).iterdir()}
-            lines = {pid: file.read_text(errors="replace") for pid, file in files.items()}
-            events = timeline.parse({pid: text.splitlines() for pid, text in lines.items()})
+            events = timeline.parse(traces(Path(folder)))
         except timeline.SyntaxErrorInTrace as error:
             raise RepetitionError(str(error)) from None
     return recording(timeline.rows(events, visits), visits)
+
+
+def traces(folder: Path) -> dict[int, list[str]]:
+    """Of each task what strace has written by now."""
+    files = {int(file.suffix[1:]): file for file in folder.iterdir()}
+    return {pid: file.read_text(errors="replace").splitlines() for pid, file in files.items()}
 
 
 def visit_all(port: int, timeout_s: float) -> list[Visit]:
@@ -97,10 +102,13 @@ def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
     return Visit(name, own_port, connecting, connected, half_sent, sent, first_byte, done)
 
 
-def stop(process: Process) -> None:
-    """SIGTERM for the server, the child of strace, which itself ends with it."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    os.kill(int(children.read_text(encoding="ascii")), signal.SIGTERM)
+def stop(process: Process, folder: Path) -> None:
+    """SIGTERM for the server, whose trace begins before the others'; strace ends with it."""
+    began = [(lines[0], pid) for pid, lines in traces(folder).items() if lines]
+    if not began:
+        raise RepetitionError("the trace is empty")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(min(began)[1], signal.SIGTERM)
     if not process.reap(STOP_S):
         raise RepetitionError(f"the server did not end within {STOP_S:g} s of SIGTERM")
     if process.status != 0:
