@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,28 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, await_, parsed
+from made_up import BENCHMARKS, await_
+from test_load import loaded
 
 from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import programs
-from harness.spec.model import Experiment
 from harness.system import cgroups, counters, disks, needs, places, processes
 from harness.system.cgroups import Limits
 from harness.system.places import text_of
 
 LIMITS = Limits(48 << 20, 240, 30_000_000, "7:0")
-
-
-def staged(table: dict[str, Any] | None, **changes: Any) -> Experiment:
-    whole: dict[str, Any] = {
-        "kind": "load",
-        "variant": [{"name": "a", "server": "09-epoll", "set": {"mib": 12, "atime": "noatime"}}],
-        "metric": [{"name": "rate", "scalar": "requests_per_s"}],
-        "hammer": {"args": ["{url}"]},
-        "docroot": {"files": {"x": 10}},
-        "stage": table,
-    }
-    return parsed(**{**whole, **changes})
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -46,24 +35,20 @@ def staged(table: dict[str, Any] | None, **changes: Any) -> Experiment:
         ({"read_iops": "{iops}"}, "unknown placeholder {iops}"),
         ({"mount": "{option}"}, "unknown placeholder {option}"),
         ({"mount": "noatime -o bind"}, '"mount" must be options of mount(8)'),
-        (None, ""),
     ],
 )
-def test_a_mistake_is_one_line(table: dict[str, Any] | None, message: str) -> None:
-    if table is None:  # it needs a server, and files
-        table, message, files = {"memory_mib": 12}, '"stage": goes with kind = "load"', {}
-    else:
-        files = {"x": 10}
-    with pytest.raises(InputError) as caught:
-        staged(table, docroot={"files": files})
-    text = str(caught.value)
-    assert text.startswith("sample.toml: ")
-    assert "\n" not in text
-    assert message in text
+def test_a_mistake_is_one_line(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"^sample.toml: [^\n]*{re.escape(message)}[^\n]*$"):
+        loaded(stage=table)
+    with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
+        loaded(stage={"memory_mib": 12}, docroot={"files": {}})  # it needs files
 
 
 def test_what_a_stage_needs_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, both = staged({"mount": "noatime"}), staged({"memory_mib": 9, "read_iops": 9})
+    plain, both = (
+        loaded(stage={"mount": "noatime"}),
+        loaded(stage={"memory_mib": 9, "read_iops": 9}),
+    )
     assert plain.stage
     assert plain.stage.needs == ("loop-device",)
     asked = []
