@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import shutil
 import signal
 import socket
 import struct
@@ -16,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS
+from test_peers import BIN, TREE, installed
 
 from harness.run import peers
 from harness.spec.model import Params
-from harness.system import needs, places, processes
+from harness.system import needs, processes
 
-TREE = BENCHMARKS.parent
 BUILDS = ("bin", "asan")
 SECRET = b"not for you\n"
 BEGIN, ABORT, END, PARAMS, STDIN, STDOUT = 1, 2, 3, 4, 5, 6
@@ -245,14 +243,11 @@ TARGETS = [
 
 
 def test_no_client_gets_what_is_outside(docroot: Path) -> None:
-    helper_program()
-    if not shutil.which("lighttpd", path=f"{os.environ['PATH']}:/usr/sbin"):
-        pytest.skip(f"lighttpd is not installed: {places.program('lighttpd').remedy}")
+    peer = installed("lighttpd-stat-helper")
     scratch = docroot.parent / "scratch"
     scratch.mkdir()
-    peer = peers.load("lighttpd-stat-helper", BENCHMARKS / "peers")
     processes.become_subreaper()
-    values: Params = {"docroot": str(docroot), "bin": str(TREE / "build" / "bin")}
+    values: Params = {"docroot": str(docroot), "bin": str(BIN)}
     with peers.serving(peer, values, scratch, peers.Probe("a.html", 1)) as (process, port):
         for target in TARGETS:
             reply = raw(port, target.format(secret=f"{docroot.parent}/secret.txt"))
