@@ -77,17 +77,12 @@ connections = [1, 4]
 "pool/{{0..2}}.html" = 50
 [hammer]
 args = ["-c", "{{connections}}", "{{url}}/a.html"]
-[x]
-parameter = "connections"
-title = "connections"
 [[variant]]
 name = "server"
 {variant}
 [[metric]]
 name = "rate"
 scalar = "requests_per_s"
-unit = "requests/s"
-better = "higher"
 """
 
 

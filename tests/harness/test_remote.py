@@ -27,10 +27,9 @@ from harness.system import needs, places, processes
 # The far side is in a session of its own, and what it reads and writes goes through this process:
 # when it is killed, that is for both sides as if the connection were lost.
 SSH = """\
-import os, pathlib, subprocess, sys, threading
+import os, subprocess, sys, threading
 with open({notes!r}, "a") as notes:
     print(*sys.argv[1:], file=notes)
-pathlib.Path({pid!r}).write_text(str(os.getpid()))
 {before}
 print("a greeting of the login shell", flush=True)
 environment = {{"SSH_CONNECTION": "{seen} 50000 127.0.0.1 22", "TMPDIR": {far!r}, "PATH": {path!r}}}
@@ -82,15 +81,15 @@ class Hosts:
         for name in NEEDED:
             (self.path / name).symlink_to(shutil.which(name) or name)
         self.asked = folder / "asked"
-        self.notes, self.pid = folder / "notes", folder / "pid"
+        self.notes = folder / "notes"
         monkeypatch.setenv("PATH", f"{self.here}:{os.environ['PATH']}")
         monkeypatch.setenv("CLIENT", "somebody@far-host")
         monkeypatch.delenv("SERVER", raising=False)
         self.ssh()
 
     def ssh(self, before: str = "", seen: str = "127.0.0.1") -> None:
-        paths = {"notes": self.notes, "pid": self.pid, "far": self.far, "path": self.path}
-        text = SSH.format(**{key: str(p) for key, p in paths.items()}, before=before, seen=seen)
+        paths = {"notes": str(self.notes), "far": str(self.far), "path": str(self.path)}
+        text = SSH.format(**paths, before=before, seen=seen)
         self.program(self.here / "ssh", f"#!{sys.executable}\n{text}")
 
     def program(self, path: Path, text: str) -> None:
@@ -205,8 +204,6 @@ AuthorizedKeysFile {far}/../key.pub
 StrictModes no
 UsePAM no
 PermitRootLogin prohibit-password
-PasswordAuthentication no
-KbdInteractiveAuthentication no
 SetEnv TMPDIR={far}
 """
 CONFIG = """\
@@ -377,7 +374,8 @@ def test_a_lost_connection_is_one_line_and_the_rest_is_measured_next_time(hosts:
     mended = hosts.far.parent / "mended"
     hosts.make(extra=f"if not os.path.exists({str(mended)!r}): {ASLEEP}")
     process = hosts.start()
-    os.kill(int(hosts.pid.read_text(encoding="utf-8")), signal.SIGKILL)
+    (ssh,) = hosts.tree.processes("here/ssh")
+    os.kill(ssh, signal.SIGKILL)
     _, err = process.communicate(timeout=40)
     assert process.returncode == 1
     # what ssh said of it, if it said anything, stands in between
