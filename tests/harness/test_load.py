@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -258,23 +257,18 @@ def test_that_nobody_was_served_may_be_a_result(tree: Tree) -> None:
         measure(tree, may_fail)
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "make is killed"])
-def test_nothing_outlives_a_harness_that_is_ended(tree: Tree, how: str) -> None:
+def test_nothing_outlives_a_make_that_is_ended(tree: Tree) -> None:
     make(tree)
     tree.program("hammer", "import time; time.sleep(60)")
-    if how == "make is killed":
-        command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
-        (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
-        process = subprocess.Popen(
-            ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-    else:
-        process = tree.start("bench", "--profile", "smoke")
+    command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
+    (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
+    process = subprocess.Popen(
+        ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
     await_(lambda: tree.processes("bin/hammer"), process)
     assert tree.processes("fake-server")
-    # make tells its shells, and a shell tells nobody
-    process.send_signal(signal.SIGKILL if how == "SIGKILL" else signal.SIGTERM)
+    process.terminate()  # make tells its shells, and a shell tells nobody
     process.communicate(timeout=20)
     await_(lambda: not tree.processes("harness") and not tree.processes("build/bin"))
 
