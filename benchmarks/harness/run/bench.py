@@ -20,7 +20,7 @@ from pathlib import Path
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
 from harness.run.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
-from harness.run.records import ResultSet, failure_texts
+from harness.run.records import failure_texts
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
 from harness.system import cgroups, cpus, environment, guard, processes
@@ -103,13 +103,9 @@ def _one_run(results: Path) -> OpenQuestions:
                 f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
                 f"one; move {results} away to begin anew"
             )
-    return _open_questions
-
-
-def _open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
     from harness.report.claims import open_questions  # which waits for scipy: not without a need
 
-    return open_questions(experiment, so_far)
+    return open_questions
 
 
 def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
