@@ -269,14 +269,6 @@ def server_address(told: str, connection: str) -> str:
 # ---- connecting ---------------------------------------------------------------------------------
 
 
-def command(client: str, script: str) -> list[str]:
-    """The script comes by stdin, before anything else: the far side's login shell, whatever it is,
-    has one short line to read.
-    """
-    start = f"exec sh -c 'eval \"$(head -c {len(script.encode())})\"'"
-    return ["ssh", *OPTIONS, "--", client, start]
-
-
 @contextlib.contextmanager
 def connected(client: str, hammer: Path, cpus: frozenset[int]) -> Iterator[Client]:
     """InputError if the host cannot be reached or does not let us in. `hammer` is copied there."""
@@ -284,7 +276,11 @@ def connected(client: str, hammer: Path, cpus: frozenset[int]) -> Iterator[Clien
     if not which("ssh"):
         raise InputError("CLIENT needs ssh: apt-get install openssh-client")
     script = FAR_SIDE.read_text(encoding="utf-8")
-    with running("ssh", command(client, script), cpus, pipe=True, feed=True) as process:
+    # It comes by stdin, before anything else: the far side's login shell, whatever it is, has one
+    # short line to read.
+    start = f"exec sh -c 'eval \"$(head -c {len(script.encode())})\"'"
+    command = ["ssh", *OPTIONS, "--", client, start]
+    with running("ssh", command, cpus, pipe=True, feed=True) as process:
         far = Client(process)
         try:
             try:
