@@ -34,8 +34,7 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 # Peer file, and what differs from its defaults.
 CASES: list[tuple[str, Params]] = [
     ("nginx", {}),
-    ("nginx", {"sendfile": "off", "tcp_nopush": "off", "open_file_cache": "max=1000"}),
-    ("nginx", {"workers": 4}),
+    ("nginx", {"workers": 4, "sendfile": "off", "tcp_nopush": "off", "open_file_cache": "max=99"}),
     ("nginx-crowd", {}),
     ("nginx-aio", {}),
     ("nginx-aio", {"directio": "4k"}),
@@ -46,8 +45,7 @@ CASES: list[tuple[str, Params]] = [
     ("lighttpd-stat-helper", {"transport": "tcp", "threads": 1}),
     ("apache-prefork", {"workers": 8}),
     ("apache-event", {}),
-    ("apache-event", {"sendfile": "off", "mmap": "on"}),
-    ("apache-event", {"workers": 2, "threads": 16}),
+    ("apache-event", {"workers": 2, "threads": 16, "sendfile": "off", "mmap": "on"}),
     ("h2o", {}),
     ("h2o", {"workers": 2}),
     ("perlbal", {}),
