@@ -18,7 +18,7 @@ import pytest
 
 from conformance import process, programs, site, tracing
 from conformance.matrix import EXEMPT, FOLDERS, MODELS
-from conformance.process import Patience, Reaper, Server, Target, Unprivileged
+from conformance.process import Patience, Server, Target, Unprivileged
 from conformance.programs import Run, Start, Traced
 from conformance.wire import ContractBroken, transcripts
 from harness.system import needs
@@ -128,14 +128,6 @@ def patience(pytestconfig: pytest.Config) -> Patience:
 
 
 @pytest.fixture(scope="session")
-def reaper() -> Iterator[Reaper]:
-    """Ends at the latest with the session what any test started."""
-    keeper = Reaper()
-    yield keeper
-    keeper.end_all()
-
-
-@pytest.fixture(scope="session")
 def top() -> Iterator[Path]:
     """A folder that other users can search too: some servers run as one. pytest's own is for one
     user.
@@ -186,9 +178,8 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture
 def start(
-    target: Target, docroot: site.Site, patience: Patience, reaper: Reaper,
-    request: pytest.FixtureRequest,
-) -> Iterator[Start]:  # fmt: skip
+    target: Target, docroot: site.Site, patience: Patience, request: pytest.FixtureRequest
+) -> Iterator[Start]:
     """start(*options, ...) -> a server that is ended and judged with the test.
 
     root: another docroot. here: another working folder, without DOCROOT unless named. user: run it
@@ -208,7 +199,7 @@ def start(
             more["as_user"] = user.prefix
         launch = process.Launch(folder, options, cwd=here, **more)
         try:
-            servers.append(Server(program, launch, patience, reaper))
+            servers.append(Server(program, launch, patience))
         except process.Unsupported as error:
             pytest.skip(str(error))
         return servers[-1]
@@ -223,7 +214,6 @@ def start(
             complaints.append(str(error))
         finally:
             server.release()
-            reaper.end(server.process.pid)
     if complaints:
         raise process.Misbehaved("\n".join(complaints))
 
@@ -247,8 +237,8 @@ def traced(target: Target, start: Start, tmp_path: Path) -> Traced:
         operations: bool = False, wrapper: Sequence[str] = (), **more: Any,
     ) -> tuple[Server, tracing.Trace]:  # fmt: skip
         output = tmp_path / f"trace{next(names)}"
-        if operations:
-            trace = tracing.watch(target, output, calls, inject=inject, path=path)
+        if operations and target.model.ring:
+            trace: tracing.Trace = tracing.RingTrace(target, output, inject)
         else:
             trace = tracing.Trace(output, calls, inject=inject, path=path)
         wrapped = [*wrapper, *trace.wrapper()]

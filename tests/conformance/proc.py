@@ -12,7 +12,7 @@ from pathlib import Path
 
 TCP_LISTEN = "0A"
 DIRECT = re.compile(r"^ *[0-9]+: ", re.MULTILINE)
-STATE, PARENT, SESSION, UTIME, THREADS, START = 0, 1, 3, 11, 17, 19  # in stat_fields()
+STATE, PARENT, UTIME, THREADS, START = 0, 1, 11, 17, 19  # in stat_fields()
 
 
 def text(pid: int | str, name: str) -> str:
@@ -58,25 +58,14 @@ def asleep(pid: int) -> bool:
     return {state for task in tasks(pid) for state in stat_fields(task)[:1]} == {"S"}
 
 
-def started_at(pid: int) -> float:
-    """Seconds since the machine was started."""
-    return int(start_time(pid) or "0") / os.sysconf("SC_CLK_TCK")
-
-
 def start_time(pid: int) -> str:
-    """Tells a process from a later one with its number."""
+    """In clock ticks. Tells a process from a later one with its number."""
     fields = stat_fields(pid)
     return fields[START] if fields else ""
 
 
 def pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _find(field: int, value: int) -> dict[int, list[str]]:
-    """All processes with this value in a field of their stat."""
-    found = {pid: stat_fields(pid) for pid in pids()}
-    return {pid: fields for pid, fields in found.items() if fields and fields[field] == str(value)}
 
 
 #: A kernel may be built without it (CONFIG_PROC_CHILDREN); to look at all processes is slower.
@@ -86,7 +75,7 @@ HAS_CHILDREN_FILE = Path("/proc/thread-self/children").exists()
 def children(pid: int) -> list[int]:
     """The children of a process, zombies too."""
     if not HAS_CHILDREN_FILE:
-        return list(_find(PARENT, pid))
+        return [each for each in pids() if stat_fields(each)[PARENT:2] == [str(pid)]]
     return [int(word) for task in tasks(pid) for word in text(task, "children").split()]
 
 
@@ -94,8 +83,12 @@ def session(leader: int) -> list[int]:
     """The running processes of a session, orphans too. Not zombies: nobody may be there to reap
     them.
     """
-    found = _find(SESSION, leader)
-    return [pid for pid, fields in found.items() if fields[STATE] not in "ZX"]
+    found = []
+    for pid in pids():
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(pid) == leader and alive(pid):
+                found.append(pid)
+    return found
 
 
 def descriptors(pid: int) -> dict[int, str]:

@@ -33,6 +33,8 @@ LINE_ENOUGH = 1000  #: bytes: no listening line is that long
 STDOUT_ENOUGH = 65536  #: bytes beyond its line: whoever writes more may never end
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
 INETD = Path(__file__).with_name("inetd.py")
+#: If the test run is killed, so are its servers.
+DIE_WITH_PARENT = ("/usr/bin/setpriv", "--pdeathsig", "KILL")
 
 
 class Unsupported(Exception):
@@ -169,14 +171,6 @@ class Holdings:
     threads: int  #: of its first process, or of all if they are its threads
 
 
-def die_with_parent() -> list[str]:
-    """If the test run is killed, so are its servers. Without util-linux's setpriv there is the
-    reaper alone.
-    """
-    path = "/usr/bin/setpriv"
-    return [path, "--pdeathsig", "KILL"] if os.access(path, os.X_OK) else []
-
-
 def environment(**more: str) -> dict[str, str]:
     env = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
     env.update(
@@ -191,18 +185,17 @@ def environment(**more: str) -> dict[str, str]:
 class Server:
     """A running server. The address is where it listens, the pid that of its first process."""
 
-    def __init__(self, target: Target, launch: Launch, patience: Patience, reaper: Reaper) -> None:
+    def __init__(self, target: Target, launch: Launch, patience: Patience) -> None:
         self.target = target
         self.launch = launch
         self.patience = patience
-        self.reaper = reaper
         self.connections: list[Connection] = []
         self.stopped: int | None = None
         self.ends_with = 0  #: another status where a test ends it by other means
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._stderr_text = ""  #: once the file is closed
         self.process = subprocess.Popen(
-            die_with_parent() + launch.command(target),
+            [*DIE_WITH_PARENT, *launch.command(target)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -210,14 +203,19 @@ class Server:
             cwd=launch.cwd,
             start_new_session=True,
         )
-        reaper.watch(self.process.pid)
+        self._started = proc.start_time(self.process.pid)
+        self._nobody_left = False
         self.pid = self.process.pid
-        self.line = self._first_line()
-        self.address = self._address()
-        if target.in_cell:
-            (self.pid,) = proc.children(self.process.pid)
-        self._await_workers()
-        self.base = self.holdings()
+        try:
+            self.line = self._first_line()
+            self.address = self._address()
+            if target.in_cell:
+                (self.pid,) = proc.children(self.process.pid)
+            self._await_workers()
+            self.base = self.holdings()
+        except BaseException:
+            self.release()
+            raise
 
     def _await_workers(self) -> None:
         """Those that are there before any connection; or as many as a limit lets be there."""
@@ -247,7 +245,7 @@ class Server:
             readable, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))
             data = os.read(out.fileno(), 1) if readable else b""
             if not data or len(line) > LINE_ENOUGH:
-                self.process.kill()
+                self.process.kill()  # one that has ended keeps its status
                 if self.process.wait() == EXIT_UNSUPPORTED:
                     raise Unsupported(self.stderr().strip())
                 seen = f"{line[:80]!r}\n{self.stderr()}"
@@ -259,11 +257,9 @@ class Server:
         name = "inetd" if self.target.model.under_inetd else self.target.binary.name
         address = r"(\[[^]]+\]|[^:/]+):([0-9]+)"
         match = re.fullmatch(rf"{re.escape(name)}: listening on http://{address}/\n", self.line)
-        if match is not None:
-            return match[1].strip("[]"), int(match[2])
-        self.process.kill()
-        self.process.wait()
-        raise ContractBroken(f"not the listening line of {name}: {self.line!r}")
+        if match is None:
+            raise ContractBroken(f"not the listening line of {name}: {self.line!r}")
+        return match[1].strip("[]"), int(match[2])
 
     # ---- talking to it
 
@@ -461,9 +457,14 @@ class Server:
             raise Misbehaved(f"{self.target}: more than its line on stdout: {text!r}")
         if left := self.session():
             raise Misbehaved(f"{self.target} left processes behind: {left}")
-        self.reaper.forget(self.process.pid)  # which need not look once more
+        self._nobody_left = True
 
     def release(self) -> None:
+        """Ends what is left of it: by number, and nobody who has got the number since."""
+        if not self._nobody_left and proc.start_time(self.process.pid) in ("", self._started):
+            for member in proc.session(self.process.pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(member, signal.SIGKILL)
         if self.process.stdout is not None:
             self.process.stdout.close()
         self._stderr_text = self.stderr()
@@ -492,7 +493,7 @@ def become(user: int) -> list[str]:
     if os.geteuid() != 0 or user == 0:
         return []
     ids = ["--reuid", str(user), "--regid", str(user), "--clear-groups"]
-    return ["/usr/bin/setpriv", *ids, "--pdeathsig", "KILL"]
+    return [*DIE_WITH_PARENT, *ids]
 
 
 class Unprivileged:
@@ -529,31 +530,3 @@ class Unprivileged:
 
     def command(self, binary: Path) -> list[str]:
         return [*self.prefix, str(self.reachable(binary))]
-
-
-class Reaper:
-    """Ends what a failed or interrupted test left running: by number, and only what was started
-    here.
-    """
-
-    def __init__(self) -> None:
-        self._watched: dict[int, str] = {}
-
-    def watch(self, pid: int) -> None:
-        self._watched[pid] = proc.start_time(pid)
-
-    def forget(self, pid: int) -> None:
-        self._watched.pop(pid, None)
-
-    def end(self, pid: int) -> None:
-        """Kills what runs in the session that the process leads."""
-        started = self._watched.pop(pid, None)
-        if started is None or proc.start_time(pid) not in ("", started):  # another's by now
-            return
-        for member in proc.session(pid):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(member, signal.SIGKILL)
-
-    def end_all(self) -> None:
-        for leader in list(self._watched):
-            self.end(leader)

@@ -19,7 +19,7 @@ import pytest
 
 from conformance import proc, tracing
 from conformance.matrix import kind
-from conformance.process import Patience, die_with_parent, environment
+from conformance.process import DIE_WITH_PARENT, Patience, environment
 from conformance.programs import Run, Start, binary, complaint, has_ipv6
 from conformance.site import Site, noise
 from conformance.wire import Connection, NotServed, request
@@ -244,7 +244,7 @@ def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> I
     """The running program, and how to connect to it. It takes no port 0: one that was free."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [*die_with_parent(), str(binary(pytestconfig, variant, "constant")), str(port)]
+    command = [*DIE_WITH_PARENT, str(binary(pytestconfig, variant, "constant")), str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
         assert process.stdout is not None
         expected = f"constant: listening on http://127.0.0.1:{port}/\n"

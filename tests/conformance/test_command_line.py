@@ -15,7 +15,7 @@ import pytest
 
 from conformance import tracing
 from conformance.matrix import LISTENING, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Patience, Target, Unprivileged, die_with_parent
+from conformance.process import DIE_WITH_PARENT, EXIT_UNSUPPORTED, Patience, Target, Unprivileged
 from conformance.programs import Run, Start, complaint, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
@@ -172,7 +172,7 @@ def test_a_connection_that_is_stderr_as_well(
 def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site) -> None:
     """Whoever waits for the line would wait for ever."""
     to_full = ["/bin/sh", "-c", 'exec "$@" > /dev/full', "sh"]
-    done = run(*to_full, *die_with_parent(), target.binary, "-p", "0", docroot.root)
+    done = run(*to_full, *DIE_WITH_PARENT, target.binary, "-p", "0", docroot.root)
     message = complaint(done, 1, target.binary.name)
     assert message.endswith(": No space left on device")
 

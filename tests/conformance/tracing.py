@@ -153,10 +153,10 @@ class RingTrace(Trace):
     they replace.
     """
 
-    def __init__(self, target: Target, output: Path, inject: str | None = None) -> None:
+    def __init__(self, target: Target, output: Path, inject: str | Sequence[str] = ()) -> None:
         self.output = output
         self.env = preload(target, RING_WATCH=str(output))
-        if inject is not None:
+        if isinstance(inject, str):
             release = tuple(int(n) for n in os.uname().release.split(".")[:2])
             if release < (6, 10):
                 pytest.skip("operations that fail when told to need Linux 6.10")
@@ -190,12 +190,3 @@ class RingTrace(Trace):
                 name = OPERATIONS.get(name, (name,))[0]
                 found.append((0, name, errno.errorcode[-result] if result < 0 else words[1]))
         return found
-
-
-def watch(
-    target: Target, output: Path, calls: str, inject: str | Sequence[str] = (), **more: Path | None
-) -> Trace:
-    """What this server does, by whichever way it does it. Started with wrapper() and env."""
-    if target.model.ring:
-        return RingTrace(target, output, inject if isinstance(inject, str) else None)
-    return Trace(output, calls, inject=inject, **more)
