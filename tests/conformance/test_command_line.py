@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance import tracing
-from conformance.matrix import LISTENING, contract, kind
+from conformance.matrix import LISTENING, SHAPES, contract, kind
 from conformance.process import DIE_WITH_PARENT, EXIT_UNSUPPORTED, Patience, Target, Unprivileged
 from conformance.programs import Run, Start, complaint, has_ipv6
 from conformance.site import HELLO, Site
@@ -46,7 +46,7 @@ BAD_USAGE = [
 ]
 
 
-@contract("bad-usage")
+@contract("bad-usage", servers=SHAPES)
 def test_bad_usage(target: Target, run: Run) -> None:
     for arguments in BAD_USAGE:
         complaint(run(target.binary, *arguments), 2, target.binary.name)
@@ -181,12 +181,9 @@ def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site
 @pytest.mark.parametrize(
     ("address", "options"),
     [
-        ("127.0.0.1", ()),
-        ("127.0.0.1", ("-v", "-t", "5", "-w", "3")),
-        ("127.0.0.1", ("-w", "1", "-b", "1")),
-        ("0.0.0.0", ("-b", "65536")),
-        ("127.0.0.2", ("-b", "2147483647")),  # the system cuts it down without an error
-        ("::1", ()),
+        ("127.0.0.2", ("-v", "-t", "5", "-w", "3")),
+        ("0.0.0.0", ("-b", "2147483647")),  # the system cuts it down without an error
+        ("::1", ("-w", "1", "-b", "1")),
         ("::", ()),
     ],
 )
@@ -227,17 +224,11 @@ def test_the_log(start: Start) -> None:
     server = start("-v")
     for path in ("/hello.txt", "/nothing", "/empty.txt?query"):
         server.get(path)
-    for data in (
-        b"GET /\x1b[2J HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"\x1b]0;x\x07\r\n\r\n",
-        b"GET /%1b%0a\r\n\r\n",
-        b'GET /\x9b31m"\\ HTTP/1.1\r\nHost: x\r\n\r\n',
-    ):
-        server.ask(data)
+    server.ask(b'GET /\x1b[2J\x9b31m"\\ HTTP/1.1\r\nHost: x\r\n\r\n')
     assert server.settles()
     text = server.stderr()
     lines = text.splitlines()
-    assert len(lines) == 7, text
+    assert len(lines) == 4, text
     for line, path, status in zip(
         lines, ("hello.txt ", "nothing ", "empty.txt?query "), (200, 404, 200), strict=False
     ):

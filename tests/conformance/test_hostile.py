@@ -75,18 +75,13 @@ START = b"GET /hello.txt HTTP/1.1\r\nHost: x\r\n"
 @contract("survives", "drain", "400", "414", "431")
 def test_heads_without_measure(server: Server) -> None:
     """The reply arrives although the client sends all of it before it reads."""
-    for size in (9_000, 65_536, 1 << 20):
+    for size in (9_000, 1 << 20):
         for data, status in (
             (b"GET /" + b"a" * size, 414),
-            (b"GET /" + b"a" * size + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414),
             (START + b"X: " + b"v" * size, 431),
-            (START + b"X: " + b"v" * size + b"\r\n\r\n", 431),
             (START + b"X: v\r\n" * (size // 6) + b"\r\n", 431),
             (b"this is not a request\r\n" * (size // 23), 400),
-            (bytes(range(256)) * (size // 256), 400),
             (bytes(size), 400),
-            (b" " * size, 400),
-            (b"junk" * (size // 4), 414),
         ):
             with server.connect() as c:
                 reply = c.ask(data)

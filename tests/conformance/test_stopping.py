@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import signal
 import time
 
@@ -17,7 +18,6 @@ from conformance.wire import ASK, ContractBroken, request
 
 pytestmark = kind("model")
 BOTH = [signal.SIGTERM, signal.SIGINT]
-SIGNALS = pytest.mark.parametrize("signum", BOTH, ids=["SIGTERM", "SIGINT"])
 
 
 def stops_well_before_the_grace_is_over(server: Server) -> None:
@@ -34,11 +34,17 @@ def refuses(server: Server) -> bool:
     return False
 
 
+def answers(server: Server) -> bool:
+    """Somebody new."""
+    with contextlib.suppress(OSError, ContractBroken), server.connect(limit=0.2) as late:
+        return late.ask().status > 0
+    return False
+
+
 @contract("stop", of="serving")
-@SIGNALS
-def test_idle(start: Start, signum: int) -> None:
+def test_idle(start: Start) -> None:
     """As soon as its line is there, and after requests."""
-    for requests in (0, 0, 0, 1, 5):
+    for requests, signum in itertools.product((0, 0, 5), BOTH):
         server = start()
         for _ in range(requests):
             assert server.serves()
@@ -48,7 +54,7 @@ def test_idle(start: Start, signum: int) -> None:
 
 
 @contract("stop", "stop-idle", of="serving")
-@SIGNALS
+@pytest.mark.parametrize("signum", BOTH, ids=["SIGTERM", "SIGINT"])
 def test_with_idle_connections(server: Server, signum: int) -> None:
     """Silent from the beginning, silent after a reply, in the middle of a request."""
     clients = [server.connect() for _ in range(3)]
@@ -90,28 +96,27 @@ def test_signals_at_every_point_of_an_exchange(start: Start) -> None:
 
 
 @contract("stop-in-flight", "stop", of="serving")
-@SIGNALS
-@pytest.mark.parametrize("whom", ["the process", "its group, as Ctrl-C does"])
-def test_a_reply_in_flight_is_finished(
-    server: Server, docroot: Site, signum: int, whom: str
-) -> None:
+@pytest.mark.parametrize("group", [False, True], ids=["the process", "its group, by Ctrl-C"])
+def test_a_reply_in_flight_is_finished(server: Server, docroot: Site, group: bool) -> None:
     """And a second signal, or a third, changes nothing."""
-    if server.target.model.under_inetd and whom != "the process":
+    if server.target.model.under_inetd and group:
         pytest.skip("inetd and what it starts are in one group, but their terminal is not this one")
     content = (docroot.root / "big.bin").read_bytes()
     with server.download(window=65536) as c:
         start = c.read_exactly(100_000)
-        for number in (signum, signal.SIGINT, signal.SIGTERM):
-            (server.signal if whom == "the process" else server.signal_group)(number)
+        for signum in reversed(BOTH * 2) if group else BOTH * 2:
+            (server.signal_group if group else server.signal)(signum)
             time.sleep(0.03)
         assert start + c.read_exactly(len(content) - len(start)) == content
         c.expect_gone()
     assert server.wait() == 0
 
 
-@contract("drain", "stop-in-flight")
+@contract("drain", "stop-in-flight", "stop")
 def test_bytes_that_come_while_the_server_stops(start: Start, docroot: Site) -> None:
-    """While a reply is sent, and when all is in the socket. Whether a reset overtakes is luck."""
+    """While a reply is sent, and when all is in the socket. Whether a reset overtakes is luck.
+    Meanwhile nobody new is accepted.
+    """
     for fields in ((), ("Range: bytes=0-99999",)) * 3:
         server = start()
         content = (docroot.root / "big.bin").read_bytes()[: 100_000 if fields else None]
@@ -119,7 +124,7 @@ def test_bytes_that_come_while_the_server_stops(start: Start, docroot: Site) -> 
             begin = c.read_exactly(1000)
             assert server.rests()
             server.signal(signal.SIGTERM)
-            time.sleep(0.05)
+            assert wait_until(lambda s=server: not answers(s), server.patience.limit)  # type: ignore[misc]
             assert begin + c.read_while_sending(len(content) - len(begin)) == content
         assert server.wait() == 0
 
@@ -155,20 +160,6 @@ def test_requests_that_had_come_are_answered(server: Server) -> None:
         server.signal(signal.SIGTERM)
     for c in clients:
         assert c.read_reply().body == HELLO
-    assert server.wait() == 0
-
-
-@contract("stop")
-def test_nobody_new_is_accepted(server: Server) -> None:
-    def is_served() -> bool:
-        with contextlib.suppress(OSError, ContractBroken), server.connect(limit=0.2) as late:
-            return late.ask().status > 0
-        return False
-
-    with server.download():
-        server.signal(signal.SIGTERM)
-        assert wait_until(lambda: not is_served(), server.patience.limit)
-        assert not is_served()
     assert server.wait() == 0
 
 
