@@ -10,7 +10,6 @@ import os
 import re
 from pathlib import Path
 
-TCP_LISTEN = "0A"
 DIRECT = re.compile(r"^ *[0-9]+: ", re.MULTILINE)
 STATE, PARENT, UTIME, THREADS, START = 0, 1, 11, 17, 19  # in stat_fields()
 
@@ -107,13 +106,6 @@ def descriptors(pid: int) -> dict[int, str]:
 
 def sockets(pid: int) -> set[str]:
     return {what for what in descriptors(pid).values() if what.startswith("socket:")}
-
-
-def listening_sockets(pid: int) -> set[str]:
-    """Those of its sockets that listen for TCP."""
-    tables = text(pid, "net/tcp") + text(pid, "net/tcp6")
-    rows = [words for line in tables.splitlines() if len(words := line.split()) > 9]
-    return sockets(pid) & {f"socket:[{row[9]}]" for row in rows if row[3] == TCP_LISTEN}
 
 
 def _value(pid: int, file: str, name: str) -> list[str]:

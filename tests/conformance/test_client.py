@@ -258,11 +258,27 @@ def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> I
         assert (ended, process.stdout.read()) == (None, b"")
 
 
-def test_constant_says_the_same_to_everybody(constant: Constant) -> None:
+def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patience) -> None:
+    """Not to those that go away, one without an end, and a silent one, who stops everybody."""
+    process, connect = constant
+    before = proc.descriptors(process.pid)
+    with connect() as c:
+        c.try_send(b"x" * 100_000)
+        c.expect_gone()
+    for data in (b"", b"GET", request("/")):
+        for _ in range(10):
+            c = connect()
+            c.send(data)
+            c.reset()
+            connect().close()
+    with connect(), connect(patience.silence) as waiting:
+        waiting.send(request("/"))
+        with pytest.raises(NotServed):
+            waiting.read_reply()
     whole = [(data,) for data in (request("/"), request("/a/b?c=d", version="1.0", host=None))]
     whole += [(request("/", method="POST"),), (b"anything that ends in an empty line\r\n\r\n",)]
     for pieces in (*whole, [bytes([byte]) for byte in request("/")]):
-        with constant[1]() as c:
+        with connect() as c:
             for piece in pieces:
                 c.send(piece)
                 time.sleep(0.001)
@@ -270,49 +286,20 @@ def test_constant_says_the_same_to_everybody(constant: Constant) -> None:
             assert (reply.status, reply.get("Content-Type")) == (200, "text/plain")
             assert c.read_all() == TEXT
             assert c.ended == "closed"
-
-
-def test_constant_lives_with_odd_clients(constant: Constant, patience: Patience) -> None:
-    """Those that go away, one without an end, and a silent one, who stops everybody."""
-    process, connect = constant
-    before = proc.descriptors(process.pid)
-    for data in (b"", b"GET", request("/")):
-        for _ in range(10):
-            c = connect()
-            c.send(data)
-            c.reset()
-            connect().close()
-    with connect() as c:
-        assert c.ask(request("/anything")).body == TEXT
     assert proc.descriptors(process.pid).keys() == before.keys()
-    with connect() as c:
-        c.try_send(b"x" * 100_000)
-        c.expect_gone()
-    with connect(), connect(patience.silence) as waiting:
-        waiting.send(request("/"))
-        with pytest.raises(NotServed):
-            waiting.read_reply()
-    with connect() as c:
-        assert c.ask(request("/anything")).body == TEXT
 
 
-def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config, run: Run) -> None:
+def test_constant_cannot_start(
+    variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path
+) -> None:
     program = binary(pytestconfig, variant, "constant")
     for arguments in (("0",), ("65536",), ("http",), ("-1",), ("80x",), ("1", "2")):
         complaint(run(program, *arguments), 2, "constant")
     with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        said = complaint(run(program, str(port)), 1, "constant")
+        port = str(other.getsockname()[1])
+        said = complaint(run(program, port), 1, "constant")
     assert re.fullmatch(rf"bind 127.0.0.1:{port}: Address.* in use", said)
-
-
-@pytest.mark.parametrize("call", ["socket", "setsockopt", "listen"])
-def test_constant_says_which_call_fails(
-    variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path, call: str
-) -> None:
-    trace = tracing.Trace(tmp_path / "trace", call, inject=f"{call}:error=ENOBUFS:when=1")
-    program = binary(pytestconfig, variant, "constant")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
-    said = complaint(run(*trace.wrapper(), program, port, env=trace.env), 1, "constant")
-    assert said.startswith(call) and said.endswith(": No buffer space available")
+    for call in ("socket", "setsockopt", "listen"):
+        trace = tracing.Trace(tmp_path / "trace", call, inject=f"{call}:error=ENOBUFS:when=1")
+        said = complaint(run(*trace.wrapper(), program, port, env=trace.env), 1, "constant")
+        assert said.startswith(call) and said.endswith(": No buffer space available")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.matrix import EVERY, RINGS, contract, kind
+from conformance.matrix import EVERY, RINGS, SHAPES, contract, kind
 from conformance.process import Server, wait_until
 from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
@@ -124,11 +124,9 @@ def test_draining_is_bounded(server: Server) -> None:
     assert server.settles()
 
 
-@contract("memory")
+@contract("memory", servers=SHAPES)
 def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docroot: Site) -> None:
     """The limit, what the client's own kernel takes at first, and the last portion added."""
-    if server.target.model.under_inetd:
-        pytest.skip("inherits from a listening socket that is inetd's")
     content = (docroot.root / "big.bin").read_bytes()
 
     def unsent() -> int:

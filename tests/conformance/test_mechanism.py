@@ -59,7 +59,7 @@ def test_processes_and_threads_per_connection(server: Server) -> None:
 @contract("mechanism", "leaks", servers=("02-fork",))
 def test_descriptors_of_parent_and_child(server: Server) -> None:
     """The child's listening socket would keep the port; the parent's client is a leak."""
-    listening = proc.listening_sockets(server.pid)
+    listening = proc.sockets(server.pid)
     assert len(listening) == 1
     with server.connect() as c:
         c.send(b"GET / HTTP/1.1\r\n")
@@ -130,11 +130,12 @@ def test_the_calls_of_a_request(traced: Traced) -> None:
 def test_no_call_on_a_client_can_block(target: Target, start: Start) -> None:
     """Nor on the socket that listens. And no descriptor but that outlives execve()."""
     server = start(*(("-s", "more+splice") if target.name == "11-sendfile" else ()))
+    (pid,) = server.serving()
+    listening = proc.sockets(pid)
     for _ in range(3):
         assert server.connect().ask().body == HELLO
-    (pid,) = server.serving()
-    clients, listening = proc.sockets(pid), proc.listening_sockets(pid)
-    assert len(clients) == 4
+    clients = proc.sockets(pid)
+    assert (len(listening), len(clients)) == (1, 4)
     for number, what in proc.descriptors(pid).items():  # a file may be closed meanwhile
         text = proc.text(pid, f"fdinfo/{number}")
         match = re.search(r"^flags:\s*([0-7]+)$", text, re.MULTILINE)

@@ -297,16 +297,6 @@ def test_the_reserve_comes_back(traced: Traced, own_site: Site) -> None:
     assert trace.saw("EMFILE", server.patience.limit)
 
 
-@contract("idle-time-out")
-def test_a_silent_guest_is_timed_out_although_accepted_late(start: Start) -> None:
-    """TCP_DEFER_ACCEPT keeps him in the kernel for a second or so; then -t counts."""
-    server = start("-t", "1")
-    began = time.monotonic()
-    with server.connect(limit=8.0 * server.patience.factor) as silent:
-        silent.expect_end()
-    assert time.monotonic() - began > 1.0
-
-
 @contract("memory", "survives")
 def test_a_crowd_that_has_left_leaves_its_memory(start: Start) -> None:
     """Not what it keeps of its first guests: a second crowd tells."""
