@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import re
-import select
 import shlex
 import shutil
 import signal
@@ -29,8 +28,7 @@ from conformance.wire import Connection, ContractBroken, Reply, request
 
 EXIT_UNSUPPORTED = 77
 STOP_GRACE = 5.0  #: seconds the contract leaves to replies in flight
-LINE_ENOUGH = 1000  #: bytes: no listening line is that long
-STDOUT_ENOUGH = 65536  #: bytes beyond its line: whoever writes more may never end
+ENOUGH = 1 << 20  #: bytes of what it writes: whoever writes more may never end
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
 INETD = Path(__file__).with_name("inetd.py")
 #: If the test run is killed, so are its servers.
@@ -182,6 +180,11 @@ def environment(**more: str) -> dict[str, str]:
     return env | more
 
 
+def written(file: IO[bytes]) -> str:
+    """Not by seek() and read(): who writes to it does so with the same offset."""
+    return os.pread(file.fileno(), ENOUGH, 0).decode(errors="replace")
+
+
 class Server:
     """A running server. The address is where it listens, the pid that of its first process."""
 
@@ -192,12 +195,13 @@ class Server:
         self.connections: list[Connection] = []
         self.stopped: int | None = None
         self.ends_with = 0  #: another status where a test ends it by other means
+        self._stdout: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._stderr_text = ""  #: once the file is closed
         self.process = subprocess.Popen(
             [*DIE_WITH_PARENT, *launch.command(target)],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=self._stdout,
             stderr=self._stderr,
             env=environment(**launch.env),
             cwd=launch.cwd,
@@ -237,21 +241,13 @@ class Server:
         wait_until(there, self.patience.limit)
 
     def _first_line(self) -> str:
-        assert self.process.stdout is not None
-        out = self.process.stdout
-        line = b""
-        deadline = time.monotonic() + self.patience.limit
-        while not line.endswith(b"\n"):
-            readable, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))
-            data = os.read(out.fileno(), 1) if readable else b""
-            if not data or len(line) > LINE_ENOUGH:
-                self.process.kill()  # one that has ended keeps its status
-                if self.process.wait() == EXIT_UNSUPPORTED:
-                    raise Unsupported(self.stderr().strip())
-                seen = f"{line[:80]!r}\n{self.stderr()}"
-                raise Misbehaved(f"{self.target}: no listening line: {seen}")
-            line += data
-        return line.decode()
+        wait_until(lambda: "\n" in written(self._stdout) or not self.alive(), self.patience.limit)
+        line, end, _ = written(self._stdout).partition("\n")
+        if self.process.poll() == EXIT_UNSUPPORTED:
+            raise Unsupported(self.stderr().strip())
+        if not end:
+            raise Misbehaved(f"{self.target}: no listening line: {line[:80]!r}\n{self.stderr()}")
+        return line + end
 
     def _address(self) -> tuple[str, int]:
         name = "inetd" if self.target.model.under_inetd else self.target.binary.name
@@ -273,7 +269,7 @@ class Server:
         with self.connect() as c:
             return c.ask(data, method)
 
-    def get(self, target: str | bytes, *fields: str, method: str = "GET") -> Reply:
+    def get(self, target: str, *fields: str, method: str = "GET") -> Reply:
         return self.ask(request(target, *fields, "Connection: close", method=method), method)
 
     def serves(self) -> bool:
@@ -332,11 +328,7 @@ class Server:
         return sum(proc.memory_kib(pid) for pid in self.processes())
 
     def stderr(self) -> str:
-        if self._stderr.closed:
-            return self._stderr_text
-        # not seek() and read(): the server writes with the same offset
-        size = os.fstat(self._stderr.fileno()).st_size
-        return os.pread(self._stderr.fileno(), size, 0).decode(errors="replace")
+        return self._stderr_text if self._stderr.closed else written(self._stderr)
 
     def alive(self) -> bool:
         return self.process.poll() is None
@@ -420,20 +412,6 @@ class Server:
             raise ContractBroken(f"{self.target} still runs {limit:.1f} s later") from None
         return self.stopped
 
-    def rest_of_stdout(self) -> str:
-        """What it wrote after its line; waits until no process holds its standard output."""
-        assert self.process.stdout is not None
-        deadline = time.monotonic() + self.patience.limit
-        text = b""
-        while True:
-            left = max(0.0, deadline - time.monotonic())
-            if not select.select([self.process.stdout], [], [], left)[0]:
-                raise Misbehaved(f"{self.target}: a process with its standard output is left")
-            data = os.read(self.process.stdout.fileno(), 65536)
-            if not data or len(text) > STDOUT_ENOUGH:
-                return text.decode(errors="replace")
-            text += data
-
     def finish(self) -> None:
         """After every test: still there, nothing leaked, ends when told to, leaves nobody."""
         for connection in self.connections:
@@ -453,10 +431,10 @@ class Server:
             raise Misbehaved(f"{self.target} ended with {self.stopped}\n{self.stderr()}")
         if SANITIZER_REPORT.search(self.stderr()):
             raise Misbehaved(f"{self.target}: a sanitizer's report\n{self.stderr()}")
-        if text := self.rest_of_stdout():
+        if not wait_until(lambda: not self.session(), self.patience.limit):
+            raise Misbehaved(f"{self.target} left processes behind: {self.session()}")
+        if text := written(self._stdout)[len(self.line) :]:
             raise Misbehaved(f"{self.target}: more than its line on stdout: {text!r}")
-        if left := self.session():
-            raise Misbehaved(f"{self.target} left processes behind: {left}")
         self._nobody_left = True
 
     def release(self) -> None:
@@ -465,8 +443,7 @@ class Server:
             for member in proc.session(self.process.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(member, signal.SIGKILL)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self._stdout.close()
         self._stderr_text = self.stderr()
         self._stderr.close()
 

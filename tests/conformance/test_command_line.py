@@ -188,7 +188,7 @@ def test_a_stdout_that_cannot_be_written(target: Target, run: Run, docroot: Site
     ],
 )
 def test_the_listening_line(start: Start, address: str, options: tuple[str, ...]) -> None:
-    """Read from a pipe; at the end there is nothing more on stdout. Without -v there is no log."""
+    """At the end there is nothing more on stdout. Without -v there is no log."""
     if ":" in address and not has_ipv6():
         pytest.skip("no IPv6 on this machine")
     server = start(*options, address=address)

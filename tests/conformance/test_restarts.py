@@ -155,7 +155,7 @@ def test_a_restart_ends_no_connection(start: Start, docroot: Site, workers: str)
     assert download.read_exactly(len(content)) == content
     download.expect_end()
     assert wait_until(lambda: not old & set(server.children()), server.patience.limit)
-    assert server.line  # said once: finish() looks at the rest of stdout
+    assert server.line  # said once: finish() looks at what follows on stdout
 
 
 @contract("stop-in-flight", "survives")

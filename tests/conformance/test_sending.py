@@ -79,7 +79,7 @@ def ways(target: Target) -> list[tuple[str, str, str]]:
 @contract("any-length", "range", "head", "pipelining", "concurrency", servers=BOTH)
 @pytest.mark.parametrize("readers", ["1", "3"])
 def test_the_same_bytes(target: Target, start: Start, readers: str) -> None:
-    """Also of more clients than readers: the queue is full, and who comes later is read for later."""
+    """Also of more clients than readers: the queue is full, who comes later is read for later."""
     if target.name == "11-sendfile" and readers != "1":
         pytest.skip("has no readers")
     near_end = SPARSE_SIZE - len(SPARSE_END) - 5

@@ -105,19 +105,17 @@ class Reply:
 
 
 def request(
-    target: str | bytes = "/",
+    target: str = "/",
     *fields: str,
     method: str = "GET",
     version: str = "1.1",
     host: str | None = "localhost",
 ) -> bytes:
     """A request head. Fields are whole lines ("Range: bytes=0-1")."""
-    path = target.encode() if isinstance(target, str) else target
-    lines = [f"{method} ".encode() + path + f" HTTP/{version}".encode()]
+    lines = [f"{method} {target} HTTP/{version}", *fields]
     if host is not None:
-        lines.append(f"Host: {host}".encode())
-    lines += [line.encode("latin-1") for line in fields]
-    return b"\r\n".join(lines) + b"\r\n\r\n"
+        lines.insert(1, f"Host: {host}")
+    return "\r\n".join([*lines, "", ""]).encode()
 
 
 ASK = request("/hello.txt")
@@ -186,10 +184,10 @@ class Connection:
         if not self.try_send(data):
             raise ConnectionLost(f"the server went away while it was sent to\n{self.transcript()}")
 
-    def try_send(self, data: bytes, limit: float | None = None) -> bool:
+    def try_send(self, data: bytes) -> bool:
         """Sends what the server lets us; True if that was everything."""
         view = memoryview(data)
-        deadline = time.monotonic() + (self.limit if limit is None else limit)
+        deadline = time.monotonic() + self.limit
         while view:
             self.socket.settimeout(max(0.001, deadline - time.monotonic()))
             try:
