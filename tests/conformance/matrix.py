@@ -166,15 +166,10 @@ KINDS = {
     ),
     "shared": Kind(
         SHAPES,
-        ("glibc", "asan"),
-        "parser and replies are one code for all: tests/unit has every case, in every variant. "
-        "Here: that each way from a request to its reply passes them on as they are",
-    ),
-    "below": Kind(
-        SHAPES,
         ("glibc", "diet", "musl", "asan"),
-        "a file is opened by openat2(), by a walk where that is lacking (dietlibc), by the ring, "
-        "by threads, or by the cache: each way must stay below DOCROOT",
+        "parser, replies and what keeps a file below DOCROOT are one code for all, of which "
+        "tests/unit has every case. Here: that each way from a request to its reply passes them on "
+        "as they are, by openat2(), a walk (dietlibc), the ring, threads, or the cache",
     ),
     "programs": Kind((), COMMON, "00-client and constant are no servers of the contract"),
 }

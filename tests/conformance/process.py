@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from conformance import proc
 from conformance.matrix import Model
@@ -263,6 +263,13 @@ class Server:
         limit = limit or self.patience.limit
         self.connections.append(Connection(self.address, limit, receive_buffer=receive_buffer))
         return self.connections[-1]
+
+    def crowd(self, number: int, data: bytes = b"", **more: Any) -> list[Connection]:
+        """So many connections; when all are there, this is sent on each."""
+        clients = [self.connect(**more) for _ in range(number)]
+        for c in clients:
+            c.send(data)
+        return clients
 
     def ask(self, data: bytes, method: str = "GET") -> Reply:
         """One request on a connection of its own, and its reply."""

@@ -124,24 +124,14 @@ def test_an_idle_connection_is_served_again_after_others(server: Server) -> None
         assert idle.ask().body == HELLO
 
 
-@contract("concurrency")
-def test_clients_that_do_not_read(server: Server) -> None:
-    """Their replies fill the buffers and stop; the others' must not."""
-    stuck = [server.connect(receive_buffer=4096, limit=limit_for(server)) for _ in range(3)]
-    for c in stuck:
-        c.send(request("/big.bin"))
-    stuck[0].read_head()
-    assert server.connect(limit=limit_for(server)).ask(LAST).body == HELLO
-
-
 @contract("concurrency", "any-length")
 def test_downloads_side_by_side(server: Server, docroot: Site) -> None:
-    """Pieces read from each connection in turn are pieces of the same file."""
+    """Who does not read keeps nobody waiting; and pieces read from each connection in turn are
+    pieces of the same file.
+    """
     content = (docroot.root / "big.bin").read_bytes()[: 8 << 20]
     ask = request("/big.bin", f"Range: bytes=0-{len(content) - 1}", "Connection: close")
-    clients = [server.connect(receive_buffer=65536, limit=limit_for(server)) for _ in range(4)]
-    for c in clients:
-        c.send(ask)
+    clients = server.crowd(4, ask, receive_buffer=65536, limit=limit_for(server))
     for c in reversed(clients):
         assert c.read_head().status == 206
     for at in range(0, len(content), 1 << 19):
@@ -156,9 +146,7 @@ def test_workers_bound_the_clients_in_service(start: Start) -> None:
     server = start("-w", "2")
     model, base = server.target.model, server.base
     number = min(2, model.capacity)
-    clients = [server.connect() for _ in range(number)]
-    for c in clients:
-        c.send(LAST[:-1])
+    clients = server.crowd(number, LAST[:-1])
     children = base.children + number * model.processes_per_connection
     assert wait_until(lambda: server.holdings().children == children, server.patience.limit)
     waiting = server.connect(limit=SHORT * server.patience.factor)

@@ -15,7 +15,7 @@ from conformance.programs import Start, Traced
 from conformance.site import HELLO, Site
 from conformance.wire import SECRET, request
 
-pytestmark = kind("below")
+pytestmark = kind("shared")
 REFUSED = (400, 403, 404)
 
 #: How paths are read: tests/unit/reply_test.c; where they lead: tests/unit/open_below_test.c.

@@ -149,18 +149,6 @@ def test_one_request_cut_at_every_byte(server: Server) -> None:
         c.expect_end()
 
 
-@contract("pipelining", "split")
-def test_two_requests_cut_at_every_byte(server: Server) -> None:
-    both = request("/hello.txt", host="a") + request("/one.bin", "Connection: close", host="b")
-    for cut in range(1, len(both)):
-        with server.connect() as c:
-            c.send(both[:cut])
-            time.sleep(0.001)
-            bodies = [c.ask(both[cut:]).body, c.read_reply().body]
-            assert bodies == [HELLO, b"\0"], f"cut after {cut} bytes"
-            c.expect_end()
-
-
 @contract("half-close", "any-length", "idle-time-out")
 def test_half_close(server: Server, docroot: Site) -> None:
     """With the request, or before it is complete: then nothing is waited for, not even -t."""

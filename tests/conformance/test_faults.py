@@ -85,14 +85,12 @@ def test_a_limit_of_20_descriptors(start: Start) -> None:
     for asking in (False, False, True):
         if asking:
             with server.held():  # else who asks late makes room, as one who is silent
-                clients = [server.connect() for _ in range(40)]
-                for c in clients:
-                    c.send(LAST)
+                clients = server.crowd(40, LAST)
             for c in clients:
                 reply = c.read_reply()
                 assert reply.status == 503 or (reply.status, reply.body) == (200, HELLO)
         else:
-            clients = [server.connect() for _ in range(40)]
+            clients = server.crowd(40)
             time.sleep(server.patience.silence)
             assert server.alive()
             for _ in range(3 if server.target.model.waits else 0):

@@ -36,9 +36,7 @@ PIECE = 64 * 1024  #: that was begun within a turn
 def test_processes_and_threads_per_connection(server: Server) -> None:
     """Workers are there from the start, and do not become more."""
     model, base = server.target.model, server.base
-    clients = [server.connect() for _ in range(3 if model.capacity > 1 else 1)]
-    for c in clients:
-        c.send(b"GET / HTTP/1.1\r\n")
+    clients = server.crowd(3 if model.capacity > 1 else 1, b"GET / HTTP/1.1\r\n")
     children = base.children + len(clients) * model.processes_per_connection
     threads = base.threads + len(clients) * model.threads_per_connection
 
@@ -90,7 +88,7 @@ def test_one_kind_of_wait(traced: Traced) -> None:
     if server.target.variant == "tsan":  # its own thread wakes ten times a second, in each process
         at_most *= 1 + len(server.children())
     assert waits_at_rest() <= at_most
-    clients = [server.connect() for _ in range(20)]
+    clients = server.crowd(20)
     for c in reversed(clients):
         assert c.ask(LAST).body == HELLO
     with server.connect(receive_buffer=4096) as slow:
@@ -194,9 +192,7 @@ def test_a_crowd_does_not_keep_the_others_waiting(traced: Traced) -> None:
     """So many are accepted in a turn, however many knock."""
     server, trace = traced(f"{ALL_WAITS},accept,accept4")
     with server.held():
-        clients = [server.connect() for _ in range(60)]
-        for c in clients:
-            c.send(ASK)
+        clients = server.crowd(60, ASK)
     for c in clients:
         assert c.read_reply().body == HELLO
 
@@ -240,7 +236,7 @@ def test_more_clients_than_a_set_holds(start: Start) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
     server = start(backlog=4096)
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3000, hard))
-    clients = [server.connect() for _ in range(1200)]
+    clients = server.crowd(1200)
     served = 0
     for c in reversed(clients):
         if not c.try_send(LAST):
@@ -265,12 +261,10 @@ def test_a_queue_of_signals_that_overflows(traced: Traced, queue: int) -> None:
     prlimit = ["/usr/bin/prlimit", f"--sigpending={queue}", "--nofile=100"]
     server, trace = traced("poll,ppoll,rt_sigtimedwait", wrapper=prlimit, backlog=128)
     for _ in range(3):
-        old = [server.connect() for _ in range(70)]
-        for c in old:
-            c.send(LAST[:20])
+        old = server.crowd(70, LAST[:20])
         assert wait_until(lambda: len(proc.sockets(server.pid)) == 71, server.patience.limit)
         with server.held():
-            new = [server.connect() for _ in range(10)]
+            new = server.crowd(10)
             for c in old[10:]:
                 c.send(LAST[20:])
             for c in old[:10]:

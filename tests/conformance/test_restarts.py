@@ -92,7 +92,7 @@ def test_clients_that_pipeline_over_a_restart(start: Start, docroot: Site, worke
     """The reply in flight is whole, and each behind it, up to one that says it is the last."""
     server = start("-t", "60", "-w", workers)
     content = (docroot.root / "big.bin").read_bytes()
-    clients = [server.connect(receive_buffer=65536) for _ in range(2)]
+    clients = server.crowd(2, receive_buffer=65536)
     for c in clients:
         c.ask().demand_keep_alive()
         c.send(request("/big.bin"))

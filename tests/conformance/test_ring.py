@@ -34,7 +34,7 @@ def test_no_call_but_one(traced: Traced) -> None:
     """No client and no file is touched by a system call of the server, whatever is asked."""
     server, trace = traced(CALLS)
     listening = proc.sockets(server.pid)
-    kept = [server.connect() for _ in range(3)]
+    kept = server.crowd(3)
     for c in kept:
         for path in ("/hello.txt", "/medium.bin", "/nothing", "/sub", "/fifo", "/%2e%2e/x"):
             c.ask(request(path))
@@ -55,7 +55,7 @@ def test_no_call_but_one(traced: Traced) -> None:
 def test_workers_of_the_kernel(traced: Traced, options: tuple[str, ...], most: int) -> None:
     """What would block is done by them, so many at most."""
     server, trace = traced("io_uring_register", *options)
-    clients = [server.connect() for _ in range(100)]
+    clients = server.crowd(100)
     seen = 0
     for _ in range(10):
         for c in clients:
@@ -73,7 +73,7 @@ def test_workers_of_the_kernel(traced: Traced, options: tuple[str, ...], most: i
 def test_more_at_once_than_the_queues_hold(start: Start) -> None:
     """Completions, receive buffers, pieces: of each there are fewer than clients that ask."""
     server = start(backlog=MANY)
-    clients = [server.connect() for _ in range(MANY)]
+    clients = server.crowd(MANY)
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == MANY, server.patience.limit)
     with server.held():
         for c in clients:
@@ -88,9 +88,7 @@ def test_more_at_once_than_the_queues_hold(start: Start) -> None:
 def test_more_who_do_not_read_than_there_are_pieces(start: Start) -> None:
     """A send that waited for its client would keep a piece as long as the client likes."""
     server = start(backlog=MANY)
-    stuck = [server.connect(receive_buffer=4096) for _ in range(300)]
-    for c in stuck:
-        c.send(request("/big.bin"))
+    stuck = server.crowd(300, request("/big.bin"), receive_buffer=4096)
     for c in stuck:
         assert c.read_head().status == 200
     assert server.serves()
@@ -113,7 +111,7 @@ def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> Non
     places = 12
     limit = ["/usr/bin/prlimit", f"--nofile={places}:40"]
     server, trace = traced("io_uring_enter", wrapper=limit)
-    kept = [server.connect(receive_buffer=4096) for _ in range(places)]
+    kept = server.crowd(places, receive_buffer=4096)
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
     subprocess.run(
         ["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True
@@ -157,9 +155,7 @@ def test_more_pending_connections_at_once_than_places(start: Start) -> None:
     server = start(wrapper=["/usr/bin/prlimit", f"--nofile={places}"], backlog=2 * places)
     for _ in range(2):
         with server.held():
-            clients = [server.connect() for _ in range(places + 100)]
-            for c in clients:
-                c.send(LAST)
+            clients = server.crowd(places + 100, LAST)
         for c in clients:
             reply = c.read_reply()
             assert reply.status == 503 or reply.body == HELLO
@@ -275,7 +271,7 @@ def test_idle_connections_own_no_buffer(start: Start) -> None:
         pytest.skip("a sanitizer's memory is not the server's")
 
     def come() -> list[Connection]:
-        found = [server.connect() for _ in range(clients)]
+        found = server.crowd(clients)
         for c in found:
             assert c.ask().body == HELLO
         return found

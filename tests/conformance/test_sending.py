@@ -97,9 +97,7 @@ def test_the_same_bytes(target: Target, start: Start, readers: str) -> None:
     for *options, _ in ways(target):
         more = ("-r", readers) if target.name == "12-aio" else ()
         server = start(*options, *more)
-        clients = [server.connect() for _ in range(40 if more else 0)]
-        for c in clients:
-            c.send(request("/medium.bin"))
+        clients = server.crowd(40 if more else 0, request("/medium.bin"))
         for c in clients:
             assert c.read_reply().body == medium, options
         with server.connect() as c:
@@ -115,7 +113,7 @@ def test_what_the_socket_does_not_take_at_once(target: Target, start: Start) -> 
     whole = noise(bigger_than_socket_buffers())
     for *options, _ in ways(target):
         server = start(*options)
-        slow = [server.connect(receive_buffer=65536) for _ in range(3)]
+        slow = server.crowd(3, receive_buffer=65536)
         for number, c in enumerate(slow):
             c.send(request("/big.bin", f"Range: bytes={number * 1000}-"))
             c.read_head()
@@ -231,9 +229,7 @@ def test_what_is_kept_for_those_who_do_not_read(server: Server) -> None:
         pytest.skip("what is freed stays with the sanitizer")
     readers = 64
     before = proc.anonymous_kib(server.pid)
-    clients = [server.connect() for _ in range(readers)]
-    for c in clients:
-        c.send(request("/big.bin"))
+    clients = server.crowd(readers, request("/big.bin"))
     for c in clients:
         assert c.read_head().status == 200
     most = before + readers * 2 * (64 + 8) + 16 * 256 + 1024
@@ -256,9 +252,7 @@ def test_the_stacks_of_readers_are_small(start: Start, target: Target) -> None:
 def test_the_loop_looks_up_however_much_is_over(traced: Traced) -> None:
     """With each job that is handed over another is over: the loop takes those of before."""
     server, trace = traced("epoll_wait,epoll_pwait,sendto")
-    clients = [server.connect() for _ in range(4)]
-    for c in clients:
-        c.send(ASK * 200)
+    clients = server.crowd(4, ASK * 200)
     for c in clients:
         for _ in range(200):
             assert c.read_reply().body == HELLO
@@ -284,7 +278,7 @@ def test_nobody_waits_for_the_disk_of_another(
     backends(target, backend)
     server, trace = slow_disk(traced, own_site, 1000, backend)
     assert server.serves()
-    clients = [server.connect() for _ in range(5)]
+    clients = server.crowd(5)
     began = time.monotonic()
     for c in clients:
         c.send(request("/slow.bin"))
@@ -381,9 +375,7 @@ def test_a_helper_that_dies_and_one_that_survives(start: Start, who: str) -> Non
     assert server.serves()
     (helper,) = server.children()
     os.kill(helper, signal.SIGSTOP)
-    clients = [server.connect() for _ in range(30)]
-    for c in clients:
-        c.send(ASK)
+    clients = server.crowd(30, ASK)
     time.sleep(server.patience.silence)
     os.kill(helper, signal.SIGKILL)
     for c in clients:

@@ -225,7 +225,7 @@ def test_the_end_of_a_client_is_not_forgotten(start: Start, old_site: Site, meth
 def test_who_leaves_for_a_guest(start: Start) -> None:
     """The one who has been idle for the longest, or sends slowly; nobody who is being answered."""
     server = start("-c", "3")
-    clients = [server.connect() for _ in range(3)]
+    clients = server.crowd(3)
     for c in clients:
         assert c.ask().body == HELLO
         time.sleep(0.01)  # age is counted in milliseconds
@@ -237,9 +237,7 @@ def test_who_leaves_for_a_guest(start: Start) -> None:
         assert c.ask().body == HELLO
 
     server = start("-c", "2")
-    slow = [server.connect() for _ in range(2)]
-    for c in slow:
-        c.send(LAST[:-1])
+    slow = server.crowd(2, LAST[:-1])
     (pid,) = server.serving()
     assert wait_until(lambda: len(proc.sockets(pid)) == 3, server.patience.limit)
     assert server.serves()
@@ -310,7 +308,7 @@ def test_a_crowd_that_has_left_leaves_its_memory(start: Start) -> None:
         pytest.skip(f"the hard limit of descriptors is {hard}")
 
     def come_and_go() -> int:
-        crowd = [server.connect() for _ in range(clients)]
+        crowd = server.crowd(clients)
         for c in crowd:
             assert c.ask().body == HELLO
         most = proc.anonymous_kib(pid)

@@ -57,7 +57,7 @@ def test_idle(start: Start) -> None:
 @pytest.mark.parametrize("signum", BOTH, ids=["SIGTERM", "SIGINT"])
 def test_with_idle_connections(server: Server, signum: int) -> None:
     """Silent from the beginning, silent after a reply, in the middle of a request."""
-    clients = [server.connect() for _ in range(3)]
+    clients = server.crowd(3)
     assert clients[0].ask().body == HELLO
     clients[1].send(ASK[:20])
     time.sleep(0.05)
@@ -151,7 +151,7 @@ def test_requests_that_had_come_are_answered(server: Server) -> None:
     """The signal finds the server busy with others, and their requests in its sockets."""
     if server.target.model.capacity < 16:
         pytest.skip("serves one client after the other: what the others sent is not its affair")
-    clients = [server.connect() for _ in range(12)]
+    clients = server.crowd(12)
     for c in clients:
         assert c.ask().body == HELLO
     with server.held():

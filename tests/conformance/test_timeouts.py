@@ -103,7 +103,7 @@ EVENT_LOOPS = ("06-select", "07-poll", "08-sigio", "09-epoll", "10-kqueue", "11-
 def test_who_asked_in_time_is_answered(start: Start) -> None:
     """More of them than one wait can tell of, and it was the server that did not look."""
     server = start("-t", "2")
-    clients = [server.connect() for _ in range(300)]
+    clients = server.crowd(300)
     with server.held():
         for c in clients:
             c.send(ASK)
