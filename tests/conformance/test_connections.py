@@ -28,12 +28,6 @@ KEPT = {
     request("/hello.txt", method="HEAD"): 200,
     b"\r\n" + ASK: 200,  # RFC 9112 section 2.2: some clients send one too many
 }
-ENDED = [
-    LAST,
-    request("/hello.txt", version="1.0"),
-    request("/nothing", "Connection: close"),
-    request("/hello.txt", "Connection: close", SINCE),
-]
 
 
 @contract("keep-alive", "keep-alive-1.0", of="serving")
@@ -46,16 +40,6 @@ def test_keep_alive(server: Server) -> None:
             reply.demand_keep_alive()
             assert b"/1.0" not in data or reply.get("Connection") == "keep-alive"
             assert c.ask().body == HELLO, data
-
-
-@contract("close", "version-1.0", of="serving")
-def test_close(server: Server) -> None:
-    """What comes after such a request is not answered."""
-    for data in ENDED:
-        for behind in (b"", ASK):
-            with server.connect() as c:
-                assert not c.ask(data + behind).keeps_alive, data
-                c.expect_end()
 
 
 @contract("keep-alive", "head")
