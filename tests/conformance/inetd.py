@@ -23,15 +23,6 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 CHILDREN: set[int] = set()
 
 
-def listen(address: str, port: str, backlog: str) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((address, int(port)))
-    listener.listen(int(backlog))
-    listener.setblocking(False)
-    return listener
-
-
 def wake_up_on_signals() -> socket.socket:
     """A socket that a byte, the signal's number, comes from: nothing is lost before select()."""
     ours, theirs = socket.socketpair()
@@ -85,7 +76,9 @@ def stop_children() -> int:
 
 
 def main(address: str, port: str, backlog: str, command: list[str]) -> int:
-    listener = listen(address, port, backlog)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.create_server((address, int(port)), family=family, backlog=int(backlog))
+    listener.setblocking(False)
     wakeup = wake_up_on_signals()
     host = f"[{address}]" if ":" in address else address
     print(f"inetd: listening on http://{host}:{listener.getsockname()[1]}/", flush=True)

@@ -95,7 +95,6 @@ def build(top: Path) -> Site:
 
 def _add_special_files(site: Site) -> None:
     site.outside("secret.txt")
-    site.outside("folder/secret.txt")
     site.outside("index.html")
     links = {
         "sub/link-inside.txt": "../hello.txt",
