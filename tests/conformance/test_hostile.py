@@ -170,12 +170,7 @@ def test_a_request_that_comes_while_a_file_is_looked_up(traced: Traced) -> None:
     assert server.get("/../secret.txt").status == 403
 
 
-SIZE = bigger_than_socket_buffers()
-
-
-def begin(server: Server) -> Connection:
-    """A download of which the server cannot have sent everything: the buffers do not hold it."""
-    return server.download("/file.bin", window=65536)
+SIZE = bigger_than_socket_buffers()  #: a server cannot have sent all of it
 
 
 @pytest.fixture
@@ -193,7 +188,7 @@ def test_a_file_that_shrinks(file_server: Server, own_site: Site) -> None:
         own_site.write("file.bin", noise(SIZE))
         if file_server.target.model.keeps_files:
             time.sleep(file_server.target.model.keeps_files + 0.1)
-        with begin(file_server) as c:
+        with file_server.download("/file.bin", window=65536) as c:
             os.truncate(own_site.root / "file.bin", left)
             with pytest.raises(ConnectionLost):
                 c.read_exactly(SIZE)
@@ -214,7 +209,7 @@ def test_a_file_that_is_open_is_sent_as_it_was(file_server: Server, own_site: Si
 
     for change in (grow, replace, path.unlink):
         own_site.write("file.bin", noise(SIZE))
-        with begin(file_server) as c:
+        with file_server.download("/file.bin", window=65536) as c:
             change()
             assert c.read_exactly(SIZE) == noise(SIZE)
             c.try_send(request("/hello.txt", "Connection: close"))

@@ -78,7 +78,7 @@ def test_downloads_are_finished_while_other_workers_end(start: Start, docroot: S
     """The idle ones at once, the others one by one: to hear of each is no time gone by."""
     server = start("-w", "64")
     content = (docroot.root / "big.bin").read_bytes()
-    busy = downloads(server, 16)
+    busy = downloads(server, 4)  # in 5 s, on a busy machine, too
     server.signal(signal.SIGTERM)
     for c in busy:
         assert c.read_exactly(len(content)) == content
