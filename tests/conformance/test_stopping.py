@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import signal
 import time
 
@@ -110,6 +111,20 @@ def test_a_reply_in_flight_is_finished(server: Server, docroot: Site, group: boo
         assert start + c.read_exactly(len(content) - len(start)) == content
         c.expect_gone()
     assert server.wait() == 0
+
+
+@contract("stop", "mechanism")
+@pytest.mark.servers("01-iterative", "09-epoll")
+def test_the_grace_begins_once(traced: Traced) -> None:
+    """Else whoever presses Ctrl-C again and again keeps the server there."""
+    server, trace = traced("?alarm,setitimer")
+    with server.download():
+        for _ in range(3):
+            server.signal(signal.SIGINT)
+            time.sleep(0.2)
+    assert server.wait() == 0
+    grace = re.compile(rf"alarm\({STOP_GRACE:g}\)|it_value=\{{tv_sec={STOP_GRACE:g},")
+    assert len([line for line in trace.completed() if grace.search(line)]) == 1
 
 
 @contract("drain", "stop-in-flight", "stop")
