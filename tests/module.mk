@@ -98,7 +98,7 @@ soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [C
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
 
 soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
-	$(Q)$(PYTHON) tests/soak/restarts.py --build $(BUILD) --seconds $(or $(SECONDS),60)
+	$(Q)$(PYTHON) tests/soak/soak.py --restarts 2 --follow --build $(BUILD) --seconds $(or $(SECONDS),60)
 
 # Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
 .PHONY: vm

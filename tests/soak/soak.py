@@ -3,12 +3,15 @@ anybody is lost.
 
     python3 tests/soak/soak.py --herd 18000 --seconds 300 --build build     `make soak`
     python3 tests/soak/soak.py --seconds 3600 --restarts 600 --build build  `make soak-mixed`
+    python3 tests/soak/soak.py --seconds 60 --restarts 2 --follow           `make soak-restarts`
 
 With --herd, a cycle opens so many keep-alive connections, serves them, and closes them; one client
 asks beside them. Without, a cycle of five seconds has everything at once: kept and closed
 connections, small and large files, more names than any table keeps, slow, half-dead and idle
-clients, and downloads that are broken off. --restarts: SIGHUP to the server after so many seconds,
-again and again; memory and latency are judged between two of them.
+clients, and odd ones: they break a download off, send several requests at once, drip, or close
+their sending side, and what they get is compared with the files. --restarts: SIGHUP to the server
+after so many seconds, again and again; memory and latency are judged between two of them. --follow:
+strace follows each process of it: it has lived well if it ended with 0 and somebody waited for it.
 
 Prints a line a cycle and the verdict; status 0 if all was flat and nobody was lost, 1 if not.
 Loopback only, bounded in connections; nothing is left running.
@@ -23,6 +26,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import statistics
 import subprocess
@@ -30,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -39,14 +44,15 @@ from scipy.stats import theilslopes
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from conformance import proc
-from conformance.wire import Connection, request
+from conformance.wire import Connection, ContractBroken, request
 
 RISE = 0.25  #: of latency, over the life of a worker
 GROWTH = 0.02  #: of memory, from the first quarter of a worker's cycles to the last
 SPARE_KIB = 128  #: of memory, beside
 SETTLE_S = 2.0  #: for the server to see that its clients have gone
 CYCLE_S = 4
-BROKEN_OFF = 20  #: downloads a cycle
+ODD_CLIENTS = 40  #: a cycle
+PATIENCE_S = 20.0  #: of an odd client, for what must come
 FILES = {"s": (1500, 1000), "m": (100, 100_000), "l": (4, 10_000_000)}  #: kind: number, bytes
 #: what runs beside each other in a mixed cycle; the last one asks now and then
 LOADS = (
@@ -54,6 +60,8 @@ LOADS = (
     ["-c", "16"],
     ["-k", "-c", "1", "-r", "50"],
 )
+STRACE = ("strace", "-DDD", "-ff", "-q", "--seccomp-bpf", "-e", "trace=process", "-o")
+MANY_WORKERS = ("-w", "16", "-b", "4096")  #: of 15-slashdot, where each is followed
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,12 @@ def rise(cycles: Sequence[Cycle]) -> float:
     ages, shares = [], []
     for _, group in itertools.groupby(cycles, key=lambda c: c.generation):
         its = list(group)
+        if len(its) == 1:
+            continue
         middle = statistics.median(c.median_us for c in its)
         ages += [c.at_s - its[0].at_s for c in its]
         shares += [c.median_us / middle for c in its]
-    return float(theilslopes(shares, ages)[0]) * (max(ages) - min(ages))
+    return float(theilslopes(shares, ages)[0]) * max(ages) if ages else 0.0
 
 
 def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
@@ -106,6 +116,25 @@ def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
 
 
 # ---- the server, from outside
+
+FORKED = re.compile(r"^(?:clone3?|v?fork)\((?!.*CLONE_THREAD).*\) += (\d+)$", re.MULTILINE)
+WAITED = re.compile(r"^wait4\(.*\) += (\d+)$", re.MULTILINE)
+ENDED = re.compile(r"^\+\+\+ (exited with \d+|killed by \w+).* \+\+\+$", re.MULTILINE)
+
+
+def lives(traces: Mapping[int, str]) -> dict[int, str]:
+    """How each process that was forked ended, by what the traces of `strace -ff -e trace=process`
+    tell, one of each process or thread: "well", or what was wrong.
+    """
+    waited_for = {pid for text in traces.values() for pid in WAITED.findall(text)}
+    found = {}
+    for pid in (pid for text in traces.values() for pid in FORKED.findall(text)):
+        ended = ENDED.search(traces.get(int(pid), ""))
+        end = ended[1] if ended else "never ended"
+        if end == "exited with 0":
+            end = "well" if pid in waited_for else "nobody waited for it"
+        found[int(pid)] = end
+    return found
 
 
 def processes(pid: int) -> list[int]:
@@ -139,6 +168,8 @@ def running(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int
             yield process, int(match[1])
         finally:
             process.terminate()
+    if process.returncode != 0:
+        raise SystemExit(f"soak: {command[0]} ended with {process.returncode}")
 
 
 # ---- the load
@@ -154,12 +185,37 @@ def write_files(folder: Path, kinds: Mapping[str, tuple[int, int]]) -> dict[str,
     return files
 
 
-def break_off(port: int) -> None:
-    """A download of which a little is read, and then a reset."""
-    with Connection(("127.0.0.1", port), 10) as client:
-        client.send(request("/l0.bin"))
-        client.read_head()
-        client.reset()
+ODD = ("broken off", "pipelined", "dripped", "half-closed")
+
+
+def odd(port: int, files: Mapping[str, bytes], kind: str) -> str:
+    """One client of this kind: what was wrong, or "". A reply is the last one if it says so."""
+    names = {"broken off": ["l0.bin"], "dripped": ["m0.bin"]}.get(kind, ["s0.bin", "m0.bin"] * 4)
+    data = b"".join(request(f"/{name}") for name in names)
+    step = 2 if kind == "dripped" else len(data)
+    try:
+        with Connection(("127.0.0.1", port), PATIENCE_S) as client:
+            for at in range(0, len(data), step):
+                if not client.try_send(data[at : at + step]):
+                    client.ended = None  # what had come before can still be read, and will tell
+                time.sleep(0.03 if kind == "dripped" else 0)
+            if kind == "broken off":
+                client.read_head()
+                client.reset()
+                return ""
+            if kind == "half-closed":
+                client.finish_sending()
+            for name in names:
+                reply = client.read_reply()
+                if reply.status != 200 or reply.body != files[name]:
+                    return f"{kind}: status {reply.status}, {len(reply.body)} bytes of {name}"
+                if not reply.keeps_alive:
+                    break
+            if kind == "half-closed" or not reply.keeps_alive:
+                client.expect_end()
+    except (ContractBroken, OSError) as error:
+        return f"{kind}: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -167,11 +223,12 @@ class Load:
     hammer: Path
     port: int
     urls: Path
+    files: Mapping[str, bytes]
     herd: int  #: connections; 0: everything at once
 
-    def cycle(self, restart: int = 0) -> tuple[int, int, float]:
-        """Requests, failed ones, the asker's median in us. `restart`: the process that gets SIGHUP
-        in the middle of a mixed cycle.
+    def cycle(self, pid: int = 0, restarts: int = 0) -> tuple[int, int, float]:
+        """Requests, failed ones, the asker's median in us. The process gets so many SIGHUPs,
+        within a mixed cycle.
         """
         url = f"http://127.0.0.1:{self.port}/s0.bin"
         if self.herd:
@@ -182,18 +239,22 @@ class Load:
         hammers = [
             subprocess.Popen([*hammer, *o], stdout=subprocess.PIPE, text=True) for o in options
         ]
-        for i in range(0 if self.herd else BROKEN_OFF):
-            if restart and i == BROKEN_OFF // 2:
-                os.kill(restart, signal.SIGHUP)
-            break_off(self.port)
-            time.sleep(CYCLE_S / BROKEN_OFF / 2)
+        with ThreadPoolExecutor(ODD_CLIENTS) as pool:
+            visits = []
+            for i in range(0 if self.herd else ODD_CLIENTS):
+                if restarts and i % (ODD_CLIENTS // restarts) == ODD_CLIENTS // restarts // 2:
+                    os.kill(pid, signal.SIGHUP)
+                visits.append(pool.submit(odd, self.port, self.files, ODD[i % len(ODD)]))
+                time.sleep(CYCLE_S / ODD_CLIENTS / 2)
+        wrong = [said for visit in visits if (said := visit.result())]
+        print(*wrong, sep="\n", end="\n" * bool(wrong), file=sys.stderr)
         results = []
         for process in hammers:
             out, _ = process.communicate(timeout=600 + CYCLE_S)
             if process.returncode != 0:
                 raise SystemExit(f"soak: hammer ended with {process.returncode}")
             results.append(json.loads(out))
-        failed = sum(r["failed"] for r in results)
+        failed = len(wrong) + sum(r["failed"] for r in results)
         if self.herd:
             failed += self.herd - results[0]["herd"]["held"]
         median_us = results[-1]["total"]["median"] / 1e3
@@ -209,10 +270,10 @@ def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
     generation = 0
     print(*(field.name for field in fields(Cycle)), sep="\t", flush=True)
     while (now := time.monotonic()) - start < seconds:
-        due = bool(restarts) and now - last_restart >= restarts
+        due = int((now - last_restart) // restarts) if restarts else 0
         if due:
-            last_restart, generation = now, generation + 1
-        seen = load.cycle(pid if due else 0)
+            last_restart, generation = now, generation + due
+        seen = load.cycle(pid, due)
         left = descriptors(pid, kind, base)
         at_s = round(time.monotonic() - start, 1)
         kib = sum(map(proc.anonymous_kib, processes(pid)))
@@ -245,12 +306,15 @@ def main() -> int:
     parser.add_argument("--herd", type=int, default=0, help="connections of a cycle")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--restarts", type=float, default=0, help="SIGHUP after so many seconds")
+    parser.add_argument("--follow", action="store_true", help="each process, by strace")
     parser.add_argument("--build", type=Path, default=Path("build"))
     o = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < o.herd + 100:
         parser.error(f"--herd {o.herd}: the limit of descriptors is {hard}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if o.follow and shutil.which("strace") is None:
+        parser.error("strace is not there (Debian: strace)")
     server = program(o.build, o.server or ("09-epoll" if o.herd else "15-slashdot"))
     hammer = program(o.build, "hammer")
     with tempfile.TemporaryDirectory() as folder:
@@ -258,9 +322,16 @@ def main() -> int:
         docroot.mkdir()
         files = write_files(docroot, FILES)
         often = [name for name in files for _ in range(4 if name[0] == "s" else 1)]
-        with running([str(server), "-p", "0", str(docroot)]) as (process, port):
+        followed = (*STRACE, f"{folder}/trace") if o.follow else ()
+        options = ("-p", "0", *(MANY_WORKERS if o.follow else ()), str(docroot))
+        with running([*followed, str(server), *options]) as (process, port):
             urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in often))
-            return watch(process.pid, Load(hammer, port, urls, o.herd), o.seconds, o.restarts)
+            load = Load(hammer, port, urls, files, o.herd)
+            status = watch(process.pid, load, o.seconds, o.restarts)
+        traces = {int(p.suffix[1:]): p.read_text() for p in Path(folder).glob("trace.*")}
+    bad = [f"process {pid}: {end}" for pid, end in lives(traces).items() if end != "well"]
+    print(*bad, *[f"{len(lives(traces))} processes were followed"] * o.follow, sep="\n")
+    return 1 if bad else status
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What soak.py and restarts.py conclude from cycles, traces and replies that are made up, and their
-end; the soak: `make soak`, `make soak-restarts`.
+"""What soak.py concludes from cycles, traces and replies that are made up, and its end; the soak:
+`make soak`, `make soak-mixed`, `make soak-restarts`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 import soak
-from restarts import Client, lives
-from soak import Cycle, faults
+from soak import Cycle, faults, lives, odd
 
 from conformance import proc
 from conformance.programs import TREE
-from conformance.wire import ContractBroken
 
 Change = Callable[[int, Cycle], Cycle]
 
@@ -55,7 +54,7 @@ def test_what_is_flat_and_what_is_not(change: Change, word: str) -> None:
     assert "too few" in faults(cycles(change)[:9], 9)[0]
 
 
-# ---- processes and replies, of restarts.py
+# ---- processes and replies
 
 WAIT = "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], WNOHANG, NULL) = 12\n"
 FIRST = f"""\
@@ -84,32 +83,35 @@ def test_lives(end: str, first: str, judged: str) -> None:
 
 
 HEAD = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
+LAST = HEAD + "Connection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "judged"),
+    ("kind", "text", "judged"),
     [
-        (HEAD + "\r\nhello", "goes on"),
-        (HEAD + "Connection: close\r\n\r\nhello", "ends"),
-        (HEAD + "\r\nhellO", "a wrong body"),
-        (HEAD.replace("5", "6") + "\r\nhello!", "a wrong length"),
-        ("HTTP/1.1 503 Service Unavailable\r\n\r\n", "status 503"),
+        ("pipelined", 7 * f"{HEAD}\r\nhello" + LAST + "hello", ""),
+        ("dripped", LAST + "hello", ""),
+        ("half-closed", LAST + "hello, more", "ContractBroken: expected an orderly end"),
+        ("pipelined", LAST + "hellO", "status 200, 5 bytes of s0.bin"),
+        ("pipelined", HEAD + "\r\nhello", "ConnectionLost: "),
+        ("broken off", "", "ConnectionLost: "),
+        ("pipelined", "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "status 503, 0 bytes"),
     ],
 )
-def test_replies(text: str, judged: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        client = Client(listening.getsockname(), 20)
-        with client, listening.accept()[0] as server:
+def test_replies(kind: str, text: str, judged: str) -> None:
+    files = dict.fromkeys(("s0.bin", "m0.bin"), b"hello")
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+        said = pool.submit(odd, listening.getsockname()[1], files, kind)
+        with listening.accept()[0] as server:
             server.sendall(text.encode())
             server.shutdown(socket.SHUT_WR)
-            try:
-                said = "goes on" if client.reads(b"hello") else "ends"
-            except ContractBroken as fault:
-                said = str(fault).splitlines()[0]
-    assert said == judged
+            while server.recv(4096):
+                pass
+    assert said.result(20).startswith(judged and f"{kind}: {judged}")
+    assert bool(said.result()) == bool(judged)
 
 
-# ---- their end
+# ---- its end
 
 
 def test_sigterm_ends_the_server_too(pytestconfig: pytest.Config) -> None:
