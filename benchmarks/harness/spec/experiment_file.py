@@ -14,14 +14,16 @@ from typing import Any
 from harness.errors import InputError
 from harness.spec import coherence, model
 from harness.spec.model import OPERATIONS, Experiment
-from harness.spec.schema import frozen, made, read_toml, validate
+from harness.spec.schema import made, read_toml, validate
 
 FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
 FEW = 40  # names in one line
-AS_THEY_ARE = (
-    "id", "title", "question", "kind", "source", "chapters", "headline", "needs", "pin", "sweep",
-)  # fmt: skip
+# Keys of the file -> fields of the model, where they differ.
+FIELDS = {
+    "variant": "variants", "profile": "profiles", "set": "values", "x": "axis", "metric": "metrics",
+    "number": "derived", "helper": "helpers", "phase": "phases", "then": "thens",
+}  # fmt: skip
 PINS = {"micro": "one", "load": "apart", "trace": "none"}  # where the file does not say
 # As experiments and claims.toml name the sources -> how a table is headed.
 SOURCES = {
@@ -89,61 +91,43 @@ def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
     validate(data, "experiment", shown)
     if data["id"] != stem:
         raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
-    as_they_are = {key: value for key, value in data.items() if key in AS_THEY_ARE}
-    stage = {key: str(value) for key, value in data.get("stage", {}).items()}
-    experiment = made(
-        Experiment,
-        {"pin": PINS[data["kind"]], **as_they_are},
-        variants=tuple(map(_variant, data["variant"])),
-        profiles={name: _profile(name, table) for name, table in data["profile"].items()},
-        axis=made(model.Axis, data["x"]) if "x" in data else None,
-        metrics=tuple(
-            made(model.Metric, {"title": m["name"], **m}) for m in data.get("metric", ())
-        ),
-        derived=tuple(map(_derived, data.get("number", ()))),
-        caps={key: _listed(value) for key, value in data.get("caps", {}).items()},
-        docroot=made(model.Docroot, data.get("docroot", {})),
-        tools={tool: made(model.LoadTool, data[tool]) for tool in model.LOAD_TOOLS if tool in data},
-        helpers=tuple(made(model.Helper, helper) for helper in data.get("helper", ())),
-        phases=tuple(made(model.Phase, phase) for phase in data.get("phase", ())),
-        disk=made(model.Disk, data["disk"]) if "disk" in data else None,
-        thens=tuple(map(_then, data.get("then", ()))),
-        stage=model.Stage(**stage) if "stage" in data else None,
-    )
+    experiment = made(Experiment, _experiment(data))
     coherence.check(experiment, shown)
     return experiment
 
 
-def _set_apart(data: Mapping[str, Any]) -> dict[str, Any]:
-    """`set` is a type to Python."""
-    return {"values" if key == "set" else key: value for key, value in data.items()}
+# ---- from the tables of a file to those of the model ---------------------------------------------
 
 
-def _variant(data: Mapping[str, Any]) -> model.Variant:
+def _experiment(data: Mapping[str, Any]) -> dict[str, Any]:
+    whole = {"pin": PINS[data["kind"]], **_fields(data)}
+    whole["tools"] = {tool: whole.pop(tool) for tool in model.LOAD_TOOLS if tool in data}
+    whole["variants"] = [_variant(variant) for variant in data["variant"]]
+    whole["profiles"] = {n: {"name": n, **_fields(table)} for n, table in data["profile"].items()}
+    whole["metrics"] = [{"title": m["name"], **m} for m in data.get("metric", ())]
+    whole["derived"] = [_derived(number) for number in data.get("number", ())]
+    whole["thens"] = [{**t, "rows": [_row(row) for row in t["rows"]]} for t in data.get("then", ())]
+    if "stage" in data:
+        whole["stage"] = {key: str(value) for key, value in data["stage"].items()}
+    return whole
+
+
+def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {FIELDS.get(key, key): value for key, value in table.items()}
+
+
+def _variant(data: Mapping[str, Any]) -> dict[str, Any]:
     aa = data.get("aa", False)
-    at = frozen(aa) if isinstance(aa, Mapping) else {}
-    rest = {"title": data["name"], **_set_apart(data)}
-    return made(model.Variant, rest, aa=aa is not False, aa_at=at)
+    at = aa if isinstance(aa, Mapping) else {}
+    return {"title": data["name"], **_fields(data), "aa": aa is not False, "aa_at": at}
 
 
-def _profile(name: str, data: Mapping[str, Any]) -> model.Profile:
-    return made(model.Profile, _set_apart(data), name=name)
-
-
-def _derived(data: Mapping[str, Any]) -> model.Derived:
+def _derived(data: Mapping[str, Any]) -> dict[str, Any]:
     operation = next(name for name in OPERATIONS if name in data)
     rest = {key: value for key, value in data.items() if key != operation}
-    return made(model.Derived, rest, operation=operation, operands=_listed(data[operation]))
+    return {**rest, "operation": operation, "operands": data[operation]}
 
 
-def _listed(value: str | list[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _then(data: Mapping[str, Any]) -> model.Then:
-    return made(model.Then, data, rows=tuple(map(_row, data["rows"])))
-
-
-def _row(data: Mapping[str, Any]) -> model.ThenRow:
+def _row(data: Mapping[str, Any]) -> dict[str, Any]:
     variant, _, x = data.get("variant", "").partition("@")
-    return made(model.ThenRow, data, variant=variant, x=x)
+    return {**data, "variant": variant, "x": x}

@@ -211,14 +211,14 @@ class Experiment:
     variants: tuple[Variant, ...]
     profiles: Mapping[str, Profile]
     sweep: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    axis: Axis | None
-    metrics: tuple[Metric, ...]
-    derived: tuple[Derived, ...]
-    caps: Mapping[str, tuple[str, ...]]
-    docroot: Docroot
-    tools: Mapping[str, LoadTool]
-    helpers: tuple[Helper, ...]
-    phases: tuple[Phase, ...]
+    axis: Axis | None = None
+    metrics: tuple[Metric, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    caps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    docroot: Docroot = field(default_factory=Docroot)
+    tools: Mapping[str, LoadTool] = field(default_factory=dict)
+    helpers: tuple[Helper, ...] = ()
+    phases: tuple[Phase, ...] = ()
     disk: Disk | None = None
     thens: tuple[Then, ...] = ()
     stage: Stage | None = None

@@ -7,10 +7,10 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from harness.errors import InputError
 
@@ -129,15 +129,22 @@ def _fault(error: Any) -> str:
 
 
 def made(cls: type[Made], data: Mapping[str, Any], **given: Any) -> Made:
-    """A dataclass from its table: lists become tuples, what is absent has its default."""
-    numbers = {field.name for field in fields(cls) if field.type in (float, float | None)}
-    values = {key: frozen(value) for key, value in data.items()} | given
-    return cls(**{k: float(v) if k in numbers and v is not None else v for k, v in values.items()})
+    """A dataclass from its table, as the types of its fields say; what is absent has its default.
+    What is given besides is taken as it is.
+    """
+    kinds = {field.name: field.type for field in fields(cls)}
+    return cls(**{key: _typed(kinds[key], value) for key, value in data.items()} | given)
 
 
-def frozen(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(frozen, value))
-    if isinstance(value, Mapping):
-        return {key: frozen(each) for key, each in value.items()}
-    return value
+def _typed(kind: Any, value: Any) -> Any:
+    """Lists become tuples, as one text does where there may be several."""
+    inner = get_args(kind)
+    if get_origin(kind) is tuple:
+        several = [value] if isinstance(value, str) else value
+        return tuple(_typed(inner[0], each) for each in several)
+    if get_origin(kind) is Mapping:
+        return {key: _typed(inner[1], each) for key, each in value.items()}
+    if kind in (float, float | None):
+        return float(value)
+    table: Any = next(filter(is_dataclass, (kind, *inner)), None)
+    return made(table, value) if table else value
