@@ -220,11 +220,6 @@ def _ten_cores(tmp_path: Path) -> Path:
     return machine(tmp_path, dict(zip(names, pairs, strict=True)))
 
 
-def test_two_threads_of_one_core_are_one_core(ten_cores: Path) -> None:
-    found = [cpus.cores(allowed, ten_cores) for allowed in ([0, 1, 10, 11], [0, 10], [13, 2])]
-    assert found == [[0, 1], [0], [2, 13]]
-
-
 @pytest.mark.parametrize(
     ("pin", "allowed", "measured", "load", "marks"),
     [
@@ -305,12 +300,6 @@ def test_short_processor_names() -> None:
     assert {long: environment.short_cpu(long) for long in short} == short
 
 
-def test_what_makes_two_environments_differ() -> None:
-    one = {"kernel": "Linux 6.1", "cpu": "x", "cores": 2, "load": [0.1]}
-    assert environment.differs(one, {**one, "load": [3.0]}) == ""
-    assert environment.differs(one, {**one, "kernel": "Linux 6.2"}) == "kernel"
-
-
 # ---- programs, files, needs ----------------------------------------------------------------------
 
 
@@ -352,12 +341,6 @@ def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
     assert brought == {"cc": "gcc libc6-dev", "h2load": "nghttp2-client", "tcpserver": "ucspi-tcp"}
     assert {"nginx", "tcpserver"} <= places.PEERS
     assert "wrk" not in places.PEERS
-
-
-def test_every_probe_answers_with_a_reason() -> None:
-    for name in needs.PROBES:
-        answer = needs.probe(name)
-        assert answer.ok or answer.reason
 
 
 def test_what_others_would_notice_needs_room_or_a_word(monkeypatch: pytest.MonkeyPatch) -> None:

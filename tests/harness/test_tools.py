@@ -104,21 +104,6 @@ def test_output_of_another_kind_fails_the_repetition(tool: str, output: str) -> 
         load_tools.read(tool, output, [], USAGE, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["-c", "16"], 16),
-        (["-c16"], 16),
-        (["--clients", "16"], 16),
-        (["--clients=16"], 16),
-        (["-n", "5"], None),
-        (["-c"], None),
-    ],
-)
-def test_an_option_is_found_in_all_its_forms(words: list[str], expected: float | None) -> None:
-    assert load_tools.option_value(words, "-c", "--clients") == expected
-
-
 def test_buckets_are_fine_enough_and_keep_every_count() -> None:
     buckets = [[float(v), 1.0] for v in range(1, 100_000, 7)]
     coarse = load_tools.coarse(buckets)
