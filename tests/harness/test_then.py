@@ -74,7 +74,7 @@ BOTH = results(1000, 0, "noisy"), results(5000, 20000)  # b was not measured her
         ({"scale": None}, '"scale" is missing: metric "us" is in "µs", not "MB/s"'),
         ({"unit": "µs"}, '"scale" is not 1'),
         ({"scale": 0}, '"scale" must be above 0'),
-        ({"scale": float("nan")}, "a number is infinite, or none"),
+        ({"scale": float("nan")}, '"scale" must be a finite number'),
         ({"base": "c"}, '"base" must be the variant of a row, not "c"'),
         ({"base": "LiteSpeed"}, '"base" must be the variant of a row'),
         ({"rows": []}, '"rows" must not be empty'),
@@ -96,7 +96,7 @@ def test_a_mistake_is_one_line_that_names_the_table(changes: dict[str, Any], mes
         with_table(**changes)
     text = str(caught.value)
     assert "\n" not in text
-    assert text.startswith("sample.toml: then ") or "infinite" in text
+    assert text.startswith("sample.toml: then ")
     assert message in text
 
 
