@@ -8,6 +8,7 @@ kills what is left of them.
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from harness.system.places import numbered, text_of
+
+PATIENCE = 5.0  # with what has been killed
 
 
 def session_members(session: int) -> list[int]:
@@ -30,19 +33,24 @@ def session_members(session: int) -> list[int]:
     return members
 
 
-def end_session(session: int, patience: float = 5.0) -> None:
-    """Kills what is left of a session and reaps what is ours."""
-    deadline = time.monotonic() + patience
+def end_session(session: int, mercy: float = 0.0) -> list["resource.struct_rusage"]:
+    """Kills what is left of a session after `mercy` seconds; what those of it have used that were
+    ours to reap.
+    """
+    used = []
+    deadline = time.monotonic() + mercy
     while members := session_members(session):
         for pid in members:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        for pid in members:
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-        if time.monotonic() > deadline:
-            break
+                ended, _, usage = os.wait4(pid, os.WNOHANG)
+                used += [usage] if ended else []
+            if time.monotonic() >= deadline:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline + PATIENCE:
+            break  # not ours to wait for
         time.sleep(0.005)
+    return used
 
 
 _pipe: IO[str] | None = None

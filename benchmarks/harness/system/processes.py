@@ -25,7 +25,7 @@ from typing import IO
 from harness.errors import RepetitionError, Unsupported
 from harness.system import guard
 from harness.system.environment import anonymous
-from harness.system.guard import end_session, session_members
+from harness.system.guard import end_session
 from harness.system.places import Answer
 
 PRCTL = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)  # looked up before any fork
@@ -371,17 +371,6 @@ def stop(
     # one with a helper, may end before them. Their work counts too; they get a second to end, and
     # then are killed.
     assert process.usage is not None
-    deadline = time.monotonic() + REST_PATIENCE
-    while members := session_members(process.pid):
-        for pid in members:
-            with contextlib.suppress(ChildProcessError):
-                ended, _, ru = os.wait4(pid, os.WNOHANG)
-                if ended:
-                    process.usage = process.usage.plus(Usage.of(ru))
-            if time.monotonic() > deadline:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline + REST_PATIENCE:
-            break  # not ours to wait for
-        time.sleep(0.005)
+    for used in end_session(process.pid, REST_PATIENCE):
+        process.usage = process.usage.plus(Usage.of(used))
     return process.usage
