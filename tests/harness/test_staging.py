@@ -20,7 +20,7 @@ from harness.system import cgroups, counters, disks, needs, places, processes
 from harness.system.cgroups import Limits
 from harness.system.places import text_of
 
-LIMITS = Limits(48 << 20, 240, 30_000_000, "7:0")
+LIMITS = Limits(48 << 20, 240, "7:0")
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -108,7 +108,6 @@ def test_version_1_has_a_group_in_each_hierarchy(first: str, tmp_path: Path) -> 
     assert settings == {
         "memory.limit_in_bytes": "50331648",
         "blkio.throttle.read_iops_device": "7:0 240",
-        "blkio.throttle.read_bps_device": "7:0 30000000",
     }
     assert not list(tmp_path.glob("*/quest-*"))
     # Only what is asked for is set; without limits there is no group.
@@ -121,7 +120,7 @@ def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path
     files, settings = written(second, LIMITS)
     assert [file.parent.parent for file in files] == [root]
     assert (root / "cgroup.subtree_control").read_text() == "+io"
-    assert settings == {"memory.max": "50331648", "io.max": "7:0 riops=240 rbps=30000000"}
+    assert settings == {"memory.max": "50331648", "io.max": "7:0 riops=240"}
     assert not list(root.glob("quest-*"))
     assert [*written(second, Limits(read_iops=9, device="7:0"))[1]] == ["io.max"]
 
@@ -297,7 +296,7 @@ def test_a_group_slows_the_reads_of_those_in_it(files: Path) -> None:
     script = """
 for iops in (0, 10):
     with disks.staged_disk(files, "") as disk:
-        with cgroups.group(Limits(64 << 20, iops, 0, disk.device)) as group:
+        with cgroups.group(Limits(64 << 20, iops, disk.device)) as group:
             start = time.monotonic()
             read(disk, group)
             print(time.monotonic() - start)

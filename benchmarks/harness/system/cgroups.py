@@ -10,10 +10,9 @@ import itertools
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.errors import RepetitionError, Unsupported
@@ -22,23 +21,16 @@ from harness.system.places import text_of
 
 @dataclass(frozen=True)
 class Limits:
-    """0: no limit. `device` is that of the read limits, as major:minor."""
+    """0: no limit. `device` is that of the read limit, as major:minor."""
 
     memory_bytes: int = 0
     read_iops: int = 0
-    read_bytes_per_s: int = 0
     device: str = ""
 
     @property
-    def controllers(self) -> frozenset[str]:
-        wanted = {"memory": self.memory_bytes, "io": self.read_iops or self.read_bytes_per_s}
-        return frozenset(name for name, value in wanted.items() if value)
-
-
-class Setting(NamedTuple):
-    controller: str
-    file: str
-    value: str
+    def controllers(self) -> list[str]:
+        wanted = {"io": self.read_iops, "memory": self.memory_bytes}
+        return [name for name, value in wanted.items() if value]
 
 
 def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
@@ -52,61 +44,60 @@ def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
 # ---- the two versions ----------------------------------------------------------------------------
 
 
-class Version1:
+def first(mounts: str) -> dict[str, Path]:
     """A hierarchy for each controller, which every group in it has."""
-
-    NAMES = MappingProxyType({"memory": "memory", "io": "blkio"})  # ours -> the kernel's
-
-    def folders(self, mounts: str) -> dict[str, Path]:
-        """Controller -> the root of its hierarchy, for those that there are."""
-        return {
-            name: path
-            for path, kind, options in mounted(mounts)
-            for name, theirs in self.NAMES.items()
-            if kind == "cgroup" and theirs in options
-        }
-
-    def enable(self, _root: Path, _controllers: Iterable[str]) -> None:
-        pass
-
-    def settings(self, limits: Limits) -> Iterator[Setting]:
-        if limits.memory_bytes:
-            yield Setting("memory", "memory.limit_in_bytes", str(limits.memory_bytes))
-        for name, rate in (("iops", limits.read_iops), ("bps", limits.read_bytes_per_s)):
-            if rate:
-                yield Setting("io", f"blkio.throttle.read_{name}_device", f"{limits.device} {rate}")
+    ours = {"memory": "memory", "blkio": "io"}
+    return {
+        ours[option]: path
+        for path, kind, options in mounted(mounts)
+        for option in options
+        if kind == "cgroup" and option in ours
+    }
 
 
-class Version2:
-    """One hierarchy for all controllers."""
+def second(mounts: str) -> dict[str, Path]:
+    """One for all. On a hybrid system the controllers are in version 1, and this one has none."""
+    for path, kind, _ in mounted(mounts):
+        if kind == "cgroup2":
+            offered = text_of(path / "cgroup.controllers").split()
+            return {name: path for name in ("memory", "io") if name in offered}
+    return {}
 
-    def folders(self, mounts: str) -> dict[str, Path]:
-        """On a hybrid system the controllers are in version 1, and this one has none."""
-        for path, kind, _ in mounted(mounts):
-            if kind == "cgroup2":
-                offered = text_of(path / "cgroup.controllers").split()
-                return {name: path for name in ("memory", "io") if name in offered}
-        return {}
 
-    def enable(self, root: Path, controllers: Iterable[str]) -> None:
-        """They stay enabled: whether somebody else relies on them by now cannot be known."""
-        control = root / "cgroup.subtree_control"
-        there = control.read_text(encoding="ascii").split()
-        if wanted := [f"+{name}" for name in sorted(controllers) if name not in there]:
-            control.write_text(" ".join(wanted), encoding="ascii")
+class Version(NamedTuple):
+    """Text of /proc/mounts -> controller -> the root of its hierarchy; and controller -> file of a
+    group, and the form of the limit that is written into it.
+    """
 
-    def settings(self, limits: Limits) -> Iterator[Setting]:
-        if limits.memory_bytes:
-            yield Setting("memory", "memory.max", str(limits.memory_bytes))
-        rates = {"riops": limits.read_iops, "rbps": limits.read_bytes_per_s}
-        given = [f"{name}={rate}" for name, rate in rates.items() if rate]
-        if given:
-            yield Setting("io", "io.max", " ".join([limits.device, *given]))
+    folders: Callable[[str], dict[str, Path]]
+    settings: Mapping[str, tuple[str, str]]
+
+
+VERSIONS = (
+    Version(first, {
+        "memory": ("memory.limit_in_bytes", "{0.memory_bytes}"),
+        "io": ("blkio.throttle.read_iops_device", "{0.device} {0.read_iops}"),
+    }),
+    Version(second, {
+        "memory": ("memory.max", "{0.memory_bytes}"),
+        "io": ("io.max", "{0.device} riops={0.read_iops}"),
+    }),
+)  # fmt: skip
+
+
+def enable(root: Path, controllers: Iterable[str]) -> None:
+    """As version 2 wants it. They stay enabled: whether somebody else relies on them by now cannot
+    be known.
+    """
+    control = root / "cgroup.subtree_control"
+    there = text_of(control).split()
+    wanted = [f"+{name}" for name in sorted(controllers) if name not in there]
+    if wanted and control.exists():
+        control.write_text(" ".join(wanted), encoding="ascii")
 
 
 # ---- groups --------------------------------------------------------------------------------------
 
-VERSIONS = Version1(), Version2()
 MOUNTS = Path("/proc/mounts")
 PREFIX = "quest-"
 PROCESSES = "cgroup.procs"
@@ -117,7 +108,7 @@ WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
 _numbers = itertools.count(1)
 
 
-def choose(controllers: Iterable[str], mounts: str) -> tuple[Version1 | Version2, dict[str, Path]]:
+def choose(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
     """The version that has all of these, and where; Unsupported if there is none."""
     wanted = sorted(controllers)
     for version in VERSIONS:
@@ -141,12 +132,12 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
     try:
         try:
             for root in roots:
-                version.enable(root, folders)
+                enable(root, folders)
                 (root / name).mkdir()
-            for setting in version.settings(limits):
-                what = f"{setting.file} = {setting.value}"
-                file = folders[setting.controller] / name / setting.file
-                file.write_text(setting.value, encoding="ascii")
+            for controller, folder in folders.items():
+                file, form = version.settings[controller]
+                what = f"{file} = {form.format(limits)}"
+                (folder / name / file).write_text(form.format(limits), encoding="ascii")
         except OSError as error:
             raise Unsupported(f"{what}: {error.strerror}", REMEDY) from error
         yield [root / name / PROCESSES for root in roots]
