@@ -203,10 +203,9 @@ def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
     file.write_text(text.format(1_000_000, 500_000))
     before = counters.pressure(file)
     file.write_text(text.format(2_500_000, 600_000))
-    found = counters.pressure_shares(before, counters.pressure(file), 2.0)
-    assert found == {"machine_io_some_share": 0.75, "machine_io_full_share": 0.05}
+    found = counters.rates(before, counters.pressure(file), 2.0, "share")
+    assert found == pytest.approx({"machine_io_some_share": 0.75, "machine_io_full_share": 0.05})
     assert counters.pressure(tmp_path / "none") == {}
-    assert counters.pressure_shares({}, {}, 2.0) == {}
 
 
 # ---- for real, where it is allowed ---------------------------------------------------------------

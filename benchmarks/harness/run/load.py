@@ -245,7 +245,7 @@ def _run_tool(
     words, ran = _ran(scene, args, may_fail)
     counted = counters.rates(before, counters.events(), ran.here_s)
     counted |= counters.shares(times, counters.machine_times())
-    counted |= counters.pressure_shares(stalled, counters.pressure(), ran.here_s)
+    counted |= counters.rates(stalled, counters.pressure(), ran.here_s, "share")
     available_s = ran.wall_s * int(scene.values["load_cpus"])
     outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
     outcome.scalars |= counted

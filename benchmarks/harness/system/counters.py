@@ -76,11 +76,13 @@ def events(stat: Path = STAT) -> dict[str, int]:
     return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
 
 
-def rates(before: Mapping[str, int], after: Mapping[str, int], wall_s: float) -> dict[str, float]:
-    """Events a second between two readings."""
+def rates(
+    before: Mapping[str, float], after: Mapping[str, float], wall_s: float, unit: str = "per_s"
+) -> dict[str, float]:
+    """Events a second between two readings, or the share of the time that they are seconds of."""
     if wall_s <= 0:
         return {}
-    return {f"{name}_per_s": (after[name] - before[name]) / wall_s for name in after}
+    return {f"{name}_{unit}": (after[name] - before[name]) / wall_s for name in after}
 
 
 def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
@@ -100,24 +102,16 @@ def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, flo
     return {f"machine_{name}_share": share for name, share in found.items()}
 
 
-def pressure(file: Path = PROC / "pressure/io") -> dict[str, int]:
-    """Microseconds in which some task waited for a disk, and in which all that had something to do
-    did; nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+def pressure(file: Path = PROC / "pressure/io") -> dict[str, float]:
+    """Seconds in which some task waited for a disk, and in which all that had something to do did;
+    nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+
+    A processor counts by how long it, or one that waits there, had something to do: told where
+    iowait is 0 because others keep the processors busy, and lower for that.
     """
     found = (line.split() for line in text_of(file).splitlines())
-    return {words[0]: int(words[-1].removeprefix("total=")) for words in found}
-
-
-def pressure_shares(
-    before: Mapping[str, int], after: Mapping[str, int], wall_s: float
-) -> dict[str, float]:
-    """Of the time. A processor counts by how long it, or one that waits there, had something to do:
-    told where iowait is 0 because others keep the processors busy, and lower for that.
-    """
-    if wall_s <= 0:
-        return {}
     return {
-        f"machine_io_{name}_share": (after[name] - before[name]) / 1e6 / wall_s for name in after
+        f"machine_io_{words[0]}": int(words[-1].removeprefix("total=")) / 1e6 for words in found
     }
 
 
