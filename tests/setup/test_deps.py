@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 from setup.made_up_machine import REVEAL, TABLE, TREE, Machine, Result
 
-from harness.system import places
-
 MAY_GO_ON = "going on; what needs them is skipped"
 
 
@@ -310,19 +308,14 @@ def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
 
 
 def test_the_table_is_in_order() -> None:
-    """And needs.py, which tells a user what to install, names the same packages."""
     classes = r"((base|build|measure|book|slides|fetch|test|lint|browser|cross|peers)(,|$))+"
     kind = r"(command|header|python|font|file|daemon|reveal|zig|perl):[^|]+"
-    packages: dict[str, str] = {}
-    for line in reversed(TABLE):
-        package, found, provides, name, needed_by = line
+    for line in TABLE:
+        _, found, provides, name, needed_by = line
         assert re.fullmatch(classes, found), line
         assert re.fullmatch(rf"{kind}(\|{kind})*", provides), line
         assert name and needed_by, line
-        packages |= {item.partition(":")[2]: package for item in provides.split("|")}
     assert len({line[0] for line in TABLE}) == len(TABLE)
-    for program in places.PACKAGES.keys() & packages.keys():
-        assert packages[program] in places.PACKAGES[program].split(), program
 
 
 def test_what_the_fresh_machine_would_run() -> None:
