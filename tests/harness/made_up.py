@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,22 +19,42 @@ from harness.spec.model import Experiment
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
+EXPERIMENT = """\
+id = "{id}"
+title = "A sample"
+question = "Is a faster than b?"
+kind = "micro"
+[profile.smoke]
+rounds = 2
+set = {{ n = 3 }}
+[profile.quick]
+rounds = {rounds}
+set = {{ n = 4 }}
+[profile.full]
+rounds = 9
+set = {{ n = 4 }}
+{extra}
+[[variant]]
+name = "a"
+command = ["{{bin}}/fake", "-n", "{{n}}"]
+aa = true
+[[variant]]
+name = "b"
+command = ["{{bin}}/fake", "-n", "{{n}}"]
+[[metric]]
+name = "us"
+column = "ns"
+scale = 1e-3
+unit = "µs"
+better = "lower"
+"""
+
+
 def definition(**changes: Any) -> dict[str, Any]:
-    """A small experiment as its TOML would be read."""
-    profile = {"rounds": 2, "set": {"n": 3}}
-    whole: dict[str, Any] = {
-        "id": "sample",
-        "title": "A sample",
-        "question": "Is a faster than b?",
-        "kind": "micro",
-        "profile": {name: dict(profile) for name in ("smoke", "quick", "full")},
-        "variant": [
-            {"name": "a", "command": ["{bin}/fake", "-n", "{n}"], "aa": True},
-            {"name": "b", "command": ["{bin}/fake", "-n", "{n}"]},
-        ],
-        "metric": [{"name": "us", "column": "ns", "scale": 1e-3, "unit": "µs", "better": "lower"}],
-    }
-    whole.update(changes)
+    """A small experiment as its TOML would be read; a change to None is without it."""
+    whole = tomllib.loads(EXPERIMENT.format(id="sample", rounds=2, extra=""))
+    whole["profile"] = {name: {"rounds": 2, "set": {"n": 3}} for name in whole["profile"]}
+    whole |= changes
     return {key: value for key, value in whole.items() if value is not None}
 
 
@@ -120,36 +141,6 @@ n = int(sys.argv[sys.argv.index("-n") + 1])
 print("live\\tns")
 for i in range(n):
     print(f"{{i}}\\t{{1000 + i}}")
-"""
-
-EXPERIMENT = """\
-id = "{id}"
-title = "A sample"
-question = "Is a faster than b?"
-kind = "micro"
-[profile.smoke]
-rounds = 2
-set = {{ n = 3 }}
-[profile.quick]
-rounds = {rounds}
-set = {{ n = 4 }}
-[profile.full]
-rounds = 9
-set = {{ n = 4 }}
-{extra}
-[[variant]]
-name = "a"
-command = ["{{bin}}/fake", "-n", "{{n}}"]
-aa = true
-[[variant]]
-name = "b"
-command = ["{{bin}}/fake", "-n", "{{n}}"]
-[[metric]]
-name = "us"
-column = "ns"
-scale = 1e-3
-unit = "µs"
-better = "lower"
 """
 
 
