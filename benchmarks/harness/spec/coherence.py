@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 from harness.errors import InputError
 from harness.spec import model, plan
-from harness.spec.model import AA, LAWS, NO_LOAD, Derived, Experiment, Profile, Variant, x_text
+from harness.spec.model import AA, LAWS, NO_LOAD, Experiment, Profile, Variant, x_text
 from harness.system.cpus import WORKERS
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
@@ -47,13 +47,13 @@ def _problems(experiment: Experiment) -> Iterator[str]:
         yield f'"x": no value or sweep is called "{axis.parameter}"'
     for derived in experiment.derived:
         for operand in derived.operands:
-            if problem := operand_problem(experiment, operand) or _law(experiment, derived):
+            if problem := operand_problem(experiment, operand):
                 yield f'number "{derived.key}": {problem}'
+        if derived.operation in LAWS and not (axis and axis.parameter):
+            yield f'number "{derived.key}": "{derived.operation}" needs an x that is a parameter'
     for variant in experiment.variants:
         if experiment.kind == "load" and variant.load not in (*experiment.tools, NO_LOAD):
             yield f'variant "{variant.name}": no [{variant.load}] table'
-    if experiment.stage and not (experiment.kind == "load" and experiment.docroot.files):
-        yield '"stage": goes with kind = "load" and [docroot.files]'
     for key in experiment.caps:
         if not _is_parameter(experiment, key):
             yield f'"caps": no value or sweep is called "{key}"'
@@ -100,16 +100,6 @@ def _values(experiment: Experiment, variant: Variant, profile: Profile) -> Itera
 
 
 # ---- operands ------------------------------------------------------------------------------------
-
-
-def _law(experiment: Experiment, derived: Derived) -> str:
-    if derived.operation not in LAWS:
-        return ""
-    if experiment.axis is None or not experiment.axis.parameter:
-        return f'"{derived.operation}" needs an x that is a parameter'
-    if derived.at is not None or "@" in derived.operands[0]:
-        return f'"{derived.operation}" is of all x, and takes none'
-    return f'"{derived.operation}" takes no "scale"' if derived.scale != 1 else ""
 
 
 def split_operand(operand: str) -> tuple[str, str, str]:
