@@ -87,12 +87,10 @@ def _run(arguments: argparse.Namespace) -> int:
     match arguments.command:
         case "bench":
             from harness.run import bench
-            from harness.spec import experiment_file
 
             return bench.bench(
-                experiment_file.load_all(), arguments.profile, words(arguments.only),
-                arguments.headline, results, REFERENCE, arguments.again, arguments.upto,
-                arguments.whole,
+                arguments.profile, words(arguments.only), arguments.headline, results, REFERENCE,
+                arguments.again, arguments.upto, arguments.whole,
             )  # fmt: skip
         case "export":
             return _export(results, reference, arguments.data)

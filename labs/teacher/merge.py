@@ -75,7 +75,7 @@ def merge(runs: list[str], into: Path) -> int:
     if not folders:
         raise LabError('RUNS="folder folder ...": the build/results of each machine')
     made = []
-    for definition in experiment_file.select(experiment_file.load_all(), [], headline=True):
+    for definition in experiment_file.load_all(headline=True):
         if definition.kind == "trace" or not definition.metrics:
             continue
         metric = definition.metrics[0]

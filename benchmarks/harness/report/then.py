@@ -222,7 +222,7 @@ def print_all(definitions: Sequence[Experiment], results: Path, reference: Path)
 
 def show(only: Sequence[str], results: Path, reference: Path) -> int:
     """The command: all tables, or those of the experiments named."""
-    chosen = experiment_file.select(experiment_file.load_all(), only, headline=False)
+    chosen = experiment_file.load_all(only=only)
     with_tables = [definition for definition in chosen if definition.thens]
     if not with_tables:
         print("no table of a source stands beside these experiments")

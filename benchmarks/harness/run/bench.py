@@ -43,7 +43,6 @@ class Report:
 
 
 def bench(
-    experiments: list[Experiment],
     profile: str,
     only: Iterable[str],
     headline: bool,
@@ -56,7 +55,7 @@ def bench(
     """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
     report = Report(questions=_one_run(results) if whole else None)
     named = list(only)
-    chosen = experiment_file.select(experiments, named, headline)
+    chosen = experiment_file.load_all(only=named, headline=headline)
     for one in chosen if again else ():
         if (path := results / f"{one.id}.jsonl").exists():
             print(f"{one.id}: the older results are kept in {records.set_aside(path)}")

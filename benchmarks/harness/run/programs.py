@@ -92,7 +92,7 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
 
 def to_build(only: list[str]) -> list[str]:
     """The programs of ours, below build/, that these experiments start."""
-    chosen = experiment_file.select(experiment_file.load_all(), only, headline=False)
+    chosen = experiment_file.load_all(only=only)
     found = (word for one in chosen for v in one.variants for word in words_of(one, v))
     return sorted({word for word in found if word.startswith(f"{BUILD}/")})
 

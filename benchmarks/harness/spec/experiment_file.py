@@ -36,38 +36,42 @@ SOURCES = {
 }
 
 
-def load_all(folder: Path = FOLDER) -> list[Experiment]:
+def load_all(
+    folder: Path = FOLDER, only: Iterable[str] = (), headline: bool = False
+) -> list[Experiment]:
+    """All, or those asked for: by id, or by the words it begins with (`disk` for disk-seek, ...).
+    Of the others only the id is looked at.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run from the root of the tree")
-    return [one for path in sorted(folder.glob("*.toml")) for one in load(path)]
+    tables = [table for path in sorted(folder.glob("*.toml")) for table in _tables(path)]
+    known = [id for _, id, _ in tables]
+    wanted = {id for word in only for id in _named(word, known)} or {*known}
+    return [
+        parse(table, str(path), id)
+        for path, id, table in tables
+        if id in wanted and (table.get("headline") or not headline)
+    ]
 
 
-def select(experiments: list[Experiment], only: Iterable[str], headline: bool) -> list[Experiment]:
-    """Those asked for: by id, or by the words an id begins with (`disk` for disk-seek, ...)."""
-    chosen = [e for e in experiments if e.headline or not headline]
-    known: list[str] = [e.id for e in experiments]
-    wanted: set[str] = set()
-    for word in only:
-        named = {word} & {*known} or {id for id in known if id.startswith(f"{word}-")}
-        if not named:
-            names = f" (known: {', '.join(known)})"
-            if len(known) > FEW:
-                names = f"; make doctor ALL=1 names all {len(known)}"
-            if near := difflib.get_close_matches(word, known, n=1):
-                names = f"; did you mean {near[0]}?"
-            raise InputError(f'unknown experiment "{word}"{names}')
-        wanted |= named
-    return [e for e in chosen if not wanted or e.id in wanted]
+def _named(word: str, known: list[str]) -> list[str]:
+    if named := [word] if word in known else [id for id in known if id.startswith(f"{word}-")]:
+        return named
+    names = f" (known: {', '.join(known)})"
+    if len(known) > FEW:
+        names = f"; make doctor ALL=1 names all {len(known)}"
+    if near := difflib.get_close_matches(word, known, n=1):
+        names = f"; did you mean {near[0]}?"
+    raise InputError(f'unknown experiment "{word}"{names}')
 
 
 def load(path: Path) -> list[Experiment]:
-    data = read_toml(path)
-    try:
-        return [parse(one, str(path), path.stem + name) for name, one in spread(data, str(path))]
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
-        # The schema has not looked: without python3-jsonschema it cannot.
-        remedy = "apt-get install python3-jsonschema, which tells where"
-        raise InputError(f"{path}: not what its schema asks for ({error}); {remedy}") from error
+    return [parse(one, str(path), id) for _, id, one in _tables(path)]
+
+
+def _tables(path: Path) -> list[tuple[Path, str, Mapping[str, Any]]]:
+    """The experiments of a file, each with the id it has to have."""
+    return [(path, path.stem + name, one) for name, one in spread(read_toml(path), str(path))]
 
 
 def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -89,10 +93,15 @@ def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[s
 
 def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
     validate(data, "experiment", shown)
-    if data["id"] != stem:
-        raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
-    experiment = made(Experiment, _experiment(data))
-    coherence.check(experiment, shown)
+    try:
+        if data["id"] != stem:
+            raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
+        experiment = made(Experiment, _experiment(data))
+        coherence.check(experiment, shown)
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
+        # The schema has not looked: without python3-jsonschema it cannot.
+        remedy = "apt-get install python3-jsonschema, which tells where"
+        raise InputError(f"{shown}: not what its schema asks for ({error}); {remedy}") from error
     return experiment
 
 
