@@ -15,7 +15,7 @@ from harness.spec.model import LEAST
 
 try:
     import numpy
-    from scipy import stats
+    import scipy  # scipy.stats, a quarter of a second, is loaded when it is used
 except ImportError:
     AVAILABLE = False
 else:
@@ -59,7 +59,7 @@ def median_interval(values: Sequence[float]) -> Interval | None:
 
 @cache
 def _order(count: int) -> float:
-    return float(stats.binom.ppf(TAIL, count, 0.5))
+    return float(scipy.stats.binom.ppf(TAIL, count, 0.5))
 
 
 def median_and_ends(values: Sequence[float]) -> Ends:
@@ -127,7 +127,7 @@ def _bootstrap_ratio(a: tuple[float, ...], b: tuple[float, ...], paired: bool) -
     def ratio(x: Any, y: Any, axis: int = -1) -> Any:
         return numpy.median(x, axis=axis) / numpy.median(y, axis=axis)
 
-    result = stats.bootstrap(
+    result = scipy.stats.bootstrap(
         (a, b), ratio, paired=paired, vectorized=True, n_resamples=RESAMPLES,
         confidence_level=CONFIDENCE, method="percentile", random_state=SEED,
     )  # fmt: skip
@@ -141,7 +141,7 @@ def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
         return None
     if len(set(a) | set(b)) == 1:
         return 1.0
-    return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
+    return float(scipy.stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
 
 
 def noise_floor(a: Rounds, again: Rounds) -> float | None:

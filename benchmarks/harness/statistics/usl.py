@@ -19,7 +19,7 @@ from harness.statistics.estimates import LEAST_X, Rounds
 
 try:
     import numpy
-    from scipy.optimize import nnls
+    import scipy
 except ImportError:
     pass  # estimates.AVAILABLE is false then
 
@@ -96,7 +96,7 @@ def _solve(xs: Any, ys: Any) -> tuple[float, float, float]:
     """
     unit = ys[0] / xs[0]
     design = numpy.column_stack([numpy.ones_like(xs), xs, xs * (xs - 1)])
-    (d, b, c), _ = nnls(design * (ys / unit / xs)[:, None], numpy.ones_like(ys))
+    (d, b, c), _ = scipy.optimize.nnls(design * (ys / unit / xs)[:, None], numpy.ones_like(ys))
     one = max(float(d + b), 1e-9)  # numbers that follow no such law may leave c alone
     sigma, kappa, most = float(b) / one, float(c) / one, float(xs[-1])
     sigma = sigma if sigma * (most - 1) >= NOTHING else 0.0
