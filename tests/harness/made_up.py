@@ -15,6 +15,7 @@ from typing import Any
 from harness.run.records import Record, ResultSet, Sums
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
+from harness.system.places import numbered, text_of
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -199,11 +200,12 @@ class Tree:
 
     def processes(self, marker: str) -> list[int]:
         """What runs in this tree, or has been started in it, with the marker in its command."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and _runs(entry, marker, self.root):
-                found.append(int(entry.name))
-        return found
+        return [
+            int(process.name)
+            for process in numbered(Path("/proc"))
+            if marker in text_of(process / "cmdline")
+            and os.path.realpath(process / "cwd") == str(self.root)
+        ]
 
     def records(self, name: str = "sample") -> list[Record]:
         """Without their sums."""
@@ -222,14 +224,6 @@ def await_(condition: Callable[[], object], process: subprocess.Popen[str] | Non
         assert process is None or process.poll() is None, "it has ended"
         assert time.monotonic() < deadline, "it does not come"
         time.sleep(0.05)  # some conditions look at every process there is
-
-
-def _runs(entry: Path, marker: str, root: Path) -> bool:
-    try:
-        command = (entry / "cmdline").read_bytes()
-        return marker.encode() in command and os.readlink(entry / "cwd") == str(root)
-    except OSError:
-        return False
 
 
 def identities(records: list[Record], keep: Callable[[Record], bool] = lambda _: True) -> list[Any]:
