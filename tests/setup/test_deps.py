@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from setup.made_up_machine import REVEAL, TABLE, TREE, Machine, Result
 
+from conformance.process import wait_until
+
 MAY_GO_ON = "going on; what needs them is skipped"
 
 
@@ -293,9 +295,7 @@ def test_nothing_stays_when_it_is_stopped(machine: Machine) -> None:
         machine.command("peers"), env=machine.environment(DEPS="yes"), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 30
-    while not (machine.fake / "begun").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    assert wait_until((machine.fake / "begun").exists, 30)
     assert (machine.root / POLICY).exists()
     os.killpg(child.pid, signal.SIGTERM)
     assert child.wait(timeout=30) != 0

@@ -9,10 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from conformance.process import wait_until
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -83,10 +84,7 @@ def test_what_another_make_has_half_written_is_not_used(tmp_path: Path, when: st
     words = f"BUILD={tmp_path}/build", str(program)
     first = make(f"CC={slow}", *words)
     try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "half").exists():
-            assert first.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
+        assert wait_until((tmp_path / "half").exists, 60)
         made(make(*words))
         subprocess.run([program], check=True)
     finally:

@@ -44,6 +44,7 @@ from scipy.stats import theilslopes
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from conformance import proc
+from conformance.process import wait_until
 from conformance.wire import Connection, ContractBroken, request
 
 RISE = 0.25  #: of latency, over the life of a worker
@@ -147,13 +148,12 @@ def descriptors(pid: int, kind: str, base: int) -> int:
     """How many there are once they are `base` again, or after SETTLE_S. Those that begin so:
     "socket:" leaves out the files that a server may keep open.
     """
-    deadline = time.monotonic() + SETTLE_S
-    while True:
+
+    def now() -> int:
         names = (name for each in processes(pid) for name in proc.descriptors(each).values())
-        now = sum(name.startswith(kind) for name in names)
-        if now == base or time.monotonic() >= deadline:
-            return now
-        time.sleep(0.02)
+        return sum(name.startswith(kind) for name in names)
+
+    return base if wait_until(lambda: now() == base, SETTLE_S) else now()
 
 
 @contextmanager
@@ -247,7 +247,8 @@ class Load:
                 visits.append(pool.submit(odd, self.port, self.files, ODD[i % len(ODD)]))
                 time.sleep(CYCLE_S / ODD_CLIENTS / 2)
         wrong = [said for visit in visits if (said := visit.result())]
-        print(*wrong, sep="\n", end="\n" * bool(wrong), file=sys.stderr)
+        for said in wrong:
+            print(f"soak: {said}", file=sys.stderr)
         results = []
         for process in hammers:
             out, _ = process.communicate(timeout=600 + CYCLE_S)
@@ -329,9 +330,14 @@ def main() -> int:
             load = Load(hammer, port, urls, files, o.herd)
             status = watch(process.pid, load, o.seconds, o.restarts)
         traces = {int(p.suffix[1:]): p.read_text() for p in Path(folder).glob("trace.*")}
-    bad = [f"process {pid}: {end}" for pid, end in lives(traces).items() if end != "well"]
-    print(*bad, *[f"{len(lives(traces))} processes were followed"] * o.follow, sep="\n")
-    return 1 if bad else status
+    ends = lives(traces)
+    for pid, end in ends.items():
+        if end != "well":
+            status = 1
+            print(f"process {pid}: {end}")
+    if o.follow:
+        print(f"{len(ends)} processes were followed")
+    return status
 
 
 if __name__ == "__main__":
