@@ -228,7 +228,7 @@ def mounted_museum(
     try:
         command = [program, *args, str(folder), *pools]
         with running(PROGRAM, command, cpus, pipe=True) as process:
-            processes.announcement(process)
+            processes.read_line(process)
             values["docroot"], values["files"] = str(folder), str(files)
             # That it is a number, the program has seen to.
             yield Mounted(folder, names, process, option_value(args, "--speed") or 1.0)

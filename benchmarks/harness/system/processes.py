@@ -136,7 +136,7 @@ class Process:
     def refuse(self) -> None:
         """Unsupported, where its status says so."""
         if self.status == EXIT_UNSUPPORTED:
-            raise Unsupported(self.last_words() or f"{self.name} cannot run here") from None
+            raise Unsupported(self.last_words() or f"{self.name} cannot run here")
 
     def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
         """Waits for the end; False if it has not come in time."""
@@ -305,7 +305,9 @@ def ends_well(command: Sequence[str], timeout: float = 60.0) -> Answer:
 
 
 def read_line(process: Process, patience: float = START_PATIENCE) -> str:
-    """The first line a program prints. RepetitionError if it ends or stays silent."""
+    """The first line a program prints. RepetitionError if it ends or stays silent; Unsupported if
+    it says, by its status, that it cannot run here.
+    """
     fd = process.stdout.fileno()
     deadline = time.monotonic() + patience
     data = b""
@@ -316,6 +318,7 @@ def read_line(process: Process, patience: float = START_PATIENCE) -> str:
         chunk = os.read(fd, 4096)
         if not chunk:
             process.reap(1.0)
+            process.refuse()
             raise RepetitionError(process.describe_end())
         data += chunk
     return data.partition(b"\n")[0].decode("utf-8", "replace")
@@ -332,18 +335,9 @@ def rest_of_output(process: Process) -> str:
     return data.decode("utf-8", "replace")
 
 
-def announcement(process: Process, patience: float = START_PATIENCE) -> str:
-    """The first line of a program that may tell, by its status, that this system cannot run it."""
-    try:
-        return read_line(process, patience)
-    except RepetitionError:
-        process.refuse()
-        raise
-
-
 def listening_port(process: Process, patience: float = START_PATIENCE) -> int:
     """That of a server's first line."""
-    line = announcement(process, patience)
+    line = read_line(process, patience)
     match = LISTENING.search(line)
     if not match:
         raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
