@@ -5,6 +5,7 @@ On a shared host nobody else must notice, so a quarter of what is free now is th
 to one process alone, its descriptors and its mappings, it may use nearly all.
 """
 
+import re
 import resource
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -36,12 +37,8 @@ class Cap:
 
 def _number(path: Path, name: str = "") -> int | None:
     """The number in a file, or behind a name at the start of a line: `MemAvailable: 123 kB`."""
-    for line in text_of(path).splitlines():
-        words = line.split()
-        if not name or words[:1] == [name]:
-            word = words[1 if name else 0]
-            return int(word) if word.isdigit() else None  # not "max"
-    return None
+    found = re.search(rf"^{name}\s*(\d+)", text_of(path), re.M)  # not "max"
+    return int(found[1]) if found else None
 
 
 def _soft_limit(kind: int) -> int | None:
