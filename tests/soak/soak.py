@@ -271,7 +271,7 @@ def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
     generation = 0
     print(*(field.name for field in fields(Cycle)), sep="\t", flush=True)
     while (now := time.monotonic()) - start < seconds:
-        due = int((now - last_restart) // restarts) if restarts else 0
+        due = min(int((now - last_restart) / restarts), ODD_CLIENTS) if restarts else 0
         if due:
             last_restart, generation = now, generation + due
         seen = load.cycle(pid, due)
