@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -271,6 +272,13 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
             c.send(data)
             c.reset()
             connect().close()
+    # A reset behind an end makes EPIPE of send(), and a signal.
+    process.send_signal(signal.SIGSTOP)
+    c = connect()
+    c.send(request("/"))
+    c.finish_sending()
+    c.reset()
+    process.send_signal(signal.SIGCONT)
     with connect(), connect(patience.silence) as waiting:
         waiting.send(request("/"))
         with pytest.raises(NotServed):
