@@ -172,7 +172,7 @@ id = 10
 source = "talk"
 kind = "testable"
 text = "It will be seen."
-planned = "event-wait"
+why = "nobody has measured it."
 """
 RESULTS, REFERENCE, DATA = Path("build/results"), Path("reference"), Path("build/data")
 
@@ -348,8 +348,7 @@ def test_verdicts_come_from_the_data(inside: Tree) -> None:
     assert (claim(8)["standing"], claim(8)["why"], claim(8)["run"]) == (
         "historical", "historical: it can only be cited", ""
     )  # fmt: skip
-    assert (claim(10)["standing"], claim(10)["experiment"]) == ("no rule", "event-wait")
-    assert claim(10)["why"] == "its experiment, event-wait, is still to come"
+    assert (claim(10)["standing"], claim(10)["why"]) == ("no rule", "nobody has measured it.")
     fill(RESULTS, a=8e4, b=4e4)
     more = LEDGER.replace('then = "twice"', 'chapter = "09-epoll"\nnear = "two clocks"')
     experiment_file.LEDGER.write_text(more, "utf-8")
@@ -475,10 +474,7 @@ def test_make_ends_with_verdicts_and_failures(
         ((', b = "b.us"', ', b = "b.us", bound = 2'), 'claim 9: rule: unknown key "bound"'),
         (('experiment = "sample"', 'experiment = "simple"'),
          'claim 9: unknown experiment "simple"'),
-        (('planned = "event-wait"', 'planned = "sample"'),
-         'claim 10: the experiment "sample" is there: give the claim a rule'),
-        (('planned = "event-wait"', ""),
-         'claim 10: a rule, "planned" (an experiment to come) or "why" (not) is needed'),
+        (('why = "nobody has measured it."', ""), 'claim 10: a rule or "why" (not) is needed'),
         (('then = "twice"', 'them = "twice"'), 'claim 9: unknown key "them"'),
     ],
 )  # fmt: skip

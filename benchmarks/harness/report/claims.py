@@ -52,7 +52,6 @@ class Claim:
     then: str = ""
     experiment: str = ""
     rules: tuple[RuleUse, ...] = ()
-    planned: str = ""
     why: str = ""
     reason: str = ""  # for the lines that its rules draw
     near: str = ""
@@ -88,11 +87,8 @@ def _claim(data: Mapping[str, Any], known: Mapping[str, Experiment]) -> Claim:
     claim = Claim(**rest, rules=uses)
     if claim.experiment and claim.experiment not in known:
         raise ValueError(f'unknown experiment "{claim.experiment}"')
-    if claim.kind in ("testable", "partly") and not (claim.rules or claim.planned or claim.why):
-        raise ValueError('a rule, "planned" (an experiment to come) or "why" (not) is needed')
-    # So that nobody forgets to judge a claim once its experiment is there.
-    if claim.planned in known:
-        raise ValueError(f'the experiment "{claim.planned}" is there: give the claim a rule')
+    if claim.kind in ("testable", "partly") and not (claim.rules or claim.why):
+        raise ValueError('a rule or "why" (not) is needed')
     return claim
 
 
@@ -250,7 +246,7 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "kind": claim.kind,
         "text": claim.text,
         "then": claim.then,
-        "experiment": claim.experiment or claim.planned,
+        "experiment": claim.experiment,
         "rule": "; ".join(rule.text() for rule in claim.rules),
         "verdict": judgement.verdict,
         "why": judgement.why,
@@ -271,9 +267,7 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
 def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
     """On the reader's own data; where those do not suffice, on the reference."""
     if not claim.rules:
-        planned = f"its experiment, {claim.planned}, is still to come"
-        why = claim.why or WHY_NO_RULE.get(claim.kind, planned)
-        return Judgement(NOT_MEASURED, why), records.HERE
+        return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), records.HERE
     own = _judge_on(claim, data, records.HERE)
     if own.verdict not in UNDECIDED:
         return own, records.HERE
