@@ -465,7 +465,7 @@ def test_make_ends_with_verdicts_and_failures(
          'claim 8: "kind" must be one of testable, partly, historical, other-system, not "old"'),
         (('is = "faster"', 'is = "quicker"'),
          'claim 9: rule: "is" must be one of faster, ratio_at_least, ratio_between, equal, flat, '
-         'grows, linear, at_least, at_most, about, expected, exists, not "quicker"'),
+         'grows, at_least, at_most, about, expected, exists, not "quicker"'),
         (('b = "b.us"', 'b = "c.us"'), 'claim 9: rule: unknown variant "c" in "c.us"'),
         (('b = "b.us"', 'b = "other:b.us"'),
          'claim 9: rule: unknown experiment "other" in "other:b.us"'),

@@ -73,7 +73,6 @@ BEARS: list[tuple[str, dict[str, float], float]] = [
     ("ratio_between", {"low": 0.5, "high": 2}, 0.293),
     ("equal", {"margin": 0.5}, 0.184),
     ("flat", {"tolerance": 0.25}, 0.106),
-    ("linear", {"tolerance": 0.25}, 0.106),
     ("grows", {"at_least": 4}, 0.5),
     ("about", {"factor": 4}, 0.5),
     ("expected", {"factor": 4}, 0.5),

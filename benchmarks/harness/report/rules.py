@@ -285,18 +285,13 @@ def grows(a: Measured, at_least: float = 1.25) -> Judgement:
     return _shape(a, at_least - 1, {"falls": REVERSED, "flat": CHANGED}, HOLDS)
 
 
-def linear(a: Measured, tolerance: float = 0.25) -> Judgement:
-    """a is a straight line over x, and not a flat one."""
-    return _shape(a, tolerance, {"linear": HOLDS, "falls": REVERSED}, CHANGED)
-
-
 # ---- all of them ---------------------------------------------------------------------------------
 
 RULES: dict[str, Callable[..., Judgement]] = {
     rule.__name__: rule
     for rule in (
-        faster, ratio_at_least, ratio_between, equal, flat, grows, linear, at_least, at_most,
-        about, expected, exists,
+        faster, ratio_at_least, ratio_between, equal, flat, grows, at_least, at_most, about,
+        expected, exists,
     )
 }  # fmt: skip
 
@@ -320,7 +315,6 @@ EFFECTS: dict[str, Callable[[Mapping[str, float]], float]] = {
     "ratio_between": lambda n: math.sqrt(n["high"] / n["low"]) - 1,
     "equal": lambda n: n["margin"],
     "flat": lambda n: n["tolerance"],
-    "linear": lambda n: n["tolerance"],
     "grows": lambda n: n["at_least"] - 1,
     "about": lambda n: n["factor"] - 1,
     "expected": lambda n: n["factor"] - 1,
@@ -342,7 +336,7 @@ def allowed(rule: str, numbers: Mapping[str, float]) -> float:
 def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, Any]) -> Judgement:
     def asked(a: Measured) -> int:
         """Of a rule over x at the x that has the fewest."""
-        over_x = a.points and rule in ("flat", "grows", "linear")
+        over_x = a.points and rule in ("flat", "grows")
         return min(map(len, a.points.values())) if over_x else len(a.values)
 
     counts = [(asked(a), max(a.of, asked(a))) for a in operands.values()]
