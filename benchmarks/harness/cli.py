@@ -56,7 +56,6 @@ def parser() -> argparse.ArgumentParser:
     built = command("programs", "what these experiments want built")
     built.add_argument("only", nargs="*", default=[], metavar="ID", help=ids)
     doctor = command("doctor", "what runs here, and what does not")
-    doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.add_argument("--all", action="store_true", help="a line for each")
     return top
 
@@ -120,7 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
         case _:
             from harness.report import doctor
 
-            return doctor.show(arguments.json, arguments.all)
+            return doctor.show(arguments.all)
 
 
 def words(*texts: str) -> list[str]:

@@ -5,14 +5,13 @@ Needs the standard library only, because it has to say what is missing.
 
 import ctypes
 import errno
-import json
 import os
 import platform
 import resource
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import InputError, RepetitionError, Unsupported
@@ -292,14 +291,7 @@ def show_short(report: Report) -> None:
     print("\nmake doctor ALL=1 has a line for each")
 
 
-def show(as_json: bool, everything: bool) -> int:
+def show(everything: bool) -> int:
     """The command. Always 0: to lack something is no error."""
-    report = examine()
-    if as_json:
-        sections = {section: list(map(asdict, rows)) for section, rows in report.items()}
-        print(json.dumps({"machine": facts(), **sections}, indent=1, ensure_ascii=False))
-    elif everything:
-        show_all(report)
-    else:
-        show_short(report)
+    (show_all if everything else show_short)(examine())
     return 0
