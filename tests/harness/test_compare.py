@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from made_up import Tree, parsed, result_set, write
 
+from harness import cli
 from harness.report import compare
 from harness.statistics.analysis import Point
 
@@ -65,18 +66,14 @@ def test_two_folders_and_their_claims(tree: Tree, value: float, changed: list[st
     assert lines[lines.index(head) + 1 :] == changed
 
 
-@pytest.mark.parametrize(
-    ("old", "message"),
-    [
-        ("nowhere", "nowhere: no such folder"),
-        (".", "no experiment has results in both . and new"),
-        ("new", "new/sample.jsonl:1: damaged: it has no check sum; move the file away to measure"
-         " again"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_compared_is_one_line(tree: Tree, old: str, message: str) -> None:
+def test_what_cannot_be_compared_is_one_line(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tree.root)
     tree.experiment()
-    (tree.root / "new").mkdir()
-    (tree.root / "new/sample.jsonl").write_text("x\n", encoding="utf-8")
-    done = tree.run("compare", old, "new")
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{message}\n")
+    for old, message in (
+        ("nowhere", "nowhere: no such folder"),
+        ("benchmarks", "no experiment has results in both benchmarks and benchmarks"),
+    ):
+        assert cli.main(["compare", old, "benchmarks"]) == 2
+        assert capsys.readouterr() == ("", f"{message}\n")

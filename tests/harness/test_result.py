@@ -11,6 +11,12 @@ import pytest
 from made_up import Tree, parsed, result_set, write
 from test_compare import LEDGER
 
+from harness.report.claims import open_questions
+from harness.report.result import show
+from harness.report.tsv import aligned
+from harness.report.verdicts import remedy
+from harness.spec import experiment_file
+
 NUMBER = '[[number]]\nkey = "gain"\nratio = ["b.us", "a.us"]\n'
 BENCH = ("bench", "--profile", "smoke", "--only", "sample")
 
@@ -55,6 +61,13 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     wrong = tree.run("claims", "--only", "7")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
+    # What is measured is told again, or measured again and nothing lost.
+    still = tree.run(*BENCH).stdout
+    assert "everything is measured" in still and "yours: too few" in still
+    before = (tree.results / "sample.jsonl").read_bytes()
+    assert "1 experiment measured" in tree.run(*BENCH, "--again").stdout
+    assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
+    assert tree.run("programs", "sample").stdout == "build/bin/fake\n"
 
 
 @pytest.mark.parametrize(
@@ -66,9 +79,6 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     ],
 )
 def test_what_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[str]) -> None:
-    from harness.report.claims import open_questions
-    from harness.spec import experiment_file
-
     [definition] = experiment_file.load(tree.experiments / "sample.toml")
     so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
     ledger = tree.root / "benchmarks/claims.toml"
@@ -93,23 +103,7 @@ def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     assert "b / a" in second and "left out" not in second
 
 
-def test_again_measures_again_and_loses_nothing(tree: Tree) -> None:
-    tree.run(*BENCH)
-    before = (tree.results / "sample.jsonl").read_bytes()
-    still = tree.run(*BENCH)
-    assert "everything is measured" in still.stdout
-    assert "yours: too few" in still.stdout, "the result is told again"
-    assert "1 experiment measured" in tree.run(*BENCH, "--again").stdout
-    assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
-
-
-def test_what_an_experiment_wants_built(tree: Tree) -> None:
-    assert tree.run("programs", "sample").stdout.split() == ["build/bin/fake"]
-
-
 def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
-    from harness.report.result import show
-
     for folder, drip in (("reference", 50), ("here", 20)):
         made = result_set(parsed(), {"a": [4e4] * 8, "b": [8e4] * 8})
         for repetition in made.repetitions:
@@ -124,8 +118,6 @@ def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
 
 
 def test_noise_has_a_remedy() -> None:
-    from harness.report.verdicts import remedy
-
     assert remedy("the data is noisy (0 of 9 usable)", "a") == (
         "close what else runs, then make bench ONLY=a AGAIN=1"
     )
@@ -133,8 +125,6 @@ def test_noise_has_a_remedy() -> None:
 
 
 def test_a_table_goes_on_in_a_second_line_where_it_is_too_wide() -> None:
-    from harness.report.tsv import aligned
-
     rows = [["", "n", "why"], ["a program linked dynamically", "12", "it needs another system"]]
     lines = aligned(rows, right=(1,), width=44)
     assert max(map(len, lines)) <= 44
