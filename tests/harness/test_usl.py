@@ -97,7 +97,7 @@ def test_what_disturbs_a_whole_round_widens_lambda_alone() -> None:
 def test_few_rounds_give_values_alone_and_tell_nothing() -> None:
     fitted = found(rates(0.05, 0.002, noise=0, count=5))
     assert fitted.kappa.value == pytest.approx(0.002)
-    assert (fitted.kappa.low, fitted.told, fitted.peak) == (None, False, usl.Estimate(math.inf))
+    assert (fitted.kappa.low, fitted.told, fitted.peak) == (None, False, estimates.Ends(math.inf))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from harness.spec.experiment_file import LEDGER, SOURCES
 from harness.spec.model import Experiment, x_text
 from harness.spec.schema import read_toml, validate
 from harness.statistics.analysis import Analysis, Number, Point
+from harness.statistics.estimates import Ends
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -350,7 +351,7 @@ def _derived(key: str, name: str, analysis: Analysis, allowed: float) -> Measure
         values=dict.fromkeys(range(count), value),
         unit=whole.unit,
         set=name,
-        number=(number.value, number.low, number.high) if number else None,
+        number=Ends(number.value, number.low, number.high) if number else None,
         of=whole.count,
         against=_against(points, allowed),
     )

@@ -58,7 +58,8 @@ class Measured:
     against: frozenset[str] = frozenset()  # the marks of the others
 
     def text(self) -> str:
-        return units.text(self.median()[0], self.unit, *self.median()[1:])
+        value, *ends = self.median()
+        return units.text(value, self.unit, *ends)
 
     def median(self) -> Ends:
         if self.number:
@@ -267,11 +268,11 @@ def _shape(
         f"{units.text(estimates.median(list(a.points[x].values())), a.unit)} at {x:g}"
         for x in (min(a.points), max(a.points))
     ]
-    fitted = growth.rise, "", growth.rise_low, growth.rise_high
-    rise, interval = units.text(*fitted), units.interval(*fitted)
+    value, low, high = growth.rise
+    rise, interval = units.text(value, "", low, high), units.interval(value, "", low, high)
     numbers = f"{a.name}: {', '.join(ends)}; fitted rise {rise} times"
     numbers += f" ({interval})" if interval else ""
-    near = _between(growth.rise_low, growth.rise_high, 1 + tolerance, *lines)
+    near = _between(low, high, 1 + tolerance, *lines)
     return Judgement(verdicts.get(growth.kind, otherwise), how, numbers, near)
 
 

@@ -336,7 +336,7 @@ class Analysis:
             words = f"{least} or more" if law.peak.low else "not told"
         found = law.estimate(wanted.operation.removeprefix("usl_"))
         marks = _marks(self._counted(wanted.operands[0]).values())
-        return Number(found.value, found.low, found.high, wanted.unit, law.rounds, marks, words)
+        return Number(*found, wanted.unit, law.rounds, marks, words)
 
 
 def _marks(points: Iterable[Point]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.spec.model import LEAST
 
@@ -29,8 +29,15 @@ DIFFERENT = 0.05  # p below which a rank test sees a difference
 LEAST_X = 4  # points for a statement about growth
 
 Interval = tuple[float, float]
-Ends = tuple[float, float | None, float | None]  # a value, and its interval if there is one
 Rounds = Mapping[int, float]
+
+
+class Ends(NamedTuple):
+    """A value, and its interval if there are rounds enough for one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 def percentile(values: Sequence[float], part: int) -> float:
@@ -63,7 +70,7 @@ def _order(count: int) -> float:
 
 
 def median_and_ends(values: Sequence[float]) -> Ends:
-    return median(values), *(median_interval(values) or (None, None))
+    return Ends(median(values), *(median_interval(values) or ()))
 
 
 def tukey(values: Sequence[float]) -> list[str]:
@@ -81,13 +88,12 @@ def tukey(values: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of two medians. `low` and `high` are None with too few rounds; `rounds` is how many pairs."""
+    """Of two medians. `low`, `high` and `p` are None with too few rounds."""
 
     value: float
-    low: float | None
-    high: float | None
-    rounds: int
-    p: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -114,9 +120,8 @@ def _ratio(a: Sequence[float], b: Sequence[float], paired: bool) -> Ratio:
     value = median(a) / bottom if bottom else math.inf
     no_ratio = min(b) <= 0 <= max(b) or not math.isfinite(value)  # a median of both signs may be 0
     if not AVAILABLE or count < LEAST or no_ratio:
-        return Ratio(value, None, None, count, None)
-    low, high = _bootstrap_ratio(tuple(a), tuple(b), paired)
-    return Ratio(value, low, high, count, mann_whitney(a, b))
+        return Ratio(value)
+    return Ratio(value, *_bootstrap_ratio(tuple(a), tuple(b), paired), mann_whitney(a, b))
 
 
 @lru_cache(maxsize=4096)
@@ -135,10 +140,8 @@ def _bootstrap_ratio(a: tuple[float, ...], b: tuple[float, ...], paired: bool) -
     return float(interval.low), float(interval.high)
 
 
-def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float | None:
+def mann_whitney(a: Sequence[float], b: Sequence[float]) -> float:
     """p of the rank test: how likely are such ranks if a and b do not differ?"""
-    if not AVAILABLE or min(len(a), len(b)) < LEAST:
-        return None
     if len(set(a) | set(b)) == 1:
         return 1.0
     return float(scipy.stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
@@ -163,9 +166,7 @@ class Growth:
     """How y depends on x. `rise` is the fitted y at the end over the fitted y at the start."""
 
     kind: str  # "flat", "linear", "knee", "grows", "falls"
-    rise: float
-    rise_low: float | None
-    rise_high: float | None
+    rise: Ends
     knee: float | None
 
 
@@ -187,9 +188,8 @@ def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | 
     rises = [_rise(_fit(xs, ys, xs)[0], xs) for ys in resampled(points, xs, 400)]
     finite = [rise for rise in rises if math.isfinite(rise)]
     if not finite:
-        return Growth(kind, rise, None, None, knee)
-    low, high = numpy.quantile(finite, [TAIL, 1 - TAIL])
-    return Growth(kind, rise, float(low), float(high), knee)
+        return Growth(kind, Ends(rise), knee)
+    return Growth(kind, Ends(rise, *map(float, numpy.quantile(finite, [TAIL, 1 - TAIL]))), knee)
 
 
 def resampled(points: Mapping[float, Rounds], xs: Any, times: int = RESAMPLES) -> Any:

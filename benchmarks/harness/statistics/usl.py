@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.spec.model import LEAST_WORKERS
 from harness.statistics import estimates
-from harness.statistics.estimates import LEAST_X, Rounds
+from harness.statistics.estimates import LEAST_X, Ends, Rounds
 
 try:
     import numpy
@@ -27,22 +27,13 @@ NOTHING = 1e-3  # what changes the rate by less, at the most workers there were,
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """`low` and `high` are None with too few rounds."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class Fit:
     """`peak` is infinite where κ cannot be told from 0; its `low` is then the least it can be."""
 
-    rate: Estimate
-    sigma: Estimate
-    kappa: Estimate
-    peak: Estimate
+    rate: Ends
+    sigma: Ends
+    kappa: Ends
+    peak: Ends
     rounds: int
 
     @property
@@ -50,7 +41,7 @@ class Fit:
         """κ can be told from 0."""
         return bool(self.kappa.low)
 
-    def estimate(self, name: str) -> Estimate:
+    def estimate(self, name: str) -> Ends:
         """Of lambda, sigma, kappa or peak."""
         return {"lambda": self.rate, "sigma": self.sigma, "kappa": self.kappa}.get(name, self.peak)
 
@@ -74,16 +65,16 @@ def fit(points: Mapping[float, Rounds]) -> Fit | None:
     rounds = len(set.intersection(*(set(points[x]) for x in xs)))
     solved = [_solve(xs, again) for again in estimates.resampled(points, xs)]
     if not solved:
-        rate, sigma, kappa = map(Estimate, values)
-        return Fit(rate, sigma, kappa, Estimate(math.inf), rounds)
+        rate, sigma, kappa = map(Ends, values)
+        return Fit(rate, sigma, kappa, Ends(math.inf), rounds)
     found = [(*some, peak(*some[1:])) for some in solved]
     # One of those that were found, and none between two: N* may be infinite.
     lows = numpy.quantile(found, estimates.TAIL, axis=0, method="lower").tolist()
     highs = numpy.quantile(found, 1 - estimates.TAIL, axis=0, method="higher").tolist()
-    rate, sigma, kappa = map(Estimate, values, lows, highs)
-    last = Estimate(peak(sigma.value, kappa.value), lows[3], highs[3])
+    rate, sigma, kappa = map(Ends, values, lows, highs)
+    last = Ends(peak(sigma.value, kappa.value), lows[3], highs[3])
     if not kappa.low:
-        last = Estimate(math.inf, lows[3] if math.isfinite(lows[3]) else None)
+        last = Ends(math.inf, lows[3] if math.isfinite(lows[3]) else None)
     return Fit(rate, sigma, kappa, last, rounds)
 
 
