@@ -10,6 +10,7 @@ from typing import Any
 from harness.errors import InputError
 from harness.report import rules
 from harness.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
+from harness.report.verdicts import VERDICTS
 from harness.run import records
 from harness.run.records import ResultSet, Sources
 from harness.spec import experiment_file
@@ -27,7 +28,7 @@ WHY_NO_RULE = {
     "historical": "historical: it can only be cited",
 }
 NO_RULE = "no rule"
-STANDINGS = (*rules.VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
+STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.report.verdicts import VERDICTS
 from harness.spec.model import LEAST
 from harness.statistics import estimates, units
 from harness.statistics.estimates import DIFFERENT, Ends, Ratio, Rounds
 
-HOLDS = "holds"
-CHANGED = "changed"
-REVERSED = "reversed"
-NO_DIFFERENCE = "no difference seen"
-NOT_JUDGED = "not judged"  # measured, and not well enough
-NOT_MEASURED = "not measured here"
-VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_JUDGED, NOT_MEASURED)
+HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_JUDGED, NOT_MEASURED = VERDICTS
 UNDECIDED = (NOT_JUDGED, NOT_MEASURED)
 # Of several rules of one claim the worst verdict counts.
 WORST_FIRST = (*reversed(UNDECIDED), REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
