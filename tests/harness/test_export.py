@@ -461,8 +461,6 @@ def test_make_ends_with_verdicts_and_failures(
         (('source = "talk"', 'source = "tlak"'),
          'claim 9: "source" must be one of talk, page, lighty, small-files, perlbal, raw-io, '
          'not "tlak"'),
-        (('kind = "historical"', 'kind = "old"'),
-         'claim 8: "kind" must be one of testable, partly, historical, other-system, not "old"'),
         (('is = "faster"', 'is = "quicker"'),
          'claim 9: rule: "is" must be one of faster, ratio_at_least, ratio_between, equal, flat, '
          'grows, at_least, at_most, about, expected, exists, not "quicker"'),
@@ -475,7 +473,6 @@ def test_make_ends_with_verdicts_and_failures(
         (('experiment = "sample"', 'experiment = "simple"'),
          'claim 9: unknown experiment "simple"'),
         (('why = "nobody has measured it."', ""), 'claim 10: a rule or "why" (not) is needed'),
-        (('then = "twice"', 'them = "twice"'), 'claim 9: unknown key "them"'),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_ledger_is_one_line(

@@ -1,7 +1,7 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -167,19 +167,15 @@ def judge_all(
 
 
 def side_by_side(
-    results: Path, reference: Path, ids: Iterable[str]
-) -> dict[str, list[tuple[Claim, Judgement, Judgement]]]:
-    """Experiment -> the claims that rest on it, with the judgement on each run."""
-    if not LEDGER.exists():
-        return {}
+    results: Path, reference: Path, ids: Container[str]
+) -> list[tuple[Claim, Judgement, Judgement]]:
+    """The claims that rest on these experiments, with the judgement on each run."""
     data = _Data(results, reference)
-    found: dict[str, list[tuple[Claim, Judgement, Judgement]]] = {}
-    wanted = set(ids)
-    for claim in load(data.experiments.values()):
-        if claim.experiment in wanted:
-            own, other = (_judge_on(claim, data, run) for run in (records.HERE, records.REFERENCE))
-            found.setdefault(claim.experiment, []).append((claim, own, other))
-    return found
+    return [
+        (claim, _judge_on(claim, data, records.HERE), _judge_on(claim, data, records.REFERENCE))
+        for claim in (load(data.experiments.values()) if LEDGER.exists() else ())
+        if claim.experiment in ids
+    ]
 
 
 #: Asked for after each round of a measurement: none is edited meanwhile.

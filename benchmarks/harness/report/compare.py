@@ -38,7 +38,7 @@ def compare(old: Path, new: Path, only: Sequence[str]) -> int:
 
 def verdicts(old: Path, new: Path, names: Sequence[str]) -> list[str]:
     """How many claims both runs judge alike, and each that they do not, with what was known."""
-    found = [each for some in claims.side_by_side(new, old, names).values() for each in some]
+    found = claims.side_by_side(new, old, names)
     pairs = [each for each in found if not {each[1].verdict, each[2].verdict} & set(UNDECIDED)]
     differ = [each for each in pairs if each[1].verdict != each[2].verdict]
     head = f"claims that both judge: {len(pairs)}, {len(pairs) - len(differ)} of them alike"

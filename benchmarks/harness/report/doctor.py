@@ -224,24 +224,21 @@ def tools() -> list[Row]:
 # ---- printing ------------------------------------------------------------------------------------
 
 
-Report = dict[str, list[Row]]  # section -> what is in it
-
-
-def examine() -> Report:
+def examine() -> dict[str, list[Row]]:
+    """Section -> what is in it."""
     rows, of_chapter = experiments()
     slugs = {path.name for path in CODE.glob("[0-9][0-9]*") if path.is_dir()}
     slugs |= {path.stem for path in CHAPTERS.glob("[0-9][0-9]*.md")}
     answers = {n: needs.probe(p) if isinstance(p, str) else p() for n, p in LIMITS.items()}
     return {
         "limits": [row(name, answer) for name, answer in answers.items()],
-        "chapters": [chapter_row(slug, of_chapter.get(slug, [])) for slug in sorted(slugs)],
+        "chapters and servers": [
+            chapter_row(slug, of_chapter.get(slug, [])) for slug in sorted(slugs)
+        ],
         "experiments": rows,
-        "variants": [row(name, needs.variant(name)) for name in needs.VARIANTS],
+        "libc variants": [row(name, needs.variant(name)) for name in needs.VARIANTS],
         "tools": tools(),
     }
-
-
-TITLES = {"variants": "libc variants", "chapters": "chapters and servers"}
 
 
 def line(each: Row) -> str:
@@ -263,12 +260,12 @@ def limit_line(each: Row) -> str:
     return found + (f"; {each.remedy}" if each.remedy else "")
 
 
-def show_all(report: Report) -> None:
+def show_all() -> None:
     print("this machine")
     for name, fact in facts().items():
         print(f"  {name:9}  {fact}")
-    for section, rows in report.items():
-        print(f"\n{TITLES.get(section, section)}")
+    for section, rows in examine().items():
+        print(f"\n{section}")
         if section == "tools":
             print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
             rows = [each for each in rows if not each.ok]
@@ -278,13 +275,13 @@ def show_all(report: Report) -> None:
 SHOWN = 4  # of what does not run, in each section of the short answer
 
 
-def show_short(report: Report) -> None:
+def show_short() -> None:
     """One screen: how much runs, and of what does not the first, with the remedy."""
     print(", ".join(facts().values()))
-    for section, rows in report.items():
+    for section, rows in examine().items():
         lacking = [each for each in rows if not each.ok]
         word = {"limits": "as wanted", "tools": "here"}.get(section, "run")
-        print(f"\n{TITLES.get(section, section)}: {len(rows) - len(lacking)} of {len(rows)} {word}")
+        print(f"\n{section}: {len(rows) - len(lacking)} of {len(rows)} {word}")
         show_rows(lacking[:SHOWN], limit_line if section in ("limits", "tools") else line)
         if len(lacking) > SHOWN:
             print(f"  and {len(lacking) - SHOWN} more")
@@ -293,5 +290,5 @@ def show_short(report: Report) -> None:
 
 def show(everything: bool) -> int:
     """The command. Always 0: to lack something is no error."""
-    (show_all if everything else show_short)(examine())
+    (show_all if everything else show_short)()
     return 0

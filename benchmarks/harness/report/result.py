@@ -47,7 +47,8 @@ def show(
         chapter = definition.chapters[0] if definition.chapters else ""
         rest_on_it = [
             each
-            for each in judged.get(definition.id, [])
+            for each in judged
+            if each[0].experiment == definition.id
             if not upto or (each[0].chapter or chapter) <= upto
         ]
         for claim, here, other in rest_on_it:
