@@ -78,7 +78,9 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
         ([8e4, 8.01e4], ["gain"]),  # too few for an interval
     ],
 )
-def test_which_claims_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[str]) -> None:
+def test_which_claims_more_rounds_could_decide(
+    tree: Tree, b: list[float], opened: list[str]
+) -> None:
     [definition] = experiment_file.load(tree.experiments / "sample.toml")
     so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
     ledger = tree.root / "benchmarks/claims.toml"

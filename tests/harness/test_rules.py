@@ -66,6 +66,7 @@ APART = [of([t * d for d in (1, 3, 0.4, 2.2, 0.7, 5, 1.6, 0.5, 2.8, 4.1)]) for t
 CONSTANT, LINE = curve(lambda _: 100), curve(lambda x: 100 + x)
 FALLING, KNEE = curve(lambda x: 100 - 0.04 * x), curve(lambda x: 100 if x < 1400 else 9000)
 SHORT = curve(lambda _: 100, count=5)
+FEW_X = Measured("it", CONSTANT.values, points={x: CONSTANT.points[x] for x in (0, 100, 200)})
 ONCE, NEVER = of([0.0, 1.0]), of([0.0, 0.0])
 # The ranks differ, and the lower end of the interval is exactly 1.
 TOUCHING = of([100.0] * 4 + [110.0] * 8)
@@ -122,6 +123,7 @@ CASES: list[tuple[str, tuple[Measured, ...], dict[str, float], str, str]] = [
     ("flat", (KNEE,), {}, CHANGED, "then it grows"),
     ("flat", (SHORT,), {}, NOT_MEASURED, "too few repetitions: 5"),
     ("flat", (FAST,), {}, NOT_MEASURED, "no points over x"),
+    ("flat", (FEW_X,), {}, NOT_MEASURED, "too few points over x: 3, and 4 are needed"),
     ("grows", (LINE,), {}, HOLDS, ""),
     ("grows", (KNEE,), {}, HOLDS, ""),
     ("grows", (CONSTANT,), {}, CHANGED, "rises by less than 25 %"),

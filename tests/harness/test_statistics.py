@@ -113,10 +113,6 @@ def test_what_has_both_signs_has_no_ratio_to_be_sure_of() -> None:
     assert estimates.unpaired_ratio([5.0] * 9, [abs(value) for value in both]).interval
 
 
-def test_three_points_tell_nothing_about_growth() -> None:
-    assert growth({1.0: noisy(1), 2.0: noisy(2), 3.0: noisy(3)}) is None
-
-
 def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimates, "AVAILABLE", False)
     assert median_interval([1.0] * 10) is None

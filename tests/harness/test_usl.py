@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def law(n: float, sigma: float, kappa: float) -> float:
 
 def rates(
     sigma: float, kappa: float, noise: float = 0.01, count: int = 8, seed: int = 1,
-    workers: tuple[int, ...] = WORKERS,
+    workers: Sequence[float] = WORKERS,
 ) -> dict[float, Rounds]:  # fmt: skip
     generator = random.Random(seed)
     return {
@@ -73,15 +73,15 @@ def test_the_rate_is_highest_at_the_peak() -> None:
 def test_the_intervals_hold_what_was_put_in() -> None:
     """Each is to hold it in 95 of 100 runs; a kappa that is there is told, and no other."""
     held, told = [0, 0, 0, 0], 0
-    for seed in range(30):
+    for seed in range(20):
         fitted = found(rates(0.05, 0.002, noise=0.02, count=15, seed=seed))
         truth = (5e4, 0.05, 0.002, peak(0.05, 0.002))
         parts = (fitted.rate, fitted.sigma, fitted.kappa, fitted.peak)
         for place, (part, value) in enumerate(zip(parts, truth, strict=True)):
             held[place] += (part.low or 0) <= value <= (part.high or 0)
         told += fitted.told - found(rates(0.05, 0, 0.02, 15, seed)).told
-    assert min(held) >= 26
-    assert told >= 26
+    assert min(held) >= 17
+    assert told >= 17
 
 
 def test_what_disturbs_a_whole_round_widens_lambda_alone() -> None:
@@ -94,30 +94,15 @@ def test_what_disturbs_a_whole_round_widens_lambda_alone() -> None:
     assert fitted.kappa.high == pytest.approx(0.002)
 
 
-def test_few_rounds_give_values_alone_and_tell_nothing() -> None:
-    fitted = found(rates(0.05, 0.002, noise=0, count=5))
-    assert fitted.kappa.value == pytest.approx(0.002)
-    assert (fitted.kappa.low, fitted.told, fitted.peak) == (None, False, estimates.Ends(math.inf))
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        {},
-        rates(0.05, 0.002, workers=(1, 2, 4)),
-        rates(0.05, 0.002, workers=(1, 2, 3)),
-        rates(0.05, 0, workers=(1, 2, 3, 4)) | {0.5: {0: 1.0}},
-        rates(0.05, 0, workers=(1, 2, 3, 4)) | {5.0: {0: 0.0}},
-    ],
-    ids=["none", "three", "three workers", "half a worker", "a rate of nothing"],
-)
-def test_no_fit(points: Mapping[float, Rounds]) -> None:
-    assert fit(points) is None
-
-
-def test_no_fit_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of none, of three points, up to three workers, with half a worker, with a rate of nothing."""
+    enough = rates(0.05, 0, workers=(1, 2, 3, 4))
+    assert fit({}) is fit(rates(0.05, 0, workers=(1, 2, 4))) is None
+    assert fit(rates(0.05, 0, workers=(1, 1.5, 2, 3))) is None
+    assert fit(enough | {0.5: {0: 1.0}}) is fit(enough | {5.0: {0: 0.0}}) is None
+    assert fit(enough)
     monkeypatch.setattr(estimates, "AVAILABLE", False)
-    assert fit(rates(0.05, 0.002)) is None
+    assert fit(enough) is None, "without scipy"
 
 
 @pytest.mark.parametrize(
@@ -178,8 +163,11 @@ def test_a_kappa_not_told_from_0_is_said_in_words() -> None:
     last = tsv.tables(analysis)["numbers.tsv"].splitlines()[-1].split("\t")
     assert last[:2] == ["a-peak", "-"]
     assert float(last[2]) > 16
-    _, few = analysed(rates(0.05, 0.002, noise=0.03, count=1))
+    # Of few rounds there are values alone.
+    _, few = analysed(rates(0.05, 0.002, noise=0, count=5))
     assert (few["kappa"]["text"], few["peak"]["text"]) == ("not told from 0", "not told")
+    assert few["kappa"]["value"] == pytest.approx(0.002)
+    assert (few["kappa"]["low"], few["peak"]["value"]) == (None, None)
 
 
 @pytest.mark.parametrize("mark", ["client-bound", "shared-core"])
