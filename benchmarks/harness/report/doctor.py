@@ -11,8 +11,8 @@ import resource
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import programs
@@ -136,39 +136,29 @@ CLASSES = dict.fromkeys(("base", "build", "measure", "book", "slides", "test"), 
 # ---- Rows: what runs or is skipped ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Row:
-    """A thing that runs or is skipped. `note` says more about what runs."""
+class Row(NamedTuple):
+    """A thing that runs or is skipped; the answer's words say more about what runs, too."""
 
     name: str
-    ok: bool
-    reason: str = ""
-    remedy: str = ""
-    note: str = ""
+    answer: Answer
     parts: tuple["Row", ...] = ()
 
 
-def row(name: str, answer: Answer) -> Row:
-    if answer.ok:
-        return Row(name, True, note=", ".join(filter(None, (answer.reason, answer.remedy))))
-    return Row(name, False, answer.reason, answer.remedy)
-
-
 def experiment_row(found: Experiment) -> Row:
-    """Runs if one of its variants does; those that do not are its parts. The note has the
+    """Runs if one of its variants does; those that do not are its parts. The answer has the
     parameters that this machine's limits make smaller than the quick profile asks.
     """
     answers = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
     skipped = {name: answer for name, answer in answers.items() if answer.remedy != NOT_BUILT}
-    parts = tuple(row(name, answer) for name, answer in skipped.items())
+    parts = tuple(Row(name, answer) for name, answer in skipped.items())
     if len(skipped) < len(found.variants):
         notes = ["once built: make variants"] if len(skipped) < len(answers) else []
         for key, (cap, wanted) in limits.biting(found, found.profiles["quick"]).items():
             notes.append(f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
-        return Row(found.id, True, note="; ".join(notes), parts=parts)
+        return Row(found.id, Answer(True, "; ".join(notes)), parts)
     if len(set(skipped.values())) == 1:
-        return row(found.id, next(iter(skipped.values())))
-    return Row(found.id, False, "no variant runs", parts=parts)
+        return Row(found.id, next(iter(skipped.values())))
+    return Row(found.id, Answer(False, "no variant runs"), parts)
 
 
 def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
@@ -180,7 +170,7 @@ def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
             found = experiment_file.load(path)
         except InputError as error:
             reason = str(error).removeprefix(f"{path}: ")
-            rows.append(Row(path.stem, False, reason, f"mend {path}"))
+            rows.append(Row(path.stem, Answer(False, reason, f"mend {path}")))
         else:
             for one in found:
                 rows.append(experiment_row(one))
@@ -191,11 +181,12 @@ def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
 
 def chapter_row(slug: str, measured: list[Row]) -> Row:
     """Its server, tried out; and how many of its experiments run."""
-    here = row(slug, server(slug)) if (CODE / slug).is_dir() else Row(slug, True)
-    skipped = [each for each in measured if not each.ok]
-    count = f"{len(measured) - len(skipped)} of {len(measured)} experiments" if measured else ""
-    note = ", ".join(filter(None, (here.note, count))) if here.ok else ""
-    return replace(here, note=note, parts=tuple(replace(each, parts=()) for each in skipped))
+    answer = server(slug) if (CODE / slug).is_dir() else Answer(True)
+    skipped = [Row(name, why) for name, why, _ in measured if not why.ok]
+    if answer.ok and measured:
+        count = f"{len(measured) - len(skipped)} of {len(measured)} experiments"
+        answer = Answer(True, ", ".join(filter(None, (*answer[1:], count))))
+    return Row(slug, answer, tuple(skipped))
 
 
 def tools() -> list[Row]:
@@ -212,12 +203,9 @@ def tools() -> list[Row]:
         first = package.classes.partition(",")[0]
         if first not in CLASSES:
             continue
-        if package.name in here:
-            rows.append(Row(package.name, True, note=package.generic))
-        else:
-            remedy = CLASSES[first] or f"apt-get install {package.name}"
-            reason = f"not installed: {package.needed_by}"
-            rows.append(Row(package.name, False, reason, remedy))
+        reason = "" if package.name in here else f"not installed: {package.needed_by}"
+        remedy = CLASSES[first] or f"apt-get install {package.name}"
+        rows.append(Row(package.name, answer(reason, remedy)))
     return rows
 
 
@@ -231,33 +219,35 @@ def examine() -> dict[str, list[Row]]:
     slugs |= {path.stem for path in CHAPTERS.glob("[0-9][0-9]*.md")}
     answers = {n: needs.probe(p) if isinstance(p, str) else p() for n, p in LIMITS.items()}
     return {
-        "limits": [row(name, answer) for name, answer in answers.items()],
+        "limits": [Row(name, answer) for name, answer in answers.items()],
         "chapters and servers": [
             chapter_row(slug, of_chapter.get(slug, [])) for slug in sorted(slugs)
         ],
         "experiments": rows,
-        "libc variants": [row(name, needs.variant(name)) for name in needs.VARIANTS],
+        "libc variants": [Row(name, needs.variant(name)) for name in needs.VARIANTS],
         "tools": tools(),
     }
 
 
-def line(each: Row) -> str:
-    if each.ok:
-        return f"runs ({each.note})" if each.note else "runs"
-    return f"skipped: {each.reason}" + (f"; {each.remedy}" if each.remedy else "")
+def words(answer: Answer) -> str:
+    return (", " if answer.ok else "; ").join(filter(None, answer[1:]))
 
 
-def show_rows(rows: list[Row], shown: Callable[[Row], str] = line) -> None:
+def line(answer: Answer) -> str:
+    said = words(answer)
+    return f"runs ({said})".removesuffix(" ()") if answer.ok else f"skipped: {said}"
+
+
+def limit_line(answer: Answer) -> str:
+    return words(answer) or "yes" if answer.ok else f"no: {words(answer)}"
+
+
+def show_rows(rows: list[Row], shown: Callable[[Answer], str] = line) -> None:
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:
-        print(f"  {each.name:{width}}  {shown(each)}")
+        print(f"  {each.name:{width}}  {shown(each.answer)}")
         for part in each.parts:
-            print(f"  {'':{width}}    {part.name} {line(part)}")
-
-
-def limit_line(each: Row) -> str:
-    found = each.note or "yes" if each.ok else f"no: {each.reason}"
-    return found + (f"; {each.remedy}" if each.remedy else "")
+            print(f"  {'':{width}}    {part.name} {line(part.answer)}")
 
 
 def show_all() -> None:
@@ -267,8 +257,8 @@ def show_all() -> None:
     for section, rows in examine().items():
         print(f"\n{section}")
         if section == "tools":
-            print(f"  here: {', '.join(each.name for each in rows if each.ok) or 'none'}")
-            rows = [each for each in rows if not each.ok]
+            print(f"  here: {', '.join(each.name for each in rows if each.answer.ok) or 'none'}")
+            rows = [each for each in rows if not each.answer.ok]
         show_rows(rows, limit_line if section == "limits" else line)
 
 
@@ -279,7 +269,7 @@ def show_short() -> None:
     """One screen: how much runs, and of what does not the first, with the remedy."""
     print(", ".join(facts().values()))
     for section, rows in examine().items():
-        lacking = [each for each in rows if not each.ok]
+        lacking = [each for each in rows if not each.answer.ok]
         word = {"limits": "as wanted", "tools": "here"}.get(section, "run")
         print(f"\n{section}: {len(rows) - len(lacking)} of {len(rows)} {word}")
         show_rows(lacking[:SHOWN], limit_line if section in ("limits", "tools") else line)
