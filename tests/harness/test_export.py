@@ -97,7 +97,7 @@ def test_a_second_parameter_makes_a_series_of_its_own() -> None:
     pairs = [{"n": n, "size": size} for n in (2, 1) for size in (200, 10)]
     each = [repetition("a", 0, params=p, scalars={"us": p["n"] * p["size"]}) for p in pairs]
     done = reduced(sweeping(n=[1, 2], size=[10, 200]), *each)
-    assert done.labels == ["a,size=10", "a,size=200"]
+    assert list(done.repetitions) == ["a,size=10", "a,size=200"]
     series = done.series("a,size=200", "us")
     assert [(p.x, p.values[0]) for p in series.points] == [(1, 200), (2, 400)]
     assert series.overall.values == {0: 300}

@@ -70,7 +70,6 @@ MIXED = results(1000, 0, "noisy"), results(5000, 20000)  # b was not measured he
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source": "S3"}, '"source" must be one of talk'),
         ({"metric": "ms"}, 'unknown metric "ms"'),
         ({"scale": None}, '"scale" is missing: metric "us" is in "µs", not "MB/s"'),
         ({"unit": "µs"}, '"scale" is not 1'),

@@ -56,7 +56,7 @@ def _table(definition: Experiment, old: Path, new: Path) -> str:
     for metric in definition.metrics:
         rows.append((metric.name, *HEADER))
         floors = [f for x in (before, after) if (f := x.floor(metric.name)) is not None]
-        for label in (name for name in before.plain_labels if name in after.labels):
+        for label in (name for name in before.plain_labels if name in after.repetitions):
             a, b = (x.series(label, metric.name) for x in (before, after))
             for name, first, second in _pairs(label, a, b):
                 rows.append(row(name, first, second, metric.unit, max(floors, default=0.0)))

@@ -30,7 +30,7 @@ def tables(analysis: Analysis) -> dict[str, str]:
     if not names:
         return found
     summaries: list[list[Any]] = [["variant", "title", *_columns(names, ("", "_low", "_high"))]]
-    for label in analysis.labels:
+    for label in analysis.repetitions:
         found[f"{label}.tsv"], found[f"points-{label}.tsv"] = _series_tables(analysis, label, names)
         if axis and axis.column:
             found[f"samples-{label}.tsv"] = _samples_table(analysis, label, axis.column)

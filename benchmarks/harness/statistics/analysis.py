@@ -8,7 +8,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import repeat
 from typing import Any
 
@@ -221,17 +221,12 @@ class Analysis:
         self.experiment = experiment
         self.results = results
         self.repetitions = labels(experiment, results)
+        # Without the second halves of A/A pairs.
+        self.plain_labels = [
+            label for label in self.repetitions if not label.partition(",")[0].endswith(AA)
+        ]
         self.series = cache(self._series)
         self.law = cache(self._law)
-
-    @property
-    def labels(self) -> list[str]:
-        return list(self.repetitions)
-
-    @property
-    def plain_labels(self) -> list[str]:
-        """Without the second halves of A/A pairs."""
-        return [label for label in self.labels if not label.partition(",")[0].endswith(AA)]
 
     def _series(self, label: str, metric: str) -> Series:
         repetitions = self.repetitions.get(label, [])
@@ -243,7 +238,8 @@ class Analysis:
     def point(self, operand: str, at: Value | None = None) -> Point | None:
         """`variant.metric`, `variant.metric@x`, `@first` or `@last`; None if it has no data."""
         label, metric, x = split_operand(operand)
-        if label not in self.repetitions or metric not in self._metric_names:
+        known = {each.name for each in self.experiment.metrics}
+        if label not in self.repetitions or metric not in known:
             return None
         series = self.series(label, metric)
         wanted = x if at is None else at
@@ -251,10 +247,6 @@ class Analysis:
             wanted = float(wanted)
         found = series.overall if wanted == "" else series.at(wanted)
         return found if found and found.values else None
-
-    @cached_property
-    def _metric_names(self) -> set[str]:
-        return {metric.name for metric in self.experiment.metrics}
 
     def floor(self, metric: str, x: Value | None = None) -> float | None:
         """The A/A noise floor of a metric at x; without x, or where none was run there, the largest
@@ -355,7 +347,7 @@ def numbers(analysis: Analysis) -> Mapping[str, Number]:
     `floor.<metric>`: what two runs of the same thing differed by, in per cent.
     """
     found: dict[str, Number] = {}
-    for label in analysis.labels:
+    for label in analysis.repetitions:
         for metric in analysis.experiment.metrics:
             key, series = f"{label}.{metric.name}", analysis.series(label, metric.name)
             if series.overall.values:
