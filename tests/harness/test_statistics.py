@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.statistics import estimates, units
-from harness.statistics.estimates import growth, median_interval, paired_ratio, tukey
+from harness.statistics.estimates import growth, median_and_ends, paired_ratio, tukey
 
 pytest.importorskip("scipy")
 
@@ -36,12 +36,12 @@ def test_percentiles_lie_between_neighbours(
 @pytest.mark.parametrize(
     ("count", "expected"),
     # The classic table for the median at 95 %: ranks 1-6 of 6, 1-8 of 8, 2-9 of 10, 6-15 of 20.
-    [(5, None), (6, (1, 6)), (8, (1, 8)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33))],
+    [(5, (None, None)), (6, (1, 6)), (8, (1, 8)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33))],
 )
 def test_the_interval_of_the_median_has_the_ranks_of_the_table(
-    count: int, expected: tuple[int, int] | None
+    count: int, expected: tuple[int | None, ...]
 ) -> None:
-    assert median_interval([float(i) for i in range(1, count + 1)]) == expected
+    assert median_and_ends([float(i) for i in range(1, count + 1)])[1:] == expected
 
 
 def test_a_ratio_of_paired_rounds_ignores_what_disturbs_both() -> None:
@@ -115,7 +115,7 @@ def test_what_has_both_signs_has_no_ratio_to_be_sure_of() -> None:
 
 def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimates, "AVAILABLE", False)
-    assert median_interval([1.0] * 10) is None
+    assert median_and_ends([1.0] * 10) == (1, None, None)
     assert paired_ratio(noisy(2), noisy(1)).interval is None
     assert growth(over_x(lambda x: x + 1)) is None
 

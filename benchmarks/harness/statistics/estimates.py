@@ -52,25 +52,21 @@ def median(values: Sequence[float]) -> float:
     return float(statistics.median(values))
 
 
-def median_interval(values: Sequence[float]) -> Interval | None:
-    """Distribution-free interval of the median, from order statistics: at least CONFIDENCE.
+def median_and_ends(values: Sequence[float]) -> Ends:
+    """With its distribution-free interval, from order statistics: at least CONFIDENCE.
 
     The k-th smallest and the k-th largest of all values bracket the median.
     """
     if not AVAILABLE or len(values) < LEAST:
-        return None
+        return Ends(median(values))
     ordered = sorted(values)
     k = max(1, int(_order(len(ordered))))
-    return ordered[k - 1], ordered[-k]
+    return Ends(median(values), ordered[k - 1], ordered[-k])
 
 
 @cache
 def _order(count: int) -> float:
     return float(scipy.stats.binom.ppf(TAIL, count, 0.5))
-
-
-def median_and_ends(values: Sequence[float]) -> Ends:
-    return Ends(median(values), *(median_interval(values) or ()))
 
 
 def tukey(values: Sequence[float]) -> list[str]:
