@@ -82,7 +82,7 @@ BEARS: list[tuple[str, dict[str, float], float]] = [
 ]
 
 
-def test_what_a_rule_can_bear() -> None:
+def test_what_rules_can_bear() -> None:
     assert {rule for rule, *_ in BEARS} == set(rules.RULES)
     for rule, numbers, share in BEARS:
         assert rules.allowed(rule, numbers) == pytest.approx(share, abs=0.001), rule
