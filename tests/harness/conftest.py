@@ -1,11 +1,31 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from made_up import Tree
 
+from harness import cli
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
+
+
+@pytest.fixture
+def said(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """What a command prints in that tree, run in this process; of one that fails its one line."""
+    monkeypatch.chdir(tree.root)
+    monkeypatch.delenv("RESULTS", raising=False)
+
+    def of(*words: str, status: int = 0) -> str:
+        assert cli.main([*words]) == status
+        out, err = capsys.readouterr()
+        assert not (out if status else err)
+        return err if status else out
+
+    return of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from made_up import Tree, parsed, result_set, write
 
-from harness import cli
 from harness.report import compare
 from harness.statistics.analysis import Point
 
@@ -44,7 +45,9 @@ def test_a_row(old: Point, new: Point, floor: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(("value", "changed"), [(2e4, []), (16e4, ["claim 9: holds -> reversed"])])
-def test_two_folders_and_their_claims(tree: Tree, value: float, changed: list[str]) -> None:
+def test_two_folders_and_their_claims(
+    tree: Tree, said: Callable[..., str], value: float, changed: list[str]
+) -> None:
     tree.experiment()
     (tree.root / "benchmarks/claims.toml").write_text(LEDGER, encoding="utf-8")
     for folder, a in (("old", 4e4), ("new", value)):
@@ -53,9 +56,7 @@ def test_two_folders_and_their_claims(tree: Tree, value: float, changed: list[st
             for name, each in (("a", a), ("a+aa", a), ("b", 8e4))
         }
         write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
-    done = tree.run("compare", "old", "new")
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
+    lines = said("compare", "old", "new").splitlines()
     assert lines[0] == "sample"
     assert lines[1].split() == ["us", "old", "new", "new/old", "p", "n"]
     assert lines[2].startswith("a   40.1 µs ±0.3 %")
@@ -66,14 +67,10 @@ def test_two_folders_and_their_claims(tree: Tree, value: float, changed: list[st
     assert lines[lines.index(head) + 1 :] == changed
 
 
-def test_what_cannot_be_compared_is_one_line(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tree.root)
+def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str]) -> None:
     tree.experiment()
     for old, message in (
         ("nowhere", "nowhere: no such folder"),
         ("benchmarks", "no experiment has results in both benchmarks and benchmarks"),
     ):
-        assert cli.main(["compare", old, "benchmarks"]) == 2
-        assert capsys.readouterr() == ("", f"{message}\n")
+        assert said("compare", old, "benchmarks", status=2) == f"{message}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,11 @@ def tree(tree: Tree) -> Tree:
     return tree
 
 
-def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
+def test_a_measurement_that_was_named_ends_with_its_claims(
+    tree: Tree, said: Callable[..., str]
+) -> None:
     claims = ("claims", "--only", "9")
-    assert "holds (reference)" in tree.run(*claims).stdout
+    assert "holds (reference)" in said(*claims)
     done = tree.run(*BENCH)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
@@ -54,20 +57,19 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree) -> None:
     assert "  more repetitions: make bench ONLY=sample PROFILE=quick\n" in done.stdout
     assert lines[-1] == "again: make bench ONLY=sample AGAIN=1"
     # The ledger says it, too.
-    said = tree.run(*claims).stdout
-    assert "yours: too few repetitions" in said
-    assert "reference: holds" in " ".join(said.split())
-    assert tree.run("claims", "--only", "sample").stdout == said
-    wrong = tree.run("claims", "--only", "7")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
+    ledger = said(*claims)
+    assert "yours: too few repetitions" in ledger
+    assert "reference: holds" in " ".join(ledger.split())
+    assert said("claims", "--only", "sample") == ledger
+    wrong = "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
+    assert said("claims", "--only", "7", status=2) == wrong
     # What is measured is told again, or measured again and nothing lost.
-    still = tree.run(*BENCH).stdout
+    still = said(*BENCH)
     assert "everything is measured" in still and "yours: too few" in still
     before = (tree.results / "sample.jsonl").read_bytes()
     assert "1 experiment measured" in tree.run(*BENCH, "--again").stdout
     assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
-    assert tree.run("programs", "sample").stdout == "build/bin/fake\n"
+    assert said("programs", "sample") == "build/bin/fake\n"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_which_claims_more_rounds_could_decide(
         assert open_questions(definition, so_far) == [one for one in opened if one != "claim 9"]
 
 
-def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
+def test_nothing_is_told_of_later_chapters(tree: Tree, said: Callable[..., str]) -> None:
     path = tree.experiments / "sample.toml"
     text, chapters = path.read_text("utf-8"), 'chapters = ["01-a", "02-b"]\n'
     path.write_text(text.replace('kind = "micro"', chapters + 'kind = "micro"'), encoding="utf-8")
@@ -101,7 +103,7 @@ def test_nothing_is_told_of_later_chapters(tree: Tree) -> None:
     assert any(re.match(r"a \d", line) for line in table)
     assert not any(re.match(r"b (\d|/ a)", line) for line in table)
     assert "sample: 2 variants are measured; what later chapters ask is told there" in first
-    second = tree.run(*BENCH, "--upto", "02-b").stdout
+    second = said(*BENCH, "--upto", "02-b")
     assert "b / a" in second and "left out" not in second
 
 
@@ -137,9 +139,9 @@ def test_a_table_goes_on_in_a_second_line_where_it_is_too_wide() -> None:
     assert aligned([["a", "", "b"], ["a", "", "c"]], width=10) == ["a     b", "a     c"]
 
 
-def test_a_value_of_the_reference_machine_is_there(tree: Tree) -> None:
+def test_a_value_of_the_reference_machine_is_there(tree: Tree, said: Callable[..., str]) -> None:
     ledger = tree.root / "benchmarks/claims.toml"
     text = ledger.read_text("utf-8")
     rule = 'rule = { is = "about", a = "a.us", then = 350 }'
     ledger.write_text(re.sub(r"rule = \{.*\}", rule, text, count=1), encoding="utf-8")
-    assert "a 40.1 µs there, 350 µs then" in " ".join(tree.run("claims").stdout.split())
+    assert "a 40.1 µs there, 350 µs then" in " ".join(said("claims").split())

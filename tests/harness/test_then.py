@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up import Tree, definition, end_record, parsed, repetition, result_set, run_record
 
-from harness import cli
 from harness.errors import InputError
 from harness.report import export, then
 from harness.run import records
@@ -230,25 +230,14 @@ def _sample(tree: Tree) -> Tree:
     return tree
 
 
-def test_the_commands_know_them(
-    sample: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(sample.root)
-    monkeypatch.delenv("RESULTS", raising=False)
-
-    def said(*words: str) -> str:
-        assert cli.main([*words]) == 0
-        out, err = capsys.readouterr()
-        assert not err
-        return out
-
+def test_the_commands_know_them(sample: Tree, said: Callable[..., str]) -> None:
     everything = said("tables")
     assert "not measured: make bench ONLY=sample" in everything
     assert "4.35" in everything
     assert said("tables", "sample") == everything
     assert said("tables", "plain").startswith("no table of a source")
-    assert cli.main(["tables", "smaple"]) == 2
-    assert capsys.readouterr() == ("", 'unknown experiment "smaple"; did you mean sample?\n')
+    wrong = 'unknown experiment "smaple"; did you mean sample?\n'
+    assert said("tables", "smaple", status=2) == wrong
     said("export")
     folder = sample.root / "build/data"
 
