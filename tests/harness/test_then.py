@@ -124,9 +124,9 @@ def test_a_value_at_an_x() -> None:
     result = ResultSet(Path("x"), run_record(found))
     result.add(repetition("a", 0, params={"threads": 16}, samples={"ns": [16000]}))
     result.add(end_record(1))
-    *_, last = then.of(found, Sources(Source(records.HERE, result), None, []))[0].lines
+    first, *_, last = then.of(found, Sources(Source(records.HERE, result), None, []))[0].lines
     assert last.here
-    assert (last.title, last.here.value) == ("a, threads 16", 16)
+    assert (first.title, last.title, last.here.value) == ("a", "a, threads 16", 16)
 
 
 # ---- how it is shown -----------------------------------------------------------------------------
@@ -163,6 +163,7 @@ NOT_AGAIN = "no longer to be had"
     ("beside", "expected"),
     [
         (compared(*BOTH), {  # in the unit of the metric, not of the source
+            "variant": ["a", "b", "-"],
             "then": ["6.11e+06", "1.222e+07", "4.35e+06"],
             "then_high": ["-", "1.3e+07", "-"],
             "then_ratio": ["1", "2", "0.711948"],
