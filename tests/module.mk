@@ -122,7 +122,7 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 
 # Faults that are made by a program, each given to the tests that concern it: tests/README.md. As root, and about an hour.
 .PHONY: mutants
-mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
+mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http, or reader] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
 	$(Q)PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests $(PYTHON) -m mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))

@@ -1,10 +1,11 @@
-"""The faults that are made, on made-up lines."""
+"""The faults that are made, on made-up lines; the tests that they are given to."""
 
 from __future__ import annotations
 
 import pytest
 
 from mutants.faults import chosen, faults
+from mutants.mutants import PYTHON, ROOT, suites
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,10 @@ def test_the_choice_is_that_of_the_seed_and_grows_at_its_end() -> None:
     assert len({fault.name for fault in many}) == 20
     assert {fault.path for fault in few} == set(candidates)
     assert chosen(candidates, 5, 2) != few
+
+
+@pytest.mark.parametrize("folder", PYTHON)
+def test_of_python_its_own_tests(folder: str) -> None:
+    named, all_of_them = suites(f"{folder}/words.py", [])
+    assert named == [*all_of_them, "-k", "words"]
+    assert all((ROOT / path).is_dir() for path in (folder, all_of_them[0]))
