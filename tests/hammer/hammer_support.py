@@ -21,8 +21,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 Json = dict[str, Any]
+Done = subprocess.CompletedProcess[str]
 #: Never reached in a good run; only ends one that hangs.
 HANG_S = 60
+
+#: The last port, and none that the kernel chooses: it is nobody's.
+NOBODY = "http://127.0.0.1:65535/"
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 OK_CLOSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
@@ -33,43 +37,34 @@ def binary() -> Path:
     return ROOT / os.environ.get("BIN", "build/bin") / "hammer"
 
 
-@dataclass
-class Result:
-    """How a run of hammer ended."""
-
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Json:
-        parsed: Json = json.loads(self.out)
-        return parsed
-
-
 def limited(soft: int, hard: int | None = None) -> Callable[[], None]:
     """For preexec_fn: so many descriptors."""
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard or soft))
 
 
-def run(options: str, *more: str, before: Callable[[], None] | None = None) -> Result:
-    """Runs hammer to its end. The options are split at blanks; what may have some comes after."""
-    done = subprocess.run(
-        [str(binary()), *options.split(), *more],
+def run(
+    options: str, *more: str, before: Callable[[], None] | None = None, under: str = ""
+) -> Done:
+    """Runs hammer to its end, perhaps under another program. The options are split at blanks; what
+    may have some comes after.
+    """
+    return subprocess.run(
+        [*under.split(), str(binary()), *options.split(), *more],
         capture_output=True,
         text=True,
         timeout=HANG_S,
         check=False,
         preexec_fn=before,
     )
-    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def measure(options: str, *more: str, before: Callable[[], None] | None = None) -> Json:
     """Runs it with --json; whatever it fetched, it must not complain or crash."""
     result = run(f"--json {options}", *more, before=before)
-    assert result.err == ""
-    assert result.status in (0, 1)
-    return result.json()
+    assert result.stderr == ""
+    assert result.returncode in (0, 1)
+    told: Json = json.loads(result.stdout)
+    return told
 
 
 def measure_on(script: Script, options: str, *more: str) -> tuple[Server, Json]:
@@ -77,24 +72,6 @@ def measure_on(script: Script, options: str, *more: str) -> tuple[Server, Json]:
     with Server(script) as server:
         result = measure(options, *more, server.url())
     return server, result
-
-
-def measure_until(server: Server, enough: Callable[[], bool], options: str) -> Json:
-    """Runs hammer with --json until `enough` is true, then interrupts it.
-
-    So a test waits for what it is about, however slow the machine is, and no longer.
-    """
-    command = [str(binary()), "--json", "-s", "600", *options.split(), server.url()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            wait_for(lambda: enough() or process.poll() is not None)
-        finally:
-            process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=HANG_S)
-    assert enough()
-    result: Json = json.loads(out)
-    assert result["interrupted"] is True
-    return result
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -130,9 +107,9 @@ class Holding:
         out, err = self.process.communicate(timeout=HANG_S)
         return self.process.returncode, out, err
 
-    def end(self, number: int = signal.SIGTERM) -> Json:
+    def end(self) -> Json:
         """What it tells when it is asked to end, and ends well."""
-        status, out, err = self.stop(number)
+        status, out, err = self.stop()
         assert (status, err) == (0, "")
         assert not any(map(is_running, self.children)), "they end before hammer does"
         result: Json = json.loads(out)
@@ -256,11 +233,6 @@ class Server:
 
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
-
-    def url_of_nobody(self) -> str:
-        """Of a port where nobody listens any more."""
-        with self:
-            return self.url()
 
     def _accept(self) -> None:
         while True:

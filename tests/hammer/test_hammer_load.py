@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -23,9 +24,9 @@ from hammer_support import (
     keep_alive,
     measure,
     measure_on,
-    measure_until,
     one_reply,
     rows,
+    wait_for,
 )
 
 # ---- connections
@@ -288,26 +289,28 @@ def test_the_first_limit_reached_ends_the_run() -> None:
     assert result["seconds"] < 10
 
 
+def interrupted(options: str, number: int) -> tuple[int, str]:
+    """The status and output of a run that is sent a signal after its third request."""
+    with Server(keep_alive) as server:
+        command = [str(binary()), "-k", "-s", "600", *options.split(), server.url()]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            wait_for(lambda: len(server.heads) > 3)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=HANG_S)
+    return process.returncode, out
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_the_summary(number: int) -> None:
-    with (
-        Server(keep_alive) as server,
-        subprocess.Popen(
-            [str(binary()), "-k", "-s", "600", server.url()], stdout=subprocess.PIPE, text=True
-        ) as process,
-    ):
-        while len(server.heads) < 3:
-            time.sleep(0.01)
-        process.send_signal(number)
-        out, _ = process.communicate(timeout=HANG_S)
-    assert process.returncode == 128 + number
+    status, out = interrupted("", number)
+    assert status == 128 + number
     assert out.startswith("interrupted")
     assert " fetches, 1 max parallel, " in out
 
 
 def test_interrupted_json_says_so() -> None:
-    with Server(keep_alive) as server:
-        result = measure_until(server, lambda: len(server.heads) > 3, "-k -w 600")
+    result = json.loads(interrupted("--json -w 600", signal.SIGINT)[1])
+    assert result["interrupted"] is True
     assert result["requests"] == 0, "all of it was warm-up"
     assert result["warm_up"]["requests"] >= 3
     assert result["seconds"] == 0

@@ -20,6 +20,7 @@ from hammer_support import (
     Server,
     hold,
     keep_alive,
+    measure,
     measure_on,
     rows,
     run,
@@ -97,7 +98,7 @@ def test_open_loop_latency_agrees_with_the_samples(tmp_path: Path) -> None:
 def test_any_url_is_json() -> None:
     with Server(keep_alive) as server:
         url = server.url('/"\\')
-        assert run("--json -n 1", url).json()["parameters"]["first_url"] == url
+        assert measure("-n 1", url)["parameters"]["first_url"] == url
 
 
 def test_first_byte_is_not_the_last() -> None:
@@ -122,9 +123,9 @@ def test_cpu_is_recorded() -> None:
 def test_summary_speaks_like_http_load() -> None:
     with Server(keep_alive) as server:
         result = run("-k -n 20 -c 2", server.url())
-        more = run("-k -w 0.1 -n 3 --idle 2", server.url()).out
-    assert (result.status, result.err) == (0, "")
-    lines = result.out.splitlines()
+        more = run("-k -w 0.1 -n 3 --idle 2", server.url()).stdout
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
     assert lines[0].startswith("20 fetches, 2 max parallel, 100 bytes, in ")
     assert lines[1] == "5 mean bytes/fetch"
     assert " fetches/sec, " in lines[2]
@@ -138,15 +139,15 @@ def test_summary_speaks_like_http_load() -> None:
 
 def test_nothing_that_ended_is_no_division_by_zero() -> None:
     with Server(hold) as server:
-        lines = run("-s 0.1 -c 2", server.url()).out.splitlines()
+        lines = run("-s 0.1 -c 2", server.url()).stdout.splitlines()
     assert "Little's law: 0 requests/s x 0 s = 0.000 of 2 clients" in lines
 
 
 def test_help() -> None:
     result = run("-h")
-    assert (result.status, result.err) == (0, "")
-    assert result.out.startswith("usage: hammer ")
-    assert run("--help").out == result.out
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("usage: hammer ")
+    assert run("--help").stdout == result.stdout
 
 
 # ---- in C
