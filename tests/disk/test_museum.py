@@ -211,17 +211,7 @@ def direct(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_DIRECT)
 
 
-def by_sendfile(fd: int, length: int, offset: int) -> bytes:
-    """The kernel splices, here."""
-    with tempfile.TemporaryFile() as out:
-        while (done := out.seek(0, os.SEEK_END)) < length:
-            if os.sendfile(out.fileno(), fd, offset + done, length - done) == 0:
-                break
-        out.seek(0)
-        return out.read()
-
-
-@pytest.mark.parametrize("how", [os.pread, by_mmap, by_direct_io, by_sendfile])
+@pytest.mark.parametrize("how", [os.pread, by_mmap, by_direct_io])
 def test_every_way_reads_the_same(mount: Mount, how: Callable[[int, int, int], bytes]) -> None:
     """At odd offsets, over the borders of pieces and fragments, at the end, and beyond 4 GiB."""
     size = 5000000001
