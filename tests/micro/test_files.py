@@ -145,13 +145,6 @@ def test_a_file_system_ends_with_its_process(full: Micro) -> None:
     assert [*full.at.parent.rglob("*")] == [full.at]
 
 
-def test_a_user_without_rights_is_told_what_it_takes(full: Micro) -> None:
-    if not full.can_be_nobody:
-        pytest.skip("only root can become somebody else")
-    said = "directory-size: root is needed for ext4 of our own\n"
-    assert full.run_as_nobody("directory-size ext4 @") == (UNSUPPORTED, "", said)
-
-
 # ---- aio-threads, kernel-aio
 
 

@@ -34,11 +34,6 @@ def test_each_operation_of_lmbench(micro: Micro) -> None:
     assert micro.complaint("as-lmbench exec /nowhere") == "a child failed"
 
 
-def test_threads_with_every_stack(micro: Micro) -> None:
-    for stack in (0, 64, 1024):
-        assert len(micro.rows(f"thread-create -n 30 -s {stack}")) == 30
-
-
 # ---- memory
 
 
@@ -149,10 +144,6 @@ def test_each_way_makes_children_at_each_size(micro: Micro, way: str) -> None:
     assert (status, one_line("spawn", out, err)) == (1, said)
 
 
-def test_nothing_does_nothing(micro: Micro) -> None:
-    assert micro.run("nothing") == (0, "", "")
-
-
 # ---- whose turn it is
 
 
@@ -194,14 +185,6 @@ def test_to_be_chosen_again_is_no_change_of_process(micro: Micro) -> None:
         for way in ("again", "next")
     )
     assert 0 < again < following
-
-
-def test_who_may_not_go_before_others_is_told(micro: Micro) -> None:
-    if not micro.can_be_nobody:
-        pytest.skip("only root can become somebody else")
-    status, out, err = micro.run_as_nobody("run-queue again")
-    assert status == UNSUPPORTED
-    assert one_line("run-queue", out, err).startswith("we may not go before others: ")
 
 
 def test_ticks_counts_what_it_makes_itself(micro: Micro) -> None:

@@ -273,6 +273,22 @@ def test_what_there_is_too_little_of_is_an_error_and_no_sample(
     assert re.match(says.replace("MADE", str(made)), one_line(command, "", err))
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("directory-size ext4 @", "root is needed for ext4 of our own"),
+        ("run-queue again", "we may not go before others: "),
+    ],
+)
+def test_a_user_without_rights_is_told_what_it_takes(micro: Micro, command: str, says: str) -> None:
+    micro.skip_in(*PROGRAMS[command.split()[0]].lacking)
+    if not micro.can_be_nobody:
+        pytest.skip("only root can become somebody else")
+    status, out, err = micro.run_as_nobody(command)
+    assert status == UNSUPPORTED
+    assert one_line(command, out, err).startswith(says)
+
+
 def test_too_many_mappings_is_an_error_and_no_sample(micro: Micro) -> None:
     most = int(Path("/proc/sys/vm/max_map_count").read_text())
     if micro.variant in SANITIZED or most >= 1_000_000:

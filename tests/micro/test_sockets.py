@@ -90,12 +90,9 @@ def test_a_connection_has_a_port_of_the_range(micro: Micro, way: str) -> None:
 
 
 def test_ports_for_all_that_are_wanted(micro: Micro) -> None:
-    # Were a port that we choose in use already by the kernel's choice, the run would fail.
-    found = micro.rows("port-bind -n 3000 -k 2 ipv4", may_lack=True)
-    assert len({*[row["port"] for row in found]}) == 1500
     # Few descriptors are enough: the children hold the sockets.
     few = limited(resource.RLIMIT_NOFILE, 512)
-    assert len(micro.rows("port-bind -n 2000 -k 20 early", before=few)) == 100
+    assert len(micro.rows("port-bind -n 2000 -k 20 early", before=few, may_lack=True)) == 100
     if micro.variant not in SANITIZED:  # there it is the same, and too slow
         # Some port must be given twice, for another destination.
         found = micro.rows("port-bind -n 16000 -d 8 late")
