@@ -147,14 +147,14 @@ def is_running(pid: int) -> bool:
 # ---- servers
 
 
+@dataclass
 class Peer:
     """One accepted connection, as a scripted server sees it."""
 
-    def __init__(self, server: Server, connection: socket.socket, number: int) -> None:
-        self.server = server
-        self.socket = connection
-        self.number = number
-        self._buffer = b""
+    server: Server
+    socket: socket.socket
+    number: int
+    _buffer: bytes = b""
 
     def request(self) -> bytes | None:
         """The next request head, or None when the client has gone."""
@@ -167,7 +167,7 @@ class Peer:
                 return None
             self._buffer += data
         head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
-        self.server.note(head)
+        self.server.heads.append(head)
         return head
 
     def send(self, data: bytes) -> None:
@@ -179,12 +179,6 @@ class Peer:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
-    def wait_for_end(self) -> None:
-        """Blocks until the client (or the end of the test) closes."""
-        with contextlib.suppress(OSError):
-            while self.socket.recv(65536):
-                pass
-
 
 Script = Callable[[Peer], None]
 
@@ -194,16 +188,14 @@ class Server:
     """Runs `script` in a thread for every connection, on a port chosen by the kernel."""
 
     script: Script
-    backlog: int = 512
     heads: list[bytes] = field(default_factory=list)
     sources: Counter[str] = field(default_factory=Counter)  #: of the connections
     _last: tuple[str, int] | None = None
     _threads: list[threading.Thread] = field(default_factory=list)
     _sockets: list[socket.socket] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Server:
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=self.backlog)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port: int = self._listener.getsockname()[1]
         self._acceptor = threading.Thread(target=self._accept)
         self._acceptor.start()
@@ -226,10 +218,6 @@ class Server:
     @property
     def connections(self) -> int:
         return self.sources.total()
-
-    def note(self, head: bytes) -> None:
-        with self._lock:
-            self.heads.append(head)
 
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self.port}{path}"
@@ -260,8 +248,10 @@ def keep_alive(peer: Peer) -> None:
 
 
 def hold(peer: Peer) -> None:
-    """Answers nothing."""
-    peer.wait_for_end()
+    """Answers nothing until the client, or the end of the test, closes."""
+    with contextlib.suppress(OSError):
+        while peer.socket.recv(65536):
+            pass
 
 
 def one_reply(*replies: bytes, then: Callable[[Peer], None] | None = None) -> Script:
