@@ -476,7 +476,6 @@ def test_the_same_seed_is_the_same_run() -> None:
     ("line", "status", "words"),
     [
         ("museum", 2, "no MOUNTPOINT"),
-        ("museum /tmp", 2, "no pool"),
         ("museum /tmp a", 2, "NAME=COUNTxSIZE"),
         ("museum --speed 0 /tmp a=1x1", 2, "--speed: '0'"),
         ("museum --keep --cache 1 /tmp a=1x1", 2, "exclude each other"),
