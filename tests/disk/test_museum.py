@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from conformance.process import Unprivileged
+from conformance.process import Unprivileged, wait_until
 from harness.system import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,10 +79,7 @@ def mounted(folder: Path) -> bool:
 
 
 def await_unmounted(folder: Path) -> bool:
-    deadline = time.monotonic() + HANG_S
-    while (still := mounted(folder)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not still
+    return wait_until(lambda: not mounted(folder), HANG_S)
 
 
 class Museum:
@@ -347,9 +344,7 @@ def test_statistics(mount: Mount) -> None:
     assert museum.new_phase()["reads"] == 0
     (museum.folder / "files/000/000000").read_bytes()
     museum.process.send_signal(signal.SIGUSR2)  # begins anew, as a new phase does
-    deadline = time.monotonic() + 30
-    while museum.statistics()["reads"] != 0:
-        assert time.monotonic() < deadline
+    assert wait_until(lambda: bool(museum.statistics()["reads"] == 0), HANG_S)
 
 
 # ---- its end

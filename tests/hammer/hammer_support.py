@@ -11,12 +11,14 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from conformance import proc
+from conformance.process import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,10 +84,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    assert wait_until(lambda: bool(condition()), HANG_S)
 
 
 # ---- a crowd or a herd without a load
@@ -111,7 +110,7 @@ class Holding:
         """What it tells when it is asked to end, and ends well."""
         status, out, err = self.stop()
         assert (status, err) == (0, "")
-        assert not any(map(is_running, self.children)), "they end before hammer does"
+        assert not any(map(proc.alive, self.children)), "they end before hammer does"
         result: Json = json.loads(out)
         return result
 
@@ -129,19 +128,9 @@ def holding(options: str, url: str, descriptors: int = 0) -> Iterator[Holding]:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
-            path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-            yield Holding(process, line, [int(word) for word in path.read_text().split()])
+            yield Holding(process, line, proc.children(process.pid))
         finally:
             process.kill()
-
-
-def is_running(pid: int) -> bool:
-    """A zombie holds no connection, and an orphan's may stay for want of somebody to reap it."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return not stat.rpartition(")")[2].lstrip().startswith("Z")
 
 
 # ---- servers

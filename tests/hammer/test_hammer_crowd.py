@@ -22,7 +22,6 @@ from hammer_support import (
     errors_of,
     hold,
     holding,
-    is_running,
     keep_alive,
     limited,
     measure,
@@ -33,6 +32,8 @@ from hammer_support import (
     run,
     wait_for,
 )
+
+from conformance import proc
 
 SLOWLY = "--drip 600000"
 
@@ -363,12 +364,12 @@ def test_its_processes_end_with_hammer_that_is_killed(options: str) -> None:
     with Server(keep_alive) as server, holding(options, server.url()) as held:
         assert held.children
         held.process.kill()
-        wait_for(lambda: not any(map(is_running, held.children)))
+        wait_for(lambda: not any(map(proc.alive, held.children)))
 
 
 def test_a_process_of_it_that_dies_is_one_line() -> None:
     with Server(keep_alive) as server, holding("--herd 5", server.url()) as held:
         os.kill(held.children[0], signal.SIGKILL)
-        wait_for(lambda: not any(map(is_running, held.children)))
+        wait_for(lambda: not any(map(proc.alive, held.children)))
         status, _, err = held.stop()
     assert (status, err) == (1, "hammer: herd: 1 of its processes died\n")

@@ -327,8 +327,7 @@ def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
             pipesize=4096,
         ) as process,
     ):
-        while len(server.heads) < 2000:
-            time.sleep(0.01)
+        wait_for(lambda: len(server.heads) >= 2000)
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None
         assert process.stdout.read(1) == b"{", "the summary has begun"

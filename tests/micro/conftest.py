@@ -12,15 +12,13 @@ from pathlib import Path
 import pytest
 from micro_support import Micro
 
-from conformance.matrix import FOLDERS
-
-TREE = Path(__file__).resolve().parents[2]
+from conformance.programs import binary
 
 
 @pytest.fixture
 def micro(variant: str, pytestconfig: pytest.Config) -> Iterator[Micro]:
     """The programs of a variant (--build, --variants), and a place that is open to all."""
-    folder = TREE / str(pytestconfig.getoption("--build")) / FOLDERS[variant]
+    folder = binary(pytestconfig, variant, "fork-latency").parent
     if not (folder / "fork-latency").exists():
         pytest.fail(f"{folder / 'fork-latency'} is missing: make variants builds it", False)
     with tempfile.TemporaryDirectory(prefix="micro-") as place:

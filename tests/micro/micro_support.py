@@ -6,12 +6,14 @@ import os
 import resource
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from conformance import proc
+from conformance.process import wait_until
 
 PATIENCE_S = 60.0
 SANITIZED = ("asan", "tsan")
@@ -23,17 +25,9 @@ Rows = list[dict[str, Any]]
 Before = Callable[[], None] | None  #: what the child does before it is the program
 
 
-def members(session: int) -> list[int]:
-    """The living processes of a session; a zombie no longer lives."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        if int(after_name[3]) == session and after_name[0] not in "ZX":
-            found.append(int(pid))
-    return found
+def await_end_of_session(leader: int) -> None:
+    """dietlibc's threads end a moment after its main."""
+    assert wait_until(lambda: not proc.session(leader), PATIENCE_S), proc.session(leader)
 
 
 def limited(what: int, soft: int, hard: int | None = None) -> Before:
@@ -94,9 +88,7 @@ class Micro:
         """Its status, stdout and stderr. No process of its session may stay."""
         child = self.start(command, stdout=subprocess.PIPE, preexec_fn=before, **more)
         out, err = child.communicate(timeout=PATIENCE_S)
-        deadline = time.monotonic() + PATIENCE_S  # dietlibc's threads end a moment after its main
-        while members(child.pid):
-            assert time.monotonic() < deadline, members(child.pid)
+        await_end_of_session(child.pid)
         return child.returncode, out, err
 
     def complaint(self, command: str, before: Before = None, status: int = 1) -> str:

@@ -19,11 +19,13 @@ from micro_support import (
     SANITIZED,
     UNSUPPORTED,
     Micro,
+    await_end_of_session,
     limited,
-    members,
     one_line,
     table,
 )
+
+from conformance import proc
 
 
 class Program(NamedTuple):
@@ -372,10 +374,7 @@ def test_children_end_with_their_parent(micro: Micro, command: str, size: int) -
             assert (child.returncode, err) == (1, f"{name}: not finished after 300 s\n")
         else:
             assert child.returncode == -ending
-        deadline = time.monotonic() + PATIENCE_S
-        while members(child.pid):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        await_end_of_session(child.pid)
 
 
 def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.Popen[str]:
@@ -385,7 +384,7 @@ def stopped_with_children(micro: Micro, command: str, size: int) -> subprocess.P
         time.sleep(0.02)
         while child.poll() is None:
             child.send_signal(signal.SIGSTOP)
-            if len(members(child.pid)) >= size:
+            if len(proc.session(child.pid)) >= size:
                 return child
             child.send_signal(signal.SIGCONT)
             time.sleep(0.01)
