@@ -11,8 +11,9 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,19 @@ def limited(soft: int, hard: int | None = None) -> Callable[[], None]:
 
 
 def run(
-    options: str, *more: str, before: Callable[[], None] | None = None, under: str = ""
+    options: str,
+    *more: str,
+    before: Callable[[], None] | None = None,
+    under: str = "",
+    stdout: int = subprocess.PIPE,
 ) -> Done:
     """Runs hammer to its end, perhaps under another program. The options are split at blanks; what
     may have some comes after.
     """
     return subprocess.run(
         [*under.split(), str(binary()), *options.split(), *more],
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         timeout=HANG_S,
         check=False,
@@ -230,10 +236,12 @@ class Server:
             self.script(peer)
 
 
-def keep_alive(peer: Peer) -> None:
-    """Answers every request and closes when the client does."""
+def keep_alive(peer: Peer, pieces: Iterable[bytes] = (OK,), pause_s: float = 0) -> None:
+    """Answers every request, after a pause, and closes when the client does."""
     while peer.request() is not None:
-        peer.send(OK)
+        time.sleep(pause_s)
+        for piece in pieces:
+            peer.send(piece)
 
 
 def hold(peer: Peer) -> None:

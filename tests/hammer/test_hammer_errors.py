@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hammer_support import (
-    HANG_S,
     OK_CLOSE,
     TIMES,
     Done,
     Peer,
     Script,
     Server,
-    binary,
     errors_of,
     hold,
     keep_alive,
@@ -291,11 +288,5 @@ def test_full_disk_under_the_samples() -> None:
 
 def test_a_crowd_that_nobody_can_be_told_of() -> None:
     with Server(hold) as server, open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [str(binary()), "--crowd", "2", server.url()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=HANG_S,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (1, b"hammer: stdout: No space left on device\n")
+        done = run("--crowd 2", server.url(), stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (1, "hammer: stdout: No space left on device\n")

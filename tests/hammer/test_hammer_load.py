@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,12 +88,7 @@ def test_silent_close_after_a_complete_reply_is_no_error() -> None:
 
 def test_quickack_spares_a_reply_in_two_parts_the_delayed_acknowledgement() -> None:
     """The second part waits until the first is acknowledged: Nagle's algorithm."""
-
-    def in_two_parts(peer: Peer) -> None:
-        while peer.request() is not None:
-            peer.send(OK[:-5])
-            peer.send(OK[-5:])
-
+    in_two_parts = partial(keep_alive, pieces=(OK[:-5], OK[-5:]))
     _, delayed = measure_on(in_two_parts, "-k -n 12")
     _, at_once = measure_on(in_two_parts, "-k -n 12 --quickack")
     assert at_once["parameters"]["quickack"] is True
@@ -238,15 +234,9 @@ def test_open_loop_that_cannot_keep_up_says_what_it_never_sent() -> None:
     assert errors_of(result) == {"timeout": result["requests"]}
 
 
-def answer_late(peer: Peer) -> None:
-    while peer.request() is not None:
-        time.sleep(0.4)
-        peer.send(OK)
-
-
 def test_open_loop_counts_by_the_window_in_which_requests_were_due() -> None:
     """The wait for the last replies is nobody's rate."""
-    _, result = measure_on(answer_late, "-k -r 50 -s 0.5 -c 40")
+    _, result = measure_on(partial(keep_alive, pause_s=0.4), "-k -r 50 -s 0.5 -c 40")
     assert (result["good"], result["seconds"] > 0.8) == (25, True)
     assert result["requests_per_s"] == pytest.approx(50)
 
@@ -263,12 +253,7 @@ def test_warm_up_is_kept_apart(options: str, tmp_path: Path) -> None:
 
 
 def test_littles_law_holds_in_a_closed_loop() -> None:
-    def script(peer: Peer) -> None:
-        while peer.request() is not None:
-            time.sleep(0.01)
-            peer.send(OK)
-
-    _, result = measure_on(script, "-k -s 0.5 -c 4")
+    _, result = measure_on(partial(keep_alive, pause_s=0.01), "-k -s 0.5 -c 4")
     little = result["little"]
     assert little["n"] == 4
     assert little["ratio"] == pytest.approx(little["x"] * little["r"] / 4, rel=1e-6)
