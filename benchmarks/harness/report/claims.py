@@ -10,13 +10,12 @@ from typing import Any
 from harness.errors import InputError
 from harness.report import rules
 from harness.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
-from harness.report.verdicts import VERDICTS
 from harness.run import records
 from harness.run.records import ResultSet, Sources
 from harness.spec import experiment_file
 from harness.spec.coherence import operand_problem, split_operand
 from harness.spec.experiment_file import LEDGER, SOURCES
-from harness.spec.model import Experiment, x_text
+from harness.spec.model import VERDICTS, Experiment, x_text
 from harness.spec.schema import read_toml, validate
 from harness.statistics.analysis import Analysis, Number, Point
 from harness.statistics.estimates import Ends

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.report.verdicts import VERDICTS
-from harness.spec.model import LEAST
+from harness.spec.model import LEAST, VERDICTS
 from harness.statistics import estimates, units
 from harness.statistics.estimates import DIFFERENT, Ends, Ratio, Rounds
 

@@ -16,9 +16,8 @@ from harness.errors import InputError
 from harness.run import records
 from harness.run.records import failure_texts, first_and_last, read
 from harness.spec import experiment_file
+from harness.spec.model import VERDICTS
 
-# As rules.py has them, which waits for scipy: "not judged" was measured, and not well enough.
-VERDICTS = ("holds", "changed", "reversed", "no difference seen", "not judged", "not measured here")
 WITHOUT_SCIPY = "no verdicts: SciPy is not installed (make deps)"
 WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
 

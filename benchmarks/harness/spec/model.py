@@ -15,6 +15,8 @@ NO_LOAD = "none"  # the helpers are all that visits the server
 LAWS = ("usl_lambda", "usl_sigma", "usl_kappa", "usl_peak")
 OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
 AA = "+aa"  # behind the name of a variant that is run a second time in the round
+# What can come of a claim; "not judged": measured, and not well enough.
+VERDICTS = ("holds", "changed", "reversed", "no difference seen", "not judged", "not measured here")
 LEAST = 6  # repetitions for an interval or a test
 LEAST_WORKERS = 4  # for that law; with fewer the terms of σ and κ are too much alike
 
