@@ -8,8 +8,6 @@ in front. The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c`. It is 
 belong into the sources.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

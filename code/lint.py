@@ -7,8 +7,6 @@ lines unless its name ends in _loop, about 1300 lines in code/common, and betwee
 the changed lines of `diff` at most 65.
 """
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import re

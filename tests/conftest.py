@@ -2,8 +2,6 @@
 ended with it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import os

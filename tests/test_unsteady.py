@@ -1,7 +1,5 @@
 """What fails among others and passes alone is named, and does no harm; what fails again does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

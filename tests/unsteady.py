@@ -4,8 +4,6 @@ What failed is run again when all have ended, one test at a time, twice. If ever
 times, and they are at most as many as the option says, the run is good, and they are named last.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

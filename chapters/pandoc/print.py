@@ -9,8 +9,6 @@ that date, and the same page gives the same bytes; Chromium itself does not look
 Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import os

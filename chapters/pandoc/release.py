@@ -6,8 +6,6 @@ Runs in the root of the tree. SECONDS since 1970 are the date of all that is in 
 give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import posixpath

@@ -4,8 +4,6 @@ page_problems() and deck_problems() return one line for each fault; the tests co
 list.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the book's tests. All need pandoc; the deck's need reveal.js too (make deps)."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

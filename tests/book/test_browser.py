@@ -2,8 +2,6 @@
 The deck also through one of our own servers: `make present`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,8 +1,6 @@
 """The make rules: what is made again after which change, what a failure leaves, what is skipped;
 what the outputs of the demonstration hold."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from shutil import which

@@ -1,8 +1,6 @@
 """What the filters make of a text: code, diffs, numbers, verdicts, figures, references, blocks,
 tables, slides. What they refuse: test_refusals.py."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The lint of chapters and slides, and the tracks: each rule both ways."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -3,8 +3,6 @@ demonstration's and, where they are made, the real ones. Minutes of it: `make te
 `make test`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

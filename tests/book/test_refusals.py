@@ -1,7 +1,5 @@
 """What is wrong in a chapter: all of it is told in one run, each in one line with its place."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

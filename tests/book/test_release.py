@@ -1,7 +1,5 @@
 """release.py on a made-up tree. The real thing: test_pdf.py."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -8,8 +8,6 @@ Loopback only; nothing is left running. No case asserts a time, but that a serve
 to wait for takes less than half of its grace.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -2,8 +2,6 @@
 only; what its tests say; and that what it runs there can fail.
 """
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 import os

@@ -8,8 +8,6 @@ exit 0 (1 if a program that was told to stop did not exit with 0). So one and th
 02-inetd and the servers that listen themselves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

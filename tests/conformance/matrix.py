@@ -6,8 +6,6 @@ runs. `contract(..., servers=...)` narrows that to the servers a test is about. 
 need not keep a line.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

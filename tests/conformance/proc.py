@@ -3,8 +3,6 @@
 A process may end while it is looked at. Then there is nothing to see: "", [], 0.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Starting a server, looking at it while it runs, and ending it: nothing survives a test."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

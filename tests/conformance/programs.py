@@ -1,7 +1,5 @@
 """Where the programs under test are, and which of them the command line asks for."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The folder the servers serve, and what lies beside it that they never may."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

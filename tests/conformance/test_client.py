@@ -3,8 +3,6 @@ exactly what the test wants, when it wants; and constant, which says the same to
 after the other.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import signal

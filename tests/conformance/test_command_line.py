@@ -1,7 +1,5 @@
 """Options, messages and exit statuses: what is seen of a server before the first request."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -5,8 +5,6 @@ after the other passes, because the listen backlog holds the rest. 01-iterative 
 have to fail the tests of the line "concurrency" (matrix.py), and pytest reports that as `xfailed`.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

@@ -2,8 +2,6 @@
 byte received.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -3,8 +3,6 @@ reply: bytes that come while it is on its way, or after it, must not cut it. clo
 unread, and bytes after close(), are answered with a reset (RFC 9112 section 9.6).
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """What the system refuses: descriptors, processes, connections; and signals in every call."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import itertools

@@ -2,8 +2,6 @@
 shrink, grow or vanish while they are sent: all of it costs the server nothing.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@ trace. Those that wait for all clients at once do it by one kind of call, never 
 alone, and for nobody too long.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -2,8 +2,6 @@
 parser and of the replies: tests/unit, in C.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

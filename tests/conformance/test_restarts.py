@@ -1,7 +1,5 @@
 """15-slashdot: how its workers come and go, one or many of them: stops, and SIGHUP."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

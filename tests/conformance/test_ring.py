@@ -2,8 +2,6 @@
 of, and what is said where there is none.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import resource

@@ -3,8 +3,6 @@ same bytes. What differs is seen in a trace and in the packets; and in 12-aio no
 whatever becomes of the disk, the file and the client meanwhile.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import resource

@@ -2,8 +2,6 @@
 come and go: test_restarts.py.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import tempfile

@@ -1,7 +1,5 @@
 """SIGTERM and SIGINT: stop accepting, finish the replies in flight, leave no child, exit 0."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

@@ -1,7 +1,5 @@
 """The suite itself: every line of the contract has a test, every exemption a use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -2,8 +2,6 @@
 asserted.
 """
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -2,8 +2,6 @@
 test is skipped. For servers whose operations are no system calls: the same by preload.c.
 """
 
-from __future__ import annotations
-
 import atexit
 import errno
 import functools

@@ -5,8 +5,6 @@ sends. Everything that goes over the wire is taped, so that a failing test can s
 ways.
 """
 
-from __future__ import annotations
-
 import contextlib
 import email.utils
 import re

@@ -2,8 +2,6 @@
 Its parts: tests/unit.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import errno
 import json

@@ -4,8 +4,6 @@ and says its run.
 Run: python3 -m pytest tests/figures   (needs gnuplot)
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os

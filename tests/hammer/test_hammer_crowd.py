@@ -1,7 +1,5 @@
 """Slow, half-dead, idle and waiting clients, beside a load that is measured and without one."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

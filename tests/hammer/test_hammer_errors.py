@@ -1,7 +1,5 @@
 """Every kind of failure is counted as what it is, and never as a fast sample; bad usage."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

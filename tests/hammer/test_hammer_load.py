@@ -1,7 +1,5 @@
 """How many requests, over how many connections, to which URLs, when; how a run ends."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

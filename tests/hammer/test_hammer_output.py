@@ -1,7 +1,5 @@
 """The JSON, the samples and the summary; the C tests of the pure parts, which print TAP."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

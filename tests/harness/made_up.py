@@ -1,7 +1,5 @@
 """Experiments, result sets and a whole tree, made up for the tests of the harness."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`bench` as a program: stopped, killed, started again, with things missing and things broken."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """`compare`: old against new."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Experiment files: what is read, that every mistake ends in one exact line, and the plan."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import json

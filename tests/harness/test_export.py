@@ -1,7 +1,5 @@
 """From result sets to tables, bound numbers and verdicts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

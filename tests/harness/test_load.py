@@ -1,7 +1,5 @@
 """Load experiments: a made-up server under a made-up hammer."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

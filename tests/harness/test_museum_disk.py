@@ -2,8 +2,6 @@
 are the load's, and nothing stays mounted whatever happens.
 """
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Every peer of benchmarks/peers, through the harness's own code: started, asked, ended, gone."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import http.client

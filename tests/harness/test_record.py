@@ -1,7 +1,5 @@
 """Result files: killed writers, damage, and the schema."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

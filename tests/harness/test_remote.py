@@ -1,7 +1,5 @@
 """CLIENT=user@host, with an ssh that runs the far side on this host, and with ssh itself."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """How a measurement ends: numbers, verdicts, and where to read on."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

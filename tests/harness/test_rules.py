@@ -2,8 +2,6 @@
 each line that a rule draws from both of its sides, and on it.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import Any

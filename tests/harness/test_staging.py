@@ -1,7 +1,5 @@
 """[stage]: limits by control groups of both versions, a disk of its own, and what they leave."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """benchmarks/peers/stat-helper: what a hostile server, or a hostile client, gets out of it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

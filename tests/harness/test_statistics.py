@@ -1,7 +1,5 @@
 """Statistics against values known from elsewhere, and growth found in numbers made from it."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """[[then]]: the tables of the sources, checked, and put beside what was measured."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

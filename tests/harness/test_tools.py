@@ -1,7 +1,5 @@
 """What load generators print, read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Timelines: what strace writes, what is made of it, and a whole recording of a small server."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 that measures it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

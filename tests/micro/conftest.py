@@ -2,8 +2,6 @@
 `make variants`).
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs a micro-benchmark and reads what it prints."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -1,7 +1,5 @@
 """Files and file systems: each visit is one, each read ends once, and nothing of ours is left."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

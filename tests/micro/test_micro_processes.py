@@ -1,7 +1,5 @@
 """Processes, their memory and their turns: what is measured is what was made."""
 
-from __future__ import annotations
-
 import os
 import platform
 import statistics

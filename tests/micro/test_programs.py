@@ -2,8 +2,6 @@
 refuse, that a failure is an error and no sample, that no process stays.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import signal

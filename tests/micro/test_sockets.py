@@ -1,7 +1,5 @@
 """Descriptors, ports and sockets: which numbers there are, and what has been sent."""
 
-from __future__ import annotations
-
 import itertools
 import resource
 import socket

@@ -1,7 +1,5 @@
 """Waiting: that all events are found, with how many calls, and how late."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import subprocess

@@ -4,8 +4,6 @@ A fault is one line changed. Its name (file, kind, the line as it was, how many 
 before it) is the same in two revisions as long as the line is, so that two runs can be compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import random

@@ -13,8 +13,6 @@ namespace of processes, for which one has to be root. A line for each goes to th
 there is not done again.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

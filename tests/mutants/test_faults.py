@@ -1,7 +1,5 @@
 """The faults that are made, on made-up lines; the tests that they are given to."""
 
-from __future__ import annotations
-
 import pytest
 
 from mutants.faults import chosen, faults

@@ -2,8 +2,6 @@
 deps.sh uses beside them is "not found"; all else there is made_up_commands.sh.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pty

@@ -2,8 +2,6 @@
 fetches; its table; and what tests/fresh-machine would have it do on real ones.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

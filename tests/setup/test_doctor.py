@@ -2,8 +2,6 @@
 it on this one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

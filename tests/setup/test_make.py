@@ -2,8 +2,6 @@
 another make works in the same build/; and by `make cross` for other systems.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -17,8 +17,6 @@ Prints a line a cycle and the verdict; status 0 if all was flat and nobody was l
 Loopback only, bounded in connections; nothing is left running.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -2,8 +2,6 @@
 `make soak`, `make soak-mixed`, `make soak-restarts`.
 """
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The plots of the stage, figures/stage.tsv."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Demos: what they tell, who may start one, and that nothing of them is left."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """`make amalgamate`: every server as one file that compiles alone, without a warning."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
