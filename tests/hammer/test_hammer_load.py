@@ -301,11 +301,13 @@ def test_interrupted_json_says_so() -> None:
 
 @pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "in background"]])
 def test_a_second_signal_ends_it_at_once(start: list[str]) -> None:
-    """The summary goes to a pipe that is full, so the first signal alone would hang there."""
+    """The summary goes to a pipe that is full, so the first signal alone would hang there. Deaf to
+    signals it would end after a minute, and not well.
+    """
     with (
         Server(keep_alive) as server,
         subprocess.Popen(
-            [*start, str(binary()), "--json", "-k", "-s", "600", server.url()],
+            [*start, str(binary()), "--json", "-k", "-s", "60", server.url()],
             stdout=subprocess.PIPE,
             pipesize=4096,
         ) as process,
