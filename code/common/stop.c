@@ -31,10 +31,11 @@ static void leave_marks(void)
 
 void stop_begin(void)
 {
-    bool first = !atomic_exchange(&stopping, true);
+    static atomic_bool begun; /* a server may have been stopping before there was a signal */
 
+    stopping = true;
     leave_marks();
-    if (first)
+    if (!atomic_exchange(&begun, true))
         alarm(STOP_GRACE);
 }
 

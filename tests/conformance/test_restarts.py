@@ -12,7 +12,7 @@ import pytest
 from conformance import proc
 from conformance.matrix import contract, kind
 from conformance.process import STOP_GRACE, Server, Target, meanwhile, wait_until
-from conformance.programs import Run, Start, complaint
+from conformance.programs import Run, Start, Traced, complaint
 from conformance.site import HELLO, Site
 from conformance.wire import ASK, Connection, request
 
@@ -186,6 +186,18 @@ def test_those_who_retire_are_bounded(start: Start) -> None:
         wait_until(lambda b=before: restarted(server, b), 0.3)  # type: ignore[misc]
         assert len(server.children()) <= RETIRED_AT_MOST + 2
     assert server.serves()
+
+
+@contract("stop")
+def test_who_retires_has_the_grace_of_the_others(traced: Traced) -> None:
+    """From the SIGTERM on, although he has been stopping for longer."""
+    server, trace = traced("?alarm,setitimer")
+    retired = set(server.children())
+    with server.download():
+        restart(server)
+        server.signal(signal.SIGTERM)
+        assert trace.has(lambda calls: retired <= {pid for pid, *_ in calls}, server.patience.limit)
+    assert server.wait() == 0
 
 
 @contract("survives", "setup-failure")
