@@ -525,8 +525,12 @@ static void check_young(void)
     struct reply r;
 
     for (int age = -1000; age <= 1000; age += 1000) {
-        st.st_mtime = time(NULL) - age;
-        reply_of(&r, "GET", "1.1", "", &st, "file");
+        time_t now;
+        do {
+            now = time(NULL);
+            st.st_mtime = now - age;
+            reply_of(&r, "GET", "1.1", "", &st, "file");
+        } while (time(NULL) != now);
         tap_ok(r.status == 200 && count(&r, "Last-Modified: ") == (age > 0),
                "a date only for a file of before this second: %d s", age);
     }
