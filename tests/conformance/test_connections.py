@@ -21,6 +21,7 @@ KEPT = {
     request("/medium.bin"): 200,
     request("/nothing"): 404,
     request("/hello.txt", SINCE): 304,
+    request("/hello.txt", "Range: bytes=0-1"): 206,
     request("/hello.txt", "Content-Length: 0"): 200,
     request("/hello.txt", method="DELETE"): 405,
     request("/hello.txt", method="HEAD"): 200,
