@@ -107,10 +107,8 @@ PYTHON = {
     "reader": ["tests/reader"],
     "slides/stage": ["tests/stage"],
     # as in `make test`, without what is printed
-    "chapters/pandoc": [
-        "tests/book", "--ignore=tests/book/test_pdf.py", "--ignore=tests/book/test_release_whole.py"
-    ],
-}  # fmt: skip
+    "chapters/pandoc": ["tests/book", "--ignore=tests/book/test_pdf.py"],
+}
 SECONDS = 600
 #: A faulty server may call kill(-1), or allocate for ever: then it is the first that the kernel
 #: ends. (A limit of addresses would end every program with AddressSanitizer, faulty or not.)
