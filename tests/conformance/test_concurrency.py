@@ -55,8 +55,11 @@ def serve_in_reverse(clients: list[Connection], rest: bytes) -> None:
 
 
 HAMMER = TREE / "build/bin/hammer"
-#: One of each loop: those of 06 to 12 take and serve their clients by the same functions.
-LOOPS = ("08-sigio", "09-epoll", "13-uring", "14-owfat", "15-slashdot")
+#: One of each loop: that of 07 is 06's, that of 11 is 09's.
+LOOPS = (
+    *("06-select", "08-sigio", "09-epoll", "10-kqueue"),
+    *("12-aio", "13-uring", "14-owfat", "15-slashdot"),
+)
 
 
 @contract("concurrency", "stop", servers=LOOPS)
