@@ -2,6 +2,7 @@
 ended with it.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -204,14 +205,14 @@ def start(
 
     yield start_one
     complaints = []
-    for server in servers:
-        try:
-            if not request.config.getoption("--unjudged"):
+    with contextlib.ExitStack() as ending:
+        for server in servers:
+            ending.callback(server.release)
+        for server in [] if request.config.getoption("--unjudged") else servers:
+            try:
                 server.finish()
-        except process.Misbehaved as error:
-            complaints.append(str(error))
-        finally:
-            server.release()
+            except process.Misbehaved as error:
+                complaints.append(str(error))
     if complaints:
         raise process.Misbehaved("\n".join(complaints))
 
