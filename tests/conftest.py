@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -169,6 +170,8 @@ def target(request: pytest.FixtureRequest) -> Target:
         if lacking := needs.missing_library(chosen.binary.name, programs.TREE):
             pytest.skip(f"{lacking.reason}: {lacking.remedy}")
         pytest.fail(f"{chosen.binary} is not there: make it, or choose other --variants", False)
+    if not shutil.which("setpriv"):
+        pytest.fail("setpriv is not there (Debian: util-linux): servers are to end with us", False)
     lines = request.node.get_closest_marker("contract")
     if chosen.variant == "libkqueue" and lines is not None and "mechanism" in lines.args:
         pytest.skip("the library has threads, sockets and waits of its own")

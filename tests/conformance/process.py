@@ -30,7 +30,7 @@ ENOUGH = 1 << 20  #: bytes of what it writes: whoever writes more may never end
 SANITIZER_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
 INETD = Path(__file__).with_name("inetd.py")
 #: If the test run is killed, so are its servers.
-DIE_WITH_PARENT = ("/usr/bin/setpriv", "--pdeathsig", "KILL")
+DIE_WITH_PARENT = (shutil.which("setpriv") or "setpriv", "--pdeathsig", "KILL")
 
 
 class Unsupported(Exception):
