@@ -188,7 +188,8 @@ ODD = ("broken off", "pipelined", "dripped", "half-closed")
 
 def odd(port: int, files: Mapping[str, bytes], kind: str) -> str:
     """One client of this kind: what was wrong, or "". A reply is the last one if it says so."""
-    names = {"broken off": ["l0.bin"], "dripped": ["m0.bin"]}.get(kind, ["s0.bin", "m0.bin"] * 4)
+    letters = "l" if kind in ("broken off", "dripped") else "sm" * 4
+    names = [random.choice([name for name in files if name[0] == letter]) for letter in letters]
     data = b"".join(request(f"/{name}") for name in names)
     step = 2 if kind == "dripped" else len(data)
     try:

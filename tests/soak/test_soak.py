@@ -89,6 +89,7 @@ LAST = HEAD + "Connection: close\r\n\r\n"
     [
         ("pipelined", 7 * f"{HEAD}\r\nhello" + LAST + "hello", ""),
         ("dripped", LAST + "hello", ""),
+        ("dripped", LAST + "hellO", "status 200, 5 bytes of l0.bin"),
         ("half-closed", LAST + "hello, more", "ContractBroken: expected an orderly end"),
         ("pipelined", LAST + "hellO", "status 200, 5 bytes of s0.bin"),
         ("pipelined", HEAD + "\r\nhello", "ConnectionLost: "),
@@ -97,7 +98,7 @@ LAST = HEAD + "Connection: close\r\n\r\n"
     ],
 )
 def test_replies(kind: str, text: str, judged: str) -> None:
-    files = dict.fromkeys(("s0.bin", "m0.bin"), b"hello")
+    files = dict.fromkeys(("s0.bin", "m0.bin", "l0.bin"), b"hello")
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
         said = pool.submit(odd, listening.getsockname()[1], files, kind)
         with listening.accept()[0] as server:
