@@ -93,10 +93,10 @@ def rise(cycles: Sequence[Cycle]) -> float:
     return float(theilslopes(shares, ages)[0]) * max(ages) if ages else 0.0
 
 
-def faults(cycles: Sequence[Cycle], base: int) -> list[str]:
+def faults(cycles: Sequence[Cycle], base: int, least: int) -> list[str]:
     """What was not flat, a sentence each. `base`: the descriptors of a server without clients."""
-    if len(cycles) < 10:
-        return [f"{len(cycles)} cycles are too few to judge: 10 are needed (--seconds)"]
+    if len(cycles) < least:
+        return [f"{len(cycles)} cycles are too few to judge: {least} are needed (--seconds)"]
     found = []
     if lost := sum(c.failed for c in cycles):
         found.append(f"{lost} requests or connections were lost")
@@ -261,7 +261,7 @@ class Load:
         return sum(r["requests"] for r in results), failed, median_us
 
 
-def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
+def watch(pid: int, load: Load, seconds: float, restarts: float, least: int) -> int:
     kind = "" if load.herd else "socket:"
     load.cycle()
     base = descriptors(pid, kind, -1)
@@ -279,7 +279,7 @@ def watch(pid: int, load: Load, seconds: float, restarts: float) -> int:
         kib = sum(map(proc.anonymous_kib, processes(pid)))
         cycles.append(Cycle(at_s, generation, *seen, kib, left))
         print(*astuple(cycles[-1]), sep="\t", flush=True)
-    found = faults(cycles, base)
+    found = faults(cycles, base, least)
     for fault in found:
         print(f"soak: {fault}", file=sys.stderr)
     total = sum(c.requests for c in cycles)
@@ -327,7 +327,8 @@ def main() -> int:
         with running([*followed, str(server), *options]) as (process, port):
             urls.write_text("".join(f"http://127.0.0.1:{port}/{name}\n" for name in often))
             load = Load(hammer, port, urls, files, o.herd)
-            status = watch(process.pid, load, o.seconds, o.restarts)
+            least = 1 if o.follow else 10  # where processes are looked at, not what grows
+            status = watch(process.pid, load, o.seconds, o.restarts, least)
         traces = {int(p.suffix[1:]): p.read_text() for p in Path(folder).glob("trace.*")}
     ends = lives(traces)
     for pid, end in ends.items():

@@ -46,10 +46,11 @@ def cycles(change: Change) -> list[Cycle]:
     ],
 )  # fmt: skip
 def test_what_is_flat_and_what_is_not(change: Change, word: str) -> None:
-    found = faults(cycles(change), 9)
+    found = faults(cycles(change), 9, 10)
     assert len(found) == (word != "")
     assert word in "".join(found)
-    assert "too few" in faults(cycles(change)[:9], 9)[0]
+    assert "too few" in faults(cycles(change)[:9], 9, 10)[0]
+    assert not faults(cycles(change)[:9], 9, 1)
 
 
 # ---- processes and replies
