@@ -51,7 +51,7 @@ SPARE_KIB = 128  #: of memory, beside
 SETTLE_S = 2.0  #: for the server to see that its clients have gone
 CYCLE_S = 4
 ODD_CLIENTS = 40  #: a cycle
-PATIENCE_S = 20.0  #: of an odd client, for what must come
+PATIENCE_S = 20.0  #: for what must come to an odd client, and for the server's end
 FILES = {"s": (1500, 1000), "m": (100, 100_000), "l": (4, 10_000_000)}  #: kind: number, bytes
 #: what runs beside each other in a mixed cycle; the last one asks now and then
 LOADS = (
@@ -166,6 +166,11 @@ def running(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[str], int
             yield process, int(match[1])
         finally:
             process.terminate()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise SystemExit(f"soak: {command[0]} still runs after SIGTERM") from None
     if process.returncode != 0:
         raise SystemExit(f"soak: {command[0]} ended with {process.returncode}")
 

@@ -129,3 +129,10 @@ def test_sigterm_ends_the_server_too(pytestconfig: pytest.Config) -> None:
     assert process.returncode == 1
     assert "soak: ended by SIGTERM\n" in said  # beside what hammer says of a server that is gone
     assert not proc.alive(server)
+
+
+def test_a_server_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "PATIENCE_S", 0.1)
+    deaf = "trap '' TERM; echo http://deaf:1/; exec sleep 20"
+    with pytest.raises(SystemExit, match="still runs"), soak.running(["sh", "-c", deaf]):
+        pass
