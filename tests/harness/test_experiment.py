@@ -212,6 +212,11 @@ def test_a_file_may_hold_an_experiment_for_each_of_several(tree: Tree) -> None:
     assert (one.id, two.id, two.title) == ("sample-one", "sample-two", "The other, two")
     assert one.title != two.title
     assert one.variants == two.variants
+    text = path.read_text(encoding="utf-8")
+    for wrong in ("three'\ntitle = 2026-11-23", "a\"b'"):
+        path.write_text(f"{text}[[each]]\nname = '{wrong}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=r"""sample\.toml: "each": '(three|a"b)': """):
+            experiment_file.load_all(tree.experiments)
 
 
 @pytest.mark.parametrize("each", ["5", '["x"]', "[{ title = 'no name' }]", "[{ name = 1 }]"])

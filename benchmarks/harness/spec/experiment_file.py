@@ -88,7 +88,11 @@ def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[s
             raise InputError(f'{shown}: "each" must be tables with a "name"')
         both = {**data, **own}.items()
         whole = {key: value for key, value in both if key not in ("each", "name")}
-        yield f"-{name}", json.loads(json.dumps(whole).replace("{each}", name))
+        try:
+            one = json.loads(json.dumps(whole).replace("{each}", name))
+        except (TypeError, ValueError) as error:  # a date; a name with a quote in it
+            raise InputError(f'{shown}: "each": {name!r}: {error}') from error
+        yield f"-{name}", one
 
 
 def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
