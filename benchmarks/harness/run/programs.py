@@ -1,8 +1,10 @@
 """Where the programs of an experiment are, and a hash that tells when one has changed."""
 
 import hashlib
+import json
 import struct
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 from harness.run import peers, remote
@@ -136,6 +138,8 @@ def fingerprints(experiment: Experiment, variants: Iterable[Variant]) -> dict[st
             if path:
                 found[word.removeprefix(f"{BUILD}/")] = fingerprint(path)
         if variant.peer:
-            settings = repr(peers.load(variant.peer))
-            found[f"peers/{variant.peer}"] = hashlib.sha256(settings.encode()).hexdigest()
+            # Only what is set: a key that comes or goes must throw no results away.
+            settings = {k: v for k, v in asdict(peers.load(variant.peer)).items() if v}
+            text = json.dumps(settings, sort_keys=True)
+            found[f"peers/{variant.peer}"] = hashlib.sha256(text.encode()).hexdigest()
     return found
