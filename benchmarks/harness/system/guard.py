@@ -41,10 +41,11 @@ def end_session(session: int, mercy: float = 0.0) -> list["resource.struct_rusag
     deadline = time.monotonic() + mercy
     while members := session_members(session):
         for pid in members:
+            ended = 0
             with contextlib.suppress(ChildProcessError):
                 ended, _, usage = os.wait4(pid, os.WNOHANG)
                 used += [usage] if ended else []
-            if time.monotonic() >= deadline:
+            if not ended and time.monotonic() >= deadline:  # else the number is free
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline + PATIENCE:
