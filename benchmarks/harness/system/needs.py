@@ -74,7 +74,7 @@ def worker_cores() -> Answer:
 
 
 def tracing() -> Answer:
-    """strace is there and may trace a child of its own, as trace.py asks for it."""
+    """strace is there and may trace a child of its own."""
     tool = program("strace")
     if not tool.ok:
         return tool
