@@ -49,7 +49,7 @@ def test_what_strace_writes_is_read(text: str, events: list[timeline.Event]) -> 
 
 @pytest.mark.parametrize("line", ["nonsense", "abc close(3) = 0", "1.0 ???"])
 def test_what_is_not_understood_is_refused_with_its_line(line: str) -> None:
-    with pytest.raises(timeline.SyntaxErrorInTrace, match="trace line 2: "):
+    with pytest.raises(timeline.SyntaxErrorInTrace, match="trace of 1, line 2: "):
         timeline.parse({1: ["1.0 close(3) = 0 <0.1>", line]})
 
 

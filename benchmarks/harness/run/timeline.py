@@ -57,7 +57,7 @@ def parse(files: Mapping[int, Iterable[str]]) -> list[Event]:
         for number, line in enumerate(lines, start=1):
             found = TRACE_LINE.fullmatch(line)
             if found is None:
-                raise SyntaxErrorInTrace(f"trace line {number}: no time: {line[:60]!r}")
+                raise SyntaxErrorInTrace(f"trace of {pid}, line {number}: no time: {line[:60]!r}")
             start, rest = float(found["time"]), found["rest"]
             if call := CALL.fullmatch(rest):
                 end = start + float(call["took"]) if call["took"] else None
@@ -66,7 +66,8 @@ def parse(files: Mapping[int, Iterable[str]]) -> list[Event]:
             elif ENDED.fullmatch(rest):
                 events.append(End(pid, start))
             elif not SIGNAL.fullmatch(rest):
-                raise SyntaxErrorInTrace(f"trace line {number}: not understood: {rest[:60]!r}")
+                what = f"not understood: {rest[:60]!r}"
+                raise SyntaxErrorInTrace(f"trace of {pid}, line {number}: {what}")
     return sorted(events, key=lambda event: event.start)
 
 
