@@ -305,7 +305,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree) -> None:
     """And leaves no process, nor the child of one."""
     tree.experiment(rounds=5)
     # Runs of the program that go on until the signal has come.
-    held = {3: signal.SIGKILL, 8: signal.SIGINT}
+    held = {3: signal.SIGKILL, 8: signal.SIGTERM}
     tree.program(
         extra="import subprocess\nsubprocess.Popen(['sleep', '61.25'])\n"
         f"runs = open('runs', 'a'); runs.write('.'); runs.flush()\n"
