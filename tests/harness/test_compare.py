@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from made_up import Tree, parsed, result_set, write
+from made_up import Tree, damaged, parsed, result_set, write
 
 from harness.report import compare
 from harness.statistics.analysis import Point
@@ -67,8 +67,11 @@ def test_two_folders_and_their_claims(
 
 def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str]) -> None:
     tree.experiment()
-    for old, message in (
-        ("nowhere", "nowhere: no such folder"),
-        ("benchmarks", "no experiment has results in both benchmarks and benchmarks"),
+    (tree.root / "new").mkdir()
+    (tree.root / "new/sample.jsonl").write_text("x\n", encoding="utf-8")
+    for old, new, message in (
+        ("nowhere", "new", "nowhere: no such folder"),
+        ("benchmarks", "new", "no experiment has results in both benchmarks and new"),
+        ("new", "new", damaged("new/sample.jsonl:1", "it has no check sum")),
     ):
-        assert said("compare", old, "benchmarks", status=2) == f"{message}\n"
+        assert said("compare", old, new, status=2) == f"{message}\n"
