@@ -315,7 +315,9 @@ def test_the_reference_run_stands_beside_the_readers(slug: str, data: Path, tmp_
         other = own.with_name(f"reference-{name}.tsv")
         other.write_text(re.sub(r"(?<=\t)(\d)", rf"{factor}\1", own.read_text()))
         assert "reference machine, of 2026" in drawn(slug, data, tmp_path / "figure.svg")
-        pictures.add((tmp_path / "figure.svg").read_bytes())
+        picture = (tmp_path / "figure.svg").read_text()
+        assert ">measured here, " in picture, "chapters/pandoc/figures.lua looks for it"
+        pictures.add(picture)
     assert "reference machine, of 2026" not in alone
     assert len(pictures) == 2
 
