@@ -205,22 +205,24 @@ for folder in ("docroot", "scratch"):
 pathlib.Path("docroot/a.html").write_text("x" * 100)
 values = {"docroot": os.path.abspath("docroot"), "bin": "bin"}
 probe = peers.Probe("a.html", 100)
-with peers.serving(peers.load(sys.argv[1]), values, pathlib.Path("scratch"), probe) as found:
-    print(os.stat(f"/proc/{found[0].pid}").st_uid, found[0].pid, found[1], flush=True)
+peer = peers.load(sys.argv[1])
+with peers.serving(peer, values, pathlib.Path("scratch"), probe) as (process, port):
+    print(os.stat(f"/proc/{process.pid}").st_uid, process.pid, port, flush=True)
     sys.stdin.read()
+    processes.stop(process, peer.stop)
 """
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=65534", "--clear-groups")
 PEERS = [peers.load(path.stem, path.parent) for path in BENCHMARKS.glob("peers/*.toml")]
-USERS = [(peer.name, True) for peer in PEERS if "root" not in peer.needs]
-ROOTS = [(peer.name, False) for peer in PEERS if peer.as_root or "root" in peer.needs]
+USERS = [(peer.name, True, k) for peer in PEERS if "root" not in peer.needs for k in (True, False)]
+ROOTS = [(peer.name, False, True) for peer in PEERS if peer.as_root or "root" in peer.needs]
 
 
-@pytest.mark.parametrize(("name", "user"), sorted(USERS + ROOTS))
-def test_a_killed_harness_leaves_no_peer(name: str, user: bool) -> None:
+@pytest.mark.parametrize(("name", "user", "killed"), sorted(USERS + ROOTS))
+def test_a_harness_killed_or_not_leaves_no_peer(name: str, user: bool, killed: bool) -> None:
     """Nor that of a user, who can run it too: nothing in his view belongs to root's rights."""
     installed(name)
     other = user and os.geteuid() == 0
-    with tempfile.TemporaryDirectory(prefix="peer-") as folder:
+    with tempfile.TemporaryDirectory(prefix="peer-", dir="/tmp") as folder:
         place = Path(folder)
         (place / "bin").mkdir()
         for program in ("02-inetd", "stat-helper"):
@@ -234,15 +236,20 @@ def test_a_killed_harness_leaves_no_peer(name: str, user: bool) -> None:
         harness = subprocess.Popen(
             [*(NOBODY if other else ()), sys.executable, "-c", ALONE, name],
             cwd=place, env={"PATH": path, "PYTHONPATH": "benchmarks"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert harness.stdout is not None
         uid, session, port = map(int, harness.stdout.readline().split())
-        assert session_members(session)
-        harness.kill()
-        harness.communicate(timeout=20)
-        await_(lambda: not left_of(session))
-        expect_nothing_left(session, port)
+        try:
+            assert session_members(session)
+            if killed:
+                harness.kill()
+            _, err = harness.communicate(timeout=20)  # else it stops the peer: its stdin ends
+            assert (harness.returncode, err) == (-9 if killed else 0, "")
+            await_(lambda: not left_of(session))
+            expect_nothing_left(session, port)
+        finally:
+            guard.end_session(session)
         assert not other or uid == 65534
 
 
