@@ -242,6 +242,7 @@ def real_ssh(hosts: Hosts) -> None:
 
 
 def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.Config) -> None:
+    """Both ends are in one network: what comes of two, as a wrong route, is not seen here."""
     real_ssh(hosts)
     load = ('["-c", "{connections}", ', '["-n", "400", "--json", "-c", "{connections}", ')
     hosts.make(variant='server = "09-epoll"', change=load)
