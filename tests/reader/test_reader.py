@@ -180,7 +180,7 @@ def test_a_port_that_is_taken_gives_way_to_the_next(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("args", "page", "tree"),
-    [("-vp0", 200, 404), ("-p 0 -t 9 code", 404, 404), (". -p 0", 404, 200)],
+    [("-vp 0", 200, 404), ("-p 0 -t 9 code", 404, 404), (". -p 0", 404, 200)],
 )
 def test_the_tree_is_not_served_unless_it_is_named(
     tmp_path: Path, args: str, page: int, tree: int
