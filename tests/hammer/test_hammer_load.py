@@ -275,11 +275,14 @@ def test_the_first_limit_reached_ends_the_run() -> None:
 def interrupted(options: str, number: int) -> tuple[int, str]:
     """The status and output of a run that is sent a signal after its third request."""
     with Server(keep_alive) as server:
-        command = [str(binary()), "-k", "-s", "600", *options.split(), server.url()]
+        command = [str(binary()), "-k", "-s", "60", *options.split(), server.url()]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            wait_for(lambda: len(server.heads) > 3)
-            process.send_signal(number)
-            out, _ = process.communicate(timeout=HANG_S)
+            try:
+                wait_for(lambda: len(server.heads) > 3)
+                process.send_signal(number)
+                out, _ = process.communicate(timeout=HANG_S)
+            finally:
+                process.kill()
     return process.returncode, out
 
 
@@ -292,7 +295,7 @@ def test_a_signal_ends_it_with_the_summary(number: int) -> None:
 
 
 def test_interrupted_json_says_so() -> None:
-    result = json.loads(interrupted("--json -w 600", signal.SIGINT)[1])
+    result = json.loads(interrupted("--json -w 60", signal.SIGINT)[1])
     assert result["interrupted"] is True
     assert result["requests"] == 0, "all of it was warm-up"
     assert result["warm_up"]["requests"] >= 3
