@@ -230,8 +230,10 @@ static void somebody_elses_work(void)
     char data[65536];
 
     execv(TREE "/build/bin/02-fork", words);
-    execv("/usr/sbin/nginx", (char *[]){"nginx", "-g", "daemon off;", 0});
-    execv("/usr/bin/python3", (char *[]){"python3", "-m", "http.server", 0});
+    if (fork() == 0) /* so that one that is there hides no other attempt */
+        _exit(execv("/usr/sbin/nginx", (char *[]){"nginx", "-g", "daemon off;", 0}));
+    if (fork() == 0)
+        _exit(execv("/usr/bin/python3", (char *[]){"python3", "-m", "http.server", 0}));
     for (int fd = pretend();;) {
         int client = accept(fd, NULL, NULL);
         ssize_t asked = read(client, data, sizeof data), n = 0;
