@@ -6,6 +6,7 @@ not do (status 2) is said in its line, and tried again the next time. Who has ha
 no points, and is looked at again, which costs nothing.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -17,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -152,13 +153,21 @@ def _grade_all(
             say(f"  {path.name:<24} {points}  {said}")
         return row["state"] in SETTLED
 
+    gradings: list[Future[bool]] = []
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            missing = sum(not settled for settled in pool.map(one, todo))
+            gradings += (pool.submit(one, path) for path in todo)
+            missing = sum(not grading.result() for grading in gradings)
         except BaseException:  # a signal has ended us, or the table cannot be written
             ended.set()
-            for pid in proc.children(os.getpid()):
-                os.kill(pid, signal.SIGTERM)
+            told: set[int] = set()  # a second signal would end the clearing up
+            while not all(grading.done() for grading in gradings):  # one may only now begin
+                new = set(proc.children(os.getpid())) - told
+                told |= new
+                for pid in new:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
+                time.sleep(0.1)
             raise
     with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
         rows = sorted(csv.DictReader(file), key=lambda row: row["name"])

@@ -3,11 +3,14 @@ another grading, and in the table of a class.
 """
 
 import os
+import subprocess
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grader import cli, files, work
+from grader import cli, files, many, work
 from grader import lab as labs
 from grader.errors import LabError
 from grader.lab import TREE
@@ -151,6 +154,26 @@ def test_a_class_that_was_ended_half_way(place: Place) -> None:
     assert [found[name]["score"] for name in everybody] == ["4.5", "0", ""]
     assert found["bob"]["failed"].endswith("tidy (it does not build)")
     assert "there is no server.c" in found["ida"]["failed"]
+
+
+def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
+    """Not yet a process when the others are ended."""
+    began, at_work = time.monotonic(), threading.Event()
+
+    def grade(path: Path) -> many.Row:
+        if path.name == "ada":
+            at_work.wait()
+            raise OSError(28, "No space left on device")
+        at_work.set()
+        time.sleep(0.5)
+        subprocess.run(["sleep", "60"], check=False)
+        return {}
+
+    for name in ("ada", "bob"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+    with pytest.raises(OSError, match="No space"):
+        many.grade_all(tmp_path / "class", tmp_path / "grades.csv", grade, jobs=2)
+    assert time.monotonic() - began < 30
 
 
 def test_a_table_of_somebody_elses_is_left_alone(place: Place) -> None:
