@@ -116,7 +116,7 @@ def grade_all(
     folder: Path, table: Path, grade: Callable[[Path], Row], jobs: int = 1, anew: bool = False
 ) -> int:
     """The status: 0 if all are settled, 3 if some are not. One at a time writes the table. `anew`:
-    also who is in it already.
+    also who is in it already, and what was there stays until all are graded.
     """
     table.parent.mkdir(parents=True, exist_ok=True)
     lock = table.with_name(f".{table.name}.lock")
@@ -128,16 +128,18 @@ def grade_all(
 
     with files.alone(lock, wait):
         lock.write_text(f"{os.getpid()}\n", encoding="utf-8")
-        return _grade_all(students(folder), table, grade, jobs, [] if anew else _done(table))
+        return _grade_all(students(folder), table, grade, jobs, anew)
 
 
 def _grade_all(
-    everybody: list[Path], table: Path, grade: Callable[[Path], Row], jobs: int,
-    kept: list[dict[str, str]],
-) -> int:  # fmt: skip
+    everybody: list[Path], table: Path, grade: Callable[[Path], Row], jobs: int, anew: bool
+) -> int:
+    kept = [] if anew else _done(table)
     names = {row["name"] for row in kept}
     todo = [path for path in everybody if path.name not in names]
-    write(table, kept)
+    rows: list[Mapping[str, object]] = [*kept]
+    if not anew:
+        write(table, kept)
     lock, ended = threading.Lock(), threading.Event()
 
     def one(path: Path) -> bool:
@@ -146,8 +148,11 @@ def _grade_all(
         row = grade(path)
         if ended.is_set():
             return False
-        with lock, table.open("a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, FIELDS).writerow(row)
+        with lock:
+            rows.append(row)
+            if not anew:
+                with table.open("a", newline="", encoding="utf-8") as file:
+                    csv.DictWriter(file, FIELDS).writerow(row)
             points = f"{row['score']:>3} of {row['of']}"
             said = NOTHING if row["state"] == NOTHING else row["failed"]
             say(f"  {path.name:<24} {points}  {said}")
@@ -169,8 +174,6 @@ def _grade_all(
                         os.kill(pid, signal.SIGTERM)
                 time.sleep(0.1)
             raise
-    with table.open(newline="", encoding="utf-8") as file:  # its lines came as gradings ended
-        rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
-    write(table, rows)
+    write(table, sorted(rows, key=lambda row: str(row["name"])))
     say(f"\n{len(todo)} graded now, {len(kept)} before; {missing} without a final grade: {table}")
     return 3 if missing else 0

@@ -157,7 +157,9 @@ def test_a_class_that_was_ended_half_way(place: Place) -> None:
 
 
 def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
-    """Not yet a process when the others are ended."""
+    """Not yet a process when the others are ended. A table that is made anew stays as it was."""
+    table = tmp_path / "grades.csv"
+    table.write_text("name\n")
     began, at_work = time.monotonic(), threading.Event()
 
     def grade(path: Path) -> many.Row:
@@ -172,8 +174,9 @@ def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
     for name in ("ada", "bob"):
         (tmp_path / "class" / name).mkdir(parents=True)
     with pytest.raises(OSError, match="No space"):
-        many.grade_all(tmp_path / "class", tmp_path / "grades.csv", grade, jobs=2)
+        many.grade_all(tmp_path / "class", table, grade, jobs=2, anew=True)
     assert time.monotonic() - began < 30
+    assert table.read_text() == "name\n"
 
 
 def test_a_table_of_somebody_elses_is_left_alone(place: Place) -> None:
