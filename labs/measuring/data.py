@@ -30,6 +30,8 @@ def started(lab: Lab, path: Path) -> str:
     try:
         first = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
         return str(first["started"])
+    except FileNotFoundError:
+        raise LabError(f"{path} is not there") from None
     except (OSError, ValueError, KeyError, TypeError):
         raise LabError(f"{path}: no data of {lab.experiment or 'this lab'}") from None
 

@@ -135,6 +135,7 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
         (work / SLUG / name).rename(work / "away")
         status, _, wrong = lab(work, *words)
         assert status == 2 and name in wrong and wrong.count("\n") == 1
+        assert name == "sealed.json" or wrong.endswith(" is not there\n")
         (work / "away").rename(work / SLUG / name)
 
 
