@@ -4,13 +4,17 @@ import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_origin, get_type_hints
+from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from grader.errors import LabError
 
 TREE = Path(__file__).resolve().parents[2]
 HINT = re.compile(r"^## ([a-z0-9-]+)\s*$", re.M)
 Read = TypeVar("Read")
+KINDS = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false",
+    tuple: "a list of texts", dict: "a table of tables of texts",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,15 +136,24 @@ def load(slug: str, tree: Path = TREE) -> Lab:
 
 def read(kind: type[Read], table: dict[str, Any], what: str) -> Read:
     """A table of a lab's TOML: every key is known, and has a value of its kind."""
-    values = {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}
     known = get_type_hints(kind)
-    for key, value in values.items():
+    for key, value in table.items():
         if key not in known:
             raise ValueError(f"{what}: unknown: {key}")
-        wanted = get_origin(known[key]) or known[key]
-        if not isinstance(value, wanted) and not (wanted is float and type(value) is int):
-            raise ValueError(f"{what}: {key}: {value!r} is not of the kind {wanted.__name__}")
-    return kind(**values)
+        if not _fits(value, known[key]):
+            wanted = KINDS[get_origin(known[key]) or known[key]]
+            raise ValueError(f"{what}: {key}: {wanted} is wanted")
+    return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in table.items()})
+
+
+def _fits(value: object, annotation: Any) -> bool:
+    """Whether TOML's value is of that kind, and all that is in it."""
+    wanted, members = get_origin(annotation) or annotation, get_args(annotation)
+    if wanted is dict:
+        return isinstance(value, dict) and all(_fits(each, members[1]) for each in value.values())
+    if wanted is tuple:
+        return isinstance(value, list) and all(_fits(each, members[0]) for each in value)
+    return type(value) is wanted or (wanted is float and type(value) is int)
 
 
 def _lab(slug: str, folder: Path, table: dict[str, Any]) -> Lab:
