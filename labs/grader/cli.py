@@ -13,6 +13,7 @@ import os
 import secrets
 import signal
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -27,6 +28,9 @@ from grader.sandbox import Toolchain
 from harness.system.processes import end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
+COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
+PLACES = ("JSON", "LOGS", "CSV", "WORK")  #: of what is written
+SETTINGS = (*PLACES, "DIR", "CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS")
 SEEDS = 1 << 31
 BUILD = Path(os.environ.get("LAB_BUILD", "build"))
 Given = Mapping[str, str]
@@ -35,8 +39,11 @@ Number = TypeVar("Number", int, float)
 
 def settings(words: Iterable[str]) -> Given:
     """Those that have a value. Paths are from the root of the tree, where make starts us."""
-    given = {name: text for name, _, text in (word.partition("=") for word in words) if text}
-    return {"WORK": "work", **given}
+    given = dict(word.partition("=")[::2] for word in words)
+    if unknown := set(given) - set(SETTINGS):
+        known = ", ".join(SETTINGS)
+        raise LabError(f"{min(unknown)}: there is no such setting. There are: {known}")
+    return {"WORK": "work", **{name: text for name, text in given.items() if text}}
 
 
 def _number(given: Given, name: str, kind: type[Number], most: Number) -> Number | None:
@@ -177,13 +184,19 @@ def run(what: str, given: Given) -> int:
     return 0
 
 
-def _told(error: OSError) -> str:
-    """What, and where."""
+def _told(error: OSError, given: Given) -> str:
+    """What, where, and the setting that names another place."""
     name = error.filename2 or error.filename  # of a copy: where it was to be
     if not isinstance(name, str):
         return str(error)
     path = Path(name)
-    return f"{path.parent if path.name.startswith(files.PART) else path}: {error.strerror}"
+    path = path.parent if path.name.startswith(files.PART) else path
+    places = {name: Path(given[name]) for name in PLACES if name in given}
+    places |= {"BUILD": BUILD, "TMPDIR": Path(tempfile.gettempdir())}
+    for name, place in places.items():
+        if path.is_relative_to(place) or place.is_relative_to(path):
+            return f"{path}: {error.strerror}; another place: {name}="
+    return f"{path}: {error.strerror}"
 
 
 def main() -> int:
@@ -192,13 +205,16 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of names in another encoding
+    given: Given = {}
     try:
+        if sys.argv[1:2] not in ([what] for what in COMMANDS):
+            raise LabError(f"which command? {', '.join(COMMANDS)} (labs/README.md)")
         given = settings(sys.argv[2:])
         return run(sys.argv[1], given)
     except LabError as error:
         line = str(error)
     except OSError as error:
-        line = _told(error)
+        line = _told(error, given)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     with contextlib.suppress(OSError):

@@ -45,11 +45,16 @@ def test_wrong_settings(mine: Path) -> None:
         ("check", "CH=02-fork", "PATIENCE=inf"): "PATIENCE=inf: give a number",
         ("check", "CH=02-fork", "ONLY=nothing"): "ONLY=nothing: there is no such test. There are: ",
         ("grade", "CH=99-none"): "CH=99-none: there is no such lab. There are: 00-client, ",
+        ("grade", "CK=99-none"): "CK: there is no such setting. There are: JSON, ",
     }.items():
         with pytest.raises(LabError) as error:
             cli.run(words[0], cli.settings([f"WORK={mine.parent}", *words[1:]]))
         assert str(error.value).startswith(said)
     assert work.Progress.load(mine).score == 17
+    for command in ([], ["graed"]):
+        done = subprocess.run([*many.MAIN[:-1], *command], stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"lab: which command? ") and done.stderr.count(b"\n") == 1
 
 
 def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:
@@ -97,7 +102,8 @@ def test_what_cannot_be_written(place: Place, mine: Path) -> None:
     (mine / work.PROGRESS).mkdir()
     with pytest.raises(LabError, match=f"{work.PROGRESS} is not a file"):
         cli.run("check", cli.settings([f"WORK={mine.parent}", "CH=02-fork"]))
-    assert "server.c: Not a directory" in place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
+    said = place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
+    assert "server.c: Not a directory; another place: WORK=" in said
 
 
 def test_a_starter_is_there_whole_or_not_at_all(
