@@ -184,12 +184,13 @@ def best(folder: Path) -> int | None:
 
 def main(words: list[str]) -> int:
     given = dict(word.partition("=")[::2] for word in words[1:])
-    build, everybody = (Path(given.get(name, name.lower())) for name in ("BUILD", "WORK"))
+    build = Path(given.get("BUILD", "build"))
+    all_work = Path(given.get("WORK", "work"))
     try:
         if words[0] == "list":
-            return listed(everybody)
+            return listed(all_work)
         lab = load(given.get("CH", ""))
-        work = everybody / lab.slug
+        work = all_work / lab.slug
         folder = Path(given.get("DIR", work))
         if words[0] == "lab":
             return begin(lab, work)

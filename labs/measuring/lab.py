@@ -35,9 +35,8 @@ class Lab:
     minutes: int
     experiment: str  # "" where `runs` are the data
     profile: str  # of the experiment, with rounds enough
-    runs: dict[
-        str, list[str]
-    ]  # arguments of hammer, against a server that stands still for a second
+    # arguments of hammer, against a server that stands still for a second
+    runs: dict[str, list[str]]
     questions: tuple[Question, ...]
 
     @property
