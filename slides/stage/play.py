@@ -68,14 +68,15 @@ def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, tell: T
         tell({"note": _so_many(few, "reader")})
         until(act.arrive, few)
         tell({"note": _so_many(many, "reader"), "x": act.arrive})
-        return until(act.end, many)
+        until(act.end, many)
+        return
     count = allowed(act.silent[0])
     until(act.arrive)
     tell({"note": f"{_so_many(count, 'silent client')} at {act.server}", "x": act.arrive})
     with scene.silent(url, count):
         until(act.leave)
     tell({"note": f"gone from {act.server}", "x": act.leave})
-    return until(act.end)
+    until(act.end)
 
 
 def _so_many(count: int, what: str) -> str:
