@@ -92,11 +92,14 @@ def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]])
     """The page that leads to everything."""
     about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
     rows = (ROW.substitute(name=name, **track) for name, track in tracks.items())
+    alone = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
+    sizes = {key: len(files.get(name, b"")) / 1e6 for key, name in alone.items()}
     page = string.Template((HERE / "release.html").read_text("utf-8")).substitute(
         about,
         version=version,
         tracks="\n".join(rows),
         experiments=sum(name.startswith("results/") for name in files),
+        **{f"size_{key}": f"{max(size, 0.1):.1f} MB" for key, size in sizes.items()},
     )
     return page.encode()
 
