@@ -1,4 +1,4 @@
-"""Fixtures of the book's tests. All need pandoc; the deck's need reveal.js too (make deps)."""
+"""Fixtures of the book's tests. All need pandoc; to open the deck, reveal.js too (make deps)."""
 
 import fcntl
 import os
@@ -63,7 +63,7 @@ def reveal() -> None:
 
 
 @pytest.fixture
-def made(built: Tree, reveal: None, tmp_path: Path) -> Tree:
+def made(built: Tree, tmp_path: Path) -> Tree:
     """A tree of its own, made with a deck: a copy with its times."""
     return Tree(tmp_path / "tree", built)
 

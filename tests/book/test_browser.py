@@ -31,7 +31,7 @@ def site(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def deck(site: Path) -> Path:
+def deck(site: Path, reveal: None) -> Path:
     """The longest: those of a track have some of its slides."""
     decks = sorted((site / "slides").glob("*.html"), key=lambda deck: deck.stat().st_size)
     if not decks:

@@ -6,7 +6,7 @@ import zipfile
 from shutil import which
 from xml.etree import ElementTree
 
-from book.tree import Done, Tree
+from book.tree import PACKAGE, Done, Tree
 
 
 def succeeded(done: Done) -> str:
@@ -116,18 +116,18 @@ def test_without_pandoc_both_are_skipped(tree: Tree) -> None:
 
 
 def test_without_the_right_reveal_only_the_deck_is_skipped(made: Tree) -> None:
-    package = "build/node/node_modules/reveal.js"
     index, deck = made.path / "build/book/index.html", made.path / "build/slides/deck.html"
-    for path in (made.path / "build/node", index, deck):
-        path.unlink()
-    made.write(f"{package}/package.json", '{\n"version": "6.0.2"\n}')
+    made.run("rm", "-r", "build/node", str(index), str(deck))
+    made.fake_reveal("6.0.2")
     output = succeeded(made.make("book", "slides"))
     assert "SKIP slides: reveal.js 5.2.1 is not here (make deps fetches it)" in output
     assert index.exists()
-    made.replace(f"{package}/package.json", "6.0.2", "5.2.1")
+    made.fake_reveal()
+    missing = f"{PACKAGE}/plugin/notes/notes.js"
+    (made.path / missing).unlink()
     done = made.make("slides")
     assert done.returncode != 0
-    assert f"reveal.js lacks {package}/dist/reset.css" in done.stderr
+    assert f"reveal.js lacks {missing}" in done.stderr
     assert not deck.exists()
 
 
@@ -158,7 +158,7 @@ def test_speaker_and_address_stay_until_they_are_told_anew(made: Tree) -> None:
     assert "Ada L." not in deck and "https://example.org/it" in deck
 
 
-def test_one_file_has_everything_in_it(built: Tree, reveal: None) -> None:
+def test_one_file_has_everything_in_it(built: Tree) -> None:
     for name in ("book/book.html", "slides/deck.html"):
         html = re.sub(
             r"(<script\b[^>]*>).*?</script>", r"\1", built.read(f"build/{name}"), flags=re.S

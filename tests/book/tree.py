@@ -18,7 +18,8 @@ import tables
 ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
 REVEAL = ROOT / "build" / "node"
-REVEAL_JS = REVEAL / "node_modules/reveal.js/dist/reveal.js"
+PACKAGE = "build/node/node_modules/reveal.js"
+REVEAL_JS = ROOT / PACKAGE / "dist/reveal.js"
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
 )
@@ -61,6 +62,15 @@ class Tree:
             (path / name).symlink_to(ROOT / name)
         if REVEAL_JS.exists():
             (path / "build/node").symlink_to(REVEAL)
+        else:
+            self.fake_reveal()
+
+    def fake_reveal(self, version: str = "5.2.1") -> None:
+        """Enough for a deck that is not opened."""
+        self.write(f"{PACKAGE}/package.json", f'{{\n"version": "{version}"\n}}')
+        plugins = (f"plugin/{name}/{name}.js" for name in ("notes", "search", "zoom"))
+        for name in ("dist/reset.css", "dist/reveal.css", "dist/reveal.js", *plugins):
+            self.write(f"{PACKAGE}/{name}", "/* reveal */\n")
 
     def write(self, name: str, text: str) -> Path:
         target = self.path / name
