@@ -292,6 +292,7 @@ return [demo.querySelector(".recorded").textContent, demo.querySelector(".said")
     [("", "Recorded 20"), ("?stage=1.none", "The demo cannot be reached. Recorded 20")],
 )
 def test_without_its_control_a_demo_plays_its_recording(driver: Any, query: str, says: str) -> None:
+    browser.resize(driver, 1280, 720)
     driver.get(DECK.as_uri() + query + "#/demo-silent")
     assert browser.started(driver)
     assert browser.wait_until(lambda: "01-iterative 50" in driver.execute_script(SAID)[1])
