@@ -201,6 +201,22 @@ def test_the_ramp_is_that_of_all_processes(options: str, descriptors: int, least
         assert held.end()["settled_s"] >= 0.95 * least_s
 
 
+def test_a_crowd_leaves_with_a_reset() -> None:
+    """No end of a connection stays in TIME-WAIT, on either side."""
+    ends = []
+
+    def until_the_end(peer: Peer) -> None:
+        try:
+            peer.socket.recv(65536)
+            ends.append("closed")
+        except ConnectionResetError:
+            ends.append("reset")
+
+    with Server(until_the_end) as server, holding("--json --idle 3", server.url()) as held:
+        held.end()
+    assert ends == ["reset"] * 3
+
+
 def test_a_reset_is_counted_as_one() -> None:
     all_held, ended = threading.Event(), threading.Event()
 

@@ -38,6 +38,7 @@ EQUIVALENT: dict[str, str] = {
     # The lesser of two that are equal is either.
     "9205d9048a40": "00-client/client.c: have >= what is left",
     "d793c47b1f80": "13-uring/server.c: ms >= PAUSE_MS",
+    "9331fdc1f2b9": "load/engine.c: one more that is due in a turn of 64",
     "4cc9b2db03d9": "15-slashdot/server.c: sockets <= workers",
     "ca2b3887490e": "11-sendfile/body_read.c: most <= the buffer",
     "bb1bf61dc2c3": "load/herder.c: until <= until",
@@ -85,11 +86,15 @@ EQUIVALENT: dict[str, str] = {
     "71d8724494c0": "load/herder.c: a socket that stays open: the first failure ends the herd",
     # Needs an allocation that fails.
     "27a82ff81012": "load/crowd.c: no memory for the crowd",
+    "ec1b395a8c6c": "load/herder.c: nor the kernel, to watch one descriptor",
     "9c9fc4a987c5": "load/herder.c: no memory for a process of the herd",
     "ba27c99f28b3": "07-poll/server.c: no memory for more places",
     # Only a clock tells, and no test asserts a time.
+    "eaaaaf40e726": "load/clock.c: a millisecond later, where the kernel has no epoll_pwait2()",
     "63c535979e0c": "load/crowd.c: each joins a step of the ramp later",
     # Needs another process, or a second signal, that connects within microseconds.
+    "96867a605eff": "load/herd.c: a signal while one waits for a process that has ended",
+    "e95a27ab546c": "load/herder.c: a signal within recv(), which does not wait here",
     "f2b57c784717": "common/stop.c: sa_mask: the handler of one signal within that of another",
     "c7d57e595a19": "12-aio/appendix/helper.c: -1 for a stranger at the other end",
     # A sanitizer sees it each time, but those are not in the quick suite.
