@@ -238,13 +238,17 @@ TEXT = b"That's it.  You're welcome."
 Constant = tuple[subprocess.Popen[bytes], Callable[..., Connection]]
 
 
-@pytest.fixture
-def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> Iterator[Constant]:
+@contextlib.contextmanager
+def running_constant(
+    variant: str, config: pytest.Config, patience: Patience, trace: tracing.Trace | None = None
+) -> Iterator[Constant]:
     """The running program, and how to connect to it. It takes no port 0: one that was free."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [*DIE_WITH_PARENT, str(binary(pytestconfig, variant, "constant")), str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
+    command = [*DIE_WITH_PARENT, *(trace.wrapper() if trace else ())]
+    command += [str(binary(config, variant, "constant")), str(port)]
+    env = environment(**(trace.env if trace else {}))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout is not None
         expected = f"constant: listening on http://127.0.0.1:{port}/\n"
         assert process.stdout.readline() == expected.encode()
@@ -255,6 +259,25 @@ def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> I
         ended = process.poll()
         process.terminate()
         assert (ended, process.stdout.read()) == (None, b"")
+
+
+@pytest.fixture
+def constant(variant: str, pytestconfig: pytest.Config, patience: Patience) -> Iterator[Constant]:
+    with running_constant(variant, pytestconfig, patience) as running:
+        yield running
+
+
+@pytest.mark.parametrize("error", ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "ECONNABORTED"])
+def test_constant_waits_where_the_next_client_cannot_be_taken(
+    error: str, variant: str, pytestconfig: pytest.Config, patience: Patience, tmp_path: Path
+) -> None:
+    """At once it would fail again, and again; but who has left the queue is no reason to wait."""
+    calls = "accept,?accept4,?nanosleep,?clock_nanosleep,?clock_nanosleep_time64"
+    trace = tracing.Trace(tmp_path / "trace", calls, inject=f"accept:error={error}:when=1")
+    with running_constant(variant, pytestconfig, patience, trace) as (_, connect), connect() as c:
+        c.send(request("/"))
+        assert c.read_all().endswith(TEXT)
+    assert any("sleep" in name for name in trace.names()) is (error != "ECONNABORTED")
 
 
 def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patience) -> None:

@@ -65,6 +65,8 @@ EQUIVALENT: dict[str, str] = {
     "a1dd27b3ae09": "http/reply.c: from > 0: no `to` is less than 0",
     "e7cab0f264a3": "http/reply.c: n <= 0 becomes 0",
     "62e99c0a19c5": "http/reply.c: at <= end: no digit follows a field's value",
+    "b1b90fd32144": "12-aio/backend_linux.c: 0 bytes read told as -1: piece_fetch() ends in both",
+    "7781082ef7bc": "02-inetd/server.c: signal() of a number that there is",
     "29c917edcb5a": "11-sendfile/join_more.c: who has no file has no offset before its end",
     "ff5489d8b42b": "15-slashdot/master.c: serving <= 0: place 0 is a worker's",
     "7274121fda1a": "http/http_parse.c: at <= end: there is a comma or the end of the line",
