@@ -143,7 +143,9 @@ static bool send_piece(struct conn *c)
 /*
  * Two submissions, linked: the second begins when the first has done all that it was to do, and
  * then it alone has a completion. If the first falls short, that is its result, and the second is
- * off.
+ * off. (A kernel that has memory for the first and none for the second begins the first alone, and
+ * forgets the link: io_submit_sqes() of Linux. Who cannot risk that submits the second when he has
+ * heard of the first.)
  */
 static bool send_on(struct conn *c)
 {
