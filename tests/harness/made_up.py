@@ -13,7 +13,7 @@ from typing import Any
 from harness.run.records import Record, ResultSet, Sums
 from harness.spec import experiment_file
 from harness.spec.model import Experiment
-from harness.system.places import numbered, text_of
+from harness.system.places import link_of, numbered, text_of
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -202,7 +202,7 @@ class Tree:
             int(process.name)
             for process in numbered(Path("/proc"))
             if marker in text_of(process / "cmdline")
-            and os.path.realpath(process / "cwd") == str(self.root)
+            and link_of(process / "cwd") == os.path.realpath(self.root)
         ]
 
     def records(self, name: str = "sample") -> list[Record]:

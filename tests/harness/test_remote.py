@@ -21,6 +21,7 @@ from harness.errors import InputError, RepetitionError
 from harness.run import programs, remote
 from harness.run.remote import Client
 from harness.system import needs, places, processes
+from harness.system.places import link_of, numbered
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
 # when it is killed, that is for both sides as if the connection were lost.
@@ -123,12 +124,11 @@ class Hosts:
 
     def running(self) -> list[int]:
         """What works in the far side's folder."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if os.readlink(entry / "cwd").startswith(str(self.far)):
-                    found.append(int(entry.name))
-        return found
+        return [
+            int(process.name)
+            for process in numbered(Path("/proc"))
+            if link_of(process / "cwd").startswith(str(self.far))
+        ]
 
     def nothing_is_left(self) -> bool:
         servers = self.tree.processes("fake-server")

@@ -18,6 +18,7 @@ from test_peers import BIN, TREE, installed
 from harness.run import peers
 from harness.spec.model import Params
 from harness.system import needs, processes
+from harness.system.places import link_of, numbered
 
 BUILDS = ("bin", "asan")
 SECRET = b"not for you\n"
@@ -200,8 +201,8 @@ def test_without_descriptors_it_says_so_and_goes_on(helper: Helper, docroot: Pat
     """A spare one for the connection, none for the file."""
     assert helper.ask(b"/a.html")
     pid = helper.process.pid
-    folder = Path(f"/proc/{pid}/fd")
-    (used,) = [int(fd.name) for fd in folder.iterdir() if fd.resolve() == docroot]
+    descriptors = numbered(Path(f"/proc/{pid}/fd"))
+    (used,) = [int(fd.name) for fd in descriptors if link_of(fd) == os.path.realpath(docroot)]
     old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 2, old[1]))
     assert helper.ask(b"/a.html") == b"Status: 503 Service Unavailable\r\n\r\n"

@@ -5,14 +5,16 @@ progress.
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS
+from made_up import BENCHMARKS, Tree, await_
 
 from harness.run import load, programs
 from harness.run.measure import Estimate, Progress, duration
@@ -180,6 +182,39 @@ def test_a_process_that_ends_while_all_are_looked_at(
     assert counters.kernel_threads_s() >= 0
     monkeypatch.setattr(os, "listdir", gone)
     assert places.numbered(proc) == []
+
+
+@pytest.mark.parametrize("how", [FileNotFoundError, ProcessLookupError, PermissionError])
+def test_a_process_that_ends_between_two_looks(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, how: type[OSError]
+) -> None:
+    """lstat() of its link finds it, readlink() does not: as os.path.realpath() asks."""
+
+    def gone(*_: object, **__: object) -> str:
+        raise how("it has ended")
+
+    command = [sys.executable, "-c", "input()", "its-marker"]
+    with subprocess.Popen(command, cwd=tree.root, stdin=subprocess.PIPE, text=True) as process:
+        await_(lambda: tree.processes("its-marker") == [process.pid], process)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "readlink", gone)
+            assert tree.processes("its-marker") == []
+            assert places.link_of("/proc/self/cwd") == ""
+        process.communicate("\n")
+
+
+def test_processes_are_looked_at_by_what_bears_their_end() -> None:
+    """Path.glob(), Path.resolve() and os.path.realpath() look twice at each file of /proc."""
+    twice = re.compile(r'"/proc[^"]*"[,)][^\n]*\.(glob|rglob|resolve)\(|realpath\(\w.*(proc|pid)')
+    tree = BENCHMARKS.parent
+    files = [p for top in ("benchmarks", "labs", "tests") for p in (tree / top).rglob("*.py")]
+    found = {
+        f"{path.relative_to(tree)}: {line.strip()}"
+        for path in files
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if twice.search(line)
+    }
+    assert files and not found
 
 
 def test_what_all_threads_of_a_session_have_computed(

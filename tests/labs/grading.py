@@ -15,6 +15,8 @@ import pytest
 from grader import work
 from grader.lab import Lab
 
+from conformance import proc
+
 TREE = Path(__file__).resolve().parents[2]
 #: far above what any grading takes; a grading that hangs is a failure of the test
 LIMIT_S = 900.0
@@ -113,14 +115,8 @@ class Place:
     def leftovers(self) -> list[str]:
         """Files and processes of a grading that should have gone with it."""
         found = [path.name for path in self.temporary.iterdir()]
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = path.read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(self.temporary) in words:
-                found.append(words.replace(b"\0", b" ").decode(errors="replace"))
-        return found
+        commands = [proc.text(pid, "cmdline").replace("\0", " ") for pid in proc.pids()]
+        return found + [command for command in commands if str(self.temporary) in command]
 
 
 @pytest.fixture

@@ -33,6 +33,17 @@ def text_of(path: str | Path) -> str:
         return ""
 
 
+def link_of(path: str | Path) -> str:
+    """Where a link of /proc leads (cwd, exe, fd/3); "" where it does not, or its process has ended.
+    os.path.realpath() and Path.resolve() are not for this: they look twice, and fail if the process
+    ends in between.
+    """
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
 def numbered(folder: Path) -> list[Path]:
     """What a folder of /proc has by number, processes or threads. Path.glob() is not for this: it
     asks whether each file is there, and fails with ESRCH for a process that ends meanwhile.
