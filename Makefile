@@ -214,8 +214,9 @@ bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call progra
 
 # $(call chapter,VALUE,NAME): VALUE if it is a program of the series, else one line that says what there is.
 RUNNABLE := 00-client constant $(SERVERS)
-# 09, epoll and 09-epoll are one; of two that fit neither is taken.
-numbered  = $(filter $(1)-%,$(or $(filter $(1)-%,$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md))),$(RUNNABLE)))
+# 9, 09, epoll and 09-epoll are one; of two that fit neither is taken.
+with_number = $(filter $(1)-% $(addprefix 0,$(filter-out 0,$(1)))-%,$(2))
+numbered  = $(call with_number,$(1),$(or $(call with_number,$(1),$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md))),$(RUNNABLE)))
 named     = $(strip $(foreach p,$(RUNNABLE),$(if $(filter $(1)%,$(p) $(subst $(firstword $(subst -, ,$(p)))-,,$(p))),$(p))))
 one_of    = $(if $(filter 1,$(words $(1))),$(1))
 chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call numbered,$(1))),$(call one_of,$(call named,$(1))))),$(error \
@@ -250,7 +251,7 @@ chapters: ## the chapters, one line each
 
 # Labs, soak and bench know it by its whole name: 2, 02, fork and 02-fork are one.
 of_these = $(or $(filter $(CH),$(1)),$(call one_of,$(filter $(CH)-% 0$(CH)-% %-$(CH),$(1))))
-ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed,$(MAKECMDGOALS))),)
+ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed test,$(MAKECMDGOALS))),)
 override CH := $(call chapter,$(CH),CH)
 else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check reset autograder handout similar,$(MAKECMDGOALS))),)
 override CH := $(or $(call of_these,$(LABS) $(MEASURED)),$(CH))

@@ -21,7 +21,7 @@ TAKES = {
     "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
     "grade-all": GRADING + " CSV JUNIT", "reset": "CH", "autograder": "CH",
     "handout": "CH HINTS VARIANT", "similar": "CH DIR VARIANT", "merge": "RUNS",
-    "check": GRADING + " WATCH", "test": "PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
+    "check": GRADING + " WATCH", "test": "CH PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
     "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
     "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
     "mutants": "N SEED ONLY RESULTS_OF BEFORE", "cross": "CROSS",
@@ -29,7 +29,7 @@ TAKES = {
 # Of every goal: how it is built and shown, and where things are.
 EVERYWHERE = {
     "V", "Q", "DEPS", "RESULTS", "LINT", "BUILD", "WORK", "LOGS", "JOBS", "TEST_JOBS",
-    "PYTEST_ARGS",
+    "PYTEST_ARGS", "UNSTEADY",
     "PYTHON", "CC", "CFLAGS", "CPPFLAGS", "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT",
     "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH", "SOURCE_DATE_EPOCH",
 }  # fmt: skip

@@ -36,18 +36,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--build", default="build", help="folder of the built programs")
     add("--variants", default="glibc", help=f"which of {','.join(FOLDERS)}")
     add("--servers", default=",".join(MODELS), help="which of the servers")
+    add("--about", default="", metavar="SLUG", help="the tests of one server, and no others")
     add("--patience", type=float, default=0.0, help="scale all time-outs by this: no calibration")
     # for the labs, where that has points of its own; and their sandbox
     add("--unjudged", action="store_true", help="end servers without judging them")
     add("--in-cell", action="store_true", help="programs are started in a cell (labs/grader)")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what runs in the background with SIGINT ignored, and every program that is
-    started then would inherit that.
+    started then would inherit that. --about chooses the server, too.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if (about := str(config.getoption("--about"))) in MODELS:
+        config.option.servers = about
 
 
 # ---- which tests run against which server
@@ -82,6 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[programs.COLLECTED] = list(items)
     for item in items:
         _exempt(item)
+    if about := str(config.getoption("--about")):
+        chosen = [item for item in items if programs.is_about(item, about)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
     items[:] = long_first(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 

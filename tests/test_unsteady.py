@@ -1,6 +1,7 @@
 """What fails among others and passes alone is named, and does no harm; what fails again does."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,10 +48,30 @@ def run(folder: Path, *cases: str) -> tuple[int, list[str]]:
 def test_unsteady_ones_are_named_last(tmp_path: Path) -> None:
     status, lines = run(tmp_path, "F..", ".", "F..", "F..")
     assert status == 0
-    assert lines[-3:] == [
-        f"unsteady: test_made_up.py::test_it[{n}] failed, and passed alone, twice"
-        for n in (0, 2, 3)
+    assert lines[-4:] == [
+        *(
+            f"unsteady: test_made_up.py::test_it[{n}] failed, and passed alone, twice"
+            for n in (0, 2, 3)
+        ),
+        "3 unsteady, at most 3 are let pass",
     ]
+
+
+@pytest.mark.parametrize(("words", "retries"), [([], ""), (["UNSTEADY=3"], "--unsteady=3")])
+def test_nothing_is_run_again_unless_it_is_said(words: list[str], retries: str) -> None:
+    goals = ["tests-of-all", "tests-of-variants", "test-labs", "test-book"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "-n", *goals, *words], cwd=TESTS.parent, env=environment | {"UNSTEADY": "9"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    calls = [line for line in done.stdout.splitlines() if "-m pytest" in line]
+    assert len(calls) >= len(goals)
+    assert all(re.findall(r"--unsteady=\S+", call) == retries.split() for call in calls), calls
+
+
+def test_ci_alone_lets_unsteady_ones_pass() -> None:
+    assert " UNSTEADY=3 " in (TESTS.parent / ".ci/run").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

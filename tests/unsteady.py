@@ -1,7 +1,8 @@
-"""Tests that fail in company and pass alone: `pytest --unsteady=3`, as `make test` and CI call it.
+"""Tests that fail in company and pass alone: `pytest --unsteady=3`, as CI calls it (`.ci/run`).
 
 What failed is run again when all have ended, one test at a time, twice. If every one passes both
-times, and they are at most as many as the option says, the run is good, and they are named last.
+times, and they are at most as many as the option says, the run is good; they are named, and the
+last line counts them. Elsewhere such a test is a failure: a race in it, or in what it tests.
 """
 
 import re
@@ -56,6 +57,7 @@ def _run_again(session: pytest.Session) -> Generator[None, None, None]:
             return
     for test in failed:
         print(f"unsteady: {test} failed, and passed alone, twice")
+    print(f"{len(failed)} unsteady, at most {most} are let pass")
     session.exitstatus = pytest.ExitCode.OK
 
 

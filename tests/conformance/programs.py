@@ -57,6 +57,19 @@ def targets(config: pytest.Config, of: Kind | None = None) -> list[Target]:
     ]
 
 
+def is_about(item: pytest.Item, program: str) -> bool:
+    """Whether a test starts this program, or has its name; so do the tests of what all servers
+    share, and those of 00-client and constant, which start both.
+    """
+    marker = item.get_closest_marker("kind")
+    if marker is not None and marker.args[0] == "programs":
+        return program not in MODELS
+    target = item.callspec.params.get("target") if hasattr(item, "callspec") else None
+    if isinstance(target, Target):
+        return target.name == program
+    return program in item.name or item.path.name == "test_unit.py"
+
+
 def complaint(done: subprocess.CompletedProcess[str], status: int, name: str) -> str:
     """What a program says that cannot go on: one line on stderr, nothing on stdout."""
     assert (done.returncode, done.stdout) == (status, ""), done

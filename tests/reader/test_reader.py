@@ -50,6 +50,8 @@ WRONG = {
     "diff FROM=07": "TO= is missing: make diff FROM=07 TO=09",
     "diff FROM=05 TO=0": "TO=0: that may be 00-client 01-iterative .*",
     "diff FROM=01 TO=99": r"TO=99: there is no such program\. There are: 00-client .*",
+    "test CH=77": r"CH=77: there is no such program\. There are: 00-client .*",
+    "test CH=0": "CH=0: that may be 00-client 01-iterative .*",
     "claims PORT=3": "make claims: it takes no PORT; it takes ONLY",
     "next N=1": "make next: it takes no settings",
     "run": r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*",

@@ -30,6 +30,26 @@ def made(process: subprocess.Popen[str]) -> str:
     return said
 
 
+# ---- the tests of one server
+
+
+@pytest.mark.parametrize("word", ["9", "epoll"])
+def test_the_tests_of_a_server_by_its_name(word: str) -> None:
+    """`make test CH=`: its own tests and those of what all share, and no other server's."""
+    told = made(make("-n", "test", f"CH={word}", "DEPS=skip"))
+    (command,) = [line for line in told.splitlines() if "-m pytest" in line]
+    assert "--about=09-epoll" in command
+    words = [sys.executable, *command.partition(" ")[2].split()]
+    done = subprocess.run(
+        [*words, "--collect-only"], cwd=TREE, capture_output=True, text=True, check=True
+    )
+    tests = [line for line in done.stdout.splitlines() if "::" in line]
+    foreign = [t for t in tests if "09-epoll" not in t and "test_unit.py" not in t]
+    assert len(tests) > 100 and not foreign
+    for part in ("test_requests", "test_stopping", "test_mechanism", "amalgamate", "labs_lab"):
+        assert any(part in test for test in tests), part
+
+
 # ---- hardened
 
 #: Their subject is what lazy binding costs a child: benchmarks/micro/module.mk.
