@@ -51,8 +51,8 @@ static void accept_loop(int listen_fd, const struct options *o)
     while (!stopping) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd < 0) {
-            if (!stopping && !accept_may_continue(errno))
-                die_errno("accept");
+            if (!stopping)
+                accept_failed(errno);
             continue;
         }
         start_child(listen_fd, fd, o);

@@ -54,8 +54,8 @@ static void accept_loop(int listen_fd, const struct options *o)
         if (fd < 0) {
             if (errno == EINVAL) /* the parent was told to stop, and has shut the socket for all */
                 return;
-            if (!stopping && !accept_may_continue(errno))
-                die_errno("accept");
+            if (!stopping)
+                accept_failed(errno);
             continue;
         }
         /* region: turn */

@@ -59,8 +59,8 @@ static void accept_loop(int listen_fd, const struct options *o)
     while (!stopping) {
         int fd = accept(listen_fd, NULL, NULL);
         if (fd < 0) {
-            if (!stopping && !accept_may_continue(errno))
-                die_errno("accept");
+            if (!stopping)
+                accept_failed(errno);
             continue;
         }
         start_thread(fd, o); /* and no close(): all threads share one table of descriptors */

@@ -60,8 +60,8 @@ static void accept_loop(int listen_fd, const struct options *o)
     while (!stopping) {
         int fd = accept_nonblocking(listen_fd);
         if (fd < 0) {
-            if (!stopping && !accept_may_continue(errno))
-                die_errno("accept");
+            if (!stopping)
+                accept_failed(errno);
             continue;
         }
         serve(listen_fd, fd, o);

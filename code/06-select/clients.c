@@ -11,8 +11,7 @@
 #include "refusal.h"
 #include "stop.h"
 
-#define ACCEPTS         16  /* in a turn at most: a flood must not keep the others waiting */
-#define ACCEPT_PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
+#define ACCEPTS 16 /* in a turn at most: a flood must not keep the others waiting */
 
 /*
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
@@ -100,11 +99,12 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
                 begin(c);
         } else if (errno == EAGAIN || stopping) {
             clients_pending = false;
-        } else if (accept_lacks_room(errno)) {
-            clients_lack_room();
+        } else if (accept_must_pause(errno)) {
+            if (accept_lacks_room(errno))
+                clients_lack_room();
+            else
+                clients_pause();
             return;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
         }
     }
 }
@@ -182,11 +182,16 @@ bool clients_make_room(int ms)
     return true;
 }
 
+void clients_pause(void)
+{
+    paused_until = now_ms() + ACCEPT_PAUSE_MS;
+}
+
 /* Nobody is ended who has just come: the request may be on its way. */
 void clients_lack_room(void)
 {
     if (!clients_make_room(ACCEPT_PAUSE_MS))
-        paused_until = now_ms() + ACCEPT_PAUSE_MS;
+        clients_pause();
 }
 
 int clients_timeout_ms(void)

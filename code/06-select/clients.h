@@ -59,7 +59,9 @@ int clients_count(void);
 /* Ends whoever has asked for nothing for the longest time, if that was for `ms`; else false. */
 bool clients_make_room(int ms);
 
-/* accept() lacked descriptors or memory: makes room, or has nobody accepted for a while. */
+/* accept() must pause: accepts nobody for a while. Where it lacked descriptors or memory, only if
+ * there is nobody to make room. */
+void clients_pause(void);
 void clients_lack_room(void);
 bool clients_may_accept(void);
 

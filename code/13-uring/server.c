@@ -141,11 +141,11 @@ static void on_accepted(const struct io_uring_cqe *cqe)
             steps_begin(c);
         else
             close_slot(cqe->res);
-    } else if (accept_lacks_room(error)) {
-        make_room();
-    } else if (accept_is_broken(error) && !stopping) {
-        errno = error;
-        die_errno("accept");
+    } else if (!stopping && accept_must_pause(error)) {
+        if (accept_lacks_room(error))
+            make_room();
+        else
+            shut_until = now_ms() + PAUSE_MS;
     }
 }
 

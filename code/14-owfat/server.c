@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <io.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -127,16 +128,14 @@ static void accept_some(int listen_fd, const struct options *o)
             begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             break;
-        } else if (accept_lacks_room(errno)) { /* until somebody leaves, or the next walk */
-            if (ended != NULL || make_room())
+        } else if (accept_must_pause(errno)) { /* until somebody leaves, or the next walk */
+            if (accept_lacks_room(errno) && (ended != NULL || make_room()))
                 break;
             if (clients > 0)
                 io_dontwantread(listen_fd);
             else /* with nothing to wait for io_waituntil2() does not wait */
-                accept_may_continue(errno);
+                poll(NULL, 0, ACCEPT_PAUSE_MS);
             break;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
         }
     }
 }

@@ -155,14 +155,13 @@ static bool accept_some(int listen_fd, const struct options *o)
             admit(fd, o);
         } else if (errno == EAGAIN) {
             return false;
-        } else if (accept_lacks_room(errno)) {
-            if (!clients_make_room(0)) {
+        } else if (accept_must_pause(errno)) {
+            if (accept_lacks_room(errno) && clients_make_room(0))
+                return true;
+            if (accept_lacks_room(errno))
                 refuse_with_reserve(listen_fd);
-                clients_lack_room();
-            }
+            clients_pause();
             return true;
-        } else if (accept_is_broken(errno)) {
-            die_errno("accept");
         }
     }
     return true;

@@ -1,4 +1,5 @@
 #include "net.h"
+#include "clock.h"
 #include "die.h"
 #include "stop.h"
 #include "unsent.h"
@@ -141,9 +142,27 @@ int accept_nonblocking(int listen_fd)
 #endif
 }
 
-bool accept_is_broken(int error)
+/* accept(2) names these as errors of the connection that has left the queue with them. */
+static bool is_of_one_connection(int error)
 {
-    return error == EBADF || error == EFAULT || error == EINVAL || error == ENOTSOCK;
+    switch (error) {
+    case ECONNABORTED:
+    case EINTR:
+    case EAGAIN:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+#ifdef ENONET /* Linux */
+    case ENONET:
+#endif
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool accept_lacks_room(int error)
@@ -151,10 +170,29 @@ bool accept_lacks_room(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-bool accept_may_continue(int error)
+bool accept_must_pause(int error)
 {
-    if (accept_lacks_room(error))
-        poll(NULL, 0, 100);
-    return !accept_is_broken(
-        error); /* EINTR, ECONNABORTED, errors of the new connection's network */
+    static long long since;
+    static int in_a_row, said;
+
+    if (is_of_one_connection(error)) {
+        long long now = now_ms();
+        in_a_row = now - since < ACCEPT_PAUSE_MS ? in_a_row + 1 : 0;
+        since = in_a_row == 0 ? now : since;
+        if (in_a_row < ACCEPT_IN_A_ROW)
+            return false;
+    }
+    errno = error;
+    if (error == EBADF || error == EFAULT || error == EINVAL || error == ENOTSOCK)
+        die_errno("accept");
+    if (error != said)
+        warn_errno("accept");
+    errno = said = error;
+    return true;
+}
+
+void accept_failed(int error)
+{
+    if (accept_must_pause(error))
+        poll(NULL, 0, ACCEPT_PAUSE_MS);
 }

@@ -31,16 +31,21 @@ void tcp_listen_each(const struct options *o, int *fds, int count);
 int accept_nonblocking(int listen_fd);
 
 /*
- * What the errno of a failed accept(2) says of the next call: it will fail as well, because the
- * listening socket is broken; or the system is out of descriptors or memory, and because the
- * connection stays in the queue, accept would fail again at once, at full speed. Any other error is
- * that of one connection.
+ * What the errno of a failed accept(2) says of the next call. An error of one connection has left
+ * the queue with it: false, accept again. With any other the next call will fail as well, at once
+ * and at full speed, for the connection stays in the queue: true, after one line that says so, and
+ * the caller accepts nobody for ACCEPT_PAUSE_MS. So too where errors of one connection come
+ * ACCEPT_IN_A_ROW in that time: then they are the system's. If the listening socket itself is
+ * broken, this ends the program.
  */
-bool accept_is_broken(int error);
+#define ACCEPT_PAUSE_MS 100
+#define ACCEPT_IN_A_ROW 64
+bool accept_must_pause(int error);
+
+/* Of those: descriptors or memory have run out. Somebody who leaves makes room. */
 bool accept_lacks_room(int error);
 
-/* For servers that sleep in accept(): true if the next call may succeed. Where room is lacking it
- * returns after a tenth of a second. */
-bool accept_may_continue(int error);
+/* For servers that sleep in accept(): takes the pause, if there must be one. */
+void accept_failed(int error);
 
 #endif

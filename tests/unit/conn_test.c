@@ -18,7 +18,9 @@
 
 #include "06-select/clients.h"
 #include "acknowledged.h"
+#include "die.h"
 #include "linger.h"
+#include "net.h"
 #include "stop.h"
 #include "tap.h"
 
@@ -236,6 +238,42 @@ static void check_turns(void)
     tap_ok(clients_count() == 39 && clients_next_ended() == NULL, "39 are left");
 }
 
+static int lines;
+
+static void count_line(const char *text)
+{
+    lines += strcmp(text, "accept: Too many open files") == 0;
+}
+
+/* accept(2): what is of one connection, and what is of the system. */
+static void check_errors_of_accept(void)
+{
+    static const int passing[] = {ECONNABORTED, EINTR, EPROTO, ENETDOWN, ENETUNREACH};
+    static const int others[] = {EMFILE, EMFILE, EPERM, EACCES, EIO, 9999, EMFILE};
+    bool go_on = true, pause = true;
+    int some = 0, most = 0;
+
+    write_line = count_line;
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        go_on = go_on && !accept_must_pause(passing[i]);
+    tap_ok(go_on, "an error of one connection does not keep the others waiting");
+    for (; most < 10000 && !accept_must_pause(ECONNABORTED); most++)
+        ;
+    tap_ok(most > 16 && most < 10000, "so many that they are no connection's: %d", most);
+    poll(NULL, 0, ACCEPT_PAUSE_MS);
+    while (some < 16 && !accept_must_pause(ECONNABORTED))
+        some++;
+    tap_ok(some == 16, "after the pause they may be again");
+    lines = 0;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        errno = 0;
+        pause = pause && accept_must_pause(others[i]) && errno == others[i];
+    }
+    tap_ok(pause, "after any other it pauses");
+    tap_ok(lines == 2, "and says so when it is not the one before");
+    accept_must_pause(EIO);
+}
+
 static void check_room(void)
 {
     struct client *a = accepted[3];
@@ -271,7 +309,9 @@ static void check_room(void)
     few.rlim_cur = (rlim_t)free_one;
     close(free_one);
     need(setrlimit(RLIMIT_NOFILE, &few));
+    lines = 0;
     clients_accept(listen_fd, &options, begin);
+    tap_ok(lines == 1, "no descriptor: it is said");
     need(setrlimit(RLIMIT_NOFILE, &files));
     struct client *leaves = clients_next_ended();
     tap_ok(begun == before && clients_pending && leaves != NULL, "no descriptor: one leaves");
@@ -327,6 +367,7 @@ int main(void)
     check_linger();
     check_accept();
     check_turns();
+    check_errors_of_accept();
     check_room();
     check_stop();
     close(listen_fd);
