@@ -184,11 +184,11 @@ def inside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
     return tree
 
 
-def fill(folder: Path, *marks: str, count: int = 8, **data: float) -> Path:
+def fill(folder: Path, *marks: str, count: int = 8, n: int = 3, **data: float) -> Path:
     names = {name: values(value, count) for name, value in data.items()}
     result = result_set(parsed(), names)
     for one in result.repetitions:
-        one["marks"] = list(marks)
+        one |= {"marks": list(marks), "params": {"n": n}}
     return write(result, folder / "sample.jsonl")
 
 
@@ -251,6 +251,12 @@ def test_what_was_not_measured_here_comes_from_the_reference(
     assert found["sample.b.us"]["source"] == "reference"
     # In a figure the reference's curves stand beside the reader's own.
     assert 'reference_variants = "a b"' in read("sample/meta.gp")
+    assert "; with" not in read("sample/meta.gp")
+    fill(RESULTS, a=4e4, n=4)
+    exported()
+    assert '; with n=3 (here 4)"\n' in read("sample/meta.gp")
+    unfinished.write_text(whole)
+    exported()
     assert (claim(9)["verdict"], claim(9)["source_run"]) == ("holds", "reference")
     beside = read("sample/reference-a.tsv")
     monkeypatch.setenv("RESULTS", "reference")

@@ -4,17 +4,19 @@ import contextlib
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up import Tree, parsed, result_set, write
+from made_up import BENCHMARKS, Tree, parsed, repetition, result_set, write
 from test_compare import LEDGER
 
 from harness.report.claims import open_questions
+from harness.report.otherwise import otherwise
 from harness.report.result import show
 from harness.report.tsv import aligned
 from harness.report.verdicts import remedy
-from harness.spec import experiment_file
+from harness.spec import experiment_file, plan
 
 NUMBER = '[[number]]\nkey = "gain"\nratio = ["b.us", "a.us"]\n'
 BENCH = ("bench", "--profile", "smoke", "--only", "sample")
@@ -108,8 +110,8 @@ def test_nothing_is_told_of_later_chapters(tree: Tree, said: Callable[..., str])
 def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
     for folder, drip in (("reference", 50), ("here", 20)):
         made = result_set(parsed(), {"a": [4e4] * 8, "b": [8e4] * 8})
-        for repetition in made.repetitions:
-            repetition["params"] = {"drip": drip}
+        for one in made.repetitions:
+            one["params"] = {"drip": drip}
         write(made, tree.root / folder / "sample.jsonl")
     told = io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.chdir(tree.root):
@@ -117,6 +119,30 @@ def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
     lines = [" ".join(line.split()) for line in told.getvalue().splitlines()]
     what = "not the same load: the reference run was taken with drip=50 (here 20)"
     assert lines.index(what) + 1 == lines.index("us here reference")
+
+
+def test_all_that_quick_sets_otherwise_than_the_reference_run_is_named() -> None:
+    """Every parameter of every experiment, once; how often something is done is no other load."""
+    profiles = ("quick", "full")
+    for definition in experiment_file.load_all(BENCHMARKS / "experiments"):
+        names = [variant.name for variant in definition.variants]
+        runs, values = [], []
+        for profile in profiles:
+            settings = replace(definition.profiles[profile], rounds=1)
+            made = result_set(definition, {})
+            seen: dict[str, set[object]] = {}
+            for step in plan.steps(definition, settings, 1, names, {}):
+                made.add(repetition(step.variant, 0, params=step.params))
+                for name, value in step.params.items():
+                    seen.setdefault(name, set()).add(value)
+            runs.append(made)
+            values.append(seen)
+        unlike = otherwise(runs)
+        differ = {n for n in {*values[0], *values[1]} if values[0].get(n) != values[1].get(n)}
+        told = f"{unlike.words('load')}, {unlike.words('effort')}"
+        assert set(re.findall(r"(\w+)=", told)) == differ, definition.id
+        assert len(re.findall(r"\(here ", told)) == len(differ), definition.id
+    assert otherwise(runs[:1]).words("load") == ""
 
 
 def test_noise_has_a_remedy() -> None:

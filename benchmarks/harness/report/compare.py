@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.report import claims
+from harness.report.otherwise import otherwise
 from harness.report.rules import UNDECIDED
 from harness.report.tsv import aligned
 from harness.run.records import read
@@ -60,7 +61,10 @@ def _table(definition: Experiment, old: Path, new: Path) -> str:
             a, b = (x.series(label, metric.name) for x in (before, after))
             for name, first, second in _pairs(label, a, b):
                 rows.append(row(name, first, second, metric.unit, max(floors, default=0.0)))
-    return "\n".join([definition.id, *aligned(rows, right=range(1, 6))])
+    unlike = otherwise([after.results, before.results])
+    both = (unlike.words(what, "now") for what in ("load", "effort"))
+    set_to = [f"not set alike: {words}" for words in both if words]
+    return "\n".join([definition.id, *set_to, *aligned(rows, right=range(1, 6))])
 
 
 def _pairs(label: str, a: Series, b: Series) -> Iterable[tuple[str, Point, Point]]:

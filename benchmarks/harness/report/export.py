@@ -19,6 +19,7 @@ from typing import Any
 from harness.errors import InputError
 from harness.report import claims, then, tsv, verdicts
 from harness.report.claims import STANDINGS
+from harness.report.otherwise import otherwise
 from harness.report.rules import UNDECIDED
 from harness.report.then import Beside
 from harness.run import records
@@ -113,7 +114,10 @@ def _export_one(
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
     variables = {**meta(definition, found, analysis), **then_titles(thens)}
     if found.reference and beside:
-        footer = found.reference.footer
+        unlike = otherwise([source.results for source in (found.here, found.reference) if source])
+        words = unlike.words("load")
+        words = f"{words[:64]}…" if len(words) > 65 else words
+        footer = found.reference.footer + (f"; with {words}" if words else "")
         variables |= {"reference_variants": " ".join(beside), "reference_footer": footer}
     _write(folder / "meta.gp", f"{assignments(variables)}# tables: {digest.hexdigest()}\n")
     bound: dict[str, Any] = {}

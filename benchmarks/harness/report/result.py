@@ -6,9 +6,9 @@ import textwrap
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness.report import claims, rules, then
+from harness.report.otherwise import otherwise
 from harness.report.tsv import aligned
 from harness.report.verdicts import WITHOUT_SCIPY, remedy
 from harness.run import records
@@ -19,8 +19,6 @@ from harness.statistics import estimates, units
 from harness.statistics.analysis import Analysis, Number, numbers
 
 MOST_NUMBERS, MOST_LABELS = 8, 12
-#: Parameters that say how often and how long, not what.
-REPEATS = {"requests", "samples", "seconds", "warm_up", "many"}
 BOOK, FIGURES = Path("build/book"), Path("build/figures")
 
 
@@ -101,30 +99,15 @@ def _table(definition: Experiment, found: Sources, later: Container[str], width:
         told += f", of which {counts} (what that means: chapter 0b)"
     if "no-namespace" in marks:
         told += "; no-namespace: server and load shared the machine's own network and its settings"
-    others = _set_otherwise(analyses)
-    warning = f"not the same load: the reference run was taken with {others}" if others else ""
+    unlike = otherwise([analysis.results for analysis in analyses])
+    load, effort = unlike.words("load"), unlike.words("effort")
+    warning = f"not the same load: the reference run was taken with {load}" if load else ""
+    told += f"; the reference run had {effort}" if effort else ""
     return [
         *textwrap.wrap(warning, width),
         *aligned(rows, width=width),
         *textwrap.wrap(told, width),
     ]
-
-
-def _set_otherwise(analyses: Sequence[Analysis]) -> str:
-    """`drip=50 (here 20), requests=200 (here 60)`: what makes two columns hard to compare."""
-    sets = []
-    for analysis in analyses:
-        seen: dict[str, set[Any]] = {}
-        for repetition in analysis.results.repetitions:
-            for name, value in repetition["params"].items():
-                seen.setdefault(name, set()).add(value)
-        sets.append({name: values.pop() for name, values in seen.items() if len(values) == 1})
-    here, reference = [*sets, {}][:2]
-    return ", ".join(
-        f"{name}={value} (here {here[name]})"
-        for name, value in sorted(reference.items())
-        if name not in REPEATS and here.get(name, value) != value
-    )
 
 
 def _compared(definition: Experiment) -> Metric | None:
