@@ -440,8 +440,48 @@ def test_elsewhere_than_on_a_terminal_a_line_every_ten_seconds() -> None:
     ]
 
 
+def test_a_bar_never_goes_back_and_is_not_full_before_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two steps were to be left, and at the end of both noise makes two more."""
+    out, now = io.StringIO(), [0.0]
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = Progress(out, clock=lambda: now[0])
+    shown.experiment(1, 1, "x", 3)
+    for second, left in ((0, 2.0), (1, 1.0), (2, 0.0), (2.5, 2.0), (3, 1.0), (4, 0.0), (5, 3.0)):
+        now[0] = float(second)
+        shown.step(1, 2, "a", left)
+    bars = [len(text) for text in re.findall(r"\x1b\[K(#*)\.+ ", out.getvalue())]
+    assert len(bars) == 7 and bars == sorted(bars), bars
+    assert bars[0] == 0 and bars[-1] == 19
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("TERM", "dumb"), ("TERM", ""), ("TERM", None), ("NO_COLOR", "1")]
+)
+def test_no_escape_code_where_none_is_understood(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
+) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value)
+    shown = Progress(out, clock=lambda: 0.0)
+    shown.experiment(1, 1, "x", 3)
+    shown.step(0, 2, "a", 4.0)
+    shown.finish()
+    assert out.getvalue() == "[1/1] x: about 3 s\n"
+
+
 def test_on_a_terminal_one_line_is_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(out, "isatty", lambda: True)
     shown = Progress(out, clock=lambda: 0.0)
     shown.experiment(1, 1, "x", 3)

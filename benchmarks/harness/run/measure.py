@@ -125,16 +125,27 @@ class Estimate:
         return sum(fmean(self._seen.get(step.key()[:2], [general])) for step in steps)
 
 
+def rewrites(out: TextIO) -> bool:
+    """Whether a line there can be written over: not in a file, in a window of an editor (TERM=dumb)
+    or for a reader who wants no escape codes.
+    """
+    plain = os.environ.get("TERM", "dumb") in ("", "dumb") or os.environ.get("NO_COLOR")
+    return not plain and out.isatty()
+
+
 class Progress:
-    """The reporter of one `bench`."""
+    """The reporter of one `bench`. The bar never goes back, though what is left is an estimate and
+    noise makes more of it; it is full when all is done.
+    """
 
     def __init__(
         self, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._out, self._clock, self._tty = out, clock, out.isatty()
+        self._out, self._clock, self._tty = out, clock, rewrites(out)
         self._last = self._began = self._since = clock()
         self._text = ""
         self._left = 0.0
+        self._done = 0  # of the bar's 20
 
     def experiment(self, number: int, count: int, name: str, expected: float) -> None:
         self._head = f"[{number}/{count}] {name}"
@@ -157,8 +168,9 @@ class Progress:
         left = max(0.0, self._left - (now - self._since))
         if self._tty:
             passed = now - self._began
-            done = round(20 * passed / (passed + left)) if passed + left > 0 else 0
-            bar = "#" * done + "." * (20 - done)
+            now_done = int(20 * passed / (passed + left)) if passed + left > 0 else 0
+            self._done = max(self._done, min(now_done, 19))
+            bar = "#" * self._done + "." * (20 - self._done)
             width = shutil.get_terminal_size().columns - 1
             self._write(f"{bar} {duration(left)} left  {self._text}"[:width])
         else:
