@@ -6,6 +6,8 @@
  * Poke: build/bin/00-client http://127.0.0.1:8080/
  */
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -51,6 +53,9 @@ int main(int argc, char **argv)
     sigprocmask(SIG_SETMASK, &none, NULL); /* what inetd has blocked we have, too: also the alarm */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
+    /* As tcp_listen() for the other servers. It fails where the socket is not TCP's: nothing is
+     * held back there. */
+    (void)!setsockopt(STDIN_FILENO, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 
     const struct serve how = {.options = &o, .keep_alive = true, .watchdog = alarm};
     serve_client(STDIN_FILENO, &how);

@@ -1,10 +1,23 @@
 /*
  * The obvious way: the head, then the body. Two calls, and two packets: the head is on its way
- * before TCP can know that more will follow.
+ * before TCP can know that more will follow. And with Nagle's algorithm (RFC 896; RFC 9293 section
+ * 3.7.4), which every socket has unless it is switched off, the second packet waits until the first
+ * is acknowledged. A client may put that off for 40 ms and more. tcp_listen() switches Nagle off;
+ * here it is on again, to show what happens to a server that knows neither.
  */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "11-sendfile/send_path.h"
+
+static void begin(int fd)
+{
+    int off = 0;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off,
+               sizeof off); /* a socket that is no more says so soon */
+}
 
 static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
 {
@@ -12,4 +25,4 @@ static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
     return send(fd, x->reply.head + x->head_sent, x->reply.head_len - x->head_sent, 0);
 }
 
-const struct join join_two = {.name = "two", .send_head = send_head};
+const struct join join_two = {.name = "two", .begin = begin, .send_head = send_head};

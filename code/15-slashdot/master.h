@@ -42,8 +42,8 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
 
 /*
  * The listening sockets, into fds: those of the old program, however many, if this is a successor;
- * else `count` new ones, with their line on stdout. Returns how many. Each gets TCP_NODELAY and
- * TCP_DEFER_ACCEPT, which the connections inherit.
+ * else `count` new ones, with their line on stdout. Returns how many. Each gets
+ * TCP_DEFER_ACCEPT.
  */
 int workers_listen(const struct options *o, int *fds, int count);
 

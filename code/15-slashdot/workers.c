@@ -15,10 +15,8 @@
 #define DEFER_S 1 /* a client that says nothing is accepted after that */
 static void set_up(int fd)
 {
-    int on = 1, seconds = DEFER_S;
+    int seconds = DEFER_S;
 
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
-        die_errno("setsockopt TCP_NODELAY");
     if (setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) < 0)
         die_errno("setsockopt TCP_DEFER_ACCEPT");
 }

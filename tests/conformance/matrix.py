@@ -217,7 +217,7 @@ LINES = {
     "keep-alive": "1.1: the connection stays for the next request",
     "keep-alive-1.0": "1.0: it stays for those who ask with Connection: keep-alive",
     "close": "the connection is closed after a reply that says so; close is honoured",
-    "pipelining": "several requests at once are answered in order",
+    "pipelining": "several requests at once are answered in order, without a wait between them",
     "split": "a request may come in pieces of any size",
     "half-close": "half-close after sending is not `gone away`",
     "absolute-form": "absolute-form targets are understood",

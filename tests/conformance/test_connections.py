@@ -3,6 +3,7 @@ reply: bytes that come while it is on its way, or after it, must not cut it. clo
 unread, and bytes after close(), are answered with a reset (RFC 9112 section 9.6).
 """
 
+import statistics
 import time
 from contextlib import nullcontext
 
@@ -78,6 +79,30 @@ def test_ten_requests_in_one_write(server: Server, docroot: Site) -> None:
             reply = c.read_reply("HEAD" if data.startswith(b"HEAD") else "GET")
             assert (reply.status, reply.body) == status_and_body, data
         c.expect_end()
+
+
+@contract("pipelining")
+def test_small_replies_in_a_row(server: Server) -> None:
+    """Each is one packet, and none waits until the client has acknowledged the one before it.
+
+    With Nagle's algorithm the second would wait for that, and the client delays it by 40 ms: not at
+    the beginning of a connection, hence the requests that come first.
+    """
+    with server.connect() as c:
+        packets = []
+        for _ in range(30):
+            before = c.data_packets()
+            c.ask()
+            packets.append(c.data_packets() - before)
+        waits: dict[int, list[float]] = {1: [], 3: []}
+        for count in (1, 3) * 15:
+            begin = time.monotonic()
+            c.send(ASK * count)
+            for _ in range(count):
+                assert c.read_reply().body == HELLO
+            waits[count].append(time.monotonic() - begin)
+    assert min(packets) == 1
+    assert statistics.median(waits[3]) < 5 * statistics.median(waits[1])
 
 
 @contract("pipelining", "memory", "leaks")

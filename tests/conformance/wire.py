@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Self
 
+import pytest
+
 #: Stands in every file outside the docroot; no byte string a server sends may hold it.
 SECRET = b"outside-of-the-docroot-7f3a"
 
@@ -316,6 +318,15 @@ class Connection:
     def hears_nothing(self, seconds: float) -> bool:
         """True if neither a byte nor the end of the connection comes for so long."""
         return not self._pending and not select.select([self.socket], [], [], seconds)[0]
+
+    def data_packets(self) -> int:
+        """How many packets with data have come, as the kernel counts them (tcp(7), TCP_INFO)."""
+        data_segs_in = 152  # offset in struct tcp_info of linux/tcp.h (4.6)
+        info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        if len(info) < data_segs_in + 4:
+            pytest.skip("this kernel does not count the packets of a connection (Linux 4.6)")
+        (count,) = struct.unpack_from("=I", info, data_segs_in)
+        return int(count)
 
     def exchange(self, data: bytes, n: int) -> bytes:
         """Sends `data` and receives `n` bytes, both at the same time: neither side's buffers hold
