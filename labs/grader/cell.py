@@ -3,9 +3,10 @@ processes, an IPC and a host name of its own, an empty environment, and only the
 named. Its network is that of whoever starts it: a compiler's none, a server's the loopback of its
 judge.
 
-Limits (prlimit(1)) bound what it uses. Where no cell can be had it may do what the user may who
-checks it, or, with root, a user id that nobody else has: that is good enough for one's own work,
-and no grade.
+Limits (prlimit(1)) bound what it uses, and a filter which system calls it may ask for (confine.c).
+A server's cell has no place to write to: a file system in memory is bounded in bytes, but not in
+the number of its files. Where no cell can be had it may do what the user may who checks it, or,
+with root, a user id that nobody else has: that is good enough for one's own work, and no grade.
 
 The judge stays outside. It starts a program inside with nsenter(1), so that the program is its
 child and the cell outlives it: what the program leaves behind can be seen, and ends with the cell.
@@ -25,9 +26,10 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from conformance import proc
 from grader.errors import LabError
@@ -38,6 +40,9 @@ READY_SECONDS = 20.0
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1  # netdevice(7)
 HOSTS = b"127.0.0.1 localhost\n"
 SYSTEM = ("/bin", "/sbin", "/lib", "/lib64")
+#: /tmp: what a compiler keeps there, and what lies there to be seen
+TEMPORARY_MIB = {True: 128, False: 1}
+CONFINE = Path(__file__).with_name("confine.c")
 #: What a program may be told: how a sanitizer ends.
 TOLD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 SPARE_USERS = range(61000, 61100)
@@ -60,16 +65,35 @@ def as_user(user: int | None) -> list[str]:
     return [path_of("setpriv"), *how, "--pdeathsig=KILL", "--"]
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Of system calls: confine.c, compiled."""
+
+    confine: Path  #: the program
+    data: Path  #: what bwrap(1) is given
+    options: tuple[str, ...]
+
+    @classmethod
+    def of(cls, confine: Path, uring: bool) -> Self:
+        options = ("-u",) if uring else ()
+        data = confine.with_suffix(".filter")
+        with data.open("wb") as file:
+            subprocess.run([confine, *options], stdout=file, check=True)
+        return cls(confine, data, options)
+
+
 def walls(
-    user: int | None, see: Iterable[Path], own: Iterable[Path] = (), compiler: bool = False
-) -> list[str]:
+    user: int | None, see: Iterable[Path], own: Iterable[Path] = (), compiler: bool = False,
+    more: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
     """The command that runs another, behind it, in a cell that sees `see` and may write to `own`.
 
-    compiler: with all of /usr, and without a network."""
+    compiler: with all of /usr, a /tmp to write to, and without a network. more: of bwrap."""
     words = [
         *as_user(user), path_of("bwrap"), "--unshare-user", "--unshare-pid", "--unshare-ipc",
         "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv",
-        "--hostname", "lab", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+        "--hostname", "lab", "--proc", "/proc", "--dev", "/dev",
+        "--size", str(TEMPORARY_MIB[compiler] << 20), "--tmpfs", "/tmp",
     ]  # fmt: skip
     if compiler:
         words += ["--unshare-net", "--ro-bind", "/usr", "/usr", "--setenv", "PATH", os.defpath]
@@ -81,7 +105,8 @@ def walls(
     for option, paths in (("--ro-bind", see), ("--bind", own)):
         for path in paths:
             words += [option, str(path), str(path)]
-    return words
+    closed = ("/dev", "/") if compiler else ("/tmp", "/dev", "/")
+    return [*words, *more, *(word for place in closed for word in ("--remount-ro", place))]
 
 
 def judge_in_a_network_of_its_own() -> list[str]:
@@ -132,7 +157,9 @@ def unavailable(user: int | None) -> str:
 class Cell:
     """A cell that stays until it is ended."""
 
-    def __init__(self, user: int | None, see: Iterable[Path]) -> None:
+    def __init__(
+        self, user: int | None, see: Iterable[Path], calls: Filter | None = None
+    ) -> None:
         holder = Path(path_of("sleep"))
         # with its libraries, and the loader, which are those of a server, too
         ldd = subprocess.run(["ldd", str(holder)], capture_output=True, text=True, check=False)
@@ -142,13 +169,21 @@ class Cell:
         os.write(names, HOSTS)
         os.close(names)
         told = ["--ro-bind-data", str(hosts), "/etc/hosts", "--info-fd", str(writing)]
-        self.user = user
-        self.process = subprocess.Popen(
-            [*walls(user, seen), *told, "--", str(holder), "infinity"],
-            pass_fds=[writing, hosts], stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(writing)
-        os.close(hosts)
+        given = [writing, hosts]
+        if calls is not None:
+            # The first processes of the cell, too: their memory is open to what runs beside them.
+            seen.append(calls.confine)
+            given.append(os.open(calls.data, os.O_RDONLY))
+            told += ["--seccomp", str(given[-1])]
+        self.user, self.calls = user, calls
+        try:
+            self.process = subprocess.Popen(
+                [*walls(user, seen, more=told), "--", str(holder), "infinity"],
+                pass_fds=given, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
         with os.fdopen(reading) as info:
             text = info.read()
         #: the pid, outside, of its first process
@@ -172,7 +207,8 @@ class Cell:
         enter = [path_of("nsenter"), "-t", str(self.init), "-U", "-m", "-p", "-i", "-u", *ids, "--"]
         told = " ".join(f'{name}="${name}"' for name in TOLD)
         drop = [path_of("setpriv"), "--no-new-privs", "--"]
-        rest = shlex.join([*limits, *drop, *enter, str(program)])
+        confine = [] if self.calls is None else [str(self.calls.confine), *self.calls.options]
+        rest = shlex.join([*limits, *drop, *enter, *confine, str(program)])
         return f'#!/bin/sh\nexec {path_of("env")} -i LC_ALL=C {told} {rest} "$@"\n'
 
     def end(self) -> None:
@@ -185,7 +221,7 @@ class Cell:
 
 
 def _spare_user(folder: Path) -> int | None:
-    """A user id without processes, and without another grading that uses it: the name of a socket
+    """A user id whom that folder is opened to, without processes, and without another grading that uses it: the name of a socket
     is taken as long as this process runs. None if we are not root, or a root who cannot become
     anybody else."""
     taken = set()
@@ -202,6 +238,8 @@ def _spare_user(folder: Path) -> int | None:
             _claims.append(claim)
             if not _can(user, "true"):
                 return None
+            os.chown(folder, -1, user)
+            folder.chmod(0o710)
             if not _can(user, "test", "-x", str(folder)):
                 raise LabError(f"{folder} is closed to others; another place: TMPDIR=/tmp")
             return user
@@ -225,12 +263,16 @@ class Confinement:
         most = {"nproc": self.processes, "cpu": limits.cpu_seconds, **bytes_of, "core": 0}
         return [path_of("prlimit"), *(f"--{what}={n}" for what, n in most.items()), "--"]
 
-    def compiler(self, command: list[str], limits: Limits, folder: Path) -> list[str]:
-        """A command that reads below the folder, and writes to folder/real."""
+    def compiler(
+        self, command: list[str], limits: Limits, folder: Path, calls: int | None
+    ) -> list[str]:
+        """A command that reads below the folder, and writes to folder/real. `calls`: a descriptor
+        of the filter."""
         if self.no_cell:
             return [*self.prlimit(limits), *as_user(self.user), *command]
         see = [folder / "hand-in", folder / "code"]
-        cell = walls(self.user, see, [folder / "real"], compiler=True)
+        more = [] if calls is None else ["--seccomp", str(calls)]
+        cell = walls(self.user, see, [folder / "real"], compiler=True, more=more)
         return [*cell, "--chdir", str(folder), "--", *self.prlimit(limits), *command]
 
     def script(self, program: Path) -> str:

@@ -25,6 +25,7 @@ class Limits:
     cpu_seconds: int = 20  #: each
     memory_mib: int = 256  #: of address space, each
     file_mib: int = 1  #: the longest file it may write; its stderr is one
+    io_uring: bool = False  #: whether it may ask for that
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@ in a cell that lives as long as it does.
 
 LAB_RECORD names a file that gets a line for each test as soon as it has ended: so what was seen is
 there even if pytest is killed. LAB_CELL, if it is there, says how: {"user": 61000 or null, "root":
-folder of the grading, "limits": [prlimit ...], "programs": [names]}: bin/NAME there is then
-real/NAME in the cell. Nobody shares this pytest's network but the cell.
+folder of the grading, "limits": [prlimit ...], "programs": [names], "calls": [confine, its filter,
+its options]}: bin/NAME there is then real/NAME in the cell. Nobody shares this pytest's network but the cell.
 """
 
 import inspect
@@ -20,7 +20,7 @@ import pytest
 from conformance.process import Server
 from conformance.wire import ContractBroken
 from conftest import SERVERS
-from grader.cell import Cell, loopback_up
+from grader.cell import Cell, Filter, loopback_up
 
 MOMENT = 0.5  #: seconds: who has just been killed may still be on the way out
 cells: list[Cell] = []
@@ -32,7 +32,9 @@ def pytest_configure() -> None:
     how = json.loads(os.environ.pop("LAB_CELL"))
     loopback_up()
     root = Path(how["root"])
-    cells.append(Cell(how["user"], [root / "real", root / "tmp"]))
+    confine, data, *options = how["calls"]
+    calls = Filter(Path(confine), Path(data), tuple(options))
+    cells.append(Cell(how["user"], [root / "real", root / "tmp"], calls))
     for name in how["programs"]:
         script = cells[0].script(root / "real" / name, how["limits"])
         (root / "bin" / name).write_text(script, encoding="utf-8")

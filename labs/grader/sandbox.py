@@ -7,15 +7,14 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from conformance import proc
-from grader import files
-from grader.cell import Confinement, confinement
+from grader import files, place
+from grader.cell import CONFINE, Confinement, Filter, confinement
 from grader.errors import LabError
 from grader.lab import TREE, Lab
 
@@ -58,27 +57,30 @@ class Sandbox:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self.root = Path(tempfile.mkdtemp(prefix="lab-"))
+        self.calls: Filter | None = None
+        self.root, self._claim = place.claim()
         try:
             if shutil.disk_usage(self.root).free < ROOM_MIB << 20:
                 raise LabError(f"{self.root.parent} has less than {ROOM_MIB} MiB of room; TMPDIR=")
-            self.root.chmod(0o755)  # the tests run some servers as nobody
-            for name in ("hand-in", "bin", "real", "tmp", "judge"):
+            for name in ("hand-in", "bin", "real", "tmp", "judge", "walls"):
                 (self.root / name).mkdir(mode=0o755)
             self.confinement: Confinement = confinement(lab.limits, self.root)
             if self.confinement.user is not None:
                 for name in ("real", "tmp"):
                     os.chown(self.root / name, self.confinement.user, self.confinement.user)
+                if self.confinement.no_cell:  # then the tests run some servers as nobody
+                    self.root.chmod(0o711)
+                    for name in ("hand-in", "judge"):
+                        os.chown(self.root / name, -1, self.confinement.user)
+                        (self.root / name).chmod(0o750)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Also folders that nobody may enter: a test that was ended leaves them in its docroot. And
-        however deep: a submission may have made some."""
         end_descendants()
-        subprocess.run(["chmod", "-R", "u+rwX", self.root], check=False)
-        subprocess.run(["rm", "-rf", self.root], check=False)
+        place.remove(self.root)
+        os.close(self._claim)
 
     def take(self, folder: Path) -> None:
         """Copies what is handed in, and nothing else that lies beside it."""
@@ -99,6 +101,7 @@ class Sandbox:
         code/ come along, its programs do not: what is handed in shall be what is judged."""
         code = self.root / "code"
         shutil.copytree(TREE / "code", code, ignore=NOT_THE_ANSWER, dirs_exist_ok=True)
+        self._build_filter(tools)
         real = [self.lab.source(name).relative_to(TREE) for name in self.lab.files]
         given = tuple(str(path.with_suffix(".o")) for path in real)
         objects = []
@@ -115,6 +118,21 @@ class Sandbox:
             script.write_text(self.confinement.script(self.root / "real" / program))
             script.chmod(0o755)
         return text
+
+    def _build_filter(self, tools: Toolchain) -> None:
+        """The filter of system calls, before anything that was handed in is read."""
+        if self.confinement.no_cell or self.calls is not None:
+            return
+        shutil.copyfile(CONFINE, self.root / "hand-in" / CONFINE.name)
+        made = self.root / "real" / CONFINE.stem
+        command = [*tools.compiler, "-D_GNU_SOURCE", "-O1", "-o", f"real/{CONFINE.stem}"]
+        self._compile([*command, f"hand-in/{CONFINE.name}"])
+        (self.root / "hand-in" / CONFINE.name).unlink()
+        confine = self.root / "walls" / CONFINE.stem
+        shutil.copyfile(made, confine)
+        confine.chmod(0o755)
+        made.unlink()
+        self.calls = Filter.of(confine, self.lab.limits.io_uring)
 
     def _sources(self) -> dict[str, list[str]]:
         """Program -> what it is made of, beside the real objects."""
@@ -134,18 +152,26 @@ class Sandbox:
         """What grader.plugin has to know."""
         how = self.confinement
         limits, programs = how.prlimit(self.lab.limits), list(self._sources())
-        return {"user": how.user, "root": str(self.root), "limits": limits, "programs": programs}
+        known = {"user": how.user, "root": str(self.root), "limits": limits, "programs": programs}
+        if self.calls is not None:
+            calls = [self.calls.confine, self.calls.data]
+            known["calls"] = [*map(str, calls), *self.calls.options]
+        return known
 
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
         log = self.root / "compiler.log"
         env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "TMPDIR": str(self.root / "tmp")}
-        with log.open("wb") as out:
+        with contextlib.ExitStack() as stack:
+            out, calls = stack.enter_context(log.open("wb")), None
+            if self.calls is not None:
+                calls = stack.enter_context(self.calls.data.open("rb")).fileno()
             try:
                 done = subprocess.run(
-                    self.confinement.compiler(command, limits, self.root), cwd=self.root, env=env,
-                    stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-                    timeout=COMPILER_SECONDS, check=False,
+                    self.confinement.compiler(command, limits, self.root, calls), cwd=self.root,
+                    env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                    start_new_session=True, timeout=COMPILER_SECONDS, check=False,
+                    pass_fds=() if calls is None else (calls,),
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 end_descendants()

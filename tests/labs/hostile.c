@@ -3,15 +3,25 @@
  * submission, the one that WHAT names; the test puts WHAT, TREE, PORT and PATH in front.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net.h"
@@ -251,6 +261,195 @@ static void somebody_elses_work(void)
             return;
         close(client);
     }
+}
+
+/* ---- what a cell leaves open: each that succeeds is said on stderr, which the test reads */
+
+static void attempt(const char *what, int succeeded)
+{
+    fprintf(stderr, "%s: %s\n", succeeded ? "could" : "could not", what);
+}
+
+/* Files of 1 MiB, the most that one may have, until there is no room. */
+static int fill(const char *folder)
+{
+    static char data[1 << 20];
+    char path[4096];
+    int files = 0;
+
+    while (files < 64) {
+        snprintf(path, sizeof path, "%s/lab_was_here.%d", folder, files);
+        int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        ssize_t n = fd < 0 ? -1 : write(fd, data, sizeof data);
+        if (fd >= 0)
+            close(fd);
+        if (n != (ssize_t)sizeof data)
+            break;
+        files++;
+    }
+    return files == 64;
+}
+
+/* Names cost memory, too, and no limit of bytes counts them. */
+static int many_names(const char *folder)
+{
+    char path[4096];
+    int made = 0;
+
+    for (; made < 20000; made++) {
+        snprintf(path, sizeof path, "%s/lab_was_here_%d", folder, made);
+        if (mkdir(path, 0700) < 0)
+            break;
+    }
+    return made == 20000;
+}
+
+/* In a child, because a namespace that is had changes what comes after it. */
+static int in_a_child(int (*act)(void))
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(act() ? 0 : 1);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status == 0;
+}
+
+static int new_user(void)
+{
+    return unshare(CLONE_NEWUSER) == 0;
+}
+
+static int cloned_user(void)
+{
+    return syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL) >= 0;
+}
+
+static int clone3_user(void)
+{
+    struct {
+        unsigned long long flags, pidfd, child_tid, parent_tid, exit_signal, more[6];
+    } how = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
+
+    return syscall(SYS_clone3, &how, sizeof how) >= 0;
+}
+
+static int own_namespace(void)
+{
+    int fd = open("/proc/self/ns/uts", O_RDONLY);
+
+    return setns(fd, 0) == 0 || errno != EPERM; /* with capabilities it would be for real */
+}
+
+static int traced(void)
+{
+    return ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0;
+}
+
+static int shared_memory(void)
+{
+    return shmget(IPC_PRIVATE, 64 << 20, 0600) >= 0;
+}
+
+static int file_in_memory(void)
+{
+    return syscall(SYS_memfd_create, "lab_was_here", 0) >= 0;
+}
+
+/* These all fail for want of arguments; EPERM or ENOSYS says that they were not even begun. */
+static int asked(long number)
+{
+    long n = syscall(number, -1L, -1L, -1L, -1L, -1L);
+
+    return n >= 0 || (errno != EPERM && errno != ENOSYS);
+}
+
+static int keys(void)
+{
+    return syscall(SYS_keyctl, 0L, -3L, 1L, 0L, 0L) >= 0;
+}
+
+static int families(void)
+{
+    return socket(40 /* AF_VSOCK */, SOCK_STREAM, 0) >= 0 ||
+           socket(38 /* AF_ALG */, SOCK_SEQPACKET, 0) >= 0;
+}
+
+/* The memory of whatever else runs in the cell, which may be under no filter. */
+static int others_memory(void)
+{
+    char path[300];
+    DIR *all = opendir("/proc");
+    int found = 0;
+
+    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+        int pid = atoi(e->d_name);
+        if (pid == 0 || pid == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/status", pid);
+        FILE *status = fopen(path, "r");
+        char line[256];
+        while (status != NULL && fgets(line, sizeof line, status) != NULL)
+            found += strcmp(line, "Seccomp:\t0\n") == 0;
+        if (status != NULL)
+            fclose(status);
+    }
+    return found;
+}
+
+static int ring(void)
+{
+    return asked(SYS_io_uring_setup);
+}
+
+static int calls_of_the_kernel(void)
+{
+    const long numbers[] = {
+        SYS_bpf,       SYS_perf_event_open, SYS_userfaultfd,      SYS_move_mount,
+        SYS_open_tree, SYS_add_key,         SYS_process_vm_writev};
+
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (asked(numbers[i]))
+            return 1;
+    return mount("none", "/tmp", "tmpfs", 0, NULL) == 0;
+}
+
+static void attempts(void)
+{
+    const char *places[] = {"/tmp", "/dev", "/dev/shm", "/", "/proc", "/etc"};
+    static const struct {
+        const char *what;
+        int (*act)(void);
+    } acts[] = {{"unshare", new_user},
+                {"clone", cloned_user},
+                {"clone3", clone3_user},
+                {"setns", own_namespace},
+                {"ptrace", traced},
+                {"shmget", shared_memory},
+                {"memfd_create", file_in_memory},
+                {"keyctl", keys},
+                {"AF_VSOCK", families},
+                {"write to the memory of others", others_memory},
+                {"io_uring", ring},
+                {"calls of the kernel", calls_of_the_kernel}};
+
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+        attempt(places[i], fill(places[i]) || many_names(places[i]));
+    }
+    for (unsigned i = 0; i < sizeof acts / sizeof *acts; i++)
+        attempt(acts[i].what, in_a_child(acts[i].act));
+    exit(EXIT_FAILURE);
+}
+
+/* What a terminal would obey: a title, another colour, a line that hides the one before. */
+static void codes_of_a_terminal(void)
+{
+    fputs("\033]0;lab_was_here\007\033[31m\033[1A\233K\rstatus: passed\n", stderr);
+    fputs("\033]0;lab_was_here\007\n", stdout);
+    fflush(stdout);
+    exit(EXIT_FAILURE);
 }
 
 /* Before main(), as a shared library would. */

@@ -7,7 +7,9 @@ it: a lab of each kind, with some.
 
 import contextlib
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -18,6 +20,9 @@ import pytest
 from grader import cell, many, work
 from grader import lab as labs
 from grading import SOON, TREE, Place, solution, write
+
+from conformance import proc
+from conformance.process import wait_until
 
 RUNS = int(os.environ.get("LAB_RUNS", "0"))
 FAULTS: list[dict[str, Any]] = tomllib.loads(
@@ -161,6 +166,49 @@ def test_the_table_of_attempts(place: Place) -> None:
     assert all("server.c is not a file" in said.pop(name) for name in ("link", "folder", "pipe"))
     assert list(said) == ["a-link"] and "is a link" in said["a-link"]
     assert marks(place) == []
+
+
+def hostile(name: str, before: str = "") -> dict[str, str]:
+    """A function of hostile.c that needs nothing from outside."""
+    text = Path(__file__).with_name("hostile.c").read_text(encoding="utf-8")
+    told = f'#define WHAT {name}\n#define TREE ""\n#define PORT 1\n#define PATH "/x"\n'
+    return {"server.c": told + before + text}
+
+
+@in_a_cell
+def test_what_a_cell_leaves_open(place: Place) -> None:
+    """Nothing to write to, no namespace, and no calls but those a server needs: what succeeds says
+    so on stderr."""
+    folder = write(place.top / "hand-in", hostile("attempts"))
+    place.grade("02-fork", folder, "ONLY=serves", SOON)
+    log = (place.logs / "serves.log").read_text()
+    tried = [line.partition("could")[2] for line in log.splitlines() if "could" in line]
+    assert len(tried) == 18, log
+    assert [line for line in tried if not line.startswith(" not: ")] == []
+
+
+def test_a_grading_that_was_killed_is_cleared_away(place: Place) -> None:
+    """By the next one; meanwhile it is closed to others, and so is one that is at work. Another's
+    folder of such a name stays."""
+    folder = place.hand_in("#include <unistd.h>\nint main(void)\n{\n    pause();\n}\n")
+    grading = place.start("grade", "CH=02-fork", f"DIR={folder}", "ONLY=serves", "PATIENCE=9")
+    assert wait_until(lambda: any(place.temporary.glob("lab-*/bin/02-fork")), 60)
+    (left,) = place.temporary.iterdir()
+    closed = left if left.stat().st_mode & 0o001 == 0 else left / "hand-in"
+    assert closed.stat().st_mode & 0o007 == 0
+    if os.geteuid() == 0:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        told = subprocess.run([*nobody, "cat", left / "hand-in/server.c"], check=False)
+        assert told.returncode != 0
+    words = f"__main__.py\0grade\0CH=02-fork\0WORK={place.work}\0"
+    (grader,) = [pid for pid in proc.pids() if words in proc.text(pid, "cmdline")]
+    os.kill(grader, signal.SIGKILL)
+    grading.communicate(timeout=60)
+    assert left.exists()
+    (place.temporary / "lab-of-chemistry").mkdir()
+    place.grade("02-fork", place.hand_in("int x("), "ONLY=serves")
+    assert [path.name for path in place.temporary.iterdir()] == ["lab-of-chemistry"]
+    (place.temporary / "lab-of-chemistry").rmdir()
 
 
 @in_a_cell
