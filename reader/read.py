@@ -5,18 +5,19 @@ The pages are those of build/book. A script of ours is put into them on the way:
 path, ticks a chapter as read, and reloads the page when the book has changed.
 """
 
-import http.server
 import json
+import re
 import subprocess
 import threading
 import time
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from reader import path, state
+from reader import local, path, state
 from reader.chapters import chapter
 from reader.run import free_port, say_taken
 from reader.words import Wrong
@@ -46,75 +47,64 @@ def chapter_state(slug: str, build: Path) -> dict[str, Any]:
     }
 
 
-class Book(http.server.SimpleHTTPRequestHandler):
+class Book(local.Handler):
     """build/book, and the answers to live.js."""
 
     build: Path
     version: ClassVar[list[int]] = [0]
 
-    def log_message(self, *_: Any) -> None:
-        """The terminal is for what `make watch` makes."""
-
-    def do_GET(self) -> None:
-        place = urlsplit(self.path).path
+    def get(self, place: str) -> None:
         if place == "/live.js":
-            self._send(LIVE.read_bytes(), "text/javascript")
+            self.send(LIVE.read_bytes(), "text/javascript")
         elif place == "/version":
-            self._send(json.dumps(self.version[0]).encode(), "application/json")
+            self.send(json.dumps(self.version[0]).encode(), "application/json")
         elif place.startswith("/state/"):
             found = chapter_state(unquote(place.removeprefix("/state/")), self.build)
-            self._send(json.dumps(found).encode(), "application/json")
+            self.send(json.dumps(found, allow_nan=False).encode(), "application/json")
         elif place.endswith((".html", "/")):
             self._page(place)
         else:
-            super().do_GET()
+            super().get(place)
 
-    def do_POST(self) -> None:
+    def post(self, place: str, body: bytes) -> None:
         """/done/SLUG/STEP, and /guess/SLUG/NUMBER with what was drawn: to have shown it is to have
         predicted. Only from our own pages: others cannot set this header.
         """
-        words = unquote(urlsplit(self.path).path).strip("/").split("/")
+        words = unquote(place).strip("/").split("/")
         what, slug, which = words if len(words) == 3 else ("", "", "")
         about = chapter(slug) if self.headers.get("X-Reader") == "1" else None
-        if about and what == "guess" and which.isdigit() and (drawn := self._drawn()):
-            state.keep_guess(slug, f"drawn-{which}", {"y": drawn["y"]})
-            if drawn.get("shown"):
+        if about and what == "guess" and re.fullmatch("[0-9]{1,3}", which):
+            drawn, shown = drawing(body)
+            state.keep_guess(slug, f"drawn-{which}", {"y": drawn})
+            if shown:
                 state.note("predict", slug)
         elif about and what == "done" and which in {s.kind for s in path.steps(about, self.build)}:
             state.note(which, slug)
         else:
-            self.send_error(403)
-            return
-        self._send(b"{}", "application/json")
-
-    def _drawn(self) -> dict[str, Any]:
-        """The body of a guess; {} if it is none."""
-        length = int(self.headers.get("Content-Length") or 0)
-        try:
-            drawn = json.loads(self.rfile.read(min(length, 65536)))
-            points = [None if y is None else float(y) for y in drawn["y"]][:1000]
-        except (ValueError, KeyError, TypeError):
-            return {}
-        return {**drawn, "y": points} if points else {}
+            raise local.Refused(HTTPStatus.FORBIDDEN, "this page may change nothing")
+        self.send(b"{}", "application/json")
 
     def _page(self, place: str) -> None:
         file = Path(self.translate_path(place))
-        file = file / "index.html" if file.is_dir() else file
-        try:
-            text = file.read_bytes()
-        except OSError:
-            self.send_error(404)
-            return
+        text = local.read_file(file / "index.html" if place.endswith("/") else file)
         script = b'<script src="/live.js"></script></body>'
-        self._send(text.replace(b"</body>", script, 1), "text/html; charset=utf-8")
+        self.send(text.replace(b"</body>", script, 1), "text/html; charset=utf-8")
 
-    def _send(self, body: bytes, kind: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(body)
+
+def drawing(body: bytes) -> tuple[list[float | None], bool]:
+    """What a page sends of a drawing, {"y": [1.5, null, ...], "shown": true}: a number for each
+    place of x, and whether the curve has been shown.
+    """
+    try:
+        drawn = local.finite_json(body)
+        if not isinstance(drawn["y"], list):
+            raise TypeError("y")
+        points = [None if y is None else float(y) for y in drawn["y"]][:1000]
+        if not points:
+            raise ValueError("no point")
+        return points, bool(drawn.get("shown"))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise local.Refused(HTTPStatus.BAD_REQUEST, "this is not a drawing") from None
 
 
 def newest() -> float:
@@ -164,7 +154,7 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()
     serve = partial(handler, directory=str(build / "book"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), serve) as server:
+    with local.Server(port, serve) as server:
         here = build / "book" / f"{path.here(build).slug}.html"
         open_at = here.name if here.exists() else ""
         print(f"\n  open  http://127.0.0.1:{port}/{open_at}\n  stop  Ctrl-C\n", flush=True)

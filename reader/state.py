@@ -29,7 +29,8 @@ def empty() -> State:
 def _load() -> tuple[State, str]:
     """What is kept; and, if that cannot be used, why."""
     try:
-        found = json.loads(place().read_text(encoding="utf-8"))
+        # A number that is none came from a page of an older version: a point that was not drawn.
+        found = json.loads(place().read_text(encoding="utf-8"), parse_constant=lambda _: None)
     except FileNotFoundError:
         return empty(), ""
     except (OSError, ValueError) as error:
@@ -83,7 +84,8 @@ def aside() -> list[Path]:
 def _write(path: Path, found: State) -> None:
     """Whole or not at all. By one at a time: change()."""
     unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
+    unfinished.write_text(text + "\n", "utf-8")
     unfinished.replace(path)
 
 

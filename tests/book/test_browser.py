@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,13 +189,25 @@ def test_the_deck_is_served_at_a_free_port_until_the_show_ends(tree: Tree) -> No
         with presenting(tree, str(port)) as process:
             shown, speaker = line_of(process).split(), line_of(process).split()
             assert shown[0] == "deck"
-            address = r"http://127\.0\.0\.1:(\d+)/slides/deck\.html\?stage=\d+\.\S+"
+            address = r"http://127\.0\.0\.1:(\d+)/[\w-]{16}/deck\.html\?stage=\d+\.\S+"
             found = re.fullmatch(address, shown[1])
             assert found and port < int(found[1]) <= port + 20
             assert speaker == ["speaker", "view", f"{shown[1]}&speaker"]
             for url in (shown[1], speaker[2]):
                 with urllib.request.urlopen(url, timeout=10) as reply:
                     assert reply.read() == deck.read_bytes()
+            place = shown[1].partition("?")[0]
+            root = place.rsplit("/", 2)[0]
+            for other in ("slides/deck.html", "deck.html", "bin/15-slashdot", "", "../"):
+                with pytest.raises(urllib.error.HTTPError):  # nothing else of build/
+                    urllib.request.urlopen(f"{root}/{other}", timeout=10)
+            deck.write_text("<!DOCTYPE html><title>Made anew</title>", encoding="utf-8")
+
+            def again() -> bool:
+                with urllib.request.urlopen(place, timeout=10) as reply:
+                    return bool(reply.read() == deck.read_bytes())
+
+            assert browser.wait_until(again), "F5 shows the deck that was made meanwhile"
             process.terminate()
             assert process.wait(10) == 0
             with pytest.raises(OSError):

@@ -159,7 +159,8 @@ def ask(
         ({"token": "guessed"}, 403),
         ({"Origin": "http://127.0.0.1:9000"}, 403),
         ({"Origin": "null"}, 403),  # a page from a file
-        ({"Host": "evil.example"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost"}, 403),
         ({"demo": "rm"}, 404),
     ],
 )

@@ -1,0 +1,177 @@
+"""The request reader of everything here that listens for a browser: `make read`, `make watch`, and
+the demos of `make present`. Whoever writes a page can make a browser send requests to a port of
+127.0.0.1, so each request is checked before it is answered:
+
+- its Host is this machine by name or address, so that no domain of somebody else can be pointed
+  here (DNS rebinding); where the port is forwarded, its number may be another;
+- it is complete within SECONDS, and at most CONNECTIONS are open at a time;
+- its body has a length of digits, BODY bytes at most; JSON numbers are finite;
+- what raises while it is answered is a 400 and a line in the terminal, never a traceback.
+"""
+
+import contextlib
+import json
+import math
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+HERE = "127.0.0.1"
+NAMES = (HERE, "localhost", "[::1]")
+SECONDS = 10.0  # from the connection to the last byte of the request
+CONNECTIONS = 64
+BODY = 65536
+
+
+class Refused(Exception):
+    """The request is not answered: a status and the reason."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Server(ThreadingHTTPServer):
+    """On 127.0.0.1. What comes beyond CONNECTIONS is closed."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, handler: Any) -> None:
+        super().__init__((HERE, port), handler)
+        self.free = threading.BoundedSemaphore(CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Handler answers what it can; what is left is a client that has gone."""
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Override get() and post(); get() of this class sends a file of `directory`."""
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(SECONDS)
+        self.patience = threading.Timer(SECONDS, self._cut)
+        self.patience.daemon = True
+        self.patience.start()
+
+    def finish(self) -> None:
+        self.patience.cancel()
+        super().finish()
+
+    def _cut(self) -> None:
+        """The time-out of the socket is for each read; a byte every nine seconds would keep it."""
+        with contextlib.suppress(OSError):  # the client was faster
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        name = (self.headers.get("Host") or "").strip().lower()
+        digits = name.rpartition(":")[2]
+        bare = name.removesuffix(f":{digits}") if digits.isascii() and digits.isdigit() else name
+        if bare not in NAMES:
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "this Host is not served here")
+            return False
+        return True
+
+    def do_GET(self) -> None:
+        self._answer(lambda _: self.get(urlsplit(self.path).path))
+
+    def do_HEAD(self) -> None:
+        self._answer(lambda _: SimpleHTTPRequestHandler.do_HEAD(self))
+
+    def do_POST(self) -> None:
+        self._answer(lambda body: self.post(urlsplit(self.path).path, body))
+
+    def get(self, _place: str) -> None:
+        super().do_GET()
+
+    def post(self, _place: str, _body: bytes) -> None:
+        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "nothing here takes a POST")
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "0")
+        if (
+            "Transfer-Encoding" in self.headers
+            or len(self.headers.get_all("Content-Length", [])) > 1
+        ):
+            raise Refused(HTTPStatus.BAD_REQUEST, "a body needs one Content-Length")
+        if not (length.isascii() and length.isdigit()):
+            raise Refused(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
+        if len(length) > len(str(BODY)) or int(length) > BODY:
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has {BODY} bytes at most")
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            raise Refused(HTTPStatus.BAD_REQUEST, "the body is shorter than its length")
+        return body
+
+    def _answer(self, act: Callable[[bytes], None]) -> None:
+        try:
+            body = self._body()
+            self.patience.cancel()  # what takes longer from here on is the answer
+            act(body)
+        except Refused as refused:
+            self.send_error(refused.status, str(refused))
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+        except Exception as error:
+            print(f"{self.command} {self.path[:80]!a}: {error!a}", file=sys.stderr)
+            self.send_error(HTTPStatus.BAD_REQUEST, "this request cannot be answered")
+
+    def send(self, body: bytes, kind: str) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def translate_path(self, path: str) -> str:
+        place = super().translate_path(path)
+        if "\0" in place:
+            raise Refused(HTTPStatus.NOT_FOUND, "there is no such page")
+        return place
+
+    def list_directory(self, _: Any) -> None:
+        """Only what has a name we gave out."""
+        self.send_error(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def log_message(self, *_: Any) -> None:
+        """The terminal is for what the command itself has to say."""
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number[:20]} is not a finite number")
+    return value
+
+
+def finite_json(text: bytes | str) -> Any:
+    """ValueError for NaN, Infinity and 1e999: Python reads and writes them, no browser does."""
+    return json.loads(text, parse_float=_finite, parse_int=_finite, parse_constant=_finite)
+
+
+def read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise Refused(HTTPStatus.NOT_FOUND, "there is no such page") from None

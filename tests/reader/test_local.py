@@ -1,0 +1,137 @@
+"""Requests that come from no page of ours, to `make read` and to the demos of `make present`."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_reader import fetched, running
+
+from reader import local, state
+
+X = "X-Reader: 1\r\n"
+GUESS = "/guess/01-iterative/1"
+DEEP = "[" * 100_000
+
+
+def post(body: str, head: str = X, length: str | None = None) -> str:
+    size = f"Content-Length: {len(body) if length is None else length}\r\n"
+    return f"POST {GUESS} HTTP/1.0\r\nHost: 127.0.0.1\r\n{head}{size}\r\n{body}"
+
+
+REQUESTS = [
+    ("GET /index.html HTTP/1.0\r\nHost: localhost:9\r\n\r\n", 200),  # a forwarded port
+    ("GET /index.html HTTP/1.0\r\nHost: [::1]\r\n\r\n", 200),
+    ("GET /index.html HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
+    ("GET /index.html HTTP/1.0\r\nHost: 127.0.0.1.evil.test\r\n\r\n", 421),
+    ("GET /index.html HTTP/1.0\r\nHost: evil.test:127.0.0.1\r\n\r\n", 421),
+    ("GET /index.html HTTP/1.0\r\n\r\n", 421),
+    ("HEAD /index.html HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
+    (f"POST /done/01-iterative/read HTTP/1.0\r\nHost: evil.test\r\n{X}\r\n", 421),
+    ("GET /state/01-iterative HTTP/1.0\r\nHost: evil.test\r\n\r\n", 421),
+    ("GET /%00.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
+    ("GET /%00 HTTP/1.0\r\nHost: localhost\r\n\r\n", (400, 404)),
+    ("GET /figures/ HTTP/1.0\r\nHost: localhost\r\n\r\n", 404),
+    ("GET /figures HTTP/1.0\r\nHost: localhost\r\n\r\n", (301, 404)),
+    ("GET //[/ HTTP/1.0\r\nHost: localhost\r\n\r\n", (400, 404)),
+    ("PUT /index.html HTTP/1.0\r\nHost: localhost\r\n\r\n", 501),
+    (post('{"y":[1,null]}', head=""), 403),
+    (post('{"y":[1,null]}'), 200),
+    (post('{"y":[NaN,1e999]}'), 400),
+    (post('{"y":[1],"shown":Infinity}'), 400),
+    (post('{"y":[' + "9" * 400 + "]}"), 400),
+    (post('{"y":[' + "9" * 5000 + "]}"), 400),
+    (post('{"y":{"1":2}}'), 400),
+    (post('{"y":[{}]}'), 400),
+    (post("[1]"), 400),
+    (post(DEEP[:60_000]), 400),
+    (post("", length="-1"), 400),
+    (post("", length="\u0662".encode().decode("latin-1")), 400),
+    (post("", length="65537"), 413),
+    (post("", length="9" * 5000), 413),
+    (post("", head=X + "Content-Length: 3\r\n"), 400),
+    (post("", head=X + "Transfer-Encoding: chunked\r\n"), 400),
+    (f"POST /guess/01-iterative/\u0662 HTTP/1.0\r\nHost: localhost\r\n{X}\r\n", 403),
+]
+
+
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """A port of `make read`, and the folder of what it keeps."""
+    tree = tmp_path_factory.mktemp("read")
+    book = tree / "build/book"
+    (book / "figures").mkdir(parents=True)
+    (book / "index.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
+    words = (f"BUILD={tree / 'build'}", "PORT=8440")
+    with running(tree / "work", *words, goal="read", until="stop") as (said, process):
+        yield int(said.split("/")[2].rpartition(":")[2]), tree / "work"
+        process.terminate()
+        assert process.communicate(timeout=20)[1] == "", (
+            "one line for each fault of ours, and none here"
+        )
+
+
+def status(port: int, request: str) -> int:
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(request.encode("utf-8", "surrogateescape"))
+        reply = b""
+        while more := client.recv(65536):
+            reply += more
+    return int(reply.split(b" ", 2)[1]) if reply else 0
+
+
+@pytest.mark.parametrize("number", range(len(REQUESTS)))
+def test_a_request_of_another_page_or_of_no_browser(reading: tuple[int, Path], number: int) -> None:
+    request, wanted = REQUESTS[number]
+    found = status(reading[0], request)
+    assert found in (wanted if isinstance(wanted, tuple) else (wanted,)), request[:80]
+
+
+def test_what_is_kept_can_be_read_by_a_browser(
+    reading: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, work = reading
+    work.mkdir(exist_ok=True)
+    guess = {"01-iterative": {"drawn-1": {"y": [1, float("nan"), float("inf")]}}}
+    old = {"version": 1, "done": {"01-iterative": {"run": "before"}}, "guesses": guess}
+    (work / "path.json").write_text(json.dumps(old), encoding="utf-8")  # of an older version
+
+    def no_constant(word: str) -> float:
+        raise AssertionError(word)
+
+    shown = fetched(f"http://127.0.0.1:{port}/state/01-iterative")[1]
+    assert json.loads(shown, parse_constant=no_constant)["guesses"] == {"1": [1, None, None]}
+    monkeypatch.setenv("WORK", str(work))
+    assert state.read()["done"] == {"01-iterative": {"run": "before"}}, "and nothing else is lost"
+
+
+def test_a_request_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then, and a body that stops; what comes beyond the limit is closed at once."""
+    monkeypatch.setattr(local, "SECONDS", 1.0)
+    monkeypatch.setattr(local, "CONNECTIONS", 2)
+    with local.Server(0, local.Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        drip = socket.create_connection(("127.0.0.1", port), timeout=20)
+        stuck = socket.create_connection(("127.0.0.1", port), timeout=20)
+        stuck.sendall(post("{", length="9").encode())
+        drip.sendall(b"G")
+        time.sleep(0.2)
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as third:
+            assert third.recv(1) == b""
+        ended = False
+        for _ in range(40):
+            time.sleep(0.1)
+            try:
+                drip.sendall(b"E")
+            except OSError:
+                ended = True
+                break
+        assert ended
+        assert b" 400 " in stuck.recv(100) or stuck.recv(1) == b""
+        drip.close()
+        stuck.close()
+        server.shutdown()
