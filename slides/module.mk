@@ -15,6 +15,9 @@ SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css d
 RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
 # What draws the demos; without it they are told in words.
 DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)
+# Their licences ask that copyright and permission go wherever they go: into the deck, and beside it.
+NOTICE       := $(SLIDES)/NOTICE.txt
+LICENCES     := $(wildcard $(REVEAL)/LICENSE $(if $(DYGRAPHS),/usr/share/doc/libjs-dygraphs/copyright))
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
@@ -105,14 +108,24 @@ $(WEAVE)/about: slides-always
 .PHONY: slides-always
 slides-always:
 
-$(DECK): $(WEAVE)/about $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
+$(NOTICE): $(LICENCES) slides/module.mk
+	@mkdir -p $(@D)
+	$(Q){ echo 'The deck contains the following software of others.'; \
+	for file in $(LICENCES); do \
+	  case $$file in $(REVEAL)/*) name='reveal.js $(REVEAL_VERSION)';; *) name=dygraphs;; esac; \
+	  printf '\n==== %s ====\n\n' "$$name"; cat $$file; echo; done; } > $@
+
+$(WEAVE)/notice.html: $(NOTICE)
+	$(Q){ echo '<script type="text/plain" id="notice">'; cat $<; echo '</script>'; } > $@
+
+$(DECK): $(WEAVE)/about $(WEAVE)/notice.html $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
 	for file in $(REVEAL_FILES); do \
 	  [ -s $$file ] || { echo "slides: reveal.js lacks $$file (rm -r $(BUILD)/node, then make deps)" >&2; exit 1; }; \
 	done; \
 	$(if $(Q),printf '  %-8s %s\n' DECK $(call quoted,$@$(if $(call about_of,SPEAKER), for $(call about_of,SPEAKER) (SPEAKER= forgets the name)));) \
-	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html \
+	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html --include-after-body=$(WEAVE)/notice.html \
 	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null)
 
 -include $(wildcard $(SLIDE_WOVEN:.json=.d))

@@ -63,6 +63,10 @@ def strays(files: Files) -> Iterator[str]:
             target = posixpath.normpath(posixpath.join(folder, unquote(parts.path)))
             if parts.scheme or parts.netloc or (parts.path and target not in files):
                 yield f"{page}: {link or of_style} is not in the release"
+    notice = files.get("slides/NOTICE.txt", b"")
+    for deck in sorted(name for name in files if re.fullmatch(r"slides/deck.*\.html", name)):
+        if not notice or notice not in files[deck]:
+            yield f"{deck}: lacks the licences of what it contains, slides/NOTICE.txt"
     place = str(Path.cwd().resolve()).encode()
     found = sorted(name for name in files if place in files[name])
     yield from (f"{name}: has the place of the tree in it" for name in found)

@@ -180,6 +180,12 @@ def test_one_file_has_everything_in_it(built: Tree) -> None:
         assert "A process per client" in html
 
 
+def test_the_deck_brings_the_licences_of_what_it_contains(built: Tree) -> None:
+    notice = built.read("build/slides/NOTICE.txt")
+    assert "Permission is" in notice
+    assert notice in built.read("build/slides/deck.html")
+
+
 def test_answers_stand_apart(built: Tree) -> None:
     answer = "The process 1, after the parent has gone."
     assert answer in built.read("build/book/answers.html")

@@ -23,7 +23,8 @@ FILES = {
     "build/book/book.css": "body { color: black; }",
     "build/book/a b.svg": "<svg/>",
     "build/pdf/book.pdf": "%PDF-1.4",
-    "build/slides/deck-short.html": "<title>Deck</title>",
+    "build/slides/deck-short.html": "<title>Deck</title><script>Permission is granted</script>",
+    "build/slides/NOTICE.txt": "Permission is granted",
     "build/pdf/deck-short.pdf": "%PDF-1.4 deck",
     "build/pdf/deck-short-notes.pdf": "%PDF-1.4 notes",
 }
@@ -68,6 +69,7 @@ PAGE = "build/book/01.html"
         (PAGE, '<script src="https://a.org/x.js">', "https://a.org/x.js is not in the release"),
         (PAGE, '<script data-x src="//a.org/x.js">', "//a.org/x.js is not in the release"),
         ("build/book/book.css", "p { background: url(no.png) }", "book/book.css: no.png is not in"),
+        ("build/slides/deck-short.html", "bare", "deck-short.html: lacks the licences of what it"),
         (PAGE, "in {tree}", "book/01.html: has the place of the tree in it"),
     ],
 )

@@ -71,6 +71,7 @@ class Tree:
         plugins = (f"plugin/{name}/{name}.js" for name in ("notes", "search", "zoom"))
         for name in ("dist/reset.css", "dist/reveal.css", "dist/reveal.js", *plugins):
             self.write(f"{PACKAGE}/{name}", "/* reveal */\n")
+        self.write(f"{PACKAGE}/LICENSE", "Permission is granted to tell a tale.\n")
 
     def write(self, name: str, text: str) -> Path:
         target = self.path / name
