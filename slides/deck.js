@@ -67,6 +67,14 @@ function openSpeakerView() {
   }
 }
 
+// A presenter's remote begins a show with F5, which would load the page anew: the demo would start again and
+// the speaker view lose its deck. It fills the screen, as F does; Ctrl-R loads the page anew.
+addEventListener("keydown", (event) => {
+  if (event.key !== "F5" || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  if (!document.fullscreenElement) document.documentElement.requestFullscreen().catch(() => { /* refused */ });
+});
+
 Reveal.on("pdf-ready", () => {
   if (query.has("handout")) makeHandout();
   document.documentElement.dataset.printing = "ready";

@@ -1,6 +1,7 @@
 // Demos: a slide with data-demo plays one. With ?stage=PORT.TOKEN (make present) it runs, and its
-// points come as they are measured; else, and whenever nothing comes for ten seconds, the recording
-// in the deck is played, and the slide says so. Leaving the slide ends it.
+// points come as they are measured; else the recording in the deck is played, and the slide says so.
+// Where a demo fails, or nothing comes for ten seconds, the recording goes on from that moment.
+// Leaving the slide ends it.
 "use strict";
 
 const Demos = (() => {
@@ -11,6 +12,7 @@ const Demos = (() => {
   const PATIENCE = 10000;
   const COLOURS = ["#10479a", "#c0406e", "#1d6f8e", "#8a5c00"];
   const SIZE = 24;
+  const SETTLING = 1; // seconds after a mark: what an arrival itself costs is not the question
 
   function number(y) {
     if (y === 0) return "0";
@@ -48,7 +50,7 @@ const Demos = (() => {
 
     take(event) {
       if (event.failed) return this.replay(`${event.failed}. Recorded`);
-      if (event.end) return this.rows.length ? this.stop() : this.replay("The demo was ended. Recorded");
+      if (event.end) return this.stop();
       if (event.line) this.wait();
       this.show(event);
     }
@@ -60,12 +62,16 @@ const Demos = (() => {
       this.timers.splice(0).forEach(clearTimeout);
     }
 
+    // From the beginning, or from where the demo broke off.
     replay(why) {
       this.stop();
       const { date, system, cores } = this.recorded;
-      this.label = this.events.length ? `${why} ${date}, ${system}, ${cores} cores` : `${why}: no recording`;
-      for (const event of this.events) {
-        this.timers.push(setTimeout(() => event.end || this.show(event), event.at * 1000));
+      const from = this.rows.length ? (performance.now() - this.began) / 1000 : 0;
+      const rest = from ? this.events.filter((event) => event.at > from) : this.events;
+      const run = `${date}, ${system}, ${cores} cores`;
+      this.label = this.events.length ? `${why}${from ? " from here on:" : ""} ${run}` : `${why}: no recording`;
+      for (const event of rest) {
+        this.timers.push(setTimeout(() => event.end || this.show(event), (event.at - from) * 1000));
       }
       this.tell("");
     }
@@ -92,27 +98,39 @@ const Demos = (() => {
     }
 
     begin(event) {
-      if (!this.source) this.label = this.label || "";
-      else this.label = "";
+      if (this.source) this.label = "";
+      this.label = this.label || "";
+      this.began = performance.now();
       this.lines = [...new Set(event.lines)];
       [this.rows, this.marks, this.last, this.note, this.about] = [[], [], {}, "", event];
+      this.ticks = () => event.ticks.map((v) => ({ v, label: String(v) }));
       if (this.graph) this.graph.destroy();
       this.graph = null;
       this.draw();
     }
 
+    // All points lie inside, but for those of an arrival, which may lie far above: they end at the top.
+    // The same rule as in stage/seen.py.
+    top() {
+      const arriving = (x) => this.marks.some((mark) => mark <= x && x <= mark + SETTLING);
+      const inside = this.rows.filter((row) => !arriving(row[0])).flatMap((row) => row.slice(1));
+      return Math.max(this.about.top, ...inside.map((y) => y || 0));
+    }
+
     draw() {
       const shown = this.lines.map((line, index) => {
         const y = this.last[line];
-        const value = y === undefined ? "" : y === null ? "nobody is served" : number(y);
+        const value = y === undefined ? "" : y === null ? "no answer" : number(y);
         return `<b style="color:${COLOURS[index]}">${line}</b> ${value}`;
       });
       this.tell(`${shown.join(" &nbsp; ")} &nbsp; <i>${this.note}</i>`);
       this.slide.querySelector(".demo .y").textContent = this.about.y;
       if (typeof Dygraph === "undefined" || !this.rows.length) return;
-      const file = this.rows;
-      if (this.graph) return this.graph.updateOptions({ file });
       const sweep = this.about.x === "silent";
+      const top = this.top();
+      const file = this.rows.map(([x, ...ys]) => [x, ...ys.map((y) => (y > top ? top : y))]);
+      const valueRange = [0, this.about.top || !sweep ? top * 1.02 : null];
+      if (this.graph) return this.graph.updateOptions({ file, valueRange });
       this.graph = new Dygraph(this.plot, file, {
         labels: ["x", ...this.lines],
         colors: COLOURS.slice(0, this.lines.length),
@@ -120,11 +138,16 @@ const Demos = (() => {
         drawPoints: sweep,
         pointSize: 9,
         connectSeparatedPoints: true,
-        dateWindow: sweep ? [8, 12000] : [0, this.about.until],
-        valueRange: [0, this.about.top || null],
+        dateWindow: sweep ? [this.about.ticks[0] * 0.8, this.about.ticks.at(-1) * 1.25] : [0, this.about.until],
+        valueRange,
+        xlabel: sweep ? "silent clients" : "seconds",
+        xLabelHeight: 34,
         axisLabelFontSize: SIZE,
         axisLabelWidth: 84,
-        axes: { x: { logscale: sweep, drawGrid: false, axisLabelFormatter: number }, y: { axisLabelFormatter: number } },
+        axes: {
+          x: { logscale: sweep, drawGrid: false, axisLabelFormatter: number, ...(sweep && { ticker: this.ticks }) },
+          y: { axisLabelFormatter: number },
+        },
         xAxisHeight: 44,
         gridLineColor: "#dcdce2",
         legend: "never",

@@ -62,8 +62,13 @@ rehearse: ## every demo once, limits, tools: what will work on stage
 	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) rehearse
 
+# What prints them is driven by selenium and its driver (chapters/pandoc/print.py).
+PRINTS := $(shell $(PYTHON) -c 'import importlib.util as u; print(1 if u.find_spec("selenium") else "")' 2> /dev/null)
 ifeq ($(CHROMIUM),)
 PDF_SKIP := Chromium is not installed (apt-get install chromium)
+PDF_ALL  :=
+else ifeq ($(and $(PRINTS),$(shell command -v chromedriver)),)
+PDF_SKIP := $(if $(PRINTS),chromedriver is not installed (apt-get install chromium-driver),selenium is not installed (apt-get install python3-selenium))
 PDF_ALL  :=
 else ifeq ($(PANDOC),)
 PDF_SKIP := $(SLIDES_SKIP)
@@ -126,6 +131,7 @@ $(DECK): $(WEAVE)/about $(WEAVE)/notice.html $(if $(TRACK),$(WEAVE)/order-$(TRAC
 	done; \
 	$(if $(Q),printf '  %-8s %s\n' DECK $(call quoted,$@$(if $(call about_of,SPEAKER), for $(call about_of,SPEAKER) (SPEAKER= forgets the name)));) \
 	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html --include-after-body=$(WEAVE)/notice.html \
-	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null)
+	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null); \
+	$(if $(ABOUT_URL),:,! grep -q 'class="no-address"' $@ || echo '  the last slide has no address: make slides URL=https://... puts one there')
 
 -include $(wildcard $(SLIDE_WOVEN:.json=.d))

@@ -118,7 +118,7 @@ function forms.epub(doc, chapters)
 end
 
 -- ::: speaker, on the first slide: who speaks, where and when (make slides SPEAKER= EVENT= DATE=).
--- ::: last, on the last: the address (URL=), as text and as a code for telephones.
+-- ::: last, on the last: the address (URL=), as text and as a code for telephones; without one, whom to ask.
 local function fill(doc)
   local about = pandoc.List { 'speaker', 'event', 'date' }:map(function(name) return common[name] end)
     :filter(function(text) return text ~= '' end)
@@ -134,6 +134,8 @@ local function fill(doc)
         if url ~= '' then
           content:insert(code and common.raw((code:gsub('^.-(<svg)', '%1'))) or nil)
           content:insert(pandoc.Para(pandoc.Link(url, url)))
+        else
+          content:insert(common.raw('<p class="no-address">Where to find it: ask me now, or after the talk.</p>'))
         end
         div.content = content
         return div

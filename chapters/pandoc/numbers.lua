@@ -58,7 +58,8 @@ end
 function numbers.ref_label(source)
   if source == 'reference' and common.results ~= 'reference' then
     local title = { title = 'value of the reference run, not measured here' }
-    return pandoc.Span('ref', pandoc.Attr('', { 'ref-label' }, title))
+    -- The space is for where no style sheet reaches: the speaker view, an e-book, a copied line.
+    return pandoc.Span('\u{202f}ref', pandoc.Attr('', { 'ref-label' }, title))
   end
 end
 

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from stage import control, scene
+from stage import control, scene, seen
 from stage.play import play
 from stage.scene import Demo, Event
 
@@ -25,25 +25,39 @@ def recording(demo: Demo) -> Path:
     return RECORDINGS / f"{demo.name}.jsonl"
 
 
+def bar(y: float | None, top: float) -> str:
+    if not y:
+        return "no request was answered"
+    return "#" * WIDTH + ">" if y > top else "#" * max(1, round(WIDTH * y / top))
+
+
 def show(demo: Demo, build: Path) -> bool:
-    """In the terminal: a bar for each point."""
-    top = [demo.top]
+    """In the terminal: a bar for each point. All bars have one scale: where the axis has a top they
+    come with their points, and one that is longer ends in ">"; else all come at the end.
+    """
+    events: list[Event] = []
+
+    def line(event: Event, top: float) -> str:
+        shown = "-" if event["y"] is None else f"{event['y']:g}"
+        return f"{event['x']:>7g}  {event['line']:12} {shown:>8}  {bar(event['y'], top)}"
 
     def tell(event: Event) -> None:
+        events.append(event)
         if "begin" in event:
-            print(f"{demo.title}\n{demo.y}:")
+            x = "silent clients" if demo.x == "silent" else demo.x
+            print(f"{demo.title}\n{x}, server, {demo.y}:")
         elif "note" in event:
-            print(f"  -- {event['note']}")
+            print(f"  -- {event['note']}", flush=True)
         elif "failed" in event:
             print(f"  {event['failed']}", file=sys.stderr)
-        elif "line" in event:
-            y = event["y"]
-            top[0] = max(top[0], y or 0, 1e-9)
-            bar = "nobody was served" if not y else "#" * max(1, round(WIDTH * y / top[0]))
-            shown = "-" if y is None else f"{y:g}"
-            print(f"{event['x']:>7g}  {event['line']:12} {shown:>8}  {bar}", flush=True)
+        elif "line" in event and demo.top:
+            print(line(event, demo.top), flush=True)
 
-    return play(demo, build, scene.DOCROOT, tell, threading.Event())
+    done = play(demo, build, scene.DOCROOT, tell, threading.Event())
+    if not demo.top:
+        scale = seen.top(demo, events) or 1.0
+        print("\n".join(line(event, scale) for event in events if "line" in event), flush=True)
+    return done
 
 
 def record(demo: Demo, build: Path) -> bool:
@@ -80,11 +94,11 @@ def rehearse(build: Path) -> bool:
         events: list[Event] = []
         if sys.stdout.isatty():
             print(f"  ...  demo {demo.number}, {demo.title}", end="\r", flush=True)
-        ok = play(demo, build, scene.DOCROOT, events.append, threading.Event())
-        lively = {e["line"] for e in events if "line" in e and e["y"]}
-        if ok and len(lively) < len(demo.acts):
-            ok, events = False, [{"failed": "a line has no point"}]
-        line(ok, f"demo {demo.number}, {demo.title}", str(events[-1].get("failed", "")))
+        if play(demo, build, scene.DOCROOT, events.append, threading.Event()):
+            why = seen.missing(demo, events)
+        else:
+            why = str(events[-1].get("failed", ""))
+        line(not why, f"demo {demo.number}, {demo.title}", why)
         line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
     most = max(n for demo in scene.demos() for act in demo.acts for n in act.silent)
     may = scene.allowed(most)
@@ -93,6 +107,12 @@ def rehearse(build: Path) -> bool:
          "apt-get install util-linux")  # fmt: skip
     line(DYGRAPHS.exists(), "demos are drawn", "apt-get install libjs-dygraphs, make slides")
     decks = sorted((build / "slides").glob("deck*.html"))
+    bare = [d.name for d in decks if b'class="no-address"' in d.read_bytes()]
+    line(
+        not bare,
+        "the address on the last slide",
+        "make slides URL=https://..., for " + ", ".join(bare),
+    )
     line(bool(decks), "a deck: " + ", ".join(d.name for d in decks), "make slides TRACK=talk45")
     print("\n" + ("All of it will work on stage." if good else "What says NOT will fall back."))
     return good

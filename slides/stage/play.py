@@ -10,8 +10,8 @@ from stage.scene import Act, Demo, Failed, Scene, Tell, allowed, files, point
 def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: threading.Event) -> bool:
     """Tells events until the demo has ended or is stopped; whether it was played to its end.
 
-    {"begin"...}; {"line": "07-poll", "x": 4.5, "y": 50.0} (y null: nobody was served);
-    {"note": "..."}; last {"end": true} or {"failed": "why"}.
+    {"begin"...}; {"line": "07-poll", "x": 4.5, "y": 50.0} (y null: no request was answered);
+    {"note": "..."}; last {"end": true}, or {"failed": "why"} if it was stopped or something ended.
     """
     tell(demo.begin())
     failures: list[str] = []
@@ -26,11 +26,11 @@ def play(demo: Demo, build: Path, docroot: Path, tell: Tell, stop: threading.Eve
         while any(thread.is_alive() for thread in threads):
             if stop.wait(0.1) or failures:
                 scene.close()
-    if failures and not stop.is_set():
-        tell({"failed": failures[0]})
+    if stop.is_set() or failures:
+        tell({"failed": "the demo was stopped" if stop.is_set() else failures[0]})
         return False
     tell({"end": True})
-    return not stop.is_set()
+    return True
 
 
 def _act(scene: Scene, demo: Demo, act: Act, start: float, tell: Tell, failures: list[str]) -> None:
@@ -53,6 +53,7 @@ def _sweep(scene: Scene, demo: Demo, act: Act, url: str, tell: Tell) -> None:
         with scene.silent(url, count):
             scene.over.wait(0.3)
             values = sorted(filter(None, (point(scene, demo, url) for _ in range(3))))
+        scene.check(act.server)
         tell({"line": act.server, "x": count, "y": values[len(values) // 2] if values else None})
 
 
@@ -61,6 +62,7 @@ def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, tell: T
         """A point whenever one is ready."""
         while (now := time.monotonic() - start) < moment and not scene.over.is_set():
             y = files(scene, url, readers) if readers else point(scene, demo, url)
+            scene.check(act.server)
             tell({"line": act.server, "x": round(now, 1), "y": y})
 
     if act.readers:

@@ -47,6 +47,8 @@ class Act:
     begin: float = 0
     arrive: float = 0
     leave: float = 0
+    # What must be seen while the silent clients are there: all are "served", or "nobody" is.
+    must: str = "served"
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,16 @@ class Demo:
     rate: int = 0
     x: str = "seconds"
     top: float = 0
+    # [one, other, 3]: beside the silent clients, or at the last number of readers, the line `one`
+    # lies at least three times as high as `other`. [one, 3]: its last point than its first.
+    over: Sequence[Any] = ()
 
     def begin(self) -> Event:
         """The first event: what is to be drawn."""
         return {
             "begin": self.name, "title": self.title, "x": self.x, "y": self.y, "top": self.top,
             "until": max(act.end for act in self.acts), "lines": [act.server for act in self.acts],
+            "ticks": sorted({n for act in self.acts for n in act.silent if self.x == "silent"}),
         }  # fmt: skip
 
 
@@ -145,6 +151,13 @@ class Scene:
             raise Failed("hammer has said nothing")
         found: dict[str, Any] = json.loads(text)
         return found
+
+    def check(self, server: str) -> None:
+        """Failed: a server of this name has ended, so that what is measured now means nothing."""
+        with self.lock:
+            ended = [str(p.args) for p in self.processes if p.poll() is not None]
+        if any(repr(str(self.bin / server)) in words for words in ended):
+            raise Failed(f"{server} has ended")
 
     @contextlib.contextmanager
     def silent(self, url: str, count: int) -> Iterator[None]:

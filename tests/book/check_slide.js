@@ -52,6 +52,11 @@ const small = content.find((element) => {
     && !element.closest(".ref-label, figcaption, .unit, .not-drawn, sup, sub");
 });
 if (small) problems.push(`has text of ${getComputedStyle(small).fontSize}: ` + small.outerHTML.slice(0, 60));
+// The text of a slide has one size, 34; a rule for one kind of slide must not reach the others.
+const shrunk = content.find((element) => element.matches("p, li") && element.textContent.trim()
+  && parseFloat(getComputedStyle(element).fontSize) < 33.5
+  && !element.closest(".demo, .box, .run, .expect, .predict, figure, table") && !slide.querySelector(".last"));
+if (shrunk) problems.push(`is shrunk to ${getComputedStyle(shrunk).fontSize}: ` + shrunk.outerHTML.slice(0, 60));
 // A section's first slide and a statement may be a title and nothing else.
 if (!slide.matches(".level1, .statement") && !content.some(isContent)) problems.push("is empty");
 if (!slide.textContent.trim()) problems.push("is empty");

@@ -317,6 +317,45 @@ def test_without_its_control_a_demo_plays_its_recording(driver: Any, query: str,
     assert wrong == []
 
 
+BREAK = """
+const demo = Demos.get(Reveal.getCurrentSlide());
+demo.source = { close() {} };
+demo.stop();
+const [begin, ...rest] = demo.events;
+demo.show(begin);
+rest.slice(0, 6).forEach((event) => demo.show(event));
+demo.began = performance.now() - 1000 * rest[6].at;
+demo.take({ failed: "07-poll has ended" });
+const before = rest.filter((event) => event.line && event.at < rest[6].at);
+return [before.length, demo.rows.length, demo.label];
+"""
+
+
+@pytest.mark.skipif(not DECK.exists(), reason="the deck is not built (make slides)")
+def test_a_demo_that_breaks_off_goes_on_from_its_recording(driver: Any) -> None:
+    browser.resize(driver, 1280, 720)
+    driver.get(DECK.as_uri() + "#/demo-race")
+    assert browser.started(driver)
+    assert browser.wait_until(lambda: "07-poll" in driver.execute_script(SAID)[1])
+    before, rows, label = driver.execute_script(BREAK)
+    assert rows >= before > 2, "what was measured stays"
+    assert label.startswith("07-poll has ended. Recorded from here on: 20"), label
+    count = "return Demos.get(Reveal.getCurrentSlide()).rows.length"
+    assert browser.wait_until(lambda: driver.execute_script(count) > rows)
+    assert browser.console_errors(driver) == []
+
+
+PRESS_F5 = {"type": "keyDown", "key": "F5", "code": "F5", "windowsVirtualKeyCode": 116}
+
+
+def test_a_remote_that_begins_the_show_does_not_load_the_deck_anew(shown: Any) -> None:
+    shown.execute_script("window.same = true; Reveal.slide(0, 1);")
+    shown.execute_cdp_cmd("Input.dispatchKeyEvent", PRESS_F5)
+    time.sleep(0.5)
+    assert shown.execute_script("return window.same === true;")
+    assert shown.execute_script(HERE) == [0, 1]
+
+
 # ---- you draw it ---------------------------------------------------------------------------------
 
 CHAPTER = ROOT / "build/book/09-epoll.html"

@@ -112,7 +112,7 @@ def test_a_number_has_four_forms_and_says_whose_it_is(tree: Tree) -> None:
     assert "run-label" not in html
     texts = (f"It took [{KEY}]{{.num}} here.", f"[{OWN}]{{.num}}")
     reference, own = map(words, tree.pieces(*texts))
-    assert reference == "reference runIt took 41 µsref here."
+    assert reference == "reference runIt took 41 µs ref here."
     assert own == "your machine93 µs"
 
 
@@ -143,7 +143,7 @@ INLINE = '[yes]{.when claim=1 verdict="holds, no difference seen"}'
 
 def test_a_verdict_chooses_the_text(tree: Tree) -> None:
     shown = {
-        "[9]{.verdict}; [10]{.verdict}.": "holds; no difference seenref.",
+        "[9]{.verdict}; [10]{.verdict}.": "holds; no difference seen ref.",
         when(9, "holds", "YES") + when(9, "changed", "NO") + when(9, "otherwise", "ELSE"): "YES",
         when(10, "holds", "YES") + when(10, "otherwise", "ELSE"): "ELSE",
         f'It {INLINE}[no]{{.when claim=1 verdict="otherwise"}}.': "It yes.",
@@ -245,7 +245,7 @@ def test_a_table_shows_then_and_now_and_both_ratios(tree: Tree) -> None:
     assert 'title="some repetitions are marked: noisy"' in html
     assert not re.search("(ref|run)-label", html)
     html = accepted(tree.weave(TABLE))
-    assert cells(html)[2][3] == "62 µsref"
+    assert cells(html)[2][3] == "62 µs ref"
     assert "your machine, and reference where marked" in words(html)
     here, reference = runs_of(tree)
     assert "AMD EPYC" in here and "reference machine" in reference
@@ -259,7 +259,7 @@ def test_a_table_has_text_then_value_verdict_and_chapter(tree: Tree) -> None:
          "holds", "1"],
         ["2", "Text of 2.", "x 2 µs why 2 near the line: it is of the machine",
          "changed near the line", "1"],
-        ["3", "Text of 3.", "x 3 µs why 3", "reversedref", "1"],
+        ["3", "Text of 3.", "x 3 µs why 3", "reversed ref", "1"],
         ["4", "Text of 4.", "why 4", "not measured here", "15-later"],
         ["5", "Text of 5.", "why 5", "historical", ""],
     ]  # fmt: skip

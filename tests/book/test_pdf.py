@@ -202,6 +202,62 @@ def test_deck_and_notes_have_a_page_for_every_slide_and_nothing_is_cut_off(build
         assert begin > 0
 
 
+LAID_OUT = "return document.documentElement.dataset.printing === 'ready'"
+# The height of a letter's box, in points: of the first word of each element, by page.
+ON_SCREEN = """
+const [pages, elements, scale] = arguments;
+return [...document.querySelectorAll(pages)].map((page) => [...page.querySelectorAll(elements)]
+  .filter((element) => element.textContent.trim() && !element.closest(".demo, .katex, math"))
+  .flatMap((element) => {
+    const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode();
+    const word = text?.data.match(/^[A-Za-z]+(?=\\s|$)/);
+    if (!word) return [];
+    const range = document.createRange();
+    range.setStart(text, 0);
+    range.setEnd(text, word[0].length);
+    return [[word[0], range.getBoundingClientRect().height * 0.75 / scale]];
+  }))"""
+
+
+def misprinted(screen: list[list[tuple[str, float]]], pages: list[Page], scale: float) -> list[str]:
+    """Words that have another size on paper than on the screen, times `scale`."""
+    wrong = []
+    for number, (words, page) in enumerate(zip(screen, pages, strict=True), 1):
+        for word, height in words:
+            printed = [w[3] - w[1] for w in page.words if w[4] == word]
+            if (
+                height
+                and printed
+                and not any(p == pytest.approx(height * scale, rel=0.05) for p in printed)
+            ):
+                wrong.append(f"page {number}: {word}: {printed}, not {height * scale:.1f}")
+    return wrong
+
+
+def test_what_is_printed_has_the_size_it_has_on_the_screen(build: Path, driver: Any) -> None:
+    for deck in decks_of(build):
+        driver.get("about:blank")
+        browser.resize(driver, 1280, 720)
+        driver.get(deck.as_uri() + "?view=print&handout")
+        assert browser.wait_until(lambda: driver.execute_script(LAID_OUT))
+        notes = driver.execute_script(ON_SCREEN, ".sheet", "aside.notes p, .when span", 1)
+        assert sum(map(len, notes)) > 0
+        size = "return getComputedStyle(document.querySelector('aside.notes p')).fontSize"
+        assert float(driver.execute_script(size).removesuffix("px")) * 0.75 == pytest.approx(
+            13, abs=0.01
+        )
+        sheets = pages_of(build / f"pdf/{deck.stem}-notes.pdf")
+        assert misprinted(notes, sheets, 1) == [], deck.name
+        frames = driver.execute_script(ON_SCREEN, ".sheet", ".frame :is(h1, h2, p, li)", 1)
+        assert misprinted(frames, sheets, 1) == [], deck.name
+        driver.get("about:blank")
+        driver.get(deck.as_uri() + "?view=print")
+        assert browser.wait_until(lambda: driver.execute_script(LAID_OUT))
+        text = driver.execute_script(ON_SCREEN, ".pdf-page", "section :is(h1, h2, p, li)", 1)
+        assert sum(map(len, text)) > 0
+        assert misprinted(text, pages_of(build / f"pdf/{deck.stem}.pdf"), 1) == [], deck.name
+
+
 @pytest.fixture
 def book(build: Path) -> Path:
     path = build / "pdf/book.pdf"
@@ -300,6 +356,10 @@ def test_what_is_missing_is_skipped(made: Tree, chromium: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout == "SKIP pdf: Chromium is not installed (apt-get install chromium)\n"
     assert not (made.path / "build/pdf").exists()
+    done = made.make("pdf", "PRINTS=")
+    assert done.returncode == 0, done.stderr
+    reason = "selenium is not installed (apt-get install python3-selenium)"
+    assert done.stdout == f"SKIP pdf: {reason}\n"
     made.run("rm", "-r", "build/node", "build/slides/deck.html")
     done = made.make("pdf")  # without reveal.js
     assert done.returncode == 0, done.stderr

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stage import cli, control, scene
+from stage import cli, control, scene, seen
 from stage.play import play
-from stage.scene import Demo, Event
+from stage.scene import Demo, Event, Tell
 
 from harness.system.needs import probe
 
@@ -121,6 +121,93 @@ def test_each_demo_has_a_recording_of_all_its_lines(name: str) -> None:
     assert events[0] == {"at": events[0]["at"], **DEMOS[name].begin()}, "make demo-record"
 
 
+def recorded(name: str) -> list[Event]:
+    text = (ROOT / cli.recording(DEMOS[name])).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_a_recording_shows_what_its_slide_says(name: str) -> None:
+    assert seen.missing(DEMOS[name], recorded(name)) == ""
+
+
+def changed(name: str, server: str, y: float | None, first: float, last: float) -> list[Event]:
+    """The recording, with the line of a server put to y there."""
+    return [
+        {**event, "y": y} if event.get("line") == server and first <= event["x"] <= last else event
+        for event in recorded(name)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "y", "first", "last", "why"),
+    [
+        ("silent", "01-iterative", 50, 5, 10, "01-iterative serves beside the silent clients, and"),
+        ("silent", "01-iterative", None, 0, 4, "01-iterative does not serve before the clients"),
+        ("silent", "01-iterative", 0, 0, 99, "01-iterative has no point"),
+        ("fork", "02-fork", 0, 5, 10, "02-fork serves in 0% of the time beside the clients"),
+        ("shop", "15-slashdot", None, 15, 20, "15-slashdot serves in 0% of the time"),
+        ("shop", "02-fork", 20, 4, 9, "02-fork serves beside the silent clients"),
+        ("race", "07-poll", 0.4, 4, 11, "07-poll over 09-epoll is 1.8, and at least 3 is to be"),
+        ("poll", "07-poll", 0.3, 8000, 8000, "07-poll: last over first is 1.2, and at least 3"),
+        ("disk", "12-aio", 78, 6, 15, "12-aio over 11-sendfile is 0.99, and at least 1.5 is to"),
+    ],
+)
+def test_what_a_demo_does_not_show_is_said(
+    name: str, server: str, y: float | None, first: float, last: float, why: str
+) -> None:
+    assert seen.missing(DEMOS[name], changed(name, server, y, first, last)).startswith(why)
+
+
+def test_all_points_lie_inside_but_for_those_of_an_arrival() -> None:
+    demo = DEMOS["race"]
+    assert seen.top(demo, changed("race", "07-poll", 400, 4, 5)) == demo.top, "an arrival"
+    assert seen.top(demo, changed("race", "07-poll", 30, 6, 7)) == 30, "a slower machine"
+
+
+def test_a_server_that_ends_in_the_middle_fails_the_demo() -> None:
+    """And does not look like one that serves no client."""
+    events: list[Event] = []
+    started: list[subprocess.Popen[str]] = []
+    start = scene.Scene.start
+
+    def noted(self: scene.Scene, *words: str) -> subprocess.Popen[str]:
+        started.append(start(self, *words))
+        return started[-1]
+
+    def tell(event: Event) -> None:
+        events.append(event)
+        if sum("line" in each for each in events) == 2:
+            started[0].kill()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scene.Scene, "start", noted)
+        assert not play(short("fork"), BUILD, CODE, tell, threading.Event())
+    assert events[-1] == {"failed": "02-fork has ended"}
+    assert all(event["y"] for event in events if "line" in event)
+
+
+def test_the_bars_of_a_demo_have_one_scale(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replayed(demo: Demo, _build: Path, _docroot: Path, tell: Tell, _stop: object) -> bool:
+        for event in recorded(demo.name):
+            tell(event)
+        return True
+
+    monkeypatch.setattr(cli, "play", replayed)
+    for name in DEMOS:
+        assert cli.show(DEMOS[name], BUILD)
+        ys = [event["y"] for event in recorded(name) if "line" in event]
+        shown = capsys.readouterr().out.splitlines()
+        bars = [line.count("#") for line in shown if line[:7].strip().replace(".", "").isdigit()]
+        assert len(bars) == len(ys)
+        longest = max(bars)
+        for y, bar in zip(ys, bars, strict=True):
+            assert bar == longest or abs(bar - longest * (y or 0) / max(ys)) <= 1.5, (name, y)
+        assert len(set(bars)) > 1 or len(set(ys)) == 1
+
+
 def test_a_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "9"]) == 2
     assert "make demo: N=9: there is no such demo; 1 01-iterative," in capsys.readouterr().err
@@ -188,6 +275,6 @@ def test_a_demo_ends_when_the_next_begins(show: control.Control) -> None:
         pass
     second = ask(show)
     rest = first.read().decode()
-    assert rest.rstrip().endswith('{"end": true}')
+    assert rest.rstrip().endswith('{"failed": "the demo was stopped"}')
     assert b"begin" in second.readline()
     second.close()
