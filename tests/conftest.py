@@ -251,7 +251,7 @@ def traced(target: Target, start: Start, tmp_path: Path) -> Traced:
         else:
             trace = tracing.Trace(output, calls, inject=inject, path=path)
         wrapped = [*wrapper, *trace.wrapper()]
-        return start(*options, wrapper=wrapped, env=trace.env, **more), trace
+        return start(*options, wrapper=wrapped, env=trace.env | more.pop("env", {}), **more), trace
 
     return start_one
 

@@ -1,7 +1,6 @@
 /*
  * 10-kqueue: as epoll, but what is to be watched goes along with the wait, and descriptors are only
- * one kind of what can be watched. For FreeBSD, OpenBSD, NetBSD and macOS; on Linux over
- * linux/kqueue.c.
+ * one kind of what can be watched. For the BSDs and macOS; on Linux over linux/kqueue.c.
  *
  * Run:  build/bin/10-kqueue -p 8080 /usr/share/doc
  * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/10-kqueue -p 8080 /usr/share/doc
@@ -30,27 +29,23 @@ static int queue;
 static struct kevent changes[EVENTS];
 static int nchanges;
 
-/* What could not be registered would never be told of. One that is closed is not worth a word. */
+/* What could not be registered would never be told of. */
 static void end_refused(const struct kevent *answer)
 {
-    /* region: refused */
-    if (answer->data != 0 && answer->data != EBADF)
+    if (answer->data != 0)
         clients_end(answer->udata);
-    /* endregion: refused */
 }
 
-/* No room left: now, and without taking an event along. EV_RECEIPT gives each change an answer. */
+/* No room left: now, without taking an event along. EV_RECEIPT puts an answer for each change. */
 static void apply_changes(void)
 {
-    struct kevent answers[EVENTS];
-
     for (int i = 0; i < nchanges; i++)
         changes[i].flags |= EV_RECEIPT;
-    int n = kevent(queue, changes, nchanges, answers, nchanges, NULL);
+    int n = kevent(queue, changes, nchanges, changes, nchanges, NULL);
     if (n < 0)
         die_errno("kevent");
     for (int i = 0; i < n; i++)
-        end_refused(&answers[i]);
+        end_refused(&changes[i]);
     nchanges = 0;
 }
 
@@ -74,6 +69,17 @@ static bool enter(struct client *c)
     return true; /* if it cannot be: EV_ERROR, later */
 }
 
+/* Before it is freed: an answer to a change that is still in the list would name it. */
+static void forget(const struct client *c)
+{
+    int kept = 0;
+
+    for (int i = 0; i < nchanges; i++)
+        if (changes[i].udata != c)
+            changes[kept++] = changes[i];
+    nchanges = kept;
+}
+
 static void handle(struct client *c)
 {
     if (clients_handle(c, conn_handle))
@@ -92,9 +98,7 @@ static void begin(struct client *c)
  * do, nobody would ever be heard: so ask once more, for the events. */
 static int wait_for_events(struct kevent *events, const struct timespec *limit)
 {
-    static const struct timespec at_once;
-    int answers = 0;
-    int nready = kevent(queue, changes, nchanges, events, EVENTS, limit);
+    int answers = 0, nready = kevent(queue, changes, nchanges, events, EVENTS, limit);
 
     nchanges = 0;
     while (answers < nready && (events[answers].flags & EV_ERROR) != 0)
@@ -103,7 +107,7 @@ static int wait_for_events(struct kevent *events, const struct timespec *limit)
         return nready;
     for (int i = 0; i < answers; i++)
         end_refused(&events[i]);
-    return kevent(queue, NULL, 0, events, EVENTS, &at_once);
+    return kevent(queue, NULL, 0, events, EVENTS, &(struct timespec){0});
 }
 
 static void event_loop(int listen_fd, const struct options *o)
@@ -136,6 +140,7 @@ static void event_loop(int listen_fd, const struct options *o)
         while ((c = clients_next_overdue()) != NULL)
             clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
+            forget(c);
             before_close(queue, c->conn.fd);
             conn_end(&c->conn);
             clients_free(c);

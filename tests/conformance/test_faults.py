@@ -331,6 +331,24 @@ def test_signals_that_are_not_the_kernels(server: Server) -> None:
 STORM = (signal.SIGWINCH, signal.SIGCHLD, signal.SIGSTOP, signal.SIGCONT, signal.SIGURG)
 
 
+@contract("survives", servers=("10-kqueue",))
+def test_a_change_does_not_outlive_its_client(traced: Traced) -> None:
+    """Clients that come and go in one turn leave nothing in the list of changes: whatever error the
+    kernel had for it would come with a pointer to memory that has been freed. (Of what is closed
+    Linux says EBADF, and a server that trusts in that only looks right.)
+    """
+    perturbed = {"MALLOC_PERTURB_": "85", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    server, trace = traced("epoll_ctl", inject="epoll_ctl:error=ENOSPC:when=5+", env=perturbed)
+    for _ in range(3):
+        with server.held():
+            for c in server.crowd(16):
+                c.close()
+        assert server.rests()
+        assert server.alive(), server.stderr()
+    assert server.serves()
+    assert trace.count("epoll_ctl") < 16
+
+
 @contract("signals", "any-length")
 def test_a_storm_of_signals(start: Start, docroot: Site) -> None:
     """Calls that sleep return early, with EINTR or fewer bytes: nothing may be lost by it."""
