@@ -143,6 +143,9 @@ programs_in = $(foreach p,$(PROGRAMS),$(if $(filter $(1),$(call variants_of,$(p)
 # what the other has made (.PRECIOUS), even when it is stopped.
 part = $(@:.o=.$(1)).$$$$.part
 
+# Where the disk is full, a compiler says so in one of many lines, or says something else.
+no_room = { [ "$$$$(df -Pk $(BUILD) | awk 'END {print $$$$4}')" -ge 256 ] || echo 'no space left for $(BUILD): df $(BUILD)' >&2; exit 1; }
+
 # One set of objects a variant: code/common/net.c -> build/obj/diet/code/common/net.o
 define variant_rules
 .PRECIOUS: $(BUILD)/obj/$(1)/%.o
@@ -150,7 +153,7 @@ $(BUILD)/obj/$(1)/%.o: %.c Makefile
 	@mkdir -p $$(@D)
 	$$(call say,CC,$$@)
 	$$(Q)$$(cc_$(1)) $$(CPPFLAGS) $$(CPPFLAGS_$(1)) $$(CFLAGS) $$(WARNINGS) -MMD -MP -MF $$(call part,d) -MT $$@ -c -o $$(call part,o) $$< \
-		&& mv -f $$(call part,d) $$(@:.o=.d) && mv -f $$(call part,o) $$@
+		&& mv -f $$(call part,d) $$(@:.o=.d) && mv -f $$(call part,o) $$@ || $(no_room)
 endef
 $(foreach v,$(VARIANTS_HERE),$(eval $(call variant_rules,$(v))))
 
@@ -159,7 +162,7 @@ define program_rule
 $(dir_$(2))/$(1): $(patsubst %.c,$(BUILD)/obj/$(2)/%.o,$($(1)_SRC) $(or $($(1)_SRC_$(2)),$($(1)_SRC_any)))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $(call ld_$(2),$(1)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@
+	$$(Q)$$(cc_$(2)) $$(CFLAGS) $$(LDFLAGS) $(call ld_$(2),$(1)) -o $$(call part) $$^ $$($(1)_LIBS) && mv -f $$(call part) $$@ || $(no_room)
 endef
 $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call program_rule,$(p),$(v)))))
 
@@ -283,7 +286,7 @@ C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/tracks.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py \
+TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/tracks.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py tests/place.py tests/test_place.py \
          $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 

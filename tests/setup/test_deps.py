@@ -322,7 +322,7 @@ def test_what_the_fresh_machine_would_run() -> None:
         ("-n trixie", 0, "0 apt-get install -y make && make.*\n0 make test\n"),
         *((f"-n -u {level}", 0, "\n1000 ") for level in ("all", "essential", "bare")),
         ("sid", 2, '^fresh-machine: "sid": there are bookworm and trixie\n$'),
-        ("-u some", 2, '^fresh-machine: -u "some": there are all, essential, bare and forbidden\n$'),
+        ("-u some", 2, '^fresh-machine: -u "some": there are all, essential, bare and forbidden'),
     ):
         command = ["sh", str(TREE / "tests/fresh-machine/run"), *words.split()]
         done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
