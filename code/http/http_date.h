@@ -12,8 +12,8 @@
 /* Writes the date of t into out. Years before 0 and after 9999 are written as the epoch. */
 void http_date_format(time_t t, char out[HTTP_DATE_SIZE]);
 
-/* Whether text[0..len) is a date in one of the three formats a server must understand; if so, *t is
- * the time it says. */
+/* Whether text[0..len) is, to the letter, a date in one of the three formats a server must
+ * understand, and a day that the calendar has; if so, *t is the time it says. */
 bool http_date_parse(const char *text, size_t len, time_t *t);
 
 #endif
