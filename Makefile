@@ -67,7 +67,7 @@ PROCESSOR := $(shell uname -m)
 
 # ---- programs and their variants ------------------------------------------------------------------------------------
 
-CPPFLAGS := -Icode/common -D_GNU_SOURCE
+CPPFLAGS := -Icode/common -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
 CFLAGS   := -std=c11 -O2 -g -fstack-protector-strong
 

@@ -4,8 +4,8 @@
 
 Every `#include "file.h"` is replaced by that file, once; markers (region) are dropped.
 Files may use the same name for something of their own (`static`); such a name gets that of its file
-in front. The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c`. It is a view: changes
-belong into the sources.
+in front. The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c` (where a long
+has 32 bits with -D_FILE_OFFSET_BITS=64, too). It is a view: changes belong into the sources.
 """
 
 import re

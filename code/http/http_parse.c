@@ -15,6 +15,7 @@ struct framing {
     int hosts;
     bool length, coding;    /* Content-Length, Transfer-Encoding */
     bool chunked;           /* the last coding so far */
+    bool unknown;           /* a coding that is not chunked */
     bool close, keep_alive; /* tokens of Connection */
 };
 
@@ -26,8 +27,8 @@ bool slice_is(struct slice s, const char *text)
 /*
  * What a byte may be part of, as bits: every byte of a head is looked up here once or twice.
  * TOKEN: RFC 9110 section 5.6.2. TEXT: no control character but HTAB, as a lone CR or a NUL means
- * something else to the next program. HOST: what is left of TEXT without most delimiters (and the
- * comma, which a list of hosts would have).
+ * something else to the next program. HOST: what the name of a host may have by RFC 3986 section
+ * 3.2.2 (but for the comma, which a list of hosts would have).
  */
 enum { TOKEN = 1, TEXT = 2, HOST = 4 };
 
@@ -36,19 +37,19 @@ static const unsigned char may_be[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, /* 00 */
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* 10 */
     2, 7, 2, 3, 7, 7, 7, 7, 6, 6, 7, 7, 2, 7, 7, 2, /* 20 */
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 2, 6, 2, 2, /* 30 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 2, 6, 2, 6, 2, 2, /* 30 */
     2, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, /* 40 */
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 2, 6, 7, 7, /* 50 */
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, /* 60 */
-    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 6, 7, 6, 7, 0, /* 70 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 80 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* 90 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* a0 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* b0 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* c0 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* d0 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* e0 */
-    6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, /* f0 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 2, 2, 2, 3, 7, /* 50 */
+    3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, /* 60 */
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 2, 3, 2, 7, 0, /* 70 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* 80 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* 90 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* a0 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* b0 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* c0 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* d0 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* e0 */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, /* f0 */
 };
 
 /* clang-format on */
@@ -92,6 +93,64 @@ static const char *next_line(const char *at, const char *end, struct slice *line
     return lf + 1;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex(char c)
+{
+    char lower = (char)(c | 0x20);
+
+    return is_digit(c) || (lower >= 'a' && lower <= 'f');
+}
+
+/* A name, or an IPv6 address in brackets, then perhaps a port: RFC 9110 section 7.2. The name may
+ * be empty. No other part of this program looks at what it names. */
+static bool is_authority(struct slice s)
+{
+    const char *at = s.at, *end = s.at + s.len;
+
+    if (at < end && *at == '[') {
+        do
+            at++;
+        while (at < end && (is_hex(*at) || *at == ':' || *at == '.'));
+        if (at - s.at < 3 || at == end || *at++ != ']') /* "::" is the shortest */
+            return false;
+    }
+    for (; at < end && *s.at != '[' && is(HOST, *at); at++)
+        if (*at == '%' && (end - at < 3 || !is_hex(at[1]) || !is_hex(at[2])))
+            return false;
+    if (at < end && *at == ':')
+        do
+            at++;
+        while (at < end && is_digit(*at));
+    return at == end;
+}
+
+/* An absolute-form target, "http://host/path?query", becomes the part from its path on, "/" if it
+ * has none (RFC 9112 section 3.2.2). Returns false if its authority is none. */
+static bool strip_authority(struct slice *target)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    const char *end = target->at + target->len;
+
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(schemes[i]);
+        if (target->len < n || strncasecmp(target->at, schemes[i], n) != 0)
+            continue;
+        const char *host = target->at + n, *at = host;
+        while (at < end && *at != '/' && *at != '?')
+            at++;
+        if (at == host || *host == ':' || !is_authority((struct slice){host, (size_t)(at - host)}))
+            return false;
+        bool has_path = at < end && *at == '/';
+        *target = has_path ? (struct slice){at, (size_t)(end - at)} : (struct slice){host - 1, 1};
+        break;
+    }
+    return true;
+}
+
 static enum http_method find_method(struct slice s)
 {
     static const char *const others[] = {"POST",  "PUT",     "DELETE", "CONNECT",
@@ -112,7 +171,7 @@ static int parse_version(struct slice s, int *minor)
 {
     if (s.len != 8 || memcmp(s.at, "HTTP/", 5) != 0 || s.at[6] != '.')
         return 400;
-    if (s.at[5] < '0' || s.at[5] > '9' || s.at[7] < '0' || s.at[7] > '9')
+    if (!is_digit(s.at[5]) || !is_digit(s.at[7]))
         return 400;
     if (s.at[5] != '1')
         return 505;
@@ -141,7 +200,7 @@ static int parse_request_line(struct slice line, struct request *req)
     int status = parse_version((struct slice){space + 1, (size_t)(end - space - 1)}, &req->minor);
     if (status != 400)
         req->method = find_method(method);
-    return status;
+    return status == 0 && !strip_authority(&req->target) ? 400 : status;
 }
 
 /* Takes the first element off a list with commas; false if there is none left. An element may be
@@ -170,7 +229,7 @@ static void parse_connection(struct slice value, struct framing *f)
 }
 
 /* Returns 0, or 400 if something is applied to what is in chunks already, be it chunks again: then
- * nobody can tell where the body ends (RFC 9112 section 6.3). */
+ * no recipient can tell where the body ends (RFC 9112 section 6.3). */
 static int parse_transfer_encoding(struct slice value, struct request *req, struct framing *f)
 {
     struct slice coding;
@@ -182,6 +241,7 @@ static int parse_transfer_encoding(struct slice value, struct request *req, stru
         if (f->chunked)
             return 400;
         f->chunked = slice_is(coding, "chunked");
+        f->unknown = f->unknown || !f->chunked;
     }
     return 0;
 }
@@ -194,7 +254,7 @@ static int parse_content_length(struct slice value, struct request *req, struct 
     if (f->length || value.len == 0 || value.len > 18) /* 18 digits fit into 63 bits */
         return 400;
     for (size_t i = 0; i < value.len; i++) {
-        if (value.at[i] < '0' || value.at[i] > '9')
+        if (!is_digit(value.at[i]))
             return 400;
         zero = zero && value.at[i] == '0';
     }
@@ -203,11 +263,9 @@ static int parse_content_length(struct slice value, struct request *req, struct 
     return 0;
 }
 
-/* A host is looked at by nobody here; one with a byte that no host has is refused all the same
- * (RFC 9112 section 3.2), its form is not looked at. */
 static int parse_host(struct slice value, struct framing *f)
 {
-    return is_all(HOST, value) && ++f->hosts == 1 ? 0 : 400;
+    return is_authority(value) && ++f->hosts == 1 ? 0 : 400; /* RFC 9112 section 3.2 */
 }
 
 /* Where the value of a field is kept that says which reply is wanted; NULL if it is none of those.
@@ -249,11 +307,11 @@ static int parse_field(struct slice line, struct request *req, struct framing *f
     if (slice_is(name, "Connection"))
         parse_connection(value, f);
     else if ((place = place_of(name, req)) != NULL)
-        *place = value;
+        *place = place->at == NULL ? value : (struct slice){value.at, 0}; /* two of them: void */
     return 0;
 }
 
-/* The rules that need all fields. Returns 0 or 400. */
+/* The rules that need all fields. Returns 0, 400 or 501. */
 static int judge(struct request *req, const struct framing *f)
 {
     if (req->minor >= 1 && f->hosts == 0)
@@ -262,6 +320,10 @@ static int judge(struct request *req, const struct framing *f)
         return 400;
     if (f->coding && !f->chunked) /* its body would end where the connection does */
         return 400;
+    if (f->coding && req->minor == 0) /* HTTP/1.0 has no codings: section 6.1 */
+        return 400;
+    if (f->unknown)
+        return 501;
     /* A body is never read here, so nothing after it can be found. */
     req->keep_alive = !f->close && !req->has_body && (req->minor >= 1 || f->keep_alive);
     req->conditional = req->if_match.at != NULL || req->if_none_match.at != NULL ||
@@ -292,6 +354,8 @@ static int incomplete_line(const char *at, const char *end, size_t len)
 
 int http_parse(const char *buf, size_t len, struct request *req)
 {
+    if (len > HTTP_HEAD_MAX) /* what lies behind that is refused unread, however much has come */
+        len = HTTP_HEAD_MAX;
     const char *at = buf, *end = buf + len, *next;
     struct framing framing = {0};
     struct slice line;
@@ -316,8 +380,6 @@ int http_parse(const char *buf, size_t len, struct request *req)
         if (status != 0)
             return -status;
     }
-    if (next - buf > HTTP_HEAD_MAX)
-        return -431;
     status = judge(req, &framing);
     return status != 0 ? -status : (int)(next - buf);
 }

@@ -30,7 +30,7 @@ struct request {
     bool has_body;     /* bytes of a body may follow the head; keep_alive is then false */
     bool conditional;  /* there is an If-Match to If-Unmodified-Since: the reply may be 304, 412 */
     struct slice line; /* the request line, for the log */
-    struct slice target;
+    struct slice target; /* without scheme and authority, where it had them */
     struct slice if_match, if_none_match;
     struct slice if_modified_since, if_unmodified_since;
     struct slice if_range;
@@ -41,10 +41,10 @@ struct request {
  * Reads the request head at the start of buf[0..len). Returns
  *   > 0  the length of the head; *req is filled and points into buf
  *     0  the head is not complete: append bytes and call again; never if len >= HTTP_HEAD_MAX
- *   < 0  minus the status to answer with: 400, 414, 431 or 505; *req has what was read before. Its
- *        method is HTTP_HEAD only after a whole request line; the answer has no body then. What
- *        follows cannot be told apart any more: the connection must end after the answer, and
- *        keep_alive is false.
+ *   < 0  minus the status to answer with: 400, 414, 431, 501 or 505; *req has what was read
+ *        before. Its method is HTTP_HEAD only after a whole request line; the answer has no body
+ *        then. What follows cannot be told apart any more: the connection must end after the
+ *        answer, and keep_alive is false.
  *
  * Lines may end in LF alone, and empty lines before the request line are skipped (section 2.2).
  */

@@ -199,29 +199,6 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The path of an absolute-form target ("http://host/path") begins after the host: RFC 9112
- * section 3.2.2. */
-static struct slice target_path(struct slice target)
-{
-    static const char *const schemes[] = {"http://", "https://"};
-    static const char root[] = "/";
-
-    for (size_t i = 0; i < 2; i++) {
-        size_t n = strlen(schemes[i]);
-        if (target.len <= n || strncasecmp(target.at, schemes[i], n) != 0)
-            continue;
-        const char *end = target.at + target.len;
-        const char *at = target.at + n;
-        while (at < end && *at != '/' && *at != '?')
-            at++;
-        if (at == target.at + n)
-            break; /* no host */
-        return at < end && *at == '/' ? (struct slice){at, (size_t)(end - at)}
-                                      : (struct slice){root, 1};
-    }
-    return target;
-}
-
 /* Copies `from` up to its query into path with %XX resolved. Returns the length, or minus the
  * status. */
 static int decode(struct slice from, char path[REPLY_PATH_MAX])
@@ -283,11 +260,10 @@ int reply_path(const struct request *req, char path[REPLY_PATH_MAX])
         return 501;
     if (req->method == HTTP_NOT_ALLOWED)
         return 405;
-    struct slice target = target_path(req->target);
-    int length = decode(target, path);
+    int length = decode(req->target, path);
     if (length < 0)
         return -length;
-    if (path[0] != '/' || target.at[0] != '/') /* "%2fa" is no path either */
+    if (path[0] != '/' || req->target.at[0] != '/') /* "%2fa" is no path either */
         return 400;
     if (has_dot_dot(path)) /* open_below() would refuse what leads out; this refuses the rest alike
                               everywhere */
@@ -446,28 +422,34 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
 
 /*
  * "/folder" without its slash: relative links in its page would lead astray, so the client is sent
- * to "/folder/". Only one slash in front: "//name/" would be another host's address. Who asked for
- * that has got here because its index.html is a folder, and would be sent on for ever.
+ * to "/folder/", with its query. Only one slash in front: "//name/" would be another host's
+ * address. A target that ends in a slash has got here because its index.html is a folder, and would
+ * be sent on for ever.
  */
 static void folder(struct reply *r, const struct request *req)
 {
-    struct slice path = target_path(req->target);
-    const char *query = memchr(path.at, '?', path.len);
+    struct slice target = req->target;
 
-    if (query != NULL)
-        path.len = (size_t)(query - path.at);
-    while (path.len > 1 && path.at[1] == '/') {
-        path.at++;
-        path.len--;
+    while (target.len > 1 && target.at[1] == '/') {
+        target.at++;
+        target.len--;
     }
-    if (path.len > REPLY_HEAD_MAX / 2 || path.at[path.len - 1] == '/') {
+    const char *query = memchr(target.at, '?', target.len);
+    size_t path_len = query != NULL ? (size_t)(query - target.at) : target.len;
+    if (target.at[path_len - 1] == '/') {
         reply_error(r, req, 404);
+        return;
+    }
+    if (target.len > REPLY_HEAD_MAX / 2) {
+        reply_error(r, req, 414);
         return;
     }
     begin(r, req, 301);
     put(r, "Location: ");
-    put_bytes(r, path.at, path.len);
-    put(r, "/\r\n");
+    put_bytes(r, target.at, path_len);
+    put(r, "/");
+    put_bytes(r, target.at + path_len, target.len - path_len);
+    put(r, "\r\n");
     finish_error(r, req);
 }
 

@@ -13,6 +13,9 @@
 
 #include "http_parse.h"
 
+/* Files of 2 GiB and more, also where a long has 32 bits; the parser of ranges counts on it. */
+_Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
+
 #define REPLY_HEAD_MAX 1024
 #define REPLY_PATH_MAX 4096
 

@@ -125,6 +125,54 @@ static const struct {
     {HOSTS("Host: a#b"), -400},
     {HOSTS("Host: <a>"), -400},
     {HOSTS("Host: \"a\""), -400},
+    {HOSTS("Host: a:"), WHOLE},
+    {HOSTS("Host: :80"), WHOLE},
+    {HOSTS("Host: a%2D_~!$&'()*+;=b:1"), WHOLE},
+    {HOSTS("Host: [1:2::ffFF:1.2.3.4]"), WHOLE},
+    {HOSTS("Host: a:b"), -400},
+    {HOSTS("Host: a:80b"), -400},
+    {HOSTS("Host: a:-1"), -400},
+    {HOSTS("Host: a:80:81"), -400},
+    {HOSTS("Host: ::1"), -400},
+    {HOSTS("Host: [::1"), -400},
+    {HOSTS("Host: [::1]a"), -400},
+    {HOSTS("Host: [::1]]"), -400},
+    {HOSTS("Host: [a]b]"), -400},
+    {HOSTS("Host: []"), -400},
+    {HOSTS("Host: [g]"), -400},
+    {HOSTS("Host: ["), -400},
+    {HOSTS("Host: a]"), -400},
+    {HOSTS("Host: a[::1]"), -400},
+    {HOSTS("Host: a%"), -400},
+    {HOSTS("Host: a%4"), -400},
+    {HOSTS("Host: a%4g"), -400},
+    {HOSTS("Host: a\\b"), -400},
+    {HOSTS("Host: a|b"), -400},
+    {HOSTS("Host: a^b"), -400},
+    {HOSTS("Host: `a`"), -400},
+    {HOSTS("Host: {a}"), -400},
+    {HOSTS("Host: b\xc3\xbc"
+           "cher"),
+     -400},
+
+    /* ---- the authority of a target is judged as Host is, but is not empty */
+    {LINE("GET http://h/a HTTP/1.1"), WHOLE},
+    {LINE("GET HTTPS://[::1]:80?q HTTP/1.1"), WHOLE},
+    {LINE("GET http://h: HTTP/1.1"), WHOLE},
+    {LINE("GET http://h#/a HTTP/1.1"), -400},
+    {LINE("GET http://h,i/a HTTP/1.1"), -400},
+    {LINE("GET http://<h>/a HTTP/1.1"), -400},
+    {LINE("GET http://h:i/a HTTP/1.1"), -400},
+    {LINE("GET http://\"h\"/a HTTP/1.1"), -400},
+    {LINE("GET http://i@h/a HTTP/1.1"), -400},
+    {LINE("GET http://h\\i/a HTTP/1.1"), -400},
+    {LINE("GET http://h%/a HTTP/1.1"), -400},
+    {LINE("GET http://[h/a HTTP/1.1"), -400},
+    {LINE("GET http:///a HTTP/1.1"), -400},
+    {LINE("GET http://:80/a HTTP/1.1"), -400},
+    {LINE("GET http://?a HTTP/1.1"), -400},
+    {LINE("GET http:// HTTP/1.1"), -400},
+    {LINE("POST http://h,i/a HTTP/1.1"), -400},
     {TEXT("GET http://x/ HTTP/1.1\r\n\r\n"), -400},
     {TEXT("GET / HTTP/1.0\r\nHost: x\r\nHost: x\r\n\r\n"), -400},
 
@@ -155,6 +203,18 @@ static const struct {
     {FIELD("Transfer-Encoding: chunked, chunked"), -400},
     {FIELD("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"), -400},
     {TEXT("GET / HTTP/1.0\r\nTransfer-Encoding: gzip\r\n\r\n"), -400},
+    {TEXT("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), -400},
+    {TEXT("GET / HTTP/1.0\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), -400},
+    {FIELD("Transfer-Encoding: gzip, chunked, gzip"), -400},
+    {FIELD("Transfer-Encoding: gzip, chunked\r\nContent-Length: 5"), -400},
+    {FIELD("Transfer-Encoding: chunked"), WHOLE},
+    {FIELD("Transfer-Encoding: CHUNKED"), WHOLE},
+    {FIELD("Transfer-Encoding: ,chunked ,"), WHOLE},
+    {FIELD("Transfer-Encoding: gzip, chunked"), -501},
+    {FIELD("Transfer-Encoding: bogus, chunked"), -501},
+    {FIELD("Transfer-Encoding: identity, chunked"), -501},
+    {FIELD("Transfer-Encoding: gzip;q=1, chunked"), -501},
+    {FIELD("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"), -501},
 };
 
 /* Parses a heap copy that ends where the text ends; and first one that has more behind it, so that
@@ -272,6 +332,42 @@ static void check_connection(const char *version, const char *fields, bool keep_
            req.keep_alive, req.has_body);
 }
 
+/* Of the absolute form the part from the path on is kept. */
+static void check_target(const char *target, const char *kept)
+{
+    struct request req;
+    char text[128];
+    int len = snprintf(text, sizeof text, "GET %s HTTP/1.1" HOST, target);
+    int got = parse_exact(text, (size_t)len, &req);
+
+    tap_ok(got == len && same(req.target, kept), "target %s: %d, \"%s\"", target, got,
+           tap_quote(req.target.at, req.target.len));
+}
+
+/* A field that may stand once and stands twice is as good as none. */
+static void check_twice(void)
+{
+    static const char *const names[] = {
+        "Range",        "If-Range", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
+        "If-None-Match"};
+    char text[256];
+    struct request req;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int len = snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: x\r\n%s: a\r\n%s: b\r\n\r\n",
+                           names[i], names[i]);
+        int got = parse_exact(text, (size_t)len, &req);
+        const struct slice all[] = {req.range,
+                                    req.if_range,
+                                    req.if_modified_since,
+                                    req.if_match,
+                                    req.if_unmodified_since,
+                                    req.if_none_match};
+        tap_ok(got == len && same(all[i], ""), "two of %s: \"%s\"", names[i],
+               tap_quote(all[i].at, all[i].len));
+    }
+}
+
 /* Methods are words, letter by letter. */
 static void check_method(const char *method, enum http_method expected)
 {
@@ -316,7 +412,7 @@ static void check_long_line(void)
 static void check_limit(void)
 {
     static char text[2 * HTTP_HEAD_MAX];
-    int wrong = 0, stuck = 0;
+    int wrong = 0, stuck = 0, split = 0;
 
     for (size_t total = HTTP_HEAD_MAX - 40; total < HTTP_HEAD_MAX + 40; total++) {
         struct request req;
@@ -326,7 +422,10 @@ static void check_limit(void)
         int got = parse_exact(text, total, &req);
         wrong += got != (total <= HTTP_HEAD_MAX ? (int)total : -431);
         stuck += total > HTTP_HEAD_MAX && parse_exact(text, HTTP_HEAD_MAX, &req) == 0;
+        text[HTTP_HEAD_MAX] = '\0'; /* no part of a field, but behind the limit */
+        split += total > HTTP_HEAD_MAX && parse_exact(text, total, &req) != -431;
     }
+    tap_ok(split == 0, "what lies behind the limit is looked at %d times", split);
     tap_ok(wrong == 0, "heads around HTTP_HEAD_MAX: %d wrong", wrong);
     tap_ok(stuck == 0, "a full buffer without the end of a head: %d times \"send me more\"", stuck);
 }
@@ -346,7 +445,7 @@ static bool within(struct slice s, const char *buf, size_t len)
 
 static bool known(int got, size_t len)
 {
-    return got == 0 || got == -400 || got == -414 || got == -431 || got == -505 ||
+    return got == 0 || got == -400 || got == -414 || got == -431 || got == -501 || got == -505 ||
            (got > 0 && (size_t)got <= len);
 }
 
@@ -401,6 +500,7 @@ int main(void)
     check_refused("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nbad\r\n\r\n", -400,
                   HTTP_HEAD);
     check_refused("HEAD / HTTP/2.0\r\n\r\n", -505, HTTP_HEAD);
+    check_refused("HEAD http://<h>/ HTTP/1.1\r\nHost: x\r\n\r\n", -400, HTTP_HEAD);
     check_refused("HEAD / HTTP/1.1x\r\n\r\n", -400, HTTP_GET);
     check_refused("HEAD /\t HTTP/1.1\r\n\r\n", -400, HTTP_GET);
     check_connection("1.1", "", true, false);
@@ -413,12 +513,20 @@ int main(void)
     check_connection("1.1", "Content-Length: 0\r\n", true, false);
     check_connection("1.1", "Content-Length: 5\r\n", false, true);
     check_connection("1.1", "Transfer-Encoding: chunked\r\n", false, true);
-    check_connection("1.1", "Transfer-Encoding: gzip,\t, Chunked ,\r\n", false, true);
-    check_connection("1.1", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", false,
-                     true);
-    check_connection("1.0", "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n", false,
-                     true);
+    check_connection("1.1", "Transfer-Encoding: ,\t, Chunked ,\r\n", false, true);
+    check_connection("1.0", "Connection: keep-alive\r\nContent-Length: 1\r\n", false, true);
     check_connection("1.1", "Connection: , keep-alive ,, close,\r\n", false, false);
+    check_target("/a?q", "/a?q");
+    check_target("http://h/a?q", "/a?q");
+    check_target("HTTP://H:8080//a", "//a");
+    check_target("https://[::1]:80/a", "/a");
+    check_target("http://h", "/");
+    check_target("http://h?q=/a", "/");
+    check_target("http://../a", "/a"); /* "..": a host */
+    check_target("ftp://h/a", "ftp://h/a");
+    check_target("http:/h/a", "http:/h/a");
+    check_target("*", "*");
+    check_twice();
     check_methods();
     check_long_line();
     check_limit();

@@ -56,23 +56,12 @@ static const struct {
     {"/a%3fb", "a?b", 0},
     {"/+", "+", 0},
     {"/..a/b..", "..a/b..", 0},
-    {"http://h/a", "a", 0},
-    {"http://h", "index.html", 0},
-    {"http://h?q", "index.html", 0},
-    {"HTTPS://h/a?q", "a", 0},
-    {"HTTP://H:8080/a", "a", 0},
-    {"http://[::1]:80/a", "a", 0},
-    {"http://h?q=/a", "index.html", 0},
-    {"http://../a", "a", 0}, /* "..": a host */
     {"", NULL, 400},
     {"a", NULL, 400},
     {"*", NULL, 400},
     {"?a", NULL, 400},
-    {"http:///a", NULL, 400},
     {"ftp://h/a", NULL, 400},
-    {"http://?a", NULL, 400},
     {"h:80", NULL, 400},
-    {"http://h/%2e%2e/a", NULL, 403},
     {"/%-1", NULL, 400},
     {"/%%41", NULL, 400},
     {"/a%", NULL, 400},
@@ -236,8 +225,9 @@ static void check_errno(void)
     }
 }
 
-/* Every folder name, however long, gives a whole head: the name stands in Location. */
-static void check_folder(size_t len)
+/* Every target of a folder, however long, gives a whole head: it stands in Location. Half of it may
+ * be a query. */
+static void check_folder(size_t len, bool query)
 {
     static char target[8192];
     int fd = open("/", O_RDONLY | O_DIRECTORY);
@@ -248,11 +238,13 @@ static void check_folder(size_t len)
     memset(&r, 0, sizeof r);
     memset(target, 'f', len);
     target[0] = '/';
+    if (query)
+        target[len / 2] = '?';
     if (fd < 0 || fstat(fd, &st) < 0)
         abort();
     reply_file(&r, &req, fd, &st, target + 1);
-    tap_ok((r.status == 301 && count(&r, "\r\nLocation: /") == 1) || r.status == 404 ||
-               r.status == 403,
+    tap_ok(len <= REPLY_HEAD_MAX / 2 ? r.status == 301 && count(&r, "\r\nLocation: /") == 1
+                                     : r.status == 414,
            "a folder with a name of %zu bytes: %d", len, r.status);
     tap_ok(count(&r, "\r\n\r\n") == 1 && r.head_len <= sizeof r.head && r.fd == -1,
            "a folder with a name of %zu bytes: head of %zu bytes", len, r.head_len);
@@ -600,9 +592,14 @@ static void check_locations(void)
     static const struct {
         const char *target, *location;
     } folders[] = {
-        {"/sub", "/sub/"},         {"/sub?x=1", "/sub/"},      {"//sub", "/sub/"},
-        {"///sub?/", "/sub/"},     {"/a/b", "/a/b/"},          {"/%73ub", "/%73ub/"},
-        {"http://h/sub", "/sub/"}, {"http://h//sub", "/sub/"},
+        {"/sub", "/sub/"},
+        {"/sub?x=1", "/sub/?x=1"},
+        {"//sub", "/sub/"},
+        {"///sub?//", "/sub/?//"},
+        {"/a/b", "/a/b/"},
+        {"/%73ub", "/%73ub/"},
+        {"/sub?a?b/%zz", "/sub/?a?b/%zz"},
+        {"/sub?", "/sub/?"},
     };
     const struct stat st = {.st_mode = S_IFDIR};
     struct reply r;
@@ -806,6 +803,6 @@ int main(void)
     check_log();
     check_lost_lines();
     for (size_t len = 2; len < 8192; len += len / 3 + 1)
-        check_folder(len);
+        check_folder(len, len > 4 && len % 2 == 0);
     return tap_done();
 }
