@@ -35,26 +35,40 @@ static const struct {
     {505, "HTTP Version Not Supported", ""},
 };
 
+/* What a browser shows or runs only under the right name: it refuses a module script, a style sheet
+ * or WebAssembly under another. As in Debian's /etc/mime.types, which a test compares. */
 static const struct {
     const char *suffix, *type;
 } types[] = {
     {".html", "text/html; charset=utf-8"},
+    {".htm", "text/html; charset=utf-8"},
     {".txt", "text/plain; charset=utf-8"},
     {".css", "text/css"},
     {".js", "text/javascript"},
+    {".mjs", "text/javascript"},
     {".json", "application/json"},
+    {".wasm", "application/wasm"},
+    {".webmanifest", "application/manifest+json"},
     {".xml", "application/xml"},
+    {".xhtml", "application/xhtml+xml"},
+    {".vtt", "text/vtt"},
     {".pdf", "application/pdf"},
     {".png", "image/png"},
     {".jpg", "image/jpeg"},
     {".jpeg", "image/jpeg"},
     {".gif", "image/gif"},
     {".svg", "image/svg+xml"},
-    {".ico", "image/x-icon"},
+    {".ico", "image/vnd.microsoft.icon"},
     {".webp", "image/webp"},
+    {".avif", "image/avif"},
+    {".woff", "font/woff"},
     {".woff2", "font/woff2"},
-    {".wasm", "application/wasm"},
+    {".ttf", "font/ttf"},
+    {".otf", "font/otf"},
     {".mp4", "video/mp4"},
+    {".webm", "video/webm"},
+    {".mp3", "audio/mpeg"},
+    {".ogg", "audio/ogg"},
     {".gz", "application/gzip"},
     {".zip", "application/zip"},
     {".epub", "application/epub+zip"},

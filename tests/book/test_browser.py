@@ -40,6 +40,59 @@ def deck(site: Path, reveal: None) -> Path:
     return decks[-1]
 
 
+#: What a browser runs, refuses or shows by its type alone. A page from the server under test asks for
+#: all of it and says what became of it.
+SERVED = {
+    "index.html": "<!doctype html><link rel=stylesheet href=a.css><p>x<script src=a.js></script>",
+    "a.css": "p { color: rgb(1, 2, 3); }",
+    "a.js": "window.classic = true;",
+    "a.mjs": "export const value = 1;",
+    "a.json": '{"value": 2}',
+    "a.wasm": "\0asm\1\0\0\0",
+    "a.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="7" height="5"/>',
+    "a.htm": "<p>a page</p>",
+    "favicon.ico": "",
+    "a.xhtml": '<html xmlns="http://www.w3.org/1999/xhtml"><body/></html>',
+    "a.txt": "<script>top.stolen = true</script>",
+}
+ASK_FOR_ALL = """
+const done = arguments[0], image = new Image();
+const framed = (name) => new Promise((found) => {
+  const frame = document.createElement("iframe");
+  frame.onload = () => found(frame.contentDocument.contentType);
+  frame.src = name;
+  document.body.append(frame);
+});
+(async () => [
+  window.classic, getComputedStyle(document.querySelector("p")).color,
+  (await import("./a.mjs")).value,
+  (await import("./a.json", { with: { type: "json" } })).default.value,
+  (await WebAssembly.compileStreaming(fetch("a.wasm"))) instanceof WebAssembly.Module,
+  await new Promise((found) => { image.onload = () => found(image.width); image.src = "a.svg"; }),
+  await framed("a.htm"), await framed("a.xhtml"), await framed("a.txt"), window.stolen ?? false,
+])().then(done, (error) => done([`${error}`]));
+"""
+
+
+def test_a_browser_takes_files_for_what_they_are(driver: Any, tmp_path: Path) -> None:
+    server = ROOT / "build/bin/09-epoll"
+    if not server.exists():
+        pytest.skip("09-epoll is not built (make servers)")
+    for name, text in SERVED.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with subprocess.Popen([server, "-p", "0", tmp_path], stdout=subprocess.PIPE) as running:
+        try:
+            assert running.stdout is not None
+            driver.get(running.stdout.readline().split()[-1].decode())
+            driver.set_script_timeout(30)
+            found = driver.execute_async_script(ASK_FOR_ALL)
+        finally:
+            running.terminate()
+    types = ["text/html", "application/xhtml+xml", "text/plain"]
+    assert found == [True, "rgb(1, 2, 3)", 1, 2, True, 7, *types, False]
+    assert browser.console_errors(driver) == []
+
+
 def test_pages(driver: Any, site: Path) -> None:
     pages = sorted((site / "book").glob("*.html"))
     assert len(pages) >= 4
