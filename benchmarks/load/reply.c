@@ -101,7 +101,7 @@ static int parse_field(struct response *r, const char *line, size_t length)
     if (initial == 'c' && slice_is(name, "connection"))
         parse_connection(r, value);
     if (initial == 't' && slice_is(name, "transfer-encoding")) {
-        if (!slice_is(value, "chunked"))
+        if (r->chunked || !slice_is(value, "chunked"))
             return -1;
         r->chunked = true;
     }

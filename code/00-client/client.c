@@ -167,16 +167,61 @@ static size_t receive_head(int fd, char *buf, size_t *have)
     }
 }
 
+/* A number from 0 on, of digits alone up to the end of the line; ends the program if it is none. */
+static long long parse_length(const char *text, const char *end)
+{
+    long long n = 0;
+
+    while (*text == ' ' || *text == '\t')
+        text++;
+    while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    if (text == end || end - text > 18 || (int)strspn(text, "0123456789") < end - text)
+        die(EXIT_FAILURE, "the Content-Length of the reply is no number of bytes");
+    while (text < end)
+        n = n * 10 + (*text++ - '0');
+    return n;
+}
+
 /* The value of Content-Length, or -1 if the head has none: the end of the connection then ends the
- * body. */
+ * body. Two of them, or chunks, which HTTP/1.0 does not have: nothing says what the body is. */
 static long long content_length(const char *head, size_t len)
 {
-    static const char name[] = "\r\nContent-Length:";
+    static const char length_name[] = "Content-Length:", coding_name[] = "Transfer-Encoding:";
+    long long length = -1;
+    const char *end;
 
-    for (const char *at = head; at + sizeof name < head + len; at++)
-        if (strncasecmp(at, name, sizeof name - 1) == 0)
-            return strtoll(at + sizeof name - 1, NULL, 10);
-    return -1;
+    for (const char *at = head; (end = memmem(at, len - (size_t)(at - head), "\r\n", 2)) != NULL;
+         at = end + 2) {
+        if (strncasecmp(at, coding_name, sizeof coding_name - 1) == 0)
+            die(EXIT_FAILURE, "the body of the reply has a Transfer-Encoding");
+        if (strncasecmp(at, length_name, sizeof length_name - 1) != 0)
+            continue;
+        if (length >= 0)
+            die(EXIT_FAILURE, "the reply has more than one Content-Length");
+        length = parse_length(at + sizeof length_name - 1, end);
+    }
+    return length;
+}
+
+/* To a terminal some bytes are commands: they move its cursor, or make it type. They are written as
+ * \xNN, and so is all that is not ASCII, for there is more than one way to say such a command. */
+static size_t write_visible(const char *bytes, size_t len, FILE *to)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        bool visible = (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
+        bool is_line_end = c == '\r' && i + 1 < len && bytes[i + 1] == '\n';
+        if (!is_line_end && (visible ? putc(c, to) == EOF : fprintf(to, "\\x%02x", c) < 0))
+            return i;
+    }
+    return len;
+}
+
+static size_t write_body(const char *bytes, size_t len)
+{
+    return isatty(STDOUT_FILENO) ? write_visible(bytes, len, stdout)
+                                 : fwrite(bytes, 1, len, stdout);
 }
 
 static void copy_body(int fd, char *buf, size_t have, long long length)
@@ -190,7 +235,7 @@ static void copy_body(int fd, char *buf, size_t have, long long length)
             break;
         if (length >= 0 && (long long)have > length - total)
             have = (size_t)(length - total);
-        if (fwrite(buf, 1, have, stdout) != have)
+        if (write_body(buf, have) != have)
             die_errno("write to stdout");
         total += (long long)have;
         have = 0;
@@ -246,7 +291,7 @@ static int printable(const char *text)
 {
     int n = 0;
 
-    while (n < 20 && isprint((unsigned char)text[n]))
+    while (n < 20 && text[n] >= ' ' && text[n] <= '~')
         n++;
     return n;
 }
@@ -254,7 +299,10 @@ static int printable(const char *text)
 /* "HTTP/1.x NNN": the number, or 0 if the reply does not begin so. */
 static int parse_status(const char *head)
 {
-    return strncmp(head, "HTTP/1.", 7) == 0 && head[8] == ' ' ? atoi(head + 9) : 0;
+    bool begins = strncmp(head, "HTTP/1.", 7) == 0 && isdigit((unsigned char)head[7]) &&
+                  head[8] == ' ' && strspn(head + 9, "0123456789") == 3;
+
+    return begins ? atoi(head + 9) : 0;
 }
 
 int main(int argc, char **argv)
@@ -280,7 +328,7 @@ int main(int argc, char **argv)
     if (status == 0)
         die(EXIT_FAILURE, "%s: not HTTP/1: the reply begins \"%.*s\"", url, printable(buf), buf);
     if (verbose)
-        fprintf(stderr, "%.*s", (int)head, buf);
+        write_visible(buf, head, stderr);
     memmove(buf, buf + head, have - head);
     copy_body(fd, buf, have - head, length);
     close(fd);

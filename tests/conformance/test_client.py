@@ -4,6 +4,8 @@ after the other.
 """
 
 import contextlib
+import os
+import pty
 import re
 import signal
 import socket
@@ -160,6 +162,50 @@ def test_the_exit_status_tells_the_replys(fetch: Fetch) -> None:
     done = fetch("-v", script.url())  # shows the head
     assert (done.returncode, done.stdout) == (0, b"hello")
     assert b"HTTP/1.1 200 OK" in done.stderr and b"X-Field: value" in done.stderr
+
+
+NO_LENGTHS = ["-1", "-5", "+5", "", " ", "5x", "0x5", "5, 5", "5 5", "1e3", "9" * 19, "9" * 400]
+NO_BODIES = [
+    *(OK + b"Content-Length:" + value.encode() + b"\r\n\r\nhello" for value in NO_LENGTHS),
+    *(FIVE[:-2] + b"CONTENT-LENGTH: " + value + b"\r\n\r\nhello" for value in (b"5", b"6", b"-1")),
+    OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    *(b"HTTP/1.1 " + status + FIVE[12:] + b"hello" for status in (b"-200", b"+200", b"2000", b"20")),
+]
+
+
+def test_a_reply_that_does_not_say_where_its_body_ends(fetch: Fetch) -> None:
+    """What it says cannot be believed: nothing of it is printed."""
+    for reply in NO_BODIES:
+        check(fetch(Script(reply).url()), 1)
+    check(fetch(Script(OK + b"content-length: \t 005 \t\r\n\r\nhello").url()), 0, b"hello")
+
+
+#: Clears a screen, sets a title, has the terminal answer as if it was typed; and the same in 8 bits.
+COMMANDS = b"\x1b[2J\x1b]0;title\x07\x1b[6n\x9b6n\xc2\x9b6n\x00\x7f\x08\rend"
+
+
+def typed(fetch: Fetch, *arguments: str) -> bytes:
+    """What a terminal is given by standard output, and after it by standard error."""
+    ours, theirs = pty.openpty()
+    done = fetch(*arguments, stdout=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: nobody else has it open
+        while data := os.read(ours, 65536):
+            shown += data
+    os.close(ours)
+    return shown + done.stderr
+
+
+def test_a_terminal_is_given_no_commands(fetch: Fetch) -> None:
+    told = OK[:-2] + COMMANDS + b"\r\nX: " + COMMANDS + b"\r\n\r\n" + COMMANDS + b"\ttext\n"
+    no_reply = COMMANDS + b"\r\n\r\n"
+    for script in (Script(told), Script(no_reply), Script(told.replace(b"200", b"404", 1))):
+        shown = typed(fetch, "-v", script.url()).replace(b"\r\n", b"\n")
+        assert set(shown) <= {*b"\t\n", *range(32, 127)}, shown
+        assert b"\\x1b[2J" in shown or script.steps == (no_reply,)
+        assert shown.count(b"\\x0dend") in (0, 3), shown
+    assert fetch(Script(told).url()).stdout == COMMANDS + b"\ttext\n"  # to a file as it is
 
 
 def test_nobody_is_there(fetch: Fetch) -> None:

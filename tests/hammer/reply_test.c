@@ -61,6 +61,7 @@ static void test_bad_heads(void)
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
     };
     struct response r;
 
