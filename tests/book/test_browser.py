@@ -40,8 +40,8 @@ def deck(site: Path, reveal: None) -> Path:
     return decks[-1]
 
 
-#: What a browser runs, refuses or shows by its type alone. A page from the server under test asks for
-#: all of it and says what became of it.
+#: What a browser runs, refuses or shows by its type alone. A page from the server asks for all of
+#: it and says what became of it.
 SERVED = {
     "index.html": "<!doctype html><link rel=stylesheet href=a.css><p>x<script src=a.js></script>",
     "a.css": "p { color: rgb(1, 2, 3); }",
