@@ -18,7 +18,50 @@ endif
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
+# ---- started by anybody
+
+# A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
+# settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
+SETTINGS := A ADDR AGAIN ALL ARGS B CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS HINTS IMAGE JSON JUNIT KEY LOGS N ONLY OS PAPER \
+	PATIENCE PORT PROCESSES PROFILE RUNS SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO UNSTEADY URL VARIANT VM_ARGS WATCH WHAT \
+	BEFORE RESULTS_OF
+$(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
+
+# What Python, the shell and git obey. Python speaks UTF-8 whatever the locale is, and sort, awk and gnuplot know no other
+# language where there is C.UTF-8. A hook of git names a repository, and perhaps not this one.
+unexport $(filter-out PYTHON PYTHONUTF8 PYTHONPATH PYTHONUSERBASE PYTHONNOUSERSITE,$(filter PYTHON%,$(.VARIABLES)))
+unexport BASH_ENV ENV CDPATH SHELLOPTS BASHOPTS POSIXLY_CORRECT GREP_OPTIONS GREP_COLOR GREP_COLORS LS_COLORS \
+	GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_NAMESPACE GIT_PREFIX
+override export PYTHONUTF8 := 1
+override export PYTHONPATH := benchmarks
+ifeq ($(shell LC_ALL=C.UTF-8 locale charmap 2>/dev/null),UTF-8)
+override export LC_ALL := C.UTF-8
+endif
+# make -R forgets it.
+ifneq ($(filter undefined,$(origin CC)),)
+CC := cc
+endif
+
+# With -i a failure, and with -t what was never made, would be reported as done.
+flags := $(filter-out --%,$(firstword -$(MAKEFLAGS)))
+$(foreach f,i t,$(if $(findstring $(f),$(flags)),$(error make -$(f) would report success where there is none: leave it away)))
+
+# What nobody here could use, or enter, is not made.
+FILES_LEAST := 32
+MISPLACED := $(shell case $$(umask) in ([1-7]??|0[1-7]??) echo umask;; esac; [ -z "$$TMPDIR" ] || [ -d "$$TMPDIR" ] || echo TMPDIR; \
+	case $$(ulimit -n) in (unlimited) ;; (*) [ $$(ulimit -n) -ge $(FILES_LEAST) ] || echo files;; esac)
+ifneq ($(filter files,$(MISPLACED)),)
+$(error ulimit -n $(shell ulimit -n) allows too few open files: at least $(FILES_LEAST) are needed)
+endif
+ifneq ($(filter umask,$(MISPLACED)),)
+$(error umask $(shell umask) takes your own files away from you: umask 022)
+endif
+ifneq ($(filter TMPDIR,$(MISPLACED)),)
+unexport TMPDIR
+endif
+
 BUILD   := build
+LDFLAGS :=
 DEPS    ?= ask
 RESULTS ?= here
 export DEPS RESULTS
@@ -34,7 +77,7 @@ endif
 # scipy comes with Debian's own python; a python3 found earlier in PATH may lack it. The phases of `make` inherit the
 # answer, but only they: what `deps` installs changes it.
 ifndef PYTHON
-PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -c 'import sys, importlib.util as u; \
+PYTHON := $(or $(shell for p in python3 /usr/bin/python3; do $$p -E -c 'import sys, importlib.util as u; \
 	sys.exit(not u.find_spec("scipy"))' 2>/dev/null && command -v $$p && break; done),$(shell command -v python3))
 endif
 ifneq ($(filter everything tests-of-all,$(MAKECMDGOALS)),)
@@ -45,10 +88,11 @@ quoted = '$(subst ','\'',$(1))'
 
 # What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
 READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m reader
-ifeq ($(MAKELEVEL),0)
+ifneq ($(INSIDE),$(CURDIR))
+export INSIDE := $(CURDIR)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
+REFUSED := $(shell $(PYTHON) -E -X utf8 -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
 ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
@@ -56,11 +100,6 @@ endif
 endif
 
 PANDOC := $(shell command -v pandoc)
-export PYTHONPATH := benchmarks
-# Images for containers often forbid Python to keep what it has compiled. A `make test` starts programs of ours some hundred
-# times, and each would compile all of it anew; .gitignore has __pycache__.
-unexport PYTHONDONTWRITEBYTECODE
-
 # What differs between systems and processors is chosen by file in module.mk; `make cross` sets both.
 SYSTEM    := $(shell uname -s)
 PROCESSOR := $(shell uname -m)
@@ -172,6 +211,8 @@ $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call progr
 
 HEADLINE_PROFILE := $(or $(PROFILE),quick)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
+# Of a make of ours: `make -j8` has told all of them how many.
+parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: all everything readme deps doctor peers servers variants bench-programs run diff amalgamate lint help clean distclean
 
@@ -185,14 +226,14 @@ stage = @echo "== $(1) of 4: $(2)"
 
 everything:
 	$(call stage,1,build: servers and micro-benchmarks$(comma) with each C library there is)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) variants
+	$(Q)$(MAKE) --no-print-directory $(parallel) variants
 	$(call stage,2,measure: what the talk$(comma) the book's first half and most claims rest on (2 to 3 minutes))
 	$(Q)$(MAKE) --no-print-directory headline
 	$(call stage,3,draw: your numbers$(comma) and the reference run's where you have none)
 	$(Q)$(MAKE) --no-print-directory export
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
+	$(Q)$(MAKE) --no-print-directory $(parallel) figures
 	$(call stage,4,write: book and slides around them)
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book epub slides
+	$(Q)$(MAKE) --no-print-directory $(parallel) book epub slides
 	$(Q)$(MAKE) --no-print-directory verdict
 
 deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)
@@ -275,7 +316,8 @@ diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
 
 amalgamate: ## one self-contained C file of a server: CH=02-fork
 	$(Q)mkdir -p $(BUILD)/single
-	$(Q)$(PYTHON) code/amalgamate.py $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).c
+	$(Q)$(PYTHON) code/amalgamate.py $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).part && \
+		mv -f $(BUILD)/single/$(CH).part $(BUILD)/single/$(CH).c || { rm -f $(BUILD)/single/$(CH).part; exit 1; }
 	@echo $(BUILD)/single/$(CH).c
 
 # ---- what keeps the tree in order --------------------------------------------------------------------------------------
@@ -291,7 +333,7 @@ TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wild
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
+	$(Q)$(MAKE) --no-print-directory $(parallel) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
 	@echo "  LINT     headers"
 	$(Q)for h in $(filter-out $(FOLDERS_LEFT_OUT),$(wildcard code/*/*.h benchmarks/*/*.h)); do \
 		$(CC) -fsyntax-only -x c $(CPPFLAGS) $(HEADER_FOLDERS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
@@ -313,9 +355,12 @@ readme: servers ## bring the numbers and the figure of README.md up to the refer
 help: ## ten goals to begin with; ALL=1: all of them, in groups
 	$(Q)$(READER) help $(if $(ALL),ALL=1)
 
-# A goal that there is not. (Make asks here for a file that nothing makes, too.)
+# What was included is not to be made.
+$(MAKEFILE_LIST) $(MAKEFILES): ;
+
+# A goal that there is not. Make asks here for a file that nothing makes, too, and with -B for each that there is.
 .DEFAULT:
-	$(Q)$(READER) unknown $(call quoted,NAME=$@)
+	$(Q)[ -e $(call quoted,$@) ] || $(READER) unknown $(call quoted,NAME=$@)
 
 clean: ## remove what was generated; results and work/ stay
 	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi

@@ -13,14 +13,14 @@ cflags: # for a harness that is run without make
 
 bench: ## measure: PROFILE=smoke|quick|full (quick), ONLY=id,id (all), CH=01 (tell nothing of later chapters), AGAIN=1 (what is measured, too), CLIENT=user@host (the load from there, by ssh)
 	$(Q)wanted="$$($(if $(ONLY),$(HARNESS) programs $(call quoted,$(ONLY)),:))" && \
-		$(MAKE) --no-print-directory -j$(JOBS) bench-programs WANTED="$$(echo $$wanted)"
+		$(MAKE) --no-print-directory $(parallel) bench-programs WANTED="$$(echo $$wanted)"
 	$(Q)$(HARNESS) bench --profile $(or $(PROFILE),quick) $(if $(ONLY),--only $(call quoted,$(ONLY))) $(if $(AGAIN),--again) $(if $(CH),--upto $(CH))
 	$(if $(CH),$(Q)$(READER) measured $(call quoted,BUILD=$(BUILD)) CH=$(CH))
 
 # Into a folder of its own, so that the committed run stays what it is until the new one is whole.
 reference: ## the whole full profile as one run of this commit, into build/reference; goes on where it was ended: ONLY=id,id
 	$(Q)wanted="$$($(HARNESS) programs $(call quoted,$(ONLY)))" && \
-		$(MAKE) --no-print-directory -j$(JOBS) bench-programs WANTED="$$(echo $$wanted)"
+		$(MAKE) --no-print-directory $(parallel) bench-programs WANTED="$$(echo $$wanted)"
 	$(Q)$(HARNESS) bench --whole --profile full --results $(BUILD)/reference $(if $(ONLY),--only $(call quoted,$(ONLY)))
 
 # What `make` measures. Status 1 means that something failed and is recorded: book and deck are still

@@ -12,7 +12,7 @@ RELEASE_MISSING = $(shell sh benchmarks/harness/deps.sh --status measure book sl
 	awk -F '\t' '$$2 == "missing" && $$1 ~ /$(RELEASE_NEEDS)/ {print $$1}') $(if $(PANDOC),,pandoc) $(if $(CHROMIUM),,chromium)
 
 # Of the tree, and not of a repository around it. Without git, or outside, the version is the date of the newest source.
-release_git     = $(shell [ -z "$$(git rev-parse --show-prefix 2>&1)" ] && git $(1))
+release_git     = $(shell unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE; [ -z "$$(git rev-parse --show-prefix 2>&1)" ] && git $(1))
 RELEASE_SECONDS = $(or $(SOURCE_DATE_EPOCH),$(call release_git,log -1 --format=%ct),$(shell find chapters code figures \
 	slides benchmarks -name __pycache__ -prune -o -type f -printf '%Ts\n' | sort -n | tail -1))
 RELEASE_VERSION = $(or $(call release_git,describe --always --abbrev=10 --dirty),$(shell date -u -d @$(RELEASE_SECONDS) +%F))

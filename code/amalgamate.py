@@ -8,6 +8,7 @@ in front. The result compiles with `cc -std=c11 -D_GNU_SOURCE 02-fork.c` (where 
 has 32 bits with -D_FILE_OFFSET_BITS=64, too). It is a view: changes belong into the sources.
 """
 
+import os
 import re
 import sys
 from collections import Counter
@@ -77,9 +78,15 @@ def main(arguments: list[str]) -> int:
     system: set[str] = set()
     counts = Counter(word for source in set(sources) for word in own_names(Path(source)))
     shared = {word for word, count in counts.items() if count > 1}
-    print(f"/* {name}, generated from {', '.join(sources)}. Change those, not this. */")
+    text = [f"/* {name}, generated from {', '.join(sources)}. Change those, not this. */"]
     for source in sources[1:] + sources[:1]:  # the server's own file last, as main() is
-        print("\n".join(inlined(Path(source), seen, system, shared)))
+        text += inlined(Path(source), seen, system, shared)
+    try:
+        print("\n".join(text), flush=True)
+    except OSError as error:
+        print(f"amalgamate: {name}: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # of what is still to be written
+        return 1
     return 0
 
 

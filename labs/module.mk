@@ -17,7 +17,7 @@ JUDGE  = $(LAB_TOLD) $(PYTHON) -I labs/grader/__main__.py
 
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))
-lab_objects_once = mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock $(MAKE) --no-print-directory -j$(JOBS) lab-objects CH=$(CH) || exit 2
+lab_objects_once = $(if $(findstring n,$(flags)),,mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock) $(MAKE) --no-print-directory $(parallel) lab-objects CH=$(CH) || exit 2
 
 TEACHER = $(LAB_TOLD) PYTHONPATH=benchmarks:labs:tests $(PYTHON) -m teacher
 teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS,$(if $($(s)),$(call quoted,$(s)=$($(s)))))

@@ -158,7 +158,7 @@ def measured(settings: dict[str, str]) -> int:
     build = Path(settings.get("BUILD", "build"))
     about = next((each for each in chapters() if each.slug == settings.get("CH")), None)
     if about and _finished(build / "results" / f"{about.measure}.jsonl"):
-        state.note("measure", about.slug)
+        return 0 if state.note("measure", about.slug) else 1
     return 0
 
 
@@ -231,7 +231,8 @@ def tick(settings: dict[str, str]) -> int:
 
 def _ticked(kind: str, slug: str, settings: dict[str, str]) -> int:
     how = "not done" if settings.get("UNDO") else "done" if kind in SAID else "skipped"
-    state.note(kind, slug, done=how != "not done", skipped=how == "skipped")
+    if not state.note(kind, slug, done=how != "not done", skipped=how == "skipped"):
+        return 1  # it has said why
     print(f"{how}: {slug}, {kind}\n")
     return next_step(settings)
 

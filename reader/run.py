@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from harness.entry import naming
 from reader import state
 from reader.chapters import chapter, servers, slugs
 from reader.words import Wrong, chosen
@@ -102,6 +103,12 @@ def make_what_is_typed(build: Path, slug: str) -> None:
 def site(build: Path, slug: str) -> Path:
     """The folder to serve: the pages of code/site, with the name of who serves them."""
     root = build / "site" / slug
+    with naming(root):
+        _fill(root, build, slug)
+    return root
+
+
+def _fill(root: Path, build: Path, slug: str) -> None:
     root.mkdir(parents=True, exist_ok=True)
     about = chapter(slug)
     book = build / "book" / f"{slug}.html"
@@ -132,7 +139,6 @@ def site(build: Path, slug: str) -> Path:
     with (root / "big.bin").open("wb") as big:
         big.write(b"A big file. The rest is zeros, which take no room on the disk.\n")
         big.truncate(BIG)
-    return root
 
 
 def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:

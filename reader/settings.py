@@ -9,7 +9,7 @@ from pathlib import Path
 from reader.chapters import chapter, slugs
 from reader.words import Wrong, chosen, meant
 
-GRADING = "CH DIR JSON ONLY N PATIENCE PROCESSES SEED SURE"
+JUDGING = "CH ONLY PATIENCE PROCESSES SEED"
 TAKES = {
     "all": "PROFILE", "run": "CH PORT ADDR ARGS", "diff": "FROM TO", "amalgamate": "CH",
     "next": "", "path": "", "done": "CH STEP UNDO", "predict": "CH", "chapters": "",
@@ -18,10 +18,11 @@ TAKES = {
     "reference": "ONLY", "compare": "A B ONLY", "claims": "ONLY", "tables": "ONLY",
     "slides": "TRACK SPEAKER EVENT DATE URL", "schedule": "TRACK", "present": "TRACK PORT",
     "pdf": "TRACK WHAT SPEAKER EVENT DATE URL", "demo": "N", "demo-record": "N", "rehearse": "",
-    "lab": GRADING, "labs": "", "hint": GRADING, "solution": GRADING, "grade": GRADING,
-    "grade-all": GRADING + " CSV JUNIT", "reset": "CH", "autograder": "CH",
+    "lab": "CH", "labs": "", "hint": "CH N", "solution": "CH SURE",
+    "grade": JUDGING + " DIR JSON", "grade-all": JUDGING + " DIR JSON CSV JUNIT",
+    "reset": "CH", "autograder": "CH",
     "handout": "CH HINTS VARIANT", "similar": "CH DIR VARIANT", "merge": "RUNS",
-    "check": GRADING + " WATCH", "test": "CH PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
+    "check": JUDGING + " WATCH", "test": "CH PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
     "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
     "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
     "mutants": "N SEED ONLY RESULTS_OF BEFORE", "cross": "CROSS",
@@ -46,6 +47,8 @@ GROUPS = {
 }
 FIRST = ("next", "run", "predict", "read", "done", "lab", "check", "bench", "doctor")
 HELP = re.compile(r"^([a-z][a-z-]*):[^#\n]*## (.*)$", re.M)
+TARGETS = re.compile(r"^([a-z][a-z -]*):", re.M)
+MADE = ("lint-", "cross-")  #: by make, from a list: a goal for each variant, for each system
 
 
 def refuse(given: dict[str, str]) -> int:
@@ -53,6 +56,10 @@ def refuse(given: dict[str, str]) -> int:
     goals = given.get("GOALS", "").split() or ["all"]
     if any("/" in goal or "." in goal for goal in goals):
         return 0
+    for goal in goals:
+        if goal not in TAKES and not goal.startswith(MADE) and goal not in _targets():
+            given["NAME"] = goal
+            return unknown(given)
     takes = {name for goal in goals for name in TAKES.get(goal, "").split()}
     known = {name for names in TAKES.values() for name in names.split()}
     for name in given.get("GIVEN", "").split():
@@ -100,11 +107,19 @@ def unknown(given: dict[str, str]) -> int:
 def goals() -> dict[str, str]:
     """Goal -> its line of help, in the order of the makefiles."""
     found: dict[str, str] = {}
-    files = [Path("Makefile"), *sorted(Path().glob("*/*.mk"))]
-    for path in files:
-        for name, text in HELP.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(name, text)
+    for name, text in HELP.findall(_makefiles()):
+        found.setdefault(name, text)
     return found
+
+
+def _targets() -> set[str]:
+    """All words that have a rule, those without a line of help, too."""
+    return {word for words in TARGETS.findall(_makefiles()) for word in words.split()}
+
+
+def _makefiles() -> str:
+    files = [Path("Makefile"), *sorted(Path().glob("*/*.mk"))]
+    return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def show_help(given: dict[str, str]) -> int:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.entry import naming, told
+
 VERSION = 1
 SKIPPED = "skipped"  # in the place of when it was done
 State = dict[str, Any]
@@ -50,14 +52,15 @@ def read() -> State:
     return found
 
 
-def change(edit: Callable[[State], None]) -> None:
+def change(edit: Callable[[State], None]) -> bool:
     """Read, changed and written by one at a time: the page's requests are threads of `make read`,
-    and `make done` is another process. That nothing can be kept here is said, and ends nothing.
+    and `make done` is another process. That nothing can be kept here is said, and ends nothing;
+    False then.
     """
     path = place()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.with_suffix(".lock").open("w") as lock:
+        with naming(path), path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             found, why = _load()
             if why:
@@ -65,7 +68,9 @@ def change(edit: Callable[[State], None]) -> None:
             edit(found)
             _write(path, found)
     except OSError as error:
-        print(f"{path}: {error.strerror}: what you have done is not kept", file=sys.stderr)
+        print(f"{told(error)}: what you have done is not kept", file=sys.stderr)
+        return False
+    return True
 
 
 def _aside(path: Path, why: str) -> None:
@@ -85,12 +90,17 @@ def _write(path: Path, found: State) -> None:
     """Whole or not at all. By one at a time: change()."""
     unfinished = path.with_suffix(".new")
     text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
-    unfinished.write_text(text + "\n", "utf-8")
-    unfinished.replace(path)
+    try:
+        unfinished.write_text(text + "\n", "utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
-def note(step: str, slug: str, done: bool = True, skipped: bool = False) -> None:
-    """The reader has done this step of a chapter, or goes on without it; or has not, after all."""
+def note(step: str, slug: str, done: bool = True, skipped: bool = False) -> bool:
+    """The reader has done this step of a chapter, or goes on without it; or has not, after all.
+    False if that could not be kept.
+    """
     now = SKIPPED if skipped else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
     def edit(found: State) -> None:
@@ -100,9 +110,9 @@ def note(step: str, slug: str, done: bool = True, skipped: bool = False) -> None
         elif steps.get(step, SKIPPED) == SKIPPED:
             steps[step] = now
 
-    change(edit)
+    return change(edit)
 
 
-def keep_guess(slug: str, key: str, guess: State) -> None:
-    """What the reader expects of a chapter's question."""
-    change(lambda found: found["guesses"].setdefault(slug, {}).update({key: guess}))
+def keep_guess(slug: str, key: str, guess: State) -> bool:
+    """What the reader expects of a chapter's question. False if it could not be kept."""
+    return change(lambda found: found["guesses"].setdefault(slug, {}).update({key: guess}))

@@ -43,23 +43,23 @@ schedule: ## minutes of every section and track of the deck; TRACK=talk45: its s
 	$(Q)$(PYTHON) slides/tracks.py $(TRACK)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
-present: ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
-	$(Q)[ -e $(DECK) ] || { $(MAKE) --no-print-directory slides && [ -e $(DECK) ]; } || \
+present: $(if $(wildcard $(DECK)),,slides) ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
+	$(Q)[ -e $(DECK) ] || \
 		{ echo 'present: there is no deck: make deps, then make slides$(if $(TRACK), TRACK=$(TRACK))' >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
 	$(Q)exec env $(STAGE) present $(DECK) $(or $(PORT),8000)
 
 demo: ## a demo of the talk in the terminal: N=3 (all without)
-	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) demo $(N)
 
 demo-record: ## record the demos, for the day on which they do not run: N=3 (all without)
-	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) record $(N)
 	@echo 'The decks have the recordings of before: make slides$(if $(TRACK), TRACK=$(TRACK)) takes these.'
 
 rehearse: ## every demo once, limits, tools: what will work on stage
-	$(Q)$(MAKE) --no-print-directory -s -j$(JOBS) $(sort $(STAGE_BINS))
+	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) rehearse
 
 # What prints them is driven by selenium and its driver (chapters/pandoc/print.py).

@@ -43,7 +43,7 @@ TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 # UNSTEADY=3: what fails is run again alone; up to three that then pass do no harm. Of .ci/run, which waits for machines that
 # others use; here a test that fails now and then is one to be mended. Not from the environment, where nobody sees it.
 RETRIES = $(if $(filter command,$(origin UNSTEADY)),$(addprefix --unsteady=,$(UNSTEADY)))
-PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHON) -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
+PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
 .PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book test-labs
 
@@ -51,12 +51,12 @@ PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHO
 test: ## the conformance and unit tests; CH=09: those of one server, in a minute
 	$(Q)sh benchmarks/harness/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
+	$(Q)$(MAKE) --no-print-directory $(parallel) servers
 ifneq ($(CH),)
 	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd)
 else
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) figures
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) book epub slides
+	$(Q)$(MAKE) --no-print-directory $(parallel) figures
+	$(Q)$(MAKE) --no-print-directory $(parallel) book epub slides
 	$(Q)$(MAKE) --no-print-directory tests-of-all
 endif
 
@@ -65,7 +65,7 @@ ifeq ($(CH),)
 check: ## your lab, tested and marked: CH=02-fork; without CH: all servers in every build variant, ten minutes
 	@echo "make check: all servers in every build variant, ten minutes (your lab: make check CH=02)"
 	$(Q)sh benchmarks/harness/deps.sh build test
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
+	$(Q)$(MAKE) --no-print-directory $(parallel) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
 endif
 
@@ -92,7 +92,7 @@ libkqueue: ## 10-kqueue on libkqueue, where that is installed: the servers' cont
 ifeq ($(filter libkqueue,$(VARIANTS_HERE)),)
 	$(Q)echo "make libkqueue needs libkqueue, and pkg-config to find it; Debian 12 has no package of it" >&2; exit 1
 else
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) $(addprefix $(BUILD)/libkqueue/,10-kqueue kqueue_test 00-client constant)
+	$(Q)$(MAKE) --no-print-directory $(parallel) $(addprefix $(BUILD)/libkqueue/,10-kqueue kqueue_test 00-client constant)
 	$(Q)$(PYTEST) --servers=10-kqueue --variants=libkqueue tests/conformance
 	$(Q)timeout 60 $(BUILD)/libkqueue/kqueue_test || echo "not ok, or an early end: there libkqueue differs from the manual pages"
 endif
@@ -130,6 +130,6 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 # Faults that are made by a program, each given to the tests that concern it: tests/README.md. As root, and about an hour.
 .PHONY: mutants
 mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http, or reader] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) servers
+	$(Q)$(MAKE) --no-print-directory $(parallel) servers
 	$(Q)PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests $(PYTHON) -m mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))

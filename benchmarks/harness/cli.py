@@ -5,6 +5,7 @@ import fcntl
 import sys
 from pathlib import Path
 
+from harness.entry import ended
 from harness.errors import InputError, Stopped
 from harness.spec.model import PROFILES
 
@@ -63,15 +64,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
     try:
-        return _run(arguments)
+        return ended(lambda: _run(arguments), wrong=BAD_INPUT)
     except InputError as error:
         print(error, file=sys.stderr)
-        return BAD_INPUT
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    except OSError as error:
-        print(f"{error.filename or 'harness'}: {error.strerror}", file=sys.stderr)
         return BAD_INPUT
     except Stopped as stopped:
         print("stopped; the same command goes on from here", file=sys.stderr)

@@ -8,7 +8,6 @@ The settings are those of make. Status 0: all points, or nothing to count; 1: po
 """
 
 import contextlib
-import io
 import os
 import secrets
 import signal
@@ -25,6 +24,7 @@ from grader.errors import LabError, say
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import Lab, load, slugs
 from grader.sandbox import Toolchain
+from harness.entry import begin, told
 from harness.system.processes import end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
@@ -188,11 +188,14 @@ def _told(error: OSError, given: Given) -> str:
     """What, where, and the setting that names another place."""
     name = error.filename2 or error.filename  # of a copy: where it was to be
     if not isinstance(name, str):
-        return str(error)
+        return told(error)
     path = Path(name)
-    path = path.parent if path.name.startswith(files.PART) else path
+    part = [each for each in (path, *path.parents) if each.name.startswith(files.PART)]
+    path = part[0].parent if part else path
     places = {name: Path(given[name]) for name in PLACES if name in given}
-    places |= {"BUILD": BUILD, "TMPDIR": Path(tempfile.gettempdir())}
+    places["BUILD"] = BUILD
+    with contextlib.suppress(OSError):  # where nothing can be written there is no such folder
+        places["TMPDIR"] = Path(tempfile.gettempdir())
     for name, place in places.items():
         if path.is_relative_to(place) or place.is_relative_to(path):
             return f"{path}: {error.strerror}; another place: {name}="
@@ -200,11 +203,10 @@ def _told(error: OSError, given: Given) -> str:
 
 
 def main() -> int:
+    begin()
     end_with_parent()
     # an exception, so that the sandbox is removed
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # of names in another encoding
     given: Given = {}
     try:
         if sys.argv[1:2] not in ([what] for what in COMMANDS):

@@ -16,6 +16,7 @@ from typing import Any
 from grader import files, many
 from grader.errors import LabError
 
+from harness import entry
 from measuring import data, judge
 from measuring.lab import Lab, load, slugs, starter
 
@@ -30,7 +31,7 @@ def begin(lab: Lab, work: Path) -> int:
         print(f"{path} is yours already and stays as it is.")
     else:
         work.mkdir(parents=True, exist_ok=True)
-        path.write_text(starter(lab), encoding="utf-8")
+        files.write(path, starter(lab))
         print(f"{lab.title} ({lab.points} points, about {lab.minutes} minutes)\n")
         print(f"  your file    {path}")
     print(f"  the task     labs/{lab.slug}/task.md\n  then         make check CH={lab.slug}")
@@ -48,7 +49,7 @@ def check(lab: Lab, work: Path, build: Path) -> int:
             print("\n".join(f"  {line}" for line in lacking))
             return 1
         sealed = {"at": data.now(), "prediction": answers["prediction"]}
-        (work / SEALED).write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+        files.write(work / SEALED, json.dumps(sealed, indent=1) + "\n")
         print(f"Your prediction is kept: {work / SEALED}. It is not marked for being right.")
     sealed_at, _ = unsealed(work)
     path = work / lab.data
@@ -67,7 +68,7 @@ def check(lab: Lab, work: Path, build: Path) -> int:
             return 1
     got = report(lab, work, None)
     kept = {"score": max(got, best(work) or 0)}
-    (work / PROGRESS).write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    files.write(work / PROGRESS, json.dumps(kept) + "\n")
     return 0 if got == lab.points else 1
 
 
@@ -186,7 +187,8 @@ def main(words: list[str]) -> int:
     given = dict(word.partition("=")[::2] for word in words[1:])
     build = Path(given.get("BUILD", "build"))
     all_work = Path(given.get("WORK", "work"))
-    try:
+
+    def run() -> int:
         if words[0] == "list":
             return listed(all_work)
         lab = load(given.get("CH", ""))
@@ -211,15 +213,16 @@ def main(words: list[str]) -> int:
                   f"chapters/{lab.slug}.md")  # fmt: skip
             return 0
         raise LabError(f"{words[0]} is for labs with a program")
+
+    try:
+        return entry.ended(run, "lab: ")
     except LabError as wrong:
         print(f"lab: {wrong}", file=sys.stderr)
-    except BrokenPipeError:  # make check | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        print(f"lab: {error.filename}: {error.strerror}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
     return 2
 
 
 if __name__ == "__main__":
+    entry.begin()
     sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from grader import files
 from grader.errors import LabError
 from grader.lab import TREE
 
@@ -100,7 +101,7 @@ def measure(lab: Lab, build: Path, into: Path) -> None:
     begun = now()
     runs = {name: _run(server, hammer, args) for name, args in lab.runs.items()}
     text = json.dumps({"started": begun, "runs": runs})
-    into.write_text(text + "\n", encoding="utf-8")
+    files.write(into, text + "\n")
 
 
 def _run(server: Path, hammer: Path, args: list[str]) -> Any:

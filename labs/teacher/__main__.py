@@ -11,6 +11,7 @@ try:
     from grader.lab import Lab, load
     from measuring import lab as measure
 
+    from harness.entry import begin, ended
     from harness.errors import InputError
     from teacher import bundle, similar, tables
 except ImportError as error:
@@ -69,16 +70,14 @@ def run(command: str, given: Given) -> int:
 def main(words: list[str]) -> int:
     given = {name: text for name, _, text in (word.partition("=") for word in words[1:]) if text}
     try:
-        return run(words[0], given)
+        return ended(lambda: run(words[0], given), "lab: ")
     except (LabError, InputError) as error:
-        line = str(error)
-    except BrokenPipeError:  # nobody reads stderr either: make merge 2>&1 | head
-        return 0
-    except OSError as error:
-        line = f"{error.filename}: {error.strerror}"
-    print(f"lab: {line}", file=sys.stderr)
+        print(f"lab: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
     return 2
 
 
 if __name__ == "__main__":
+    begin()
     sys.exit(main(sys.argv[1:]))

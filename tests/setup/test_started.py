@@ -1,0 +1,258 @@
+"""`make` started by anybody: what a process inherits from a shell, an editor, a hook of git,
+another make or a supervisor. Each state ends with 0, or with one line that names what is wrong.
+"""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reader.settings import TAKES
+
+TREE = Path(__file__).resolve().parents[2]
+NONE = "/nonexistent"
+#: What each goal says where nothing is wrong; they need no program that was built.
+SAYS = {
+    "help": "make next", "next": "now: make run CH=00-client", "path": "-> 00-client",
+    "chapters": "09-epoll", "labs": "02-fork", "diff": "+++ 02-fork/server.c",
+}  # fmt: skip
+MANY = {
+    **SAYS, "lab": "your file", "hint": "First see what it lacks", "claims": "claim",
+    "doctor": "chapters and servers:", "amalgamate": "02-fork.c",
+}  # fmt: skip
+
+OF_MAKE = re.compile(r"make(\[\d+\])?: (\*\*\* \[|Target .* not remade)")
+
+PYTHON = {
+    "PYTHONHOME": NONE, "PYTHONPATH": NONE, "PYTHONSTARTUP": NONE, "PYTHONSAFEPATH": "1",
+    "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONINSPECT": "1", "PYTHONUTF8": "0",
+    "PYTHONIOENCODING": "ascii:strict", "PYTHONCOERCECLOCALE": "0", "PYTHONDEVMODE": "1",
+}  # fmt: skip
+SHELL_AND_GIT = {
+    "BASH_ENV": NONE, "ENV": NONE, "CDPATH": f"/:{TREE.parent}", "SHELLOPTS": "noexec",
+    "POSIXLY_CORRECT": "1", "GREP_OPTIONS": "--color=always", "IFS": "/e", "GIT_DIR": NONE,
+    "GIT_WORK_TREE": "/", "GIT_INDEX_FILE": NONE, "GIT_CONFIG_GLOBAL": NONE,
+    "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bare", "GIT_CONFIG_VALUE_0": "true",
+}  # fmt: skip
+TERMINAL = {
+    "TERM": "", "COLUMNS": "0", "LINES": "-1", "NO_COLOR": "1", "DISPLAY": ":99", "BROWSER": NONE,
+    "PAGER": NONE, "EDITOR": NONE, "TZ": "nonsense", "HOME": NONE, "TMPDIR": NONE,
+    "XDG_CONFIG_HOME": NONE, "USER": "", "LOGNAME": "",
+}  # fmt: skip
+SETTINGS = {
+    "CH": "77", "ONLY": "nothing", "PROFILE": "release", "TRACK": "9", "N": "x", "DIR": NONE,
+    "STEP": "x", "UNDO": "1", "JSON": f"{NONE}/x", "CSV": f"{NONE}/x", "PORT": "x", "ADDR": "x",
+    "ARGS": "--x", "FROM": "x", "TO": "x", "SURE": "1", "ALL": "1", "WHAT": "x", "SEED": "x",
+    "UNSTEADY": "9", "A": "x", "B": "x", "OS": "x", "LOGS": NONE, "MAKEFILES": NONE,
+    "MAKELEVEL": "7", "GNUMAKEFLAGS": "-w", "CFLAGS": "-x", "CPPFLAGS": "-x", "LDFLAGS": "-x",
+    "ARFLAGS": "-x", "SHELL": NONE, "MFLAGS": "-x", "Q": "false", "BUILD": NONE,
+}  # fmt: skip
+
+
+def start(place: Path, *words: str, change: Mapping[str, str | None] | None = None, **more: Any
+          ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """make, with WORK and BUILD in `place`; a change to None takes a variable away."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTEST", "INSIDE"))}
+    whole: dict[str, str | None] = {**ours, "DEPS": "skip", **(change or {})}
+    environment = {name: value for name, value in whole.items() if value is not None}
+    where = [f"WORK={place / 'work'}", f"BUILD={place / 'build'}"]
+    return subprocess.run(
+        ["make", "--no-print-directory", *words, *where], cwd=TREE, env=environment,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        timeout=120, **more,
+    )  # fmt: skip
+
+
+def complaint(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that is said; make's own last words, which only give the status, aside."""
+    lines = [line for line in done.stderr.splitlines() if not OF_MAKE.match(line)]
+    assert len(lines) <= 1, done.stderr
+    return "".join(lines)
+
+
+def good(done: subprocess.CompletedProcess[str], says: dict[str, str]) -> None:
+    assert (done.returncode, complaint(done)) == (0, ""), done
+    assert [goal for goal, text in says.items() if text not in done.stdout] == [], done.stdout
+
+
+def test_what_is_in_the_environment_was_meant_for_others(tmp_path: Path) -> None:
+    """All of it at once, in a locale that knows no µ, and all that a newcomer types first."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    everything = {**PYTHON, **SHELL_AND_GIT, **TERMINAL, **SETTINGS, "LC_ALL": "C"}
+    words = [*MANY, "CH=02", "FROM=01", "TO=02"]
+    good(start(tmp_path, "-k", *words, change=everything), MANY)
+
+
+def test_every_setting_comes_from_the_command_line() -> None:
+    """But for those that are documented as the environment's."""
+    text = (TREE / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    listed = re.search(r"^SETTINGS := (.*)$", text, re.M)
+    taken = {name for names in TAKES.values() for name in names.split()}
+    assert listed
+    assert set(listed[1].split()) == (taken | {"UNSTEADY", "LOGS"}) - {"CLIENT", "SERVER", "MANY"}
+
+
+LOCALES: list[dict[str, str | None]] = [
+    {"LC_ALL": "xx_YY.latin1", "LANG": "xx", **PYTHON},
+    {"LC_ALL": None, "LANG": "tr_TR.ISO-8859-9", "LC_CTYPE": "POSIX", "LC_NUMERIC": "de_DE"},
+    {"LC_ALL": None, "LANG": None, "HOME": None, "TERM": None, "TMPDIR": "/tmp/a b", "PATH":
+     f"{os.environ['PATH']}:{NONE}"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", LOCALES, ids=["nonsense", "mixed", "none"])
+def test_in_any_locale(tmp_path: Path, change: dict[str, str | None]) -> None:
+    good(start(tmp_path, *SAYS, "FROM=1", "TO=2", change=change), SAYS)
+
+
+OPTIONS = ["-k", "-B", "-j8", "-s", "-w", "-R", "-r", "-L", "--output-sync=target", "--trace"]
+
+
+def test_with_any_option_of_make(tmp_path: Path) -> None:
+    """-B makes everything anew, -R forgets what cc is."""
+    program = tmp_path / "build/bin/nothing"
+    done = start(tmp_path, *OPTIONS[:-1], "-e", *SAYS, str(program), "FROM=1", "TO=2")
+    good(done, SAYS)
+    assert subprocess.run([program], check=False).returncode == 0
+    done = start(tmp_path, "--warn-undefined-variables", "--trace", "next")
+    assert done.returncode == 0 and SAYS["next"] in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["-i"], ["-ki"], ["-t"], ["-sit"]])
+def test_what_would_report_success_is_refused(tmp_path: Path, words: list[str]) -> None:
+    for asked in ({}, {"MAKEFLAGS": words[0].lstrip("-")}):
+        done = start(tmp_path, *([] if asked else words), "run", "CH=77", change={**asked})
+        assert done.returncode == 2
+        assert "would report success where there is none" in complaint(done)
+
+
+def test_a_failure_is_one_with_k_and_others(tmp_path: Path) -> None:
+    for words in (["-ks"], ["-B", "-j8", "-e"]):
+        assert start(tmp_path, *words, "lab", "CH=77", "help").returncode == 2, words
+
+
+def test_n_does_nothing(tmp_path: Path) -> None:
+    """All goals that have a line of help; of a line with $(MAKE) in it make runs the whole."""
+    makefiles = [TREE / "Makefile", *TREE.glob("*/*.mk")]
+    text = "".join(path.read_text("utf-8") for path in makefiles)
+    goals = set(re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", text, re.M))
+    goals -= {"clean", "distclean", "cross", "release", "compare", "libkqueue", "vm"}
+    given = ["CH=02-fork", "FROM=01", "TO=02", "DIR=/", "STEP=read", "PYTEST_ARGS=--co"]
+    before = subprocess.run(["git", "status", "--porcelain"], cwd=TREE, capture_output=True)
+    done = start(tmp_path, "-n", *sorted(goals), *given)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+    after = subprocess.run(["git", "status", "--porcelain"], cwd=TREE, capture_output=True)
+    assert before.stdout == after.stdout
+
+
+# ---- descriptors, signals, limits, umask --------------------------------------------------------
+
+
+def closed(*numbers: int) -> Callable[[], None]:
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+
+    return close
+
+
+def signals() -> None:
+    """As a supervisor or a careless parent leaves them."""
+    for number in {signal.SIGCHLD, signal.SIGPIPE, signal.SIGHUP, signal.SIGTTOU, signal.SIGALRM}:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+
+
+@pytest.mark.parametrize("numbers", [(0,), (1, 2), (0, 1, 2)])
+def test_closed_descriptors(tmp_path: Path, numbers: tuple[int, ...]) -> None:
+    """What is printed must not land in a file of ours that got the number."""
+    done = start(tmp_path, "done", "next", preexec_fn=closed(*numbers))
+    assert done.returncode == 0, done.stderr
+    assert ("now: make predict" in done.stdout or "now: make" in done.stdout) != (1 in numbers)
+    kept = (tmp_path / "work/path.json").read_text("utf-8")
+    assert kept.startswith('{\n "version": 1') and kept.endswith("}\n")
+
+
+def test_signals_that_are_blocked_or_ignored(tmp_path: Path) -> None:
+    """With SIGCHLD ignored every program seems to have ended well."""
+    good(start(tmp_path, *SAYS, "FROM=1", "TO=2", preexec_fn=signals), SAYS)
+    script = "import sys\nfrom harness.entry import begin\nbegin()\nimport subprocess\n" \
+        "sys.exit(subprocess.run(['false']).returncode + 1)"  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=TREE, preexec_fn=signals, check=False,
+        env={**os.environ, "PYTHONPATH": "benchmarks"},
+    )  # fmt: skip
+    assert done.returncode == 2
+
+
+LIMITS = {
+    "NOFILE 6": (resource.RLIMIT_NOFILE, 6), "NOFILE 8": (resource.RLIMIT_NOFILE, 8),
+    "STACK 64 KB": (resource.RLIMIT_STACK, 65536), "AS 40 MB": (resource.RLIMIT_AS, 40 << 20),
+    "FSIZE 0": (resource.RLIMIT_FSIZE, 0), "CPU 20 s": (resource.RLIMIT_CPU, 20),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits(tmp_path: Path, name: str) -> None:
+    """Nothing that was typed is lost without a word."""
+    kind, value = LIMITS[name]
+    done = start(tmp_path, "done", preexec_fn=lambda: resource.setrlimit(kind, (value, value)))
+    kept = tmp_path / "work/path.json"
+    assert "Traceback" not in done.stderr + done.stdout
+    if done.returncode == 0:
+        assert kept.exists() and complaint(done) == ""
+    else:
+        assert not kept.exists() and complaint(done), done
+
+
+@pytest.mark.parametrize("line", ["done", "lab CH=02", "lab CH=02b", "amalgamate CH=02"])
+def test_what_cannot_be_written_is_named(tmp_path: Path, line: str) -> None:
+    """A full disk tells no name; nor does a limit on the size of files."""
+    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))
+    done = start(tmp_path, *line.split(), preexec_fn=full)
+    assert done.returncode == 2
+    assert re.search(rf"({tmp_path}/work\S*|02-fork): File too large", complaint(done))
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(path.name == "path.lock" for path in left), left
+
+
+@pytest.mark.parametrize(("mask", "ends"), [(0o077, 0), (0o777, 2), (0o400, 2)])
+def test_umask(tmp_path: Path, mask: int, ends: int) -> None:
+    done = start(tmp_path, "done", preexec_fn=lambda: os.umask(mask) and None)
+    assert done.returncode == ends
+    said = f"umask 0{mask:o} takes your own files away from you: umask 022"
+    assert (said in complaint(done)) == (ends != 0)
+
+
+# ---- what reads and what is full ----------------------------------------------------------------
+
+
+def test_a_full_disk_and_a_reader_that_has_gone(tmp_path: Path) -> None:
+    ours = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTEST", "INSIDE"))}
+
+    def told(sink: str) -> tuple[int, list[str]]:
+        goals = "labs lab next path help chapters ALL=1"
+        command = f"set -o pipefail; make -k {goals} WORK={tmp_path} DEPS=skip {sink}"
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=TREE, env=ours, capture_output=True, text=True, check=False
+        )
+        return done.returncode, [x for x in done.stderr.splitlines() if not OF_MAKE.match(x)]
+
+    full = "standard output: No space left on device"
+    assert told("> /dev/full") == (2, [
+        f"lab: {full}", f"lab: {full}", f"make next: {full}", f"make path: {full}",
+        f"make help: {full}", f"make chapters: {full}",
+    ])  # fmt: skip
+    assert told("| head -n 1 > /dev/null") == (0, [])
