@@ -53,8 +53,9 @@ EPUB_ALL  := $(addprefix $(BOOK)/,book.html book.epub)
 PDF_ALL   := $(PDF)/book.pdf $(if $(filter handout,$(BOOK_PAGES)),$(PDF)/handout.pdf)
 endif
 
+# `whole` is younger than all pages only if none is missing: `make read` goes by it.
 book: $(BOOK_ALL) ## the book's pages: build/book/index.html
-	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",:)
+	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",touch $(BOOK)/whole)
 
 epub: book $(EPUB_ALL) ## the book in one file, to send and to carry: build/book/book.html, book.epub
 
@@ -78,7 +79,7 @@ $(LUA_DATA:$(WEAVE)/%.lua=$(BUILD)/%.json): export
 $(LUA_DATA): $(WEAVE)/%.lua: $(BUILD)/%.json $(TABLES)
 	$(Q)$(PYTHON) $(TABLES) data $< $@
 
-$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures
+$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures-in-pages
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
 

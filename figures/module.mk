@@ -15,8 +15,10 @@ PLOTS         := $(call in_table,plots,print $$1 ":plot:" $$2) \
                  $(wildcard figures/*.gp) /dev/null)
 STAGE         := $(call in_table,stage,n = split($$5, s, " "); for (i = 0; i <= n; i++) print "stage-" $$1 "-" i ":stage:" $$2)
 TIMELINES     := $(foreach t,$(addprefix timeline-,$(filter-out 02-inetd,$(SERVERS))),$(t):timeline:$(t))
-DRAWN         := $(PLOTS) $(STAGE) $(TIMELINES)
+DRAWN         := $(PLOTS) $(TIMELINES) $(STAGE)
 DRAWN_NAMES   := $(foreach d,$(DRAWN),$(firstword $(subst :, ,$(d))))
+# Three of four are a slide's: a page does not wait for those.
+IN_PAGES      := $(foreach d,$(PLOTS) $(TIMELINES),$(firstword $(subst :, ,$(d))))
 DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
 # Drawn by hand.
 DRAWINGS      := $(filter-out readme,$(patsubst figures/%.svg,%,$(wildcard figures/*.svg)))
@@ -24,7 +26,7 @@ figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
 # What the last drawing of a figure left: a picture, or the reason why there is none. Either stays until its data change.
 figure_left    = $(foreach f,$(call figure_svg,$(1)),$(or $(wildcard $(f)),$(wildcard $(f:.svg=.skipped)),$(f)))
 
-.PHONY: figures figures-always figures-without-gnuplot figures-without-dot
+.PHONY: figures figures-in-pages figures-always figures-without-gnuplot figures-without-dot
 
 # Changes when gnuplot comes or goes: what was skipped for want of it is drawn then.
 $(FIGURES_DIR)/drawn-with: figures-always
@@ -45,9 +47,10 @@ word_of = $(word $(1),$(subst :, ,$(2)))
 
 ifneq ($(GNUPLOT),)
 $(foreach d,$(DRAWN),$(eval $(call plot_rule,$(call word_of,1,$(d)),$(call word_of,2,$(d)),$(call word_of,3,$(d)))))
+figures-in-pages: $(call figure_left,$(IN_PAGES))
 figures: $(call figure_left,$(DRAWN_NAMES))
 else
-figures: figures-without-gnuplot
+figures-in-pages: figures-without-gnuplot
 endif
 
 ifneq ($(DOT),)
@@ -55,18 +58,18 @@ $(call figure_svg,$(DIAGRAMS)): $(FIGURES_DIR)/%.svg: figures/%.dot
 	@mkdir -p $(@D)
 	$(call say,DOT,$@)
 	$(Q)dot -Tsvg -o $@.$$$$.part $< && rm -f $(@:.svg=.skipped) && mv -f $@.$$$$.part $@
-figures: $(call figure_svg,$(DIAGRAMS))
+figures-in-pages: $(call figure_svg,$(DIAGRAMS))
 else ifneq ($(DIAGRAMS),)
-figures: figures-without-dot
+figures-in-pages: figures-without-dot
 endif
 
 $(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-figures: $(call figure_svg,$(DRAWINGS))
+figures-in-pages: $(call figure_svg,$(DRAWINGS))
 
-figures: ## draw all figures: build/figures
+figures: figures-in-pages ## draw all figures: build/figures
 
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)

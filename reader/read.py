@@ -115,6 +115,19 @@ def newest() -> float:
     return max((f.stat().st_mtime for f in files if f.is_file()), default=0.0)
 
 
+def stale(build: Path) -> str:
+    """Why the book has to be made before it is read; "" if it is whole, with the newest numbers. A
+    `make book` that was ended early leaves pages, and none or an older build/book/whole.
+    """
+    whole = build / "book" / "whole"
+    if not whole.exists():
+        return "the book is not finished"
+    finished = whole.stat().st_mtime
+    if any(page.stat().st_mtime > finished for page in build.glob("book/*.html")):
+        return "the book is finished first"
+    return "your new numbers are put in" if path.older(whole, build / "results") else ""
+
+
 def make_book() -> bool:
     done = subprocess.run(["make", "--no-print-directory", "book"], check=False)
     return done.returncode == 0
@@ -142,12 +155,13 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
     port = free_port(wanted)
     say_taken(wanted, port)
     page = build / "book" / "index.html"
-    pages = sorted(build.glob("book/*.html"), key=lambda page: page.stat().st_mtime)
-    stale = watching or not page.exists() or path.older(pages[-1], build / "results")
-    if stale and page.exists() and not watching:
-        print("your new numbers are put in: about a minute", flush=True)
-    if stale and not make_book() and not page.exists():
-        raise Wrong("there is no book to read: make book says why")
+    why = "" if watching else stale(build)
+    if why and page.exists():
+        print(f"{why}: about a minute", flush=True)
+    if (why or watching) and not make_book():
+        if not page.exists():
+            raise Wrong("there is no book to read: make book says why")
+        print("some of these pages are older than what they show: make book says why", flush=True)
     if not page.exists():
         raise Wrong("there is no book to read without pandoc (make deps); its source: chapters/")
     handler = type("OfThisBuild", (Book,), {"build": build})

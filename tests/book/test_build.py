@@ -1,12 +1,14 @@
 """The make rules: what is made again after which change, what a failure leaves, what is skipped;
 what the outputs of the demonstration hold."""
 
+import os
 import re
 import zipfile
 from shutil import which
 from xml.etree import ElementTree
 
 from book.tree import PACKAGE, Done, Tree
+from reader.read import stale
 
 
 def succeeded(done: Done) -> str:
@@ -55,6 +57,24 @@ def test_a_change_remakes_what_shows_it(made: Tree) -> None:
         assert remade(made) == {*pages, *WHOLE}, new
         assert shown[1] in made.read(f"build/book/{shown[0]}")
     assert succeeded(made.make("epub", "slides")) == ""
+
+
+def test_a_book_that_was_not_finished_is_not_read_as_one(made: Tree) -> None:
+    """An early end of `make book` leaves some new pages, or no `whole`."""
+    build = made.path / "build"
+    assert succeeded(made.make("book")) == "" and stale(build) == ""
+    made.replace(CHAPTER, "One client at a time", "One client")
+    succeeded(made.make(f"build/book/{FIRST}"))
+    assert stale(build) == "the book is finished first"
+    succeeded(made.make("book"))
+    assert stale(build) == ""
+    (build / "results").mkdir(exist_ok=True)
+    (build / "results/sample.jsonl").write_text("", encoding="utf-8")
+    later = (build / "book/whole").stat().st_mtime + 1  # within a tick of the clock it is no later
+    os.utime(build / "results/sample.jsonl", (later, later))
+    assert stale(build) == "your new numbers are put in"
+    (build / "book/whole").unlink()
+    assert stale(build) == "the book is not finished"
 
 
 def test_number_that_is_exported_in_the_same_run_is_seen(made: Tree) -> None:

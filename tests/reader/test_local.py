@@ -65,6 +65,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pat
     book = tree / "build/book"
     (book / "figures").mkdir(parents=True)
     (book / "index.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
+    (book / "whole").touch()  # as `make book` leaves it
     words = (f"BUILD={tree / 'build'}", "PORT=8440")
     with running(tree / "work", *words, goal="read", until="stop") as (said, process):
         yield int(said.split("/")[2].rpartition(":")[2]), tree / "work"
