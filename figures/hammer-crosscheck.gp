@@ -54,7 +54,7 @@ unset grid
 set grid xtics linetype 1 linecolor rgb 0xe4e4e8 linewidth 1 dashtype solid
 set xrange [left - 0.03:right + 0.03]
 set yrange [0.3:6.7]
-set format x "%.1f"
+set format x "%g"
 set xlabel "hammer's requests per second, as a multiple of the other's"
 unset key
 set arrow 1 from first 1, graph 0 to first 1, graph 1 nohead linewidth 1 linecolor rgb faint

@@ -13,7 +13,7 @@ x_high = STATS_max
 
 set xrange [-0.06 * x_high:1.06 * x_high]
 set xtics x_high / 2
-set format x "%.0s%c"
+set format x tick_format(x_high)
 set xlabel "idle connections"
 set multiplot
 set lmargin at screen 0.09

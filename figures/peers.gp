@@ -17,7 +17,9 @@ do for [g=1:3] {
 rows = words(shown)
 nth(i) = word(shown, i)
 level(i) = -i - 0.4 * (group(nth(i)) - 1)
-height = 120.0 + 28 * (rows + 1)
+none = words(failed_variants)
+fallen(i) = level(rows) - i - 0.2 # of one that has failed each time: named, and no bar
+height = 120.0 + 28 * (rows + none + 1)
 eval open_canvas(height)
 
 array values[rows]
@@ -46,6 +48,12 @@ do for [i=1:rows] {
     set label 200+i noenhanced gprintf("%.1s%c", values[i]) at graph 1, first level(i) right \
         font ",13" textcolor rgb words_ink(i)
 }
+do for [i=1:none] {
+    set label 400+i noenhanced word(failed_titles, i) at graph 0, first fallen(i) right \
+        offset character -1, 0 textcolor rgb faint
+    set label 500+i noenhanced word(failed_texts, i) at graph 0, first fallen(i) left \
+        offset character 1, 0 font ",13" textcolor rgb faint
+}
 set tmargin 0.8
 set lmargin 22
 set rmargin 3
@@ -54,8 +62,8 @@ unset ytics
 unset grid
 set grid xtics linetype 1 linecolor rgb 0xe4e4e8 linewidth 1 dashtype solid
 set xrange [0:1.15 * x_high]
-set yrange [level(rows) - 0.6:-0.4]
-set format x "%.0s%c"
+set yrange [(none ? fallen(none) : level(rows)) - 0.6:-0.4]
+set format x tick_format(1.15 * x_high)
 set xlabel x_text
 unset key
 plot for [i=1:rows] series(nth(i)) using (0):(level(i)):(0):(amount(0)): \

@@ -71,7 +71,7 @@ set label 30 "line: the law that was fitted; dotted: no loss" . (bound > 0 ? \
 set tmargin 4 + count
 set xrange [0:1.03 * x_high]
 set yrange [y_low:y_high]
-set format y (y_high > 1e6 ? "%.1s%c" : "%.0s%c")
+set format y tick_format(y_high)
 set xlabel "workers, each on a core of its own"
 eval y_title("requests per second")
 unset key

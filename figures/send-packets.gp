@@ -40,7 +40,7 @@ set rmargin at screen 0.97
 unset logscale x
 set xrange [0:*]
 set xtics 1
-set format x "%.0f"
+set format x "%g"
 set xlabel "packets in a reply"
 set key at screen 0.97, screen 0.98 right top horizontal maxrows 1 font ",12"
 plot for [i=1:words(shown)] series(nth(i)) using (at(x_low, "reply_packets")):(i) \

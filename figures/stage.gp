@@ -94,7 +94,7 @@ if (kind[1:4] eq "bars") {
     set border 1
     unset ytics
     unset grid
-    set format x (high < 10000 ? "%g" : "%.0s%c")
+    set format x (is_log ? "%.0s%c" : tick_format(1.25 * high))
     set xlabel y_text
     unset key
     plot NaN, for [i=1:steps] series(nth(i)) every ::::0 using (left):(-i):(left): \
@@ -140,8 +140,8 @@ if (kind[1:4] eq "bars") {
         set xrange [x_low:x_high]
         set format x "%.10g"
     }
-    if (x_high > 50000) { set format x "%.0s%c" }
-    if (y_high > 20000) { set format y "%.0s%c" }
+    if (x_high > 50000) { set format x (log_x ? "%.0s%c" : tick_format(x_high)) }
+    if (y_high > 20000) { set format y (log_y ? "%.0s%c" : tick_format(y_high)) }
     set yrange [y_low:y_high]
     eval y_title(y_text)
     set label 1002 offset character -4, 0.8

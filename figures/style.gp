@@ -21,6 +21,10 @@ variants = ""
 titles = ""
 missing = ""
 marks = ""
+failed = "" # what of it failed, and how often; and the variants of which nothing is left
+failed_variants = ""
+failed_titles = ""
+failed_texts = ""
 reference_variants = "" # with tables of the reference run beside the reader's own, and that run
 reference_footer = ""
 if (is_file(folder . "meta.gp")) { load folder . "meta.gp" }
@@ -76,8 +80,9 @@ set key Left reverse samplen 2.5 spacing 1.2
 run = (source eq "reference" ? "reference machine, " : "measured here, ") . footer
 set label 1000 noenhanced run at screen 1, screen 0 right offset character -1, 0.9 \
     font ",11" textcolor rgb faint
-remarks = (missing eq "" ? "" : "not measured: " . missing) . \
-    (missing ne "" && marks ne "" ? "; " : "") . (marks eq "" ? "" : "repetitions marked: " . marks)
+remarks = (missing eq "" ? "" : "; not measured: " . missing) . (failed eq "" ? "" : "; " . failed) . \
+    (marks eq "" ? "" : "; repetitions marked: " . marks)
+remarks = remarks[3:*]
 if (strlen(remarks) > 125) { remarks = remarks[1:124] . "…" }
 set label 1001 noenhanced remarks at screen 1, screen 0 right offset character -1, 1.9 \
     font ",11" textcolor rgb faint
@@ -91,6 +96,11 @@ has_there(name) = strstrt(" " . reference_variants . " ", " " . name . " ") > 0
 compare(sign) = sprintf("set label 1005 noenhanced '%s: reference machine, %s' at screen 1, screen 0 " . \
     "right offset character -1, %g font ',11' textcolor rgb faint; set bmargin %g", sign, \
     reference_footer, remarks ne "" ? 2.9 : 1.9, remarks ne "" ? 7.5 : 6.5)
+
+# How the numbers of a linear axis that ends there are written: no two of its ticks alike. A thousand
+# is shortened where every tick has whole ones.
+thousands(high) = high >= 1000 ? floor(log10(high) / 3 + 1e-9) : 0
+tick_format(high) = high < 10000 ? "%.10g" : high / 1000.0**thousands(high) < 10 ? "%.1s%c" : "%.0s%c"
 
 # The y axis is named above it, where it can be read without tilting the head.
 y_title(text) = "set label 1002 \"" . text . "\" at graph 0, graph 1 left offset character -6, 1.4"

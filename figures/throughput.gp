@@ -35,7 +35,6 @@ array rights[2] = [0.39, 0.79]
 
 set logscale x 2
 set xrange [0.8:*]
-set format y "%.0s%c"
 set xlabel "connections"
 unset key
 if (bound > 0) {
@@ -54,6 +53,7 @@ do for [panel=1:2] {
         y_high = STATS_max * 1.08 > y_high ? STATS_max * 1.08 : y_high
     }
     set yrange [y_low:y_high]
+    set format y tick_format(y_high)
     set lmargin at screen lefts[panel]
     set rmargin at screen rights[panel]
     if (panel == 2) { unset label; load "figures/labels.gp" }

@@ -46,7 +46,7 @@ set lmargin at screen 0.135
 set rmargin at screen 0.335
 set xrange [0:x_high]
 set xtics x_high / 2
-set format x "%.0s%c"
+set format x tick_format(x_high)
 set xlabel "held of " . (x_high < 1000 ? sprintf("%d", x_high) : gprintf("%.0s%c", x_high))
 plot for [i=1:rows] series(nth(i)) using (0):(i):(0):(cell("held")):(i - 0.25):(i + 0.25) \
          with boxxyerror linecolor rgb tints[1], \

@@ -51,6 +51,22 @@ EXPERIMENT = {**{slug: row[1] for slug, row in PLOTS.items()}, **SCRIPTS}
 KINDS = [*SCRIPTS, *{row[2]: slug for slug, row in PLOTS.items()}.values()]
 
 
+@pytest.mark.skipif(not shutil.which("pandoc"), reason="pandoc is not installed")
+def test_a_page_does_not_wait_for_the_figures_of_slides(tmp_path: Path) -> None:
+    def drawn(goal: str) -> set[str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+        done = subprocess.run(
+            ["make", "-n", goal, f"BUILD={tmp_path / 'build'}"], cwd=ROOT, env=environment,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return set(re.findall(r"^sh figures/draw.sh (\S+)", done.stdout, re.M))
+
+    pages, slides = drawn("book"), drawn("slides")
+    assert not [name for name in pages if name.startswith("stage-")]
+    assert {name for name in slides if name.startswith("stage-")} == slides - pages
+    assert {*PLOTS, *SCRIPTS} - pages == set() and len(slides) > 2 * len(pages)
+
+
 # ---- tables as the exporter writes them ----------------------------------------------------------
 
 
@@ -143,6 +159,23 @@ def draw(slug: str, data: Path, out: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+#: A tick of gnuplot's: a line from an axis, then its number.
+TICK = re.compile(
+    r"<path stroke='[^']*' +d='M([\d.]+),([\d.]+) L[^']*'/>\s*<g transform=\"[^>]*"
+    r"text-anchor=\"(?:middle|end)\">\s*<text>(.*?)</text>"
+)
+
+
+def doubled_ticks(svg: str) -> list[str]:
+    """The numbers that two neighbours on an axis share, with that of the first."""
+    found = [(x, y, re.sub("<.*?>", "", text)) for x, y, text in TICK.findall(svg)]
+    return [
+        f"{text} at {x}, {y}"
+        for (x, y, text), (other_x, other_y, other) in itertools.pairwise(found)
+        if text.strip() and text == other and (x == other_x) != (y == other_y)
+    ]
+
+
 def drawn(slug: str, data: Path, out: Path) -> str:
     """Its words, one a line; it was drawn without one of gnuplot's."""
     done = draw(slug, data, out)
@@ -150,6 +183,7 @@ def drawn(slug: str, data: Path, out: Path) -> str:
         pytest.skip(done.stdout)  # a new experiment, which the next reference run will have
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not re.search(r"\bnan\b", out.read_text(), re.IGNORECASE)
+    assert not doubled_ticks(out.read_text())
     texts = ET.parse(out).getroot().iter("{http://www.w3.org/2000/svg}text")
     return "\n".join("".join(text.itertext()) for text in texts)
 
@@ -177,6 +211,36 @@ def test_a_figure_is_its_data_and_says_their_run(slug: str, data: Path, tmp_path
         change(data, lambda _, name, cell: greater(cell) if name not in PLACES else cell)
         drawn(slug, data, out)
         assert out.read_text() != first
+
+
+def test_no_two_ticks_of_a_linear_axis_are_alike(tmp_path: Path) -> None:
+    """From 1 to 10 million, in one run of gnuplot."""
+    highs = [mantissa * 10.0**power for power in range(8) for mantissa in (1, 1.3, 2.6, 4.5, 7, 9)]
+    text = (ROOT / "figures/style.gp").read_text(encoding="utf-8")
+    formats = re.findall(r"^(?:thousands|tick_format)\(high\) = .*$", text, re.M)
+    plots = "".join(
+        f"set output '{tmp_path}/{i}.svg'\nset xrange [0:{high}]\nset yrange [0:{high}]\n"
+        f"set format tick_format({high})\nplot x\n"
+        for i, high in enumerate(highs)
+    )
+    script = "\n".join([*formats, "set terminal svg size 800, 450", plots])
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+    for i, high in enumerate(highs):
+        svg = (tmp_path / f"{i}.svg").read_text(encoding="utf-8")
+        assert len(TICK.findall(svg)) > 6 and not doubled_ticks(svg), high
+
+
+def test_what_failed_has_its_place(data: Path, tmp_path: Path) -> None:
+    """A bar that is absent looks like a program that was not asked."""
+    write(data, "peers-idle")
+    failed = {"failed": "Apache at 6000: failed 8 of 10", "failed_variants": "apache",
+              "failed_titles": "'Apache'", "failed_texts": "'failed 8 of 10'"}  # fmt: skip
+    add_meta(data, "peers-idle", **failed)
+    lines = drawn("peers-idle", data, tmp_path / "figure.svg").splitlines()
+    assert {"Apache", "failed 8 of 10"} <= set(lines)
+    assert any(line.startswith("Apache at 6000: failed 8 of 10") for line in lines)
+    add_meta(data, "peers-idle", **dict.fromkeys(failed, ""))
+    assert "failed" not in drawn("peers-idle", data, tmp_path / "figure.svg")
 
 
 END = re.compile(r"(^|_)(low|high|p99)$")

@@ -17,11 +17,13 @@ from made_up import (
     damaged,
     definition,
     end_record,
+    lines,
     parsed,
     repetition,
     result_set,
     run_record,
     write,
+    write_lines,
 )
 
 from harness.errors import InputError
@@ -252,6 +254,19 @@ def test_what_was_not_measured_here_comes_from_the_reference(
     # In a figure the reference's curves stand beside the reader's own.
     assert 'reference_variants = "a b"' in read("sample/meta.gp")
     assert "; with" not in read("sample/meta.gp")
+    # What failed is told, and what failed each time has a place in a figure.
+    fell = [
+        {"type": "failure", "variant": name, "params": {"n": 3}, "round": n, "order": 90 + n}
+        for name, count in (("a", 2), ("b", 3))
+        for n in range(10, 10 + count)
+    ]
+    texts = [json.dumps(record | {"error": "it fell"}) for record in fell]
+    made = result_set(parsed(), {"a": values(4e4, 8)})
+    write_lines([*map(json.dumps, lines(made)[:-1]), *texts, json.dumps(made.end)], unfinished)
+    exported()
+    assert 'failed = "a: failed 2 of 10; b: failed 3 of 3"' in read("sample/meta.gp")
+    assert "failed_variants = \"b\"\n" in read("sample/meta.gp")
+    assert "failed_texts = \"'failed 3 of 3'\"\n" in read("sample/meta.gp")
     fill(RESULTS, a=4e4, n=4)
     exported()
     assert '; with n=3 (here 4)"\n' in read("sample/meta.gp")

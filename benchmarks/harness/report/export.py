@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.entry import naming
 from harness.errors import InputError
 from harness.report import claims, then, tsv, verdicts
 from harness.report.claims import STANDINGS
@@ -26,7 +27,7 @@ from harness.run import records
 from harness.run.records import HERE, REFERENCE, Source, Sources
 from harness.spec import experiment_file
 from harness.spec.experiment_file import SOURCES
-from harness.spec.model import Experiment
+from harness.spec.model import AA, Experiment
 from harness.statistics.analysis import Analysis, Number, numbers, scalar_numbers
 from harness.statistics.usable import NOISY
 from harness.system import environment
@@ -83,8 +84,9 @@ def _write(path: Path, text: str) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".new")
-    unfinished.write_bytes(data)
-    os.replace(unfinished, path)
+    with naming(path):
+        unfinished.write_bytes(data)
+        os.replace(unfinished, path)
 
 
 def _json(data: Any) -> str:
@@ -211,6 +213,7 @@ def meta(definition: Experiment, found: Sources, analysis: Analysis | None) -> d
         "variants": " ".join(titles),
         "titles": " ".join(f"'{title}'" for title in titles.values()),
         "missing": "; ".join(_missing(definition, found)),
+        **_failed(definition, shown),
         "marks": ", ".join(f"{m} {n} of {len(repetitions)}" for m, n in sorted(marks.items())),
         "title": definition.title,
     }
@@ -231,6 +234,34 @@ def _missing(definition: Experiment, found: Sources) -> Iterator[str]:
     titles = {variant.name: variant.title for variant in definition.variants}
     for name, reason in skips:
         yield f"{titles.get(name, name)}: {reason}"
+
+
+def _failed(definition: Experiment, shown: Source | None) -> dict[str, str]:
+    """What failed of a run, and how often; and the variants of which nothing else is left, which
+    have a place in a figure of bars all the same.
+    """
+    if shown is None:
+        return {}
+    swept = definition.axis.parameter if definition.axis else ""
+    tries: dict[tuple[str, str], list[int]] = {}
+    result = shown.results
+    for record, down in [(r, 0) for r in result.repetitions] + [(f, 1) for f in result.failures]:
+        place = record["variant"].removesuffix(AA), str(record["params"].get(swept, ""))
+        tries.setdefault(place, []).append(down)
+    titles = {variant.name: variant.title for variant in definition.variants}
+    told, none = [], {}
+    for (name, at), fell in tries.items():
+        if any(fell):
+            how = f"failed {sum(fell)} of {len(fell)}"
+            told.append(f"{titles.get(name, name)}{f' at {at}' if at else ''}: {how}")
+            if all(map(all, (some for (other, _), some in tries.items() if other == name))):
+                none[name] = how
+    return {
+        "failed": "; ".join(told),
+        "failed_variants": " ".join(none),
+        "failed_titles": " ".join(f"'{titles.get(name, name)}'" for name in none),
+        "failed_texts": " ".join(f"'{how}'" for how in none.values()),
+    }
 
 
 def then_titles(tables: Iterable[Beside]) -> dict[str, str | int]:
