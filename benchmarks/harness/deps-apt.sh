@@ -46,6 +46,7 @@ progress() {
     steps=$(($1 * 3)) done=0 quarters=0
     while read -r word _; do
         case $word in Get:* | Unpacking | Setting) done=$((done + 1)) ;; *) continue ;; esac
+        [ "$done" -le "$steps" ] || done=$steps # what was there already is unpacked over
         if [ -t 1 ]; then
             printf '\r  %d %% ' $((done * 100 / steps))
         elif [ $((done * 4 / steps)) -gt "$quarters" ]; then

@@ -1,6 +1,7 @@
 """The lint of chapters and slides, and the tracks: each rule both ways."""
 
 import contextlib
+import importlib.util
 import io
 import re
 import sys
@@ -10,6 +11,24 @@ import lint as checks
 import pytest
 
 from book.tree import ROOT, Done, Tree, files_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("44 ms, 130 bytes and 12 %", ["44 ms", "130 bytes", "12 %"]),
+        ("<!--n a.b-->44 ms<!--/n-->, <!--own-->5 min<!--/own-->, `sleep 5 s`, [a](x-5%20s)", []),
+        ("beside 10 000 idle connections, in 2003, for 16 clients, of 3.11", []),
+    ],
+)
+def test_a_measured_number_of_the_readme_is_bound(text: str, found: list[str]) -> None:
+    spec = importlib.util.spec_from_file_location("readme", ROOT / "chapters/readme.py")
+    assert spec and spec.loader
+    readme = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(readme)
+    assert readme.unbound(text) == found
+    assert readme.unbound((ROOT / "README.md").read_text(encoding="utf-8")) == []
+
 
 # A tree with just enough for the lint, and nothing wrong in it.
 WORDS = "word " * 1600
