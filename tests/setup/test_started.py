@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,8 @@ SETTINGS = {
     "ARFLAGS": "-x", "SHELL": NONE, "MFLAGS": "-x", "Q": "false", "BUILD": NONE,
 }  # fmt: skip
 
+EVERYTHING = {**PYTHON, **SHELL_AND_GIT, **TERMINAL, **SETTINGS, "LC_ALL": "C"}
+
 
 def start(place: Path, *words: str, change: Mapping[str, str | None] | None = None, **more: Any
           ) -> subprocess.CompletedProcess[str]:  # fmt: skip
@@ -88,9 +91,37 @@ def test_what_is_in_the_environment_was_meant_for_others(tmp_path: Path) -> None
     """All of it at once, in a locale that knows no µ, and all that a newcomer types first."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    everything = {**PYTHON, **SHELL_AND_GIT, **TERMINAL, **SETTINGS, "LC_ALL": "C"}
     words = [*MANY, "CH=02", "FROM=01", "TO=02"]
-    good(start(tmp_path, "-k", *words, change=everything), MANY)
+    good(start(tmp_path, "-k", *words, change=EVERYTHING), MANY)
+
+
+def test_the_grader_and_the_reader_too(tmp_path: Path) -> None:
+    (tmp_path / "jane").mkdir()
+    shutil.copy(TREE / "code/00-client/client.c", tmp_path / "jane")
+    graded = start(
+        tmp_path, "-s", "grade", "CH=00", f"DIR={tmp_path / 'jane'}", "ONLY=fetches",
+        f"LOGS={tmp_path / 'logs'}", change=EVERYTHING,
+    )  # fmt: skip
+    assert "2 of 2 points" in graded.stdout, graded
+    book = tmp_path / "build/book"
+    book.mkdir(parents=True)
+    (book / "index.html").write_text("<body></body>", encoding="utf-8")
+    (book / "whole").touch()
+    words = ["make", "read", "PORT=0", f"BUILD={tmp_path / 'build'}", f"WORK={tmp_path / 'work'}"]
+    environment = {**os.environ, **EVERYTHING, "DEPS": "skip"}
+    environment.pop("MAKEFLAGS", None)
+    with subprocess.Popen(
+        words, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=signals,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        try:
+            lines = iter(process.stdout.readline, "")
+            url = next(found for line in lines if (found := re.search(r"http://\S+", line)))
+            with urllib.request.urlopen(f"{url[0]}index.html", timeout=10) as page:
+                assert b"live.js" in page.read()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_every_setting_comes_from_the_command_line() -> None:
