@@ -23,7 +23,7 @@ from grader.sandbox import Toolchain
 from teacher.variant import Variant
 
 JUDGE = ("labs/grader", "tests/conformance", "benchmarks/harness")
-FILES = ("tests/conftest.py", "tests/unsteady.py", "tests/pytest.ini", "LICENSE")
+FILES = ("tests/conftest.py", "tests/unsteady.py", "tests/place.py", "tests/pytest.ini", "LICENSE")
 #: Of lab.toml: how the starter differs from the real source.
 ANSWERS = re.compile(r'^\[(?:\[mistake\]\]|starter\."[^"\n]+"\])\n.*?(?=^\[|\Z)', re.M | re.S)
 NOT_OURS = shutil.ignore_patterns("__pycache__", "*.pyc")
