@@ -27,7 +27,7 @@
 
 CPPFLAGS += -Icode -Icode/http
 
-COMMON_SRC := $(addprefix code/common/,acknowledged.c clock.c die.c end_with_parent.c linger.c log.c net.c open_below_walk.c \
+COMMON_SRC := $(addprefix code/common/,acknowledged.c clock.c die.c end_with_parent.c known_state.c linger.c log.c net.c open_below_walk.c \
               options.c refusal.c stop.c unsent.c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
@@ -52,7 +52,7 @@ KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
 KQUEUE_CPPFLAGS := $(if $(KQUEUE_SRC),-Icode/10-kqueue/linux)
 $(foreach v,$(filter-out libkqueue,$(VARIANTS)),$(addprefix $(BUILD)/obj/$(v)/,code/10-kqueue/%.o tests/unit/kqueue_test.o benchmarks/micro/wait_ways_kqueue.o)): CPPFLAGS += $(KQUEUE_CPPFLAGS)
 
-00-client_SRC    := code/00-client/client.c code/common/die.c
+00-client_SRC    := code/00-client/client.c code/common/die.c code/common/known_state.c
 constant_SRC     := code/01-iterative/constant.c code/common/die.c
 01-iterative_SRC := code/01-iterative/server.c $(BLOCKING_SRC)
 02-fork_SRC      := code/02-fork/server.c code/02-fork/children.c $(BLOCKING_SRC)

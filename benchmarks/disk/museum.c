@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "die.h"
+#include "known_state.h"
 #include "guardian.h"
 #include "requests.h"
 
@@ -145,7 +146,6 @@ static int block_signals(void)
     const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         sigaddset(&set, ours[i]);
-    signal(SIGPIPE, SIG_IGN); /* who read our first line may be gone */
     if (sigprocmask(SIG_BLOCK, &set, NULL) == -1)
         die_errno("sigprocmask");
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -208,7 +208,7 @@ int main(int argc, char *argv[])
     struct options *o = &museum.options;
     char message[256];
 
-    set_program_name(argv[0]);
+    known_state(argv[0], NULL);
     switch (options_parse(o, false, argc, argv, message, sizeof message)) {
     case OPTIONS_HELP:
         options_usage(stdout, false);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "known_state.h"
 #include "options.h"
 #include "report.h"
 #include "run.h"
@@ -181,6 +182,7 @@ int main(int argc, char **argv)
     char message[MESSAGE_SIZE];
     int status = EXIT_USAGE;
 
+    known_state(argv[0], NULL);
     switch (options_parse(&options, argc, argv, message, sizeof message)) {
     case OPTIONS_HELP:
         options_usage(stdout);

@@ -2,5 +2,5 @@
 # what goes to another host, whose C library may be older.
 PROGRAMS += hammer
 hammer_SRC := $(addprefix benchmarks/load/,hammer.c options.c address.c url.c clock.c schedule.c reply.c \
-	tally.c record.c client.c crowd.c herd.c herder.c engine.c json.c report_json.c report_text.c)
+	tally.c record.c client.c crowd.c herd.c herder.c engine.c json.c report_json.c report_text.c) code/common/die.c code/common/known_state.c
 hammer_VARIANTS := glibc static asan

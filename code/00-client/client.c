@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "die.h"
+#include "known_state.h"
 
 #define HEAD_MAX 16384
 
@@ -313,11 +313,9 @@ int main(int argc, char **argv)
     struct url u;
     size_t have = 0;
 
-    set_program_name(argv[0]);
+    known_state(argv[0], NULL);
     const char *url = parse_arguments(argc, argv, &timeout, &verbose);
     parse_url(&u, url);
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        die_errno("signal SIGPIPE");
 
     /* region: main */
     int fd = connect_to(&u, timeout);

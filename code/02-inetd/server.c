@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -38,7 +37,6 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct stat st;
-    sigset_t none;
 
     bool is_connection = fstat(STDIN_FILENO, &st) == 0 && S_ISSOCK(st.st_mode);
     if (is_connection)
@@ -47,10 +45,6 @@ int main(int argc, char **argv)
                   "a web server for one connection, to be run by inetd or tcpserver");
     if (!is_connection)
         die(EXIT_FAILURE, "standard input is not a socket: run it from inetd or tcpserver");
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        die_errno("signal SIGPIPE");
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL); /* what inetd has blocked we have, too: also the alarm */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
     /* As tcp_listen() for the other servers. It fails where the socket is not TCP's: nothing is

@@ -10,8 +10,10 @@ const char *program_name = "?";
 
 void set_program_name(const char *argv0)
 {
-    const char *slash = strrchr(argv0, '/');
-    program_name = slash != NULL ? slash + 1 : argv0;
+    const char *slash = argv0 != NULL ? strrchr(argv0, '/') : NULL;
+
+    if (argv0 != NULL && *argv0 != '\0') /* execve() can leave both out */
+        program_name = slash != NULL ? slash + 1 : argv0;
 }
 
 /* One fprintf a line, so that lines of several processes do not mix. */

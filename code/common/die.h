@@ -9,7 +9,7 @@
 #define EXIT_USAGE       2  /* the command line is wrong */
 #define EXIT_UNSUPPORTED 77 /* this system cannot run this program; test suites: "skipped" */
 
-/* The last part of argv[0]; set by options_parse() or by hand, before anything can fail. */
+/* The last part of argv[0]; set by known_state() or by hand, before anything can fail. */
 extern const char *program_name;
 void set_program_name(const char *argv0);
 

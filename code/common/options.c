@@ -1,5 +1,6 @@
 #include "options.h"
 #include "die.h"
+#include "known_state.h"
 #include "log.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ void options_parse_own(struct options *o, int argc, char **argv, const char *sum
     size_t len = strlen(letters);
     int option;
 
-    set_program_name(argv[0]);
+    known_state(argv[0], NULL);
     own_options = own;
     own_count = count;
     for (int i = 0; i < count; i++) { /* a handful: there is room */

@@ -20,7 +20,7 @@ struct options {
 };
 
 /*
- * Fills *o from the command line and opens DOCROOT. Sets program_name.
+ * Fills *o from the command line and opens DOCROOT, after known_state().
  * -h, or --help alone, prints usage with `summary` (one sentence) on stdout and exits 0; a wrong
  * command line exits with EXIT_USAGE, a DOCROOT that cannot be opened with EXIT_FAILURE, each with
  * one line on stderr.
