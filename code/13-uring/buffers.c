@@ -12,7 +12,6 @@
 
 /* Pages, and only those that were ever used take memory. */
 static _Alignas(4096) char received[RECEIVED][HTTP_HEAD_MAX];
-static _Alignas(4096) char pieces[PIECES][PIECE_BYTES];
 
 static struct io_uring_buf_ring *provided;
 
@@ -29,7 +28,7 @@ static void provide(int id)
 
 void buffers_set_up(void)
 {
-    void *ring;
+    void *ring, *pieces;
 
     errno = posix_memalign(&ring, 4096, RECEIVED * sizeof(struct io_uring_buf));
     if (errno != 0)
@@ -39,8 +38,11 @@ void buffers_set_up(void)
     ring_provide(provided, RECEIVED);
     for (int id = 0; id < RECEIVED; id++)
         provide(id);
+    errno = posix_memalign(&pieces, 4096, PIECES * (size_t)PIECE_BYTES);
+    if (errno != 0)
+        die_errno("posix_memalign");
     for (spares = 0; spares < PIECES; spares++)
-        spare[spares] = pieces[PIECES - 1 - spares];
+        spare[spares] = (char *)pieces + (PIECES - 1 - spares) * (size_t)PIECE_BYTES;
 }
 
 static int buffer_id(const struct io_uring_cqe *cqe)

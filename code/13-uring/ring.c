@@ -108,6 +108,22 @@ static void probe(void)
     io_uring_free_probe(found);
 }
 
+/* What may block is done by workers of the kernel, which count as the user's processes. Without one
+ * no file could be opened. The first is made when it is needed, so here it is; and it stays. */
+static void demand_worker(void)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+    struct io_uring_cqe *cqe;
+
+    io_uring_prep_nop(sqe);
+    sqe->flags |= IOSQE_ASYNC;
+    demand("io_uring_enter", io_uring_submit_and_wait(&ring, 1));
+    demand("io_uring_enter", io_uring_wait_cqe(&ring, &cqe));
+    if (cqe->res < 0) /* ECANCELED, but that is not why */
+        die(EXIT_FAILURE, "io_uring: there is no room for a worker of the kernel (ulimit -u)");
+    io_uring_cqe_seen(&ring, cqe);
+}
+
 /* The table takes no numbers of the process, but the kernel makes none larger than the limit of
  * descriptors. */
 static void make_slots(void)
@@ -128,6 +144,7 @@ void ring_set_up(unsigned workers)
     probe();
     make_slots();
     demand("io_uring_register IOWQ_MAX_WORKERS", io_uring_register_iowq_max_workers(&ring, most));
+    demand_worker();
     (void)io_uring_register_ring_fd(&ring); /* saves a look-up in each call; it goes without */
 }
 
