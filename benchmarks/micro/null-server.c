@@ -168,6 +168,7 @@ int main(int argc, char **argv)
     event.data.fd = listen_fd;
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0)
         die_errno("epoll_ctl");
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd);
     return EXIT_SUCCESS;
 }

@@ -53,6 +53,7 @@ int main(int argc, char **argv)
     stop_on_signals();
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
+    tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

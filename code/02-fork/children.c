@@ -11,6 +11,7 @@
 #include "stop.h"
 
 #define ROUND_MS         1000
+#define MOST_EMPTY       5    /* rounds in a row of which no child is left */
 #define DEFAULT_CHILDREN 1000 /* without a limit the peer decides how many processes run here */
 
 /* Global, because a signal handler has no other way to reach them. */
@@ -60,8 +61,6 @@ void children_init(int most)
     sigaddset(&handled, SIGINT);
     stop_handle(SIGCHLD, on_child);
     stop_handle(SIGALRM, on_grace_over);
-    /* What is blocked outlives exec, and whoever started us may have blocked them. */
-    sigprocmask(SIG_UNBLOCK, &handled, NULL);
 }
 
 void children_hold(void)
@@ -98,11 +97,13 @@ void children_wait_for_room(void)
 /*
  * All free places are filled in one round, and a second lies between the beginnings of two rounds.
  * sleep() would not do: any signal ends it, and each child that dies sends one. So the clock says
- * when it is over. pselect() is sigsuspend() with a time limit: no signal to stop is missed.
+ * when it is over. pselect() is sigsuspend() with a time limit: no signal to stop is missed. Where
+ * all die again and again, whatever they die of does not pass.
  */
 bool children_wait_for_turn(void)
 {
     static long long next_round;
+    static int empty;
     long long left;
 
     children_hold();
@@ -113,11 +114,12 @@ bool children_wait_for_turn(void)
             pselect(0, NULL, NULL, NULL, &limit, &outside);
         }
         next_round = now_ms() + ROUND_MS;
+        empty = live > 0 ? 0 : empty + 1;
         turns = max_children - live;
     }
     turns--;
     children_release();
-    return !stopping;
+    return !stopping && empty <= MOST_EMPTY;
 }
 
 void children_forget(void)

@@ -32,7 +32,7 @@ void children_wait_for_room(void);
 /*
  * For a server that has its children beforehand: sleeps until the next one may be started. At first
  * and after deaths all may be that there is room for, and then none for a second, since some die as
- * soon as they live. Returns false when the server is told to stop.
+ * soon as they live. Returns false when the server is told to stop, or none lives for seconds.
  */
 bool children_wait_for_turn(void);
 

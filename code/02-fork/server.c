@@ -69,6 +69,7 @@ int main(int argc, char **argv)
     children_init(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
+    tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     children_end();
     return EXIT_SUCCESS;

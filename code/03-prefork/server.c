@@ -32,17 +32,17 @@ static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o
     _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
 }
 
-static void start_child(int listen_fd, const struct options *o)
+/* Returns false, with errno, where there is no room for another process. */
+static bool start_child(int listen_fd, const struct options *o)
 {
     children_hold();
     pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
         child(parent, listen_fd, o);
-    if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
-        warn_errno("fork");
     children_add(pid);
     children_release();
+    return pid > 0;
 }
 
 static void accept_loop(int listen_fd, const struct options *o)
@@ -73,7 +73,10 @@ static void accept_loop(int listen_fd, const struct options *o)
 static void keep_children(int listen_fd, const struct options *o)
 {
     while (children_wait_for_turn())
-        start_child(listen_fd, o);
+        if (!start_child(listen_fd, o)) /* those that run serve on, and it is tried again */
+            warn_errno("fork");
+    if (!stopping)
+        die(EXIT_FAILURE, "all processes end as soon as they are started");
 }
 
 int main(int argc, char **argv)
@@ -86,6 +89,9 @@ int main(int argc, char **argv)
     children_init(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
+    if (!start_child(listen_fd, &o)) /* the first: without one nobody would serve */
+        die_errno("fork");
+    tcp_ready(listen_fd, &o);
     keep_children(listen_fd, &o);
     children_end();
     return EXIT_SUCCESS;

@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     connections_init(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
+    tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     connections_end();
     exit(EXIT_SUCCESS); /* not return: dietlibc has the errno of main in the frame it returns to */

@@ -38,16 +38,19 @@ static void *serve(void *arg)
     return NULL;
 }
 
+/* As many as there is room for, at least one. */
 static void start_threads(int count)
 {
     pthread_t thread;
+    int started = 0;
 
     connections_hold();
-    for (int i = 1; i <= count; i++) {
-        errno = pthread_create(&thread, &detached, serve, NULL);
-        if (errno != 0) /* nobody is being served yet: whoever asked for so many has to know */
-            die_errno("pthread_create, thread %d of %d", i, count);
-    }
+    while (started < count && (errno = pthread_create(&thread, &detached, serve, NULL)) == 0)
+        started++;
+    if (started == 0)
+        die_errno("pthread_create");
+    if (started < count)
+        warn_errno("pthread_create: %d threads instead of %d", started, count);
     connections_release();
 }
 
@@ -75,9 +78,10 @@ int main(int argc, char **argv)
     stop_on_signals();
     connections_init(2 * o.workers); /* one for each thread, and as many in the queue */
     queue_init(2 * o.workers);
+    start_threads(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
-    start_threads(o.workers);
+    tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     connections_end();
     queue_close();

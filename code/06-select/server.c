@@ -105,6 +105,7 @@ int main(int argc, char **argv)
     int listen_fd = tcp_listen_nonblocking(&o);
     if (listen_fd >= FD_SETSIZE)
         die(EXIT_FAILURE, "select: descriptor %d: it takes those below %d", listen_fd, FD_SETSIZE);
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

@@ -115,6 +115,7 @@ int main(int argc, char **argv)
         die_errno("malloc");
     used = 1;
     fds[0] = (struct pollfd){.events = POLLIN};
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

@@ -178,6 +178,7 @@ int main(int argc, char **argv)
     if (!arm(listen_fd))
         die_errno("fcntl");
     clients_pending = true; /* some may have come before that */
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &signals, &o);
     return EXIT_SUCCESS;
 }

@@ -169,6 +169,7 @@ int main(int argc, char **argv)
     EV_SET(&first[0], (uintptr_t)listen_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 0, NULL);
     if (kevent(queue, first, 1, NULL, 0, NULL) < 0)
         die_errno("kevent");
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

@@ -102,6 +102,7 @@ int main(int argc, char **argv)
     int listen_fd = tcp_listen_nonblocking(&o);
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0)
         die_errno("epoll_ctl");
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

@@ -124,12 +124,14 @@ void pool_run(struct pool *pool, struct job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Signals are for the loop: in a thread they would wake nobody. */
+/* Signals are for the loop: in a thread they would wake nobody. Where there is no room for all
+ * threads the pool goes on with those that it has, at least one. */
 static void start_threads(struct pool *pool, int threads)
 {
     pthread_attr_t detached;
     pthread_t thread;
     sigset_t all, before;
+    int started = 0;
 
     sigfillset(&all);
     errno = pthread_attr_init(&detached); /* these functions return their errors */
@@ -139,12 +141,16 @@ static void start_threads(struct pool *pool, int threads)
         errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
     if (errno == 0)
         errno = pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int i = 0; i < threads && errno == 0; i++)
-        errno = pthread_create(&thread, &detached, work_loop, pool);
-    if (errno == 0)
-        errno = pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (errno != 0)
+    while (errno == 0 && started < threads)
+        if ((errno = pthread_create(&thread, &detached, work_loop, pool)) == 0)
+            started++;
+    if (started == 0)
         die_errno("pthread_create");
+    if (started < threads)
+        warn_errno("pthread_create: %d threads instead of %d", started, threads);
+    errno = pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (errno != 0)
+        die_errno("pthread_sigmask");
     pthread_attr_destroy(&detached);
 }
 

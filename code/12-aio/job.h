@@ -44,7 +44,8 @@ void job_is_over(struct job *job);
 void jobs_collect_by(void (*collect)(void));
 void job_collected(struct job *job);
 
-/* A number of threads with one queue. */
+/* So many threads with one queue, or as many as there is room for, after a line that says so. That
+ * none can be had ends the program. */
 struct pool;
 struct pool *pool_start(int threads);
 void pool_run(struct pool *pool, struct job *job); /* job->run, in one of them; sets its state */

@@ -129,6 +129,7 @@ int main(int argc, char **argv)
     watch_for(jobs_fd(), &disk, 0);
     if (look_up_fd() >= 0)
         watch_for(look_up_fd(), &disk, 0);
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     look_up_stop();
     return EXIT_SUCCESS;

@@ -225,6 +225,7 @@ int main(int argc, char **argv)
     steps_set_up(&o);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd);
     ring_end();
     return EXIT_SUCCESS;

@@ -234,6 +234,7 @@ int main(int argc, char **argv)
         die_errno("io_fd");
     io_nonblock(listen_fd); /* the peer may have left since */
     io_wantread(listen_fd);
+    tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
     return EXIT_SUCCESS;
 }

@@ -1,9 +1,12 @@
 #include "15-slashdot/master.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,10 +15,15 @@
 #include "clock.h"
 #include "15-slashdot/successor.h"
 #include "die.h"
+#include "known_state.h"
+#include "log.h"
+#include "net.h"
 #include "stop.h"
 
 #define MOST_SUCCESSORS 16 /* at a time: one that serves, and those that have retired */
 #define PAUSE_MS        1000
+#define MOST_DOUBLINGS  6 /* of the pause: 64 s */
+#define MOST_ROUNDS     5 /* of replacing, in which no worker came to serve */
 #define NEVER           LLONG_MAX
 
 static const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGCHLD, SIGIO}; /* no handler */
@@ -30,6 +38,7 @@ struct child {
     pid_t pid; /* not above 0: none */
     long long since;
     long long kill_at; /* once it was told to stop; else NEVER */
+    bool serves;
 };
 static struct child *children;
 static int own_workers, places;
@@ -38,20 +47,33 @@ static int serving = -1; /* the place of the successor that accepts; -1: the wor
 static struct successor candidate;
 static bool candidate_is_wanted;
 static long long replace_at; /* when those are started who should be there and are not */
+static int rounds;           /* of that, since one of them came to serve */
 
-void master_begin(void)
+static int hearing[2]; /* a pipe: a worker writes its number when it serves */
+static bool has_served, first_failed;
+
+void master_begin(const char *argv0)
 {
-    stop_handle(SIGCHLD, SIG_DFL); /* SIG_IGN outlives exec, and nobody could be waited for */
     sigemptyset(&ours);
     for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
         sigaddset(&ours, waited_for[i]);
-    if (sigprocmask(SIG_BLOCK, &ours, NULL) < 0)
-        die_errno("sigprocmask");
+    known_state(argv0, &ours);
 }
 
 static bool is_there(int i)
 {
     return children[i].pid > 0;
+}
+
+/* Alive, or also known to serve. */
+static bool is_any(bool known_to_serve)
+{
+    if (serving >= 0)
+        return is_there(serving) || (!known_to_serve && candidate.pid > 0);
+    for (int i = 0; i < own_workers; i++)
+        if (is_there(i) && (children[i].serves || !known_to_serve))
+            return true;
+    return false;
 }
 
 static bool all_serve(void)
@@ -92,11 +114,26 @@ static void kill_overdue(void)
     }
 }
 
+/* One that ends by itself has said why. */
+static void report(int status)
+{
+    char line[64];
+
+    snprintf(line, sizeof line, "a worker was ended by signal %d", WTERMSIG(status));
+    if (WIFSIGNALED(status))
+        log_line(line);
+}
+
 static void has_ended(pid_t pid, int status)
 {
-    for (int i = 0; i < places; i++)
-        if (children[i].pid == pid)
-            children[i] = (struct child){.kill_at = NEVER};
+    for (int i = 0; i < places; i++) {
+        if (children[i].pid != pid)
+            continue;
+        if (i < own_workers && children[i].kill_at == NEVER)
+            report(status);
+        first_failed |= !has_served;
+        children[i] = (struct child){.kill_at = NEVER};
+    }
     if (pid == candidate.pid)
         successor_failed(&candidate, status);
 }
@@ -182,6 +219,7 @@ static void succeed(char **argv, const int *fds, int sockets)
     if (pid > 0 && successor_is_ready(&candidate)) {
         retire();
         serving = give_place(pid);
+        rounds = 0;
     } else if (pid > 0 && now_ms() >= candidate.until) {
         successor_failed(&candidate, -1);
         int i = give_place(pid);
@@ -207,31 +245,111 @@ static bool start(int number)
 
     if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
         warn_errno("fork");
-    children[number].pid = pid;
+    first_failed |= pid < 0 && !has_served;
+    children[number] = (struct child){.pid = pid, .kill_at = NEVER};
     if (pid != 0)
         return false;
     end_with_parent(parent);
+    close(hearing[0]);
     if (candidate.pid > 0)
         close(candidate.fd);
     return true;
 }
 
-/* Whoever is missing is started, but not at once: some die as soon as they live. Returns the number
- * of a new worker in that, -1 in the master. */
-static int replace(void)
+void master_hears(int number)
 {
+    successor_ready(false);
+    (void)!write(hearing[1], &number, sizeof number);
+    close(hearing[1]);
+}
+
+/* Once in a turn: who has come to serve. */
+static void hear(void)
+{
+    int number;
+
+    while (read(hearing[0], &number, sizeof number) == sizeof number) {
+        if (number < 0 || number >= own_workers || !is_there(number))
+            continue;
+        children[number].serves = true;
+        rounds = 0;
+        replace_at = has_served ? replace_at : now_ms();
+    }
+}
+
+/*
+ * Nobody has come to serve these sockets in the first round of replacing, and a client that the
+ * kernel hashed to one of them would wait for as long as it takes. A socket that is shut leaves the
+ * group. What is in its queue is reset, or where net.ipv4.tcp_migrate_req is 1, another socket's.
+ */
+static void shut_deaf(const int *fds, int sockets)
+{
+    for (int s = 0; s < sockets; s++) {
+        bool deaf = serving < 0 || !is_there(serving);
+        for (int i = s; serving < 0 && i < own_workers; i += sockets)
+            deaf = deaf && !is_there(i);
+        if (deaf)
+            shutdown(fds[s], SHUT_RD);
+    }
+}
+
+/* Some die as soon as they live, so no worker is replaced at once. The pause is doubled after each
+ * round from which none came to serve; not where nobody serves, for then clients wait. */
+static long long pause_ms(void)
+{
+    int doublings = rounds < MOST_DOUBLINGS ? rounds : MOST_DOUBLINGS;
+
+    return is_any(true) ? (long long)PAUSE_MS << doublings : PAUSE_MS;
+}
+
+/* Starts whoever is missing. At first that is one alone: what it lacks the others would lack, too,
+ * and say so. Returns the number of a new worker in that, -1 in the master. */
+static int replace(const int *fds, int sockets)
+{
+    int most = has_served || children[0].serves ? own_workers : 1;
+    bool fork_fails = false;
+
     if (all_serve())
         replace_at = NEVER;
     else if (replace_at == NEVER)
-        replace_at = now_ms() + PAUSE_MS;
-    if (now_ms() < replace_at)
+        replace_at = now_ms() + pause_ms();
+    if (now_ms() < replace_at || (serving >= 0 && candidate.pid > 0))
         return -1;
-    for (int i = 0; serving < 0 && i < own_workers; i++)
+    if (rounds > 0)
+        shut_deaf(fds, sockets);
+    for (int i = 0; serving < 0 && i < most && !fork_fails; i++) {
         if (!is_there(i) && start(i))
             return i;
-    candidate_is_wanted |= serving >= 0 && candidate.pid == 0;
-    replace_at = now_ms() + PAUSE_MS;
+        fork_fails = children[i].pid < 0;
+    }
+    candidate_is_wanted |= serving >= 0;
+    rounds++;
+    replace_at = first_failed ? now_ms() : now_ms() + pause_ms();
     return -1;
+}
+
+/* Before all of the first workers serve it is the end if one of them fails; later if in so many
+ * rounds none could be had, and nobody is left. */
+static bool gives_up(void)
+{
+    bool nobody = has_served && rounds >= MOST_ROUNDS && !is_any(false);
+
+    if (nobody)
+        log_line("no worker could be started again: the end");
+    return nobody || first_failed;
+}
+
+/* Once in a turn, until it is true. */
+static void look_whether_first_serve(int listen_fd, const struct options *o)
+{
+    for (int i = 0; i < own_workers; i++)
+        if (!children[i].serves)
+            return;
+    if (has_served)
+        return;
+    has_served = true;
+    if (!successor_ready(true))
+        tcp_ready(listen_fd, o);
 }
 
 static void end_all(bool hurry)
@@ -260,27 +378,36 @@ static void make_places(int number)
     children = calloc((size_t)places, sizeof *children);
     if (children == NULL)
         die_errno("calloc");
+    if (pipe2(hearing, O_CLOEXEC | O_NONBLOCK) < 0 || fcntl(hearing[0], F_SETOWN, getpid()) < 0 ||
+        fcntl(hearing[0], F_SETFL, O_NONBLOCK | O_ASYNC) < 0) /* SIGIO: as in successor.c */
+        die_errno("pipe2");
     for (int i = 0; i < places; i++)
         children[i].kill_at = NEVER;
 }
 
 int master_run(const struct options *o, char **argv, const int *fds, int sockets)
 {
-    bool is_successor = successor_begin();
+    bool is_successor = successor_begin(), failed = false;
     int signum = 0, number;
 
     make_places(o->workers);
-    while (signum != SIGTERM && signum != SIGINT && (signum != RETIRE || !is_successor)) {
-        if ((number = replace()) >= 0)
+    while (!failed && signum != SIGTERM && signum != SIGINT &&
+           (signum != RETIRE || !is_successor)) {
+        if ((number = replace(fds, sockets)) >= 0)
             return number;
         candidate_is_wanted |= signum == SIGHUP && !is_successor;
         succeed(argv, fds, sockets);
         kill_overdue();
         signum = wait_for_signal();
+        hear();
         reap();
+        look_whether_first_serve(fds[0], o);
+        failed = gives_up();
     }
     if (signum == RETIRE)
         retire();
     end_all(signum != RETIRE);
+    if (failed)
+        exit(EXIT_FAILURE);
     return -1;
 }

@@ -22,15 +22,20 @@
 
 #include "options.h"
 
-/* Holds the signals that the master waits for: before anybody can know that it listens. */
-void master_begin(void);
+/* known_state(), with those signals held that the master waits for: the first call of main(). One
+ * that comes while a successor sets itself up must not end it. */
+void master_begin(const char *argv0);
 
 /*
  * Starts o->workers processes and keeps as many alive. Returns in each of them, with its number
  * from 0; in the master it returns -1 when all have ended, after SIGTERM or SIGINT, or because it
- * was a successor and retires.
+ * was a successor and retires. When all of the first have said that they serve, the line
+ * "listening" is printed; if one of them ends before that, so does the program, with status 1.
  */
 int master_run(const struct options *o, char **argv, const int *fds, int sockets);
+
+/* In worker `number`, when it serves. */
+void master_hears(int number);
 
 /* What all workers have from their master, the listening sockets, and how each of them hears
  * that it is to end: workers.c. */
@@ -42,10 +47,14 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
 
 /*
  * The listening sockets, into fds: those of the old program, however many, if this is a successor;
- * else `count` new ones, with their line on stdout. Returns how many. Each gets
- * TCP_DEFER_ACCEPT.
+ * else `count` new ones. Returns how many. Each gets TCP_DEFER_ACCEPT before it listens: a
+ * connection has the options that the socket had when it came.
  */
 int workers_listen(const struct options *o, int *fds, int count);
+
+/* In a worker, for its socket: the master may have shut it (master.c). Ends the worker if it cannot
+ * be served. */
+void workers_listen_again(int fd, const struct options *o);
 
 /* That of this worker, of so many; the others are closed here, the master keeps them. */
 int workers_own(const int *fds, int number, int worker);

@@ -286,7 +286,7 @@ static void set_limits(int clients, int workers)
         die(EXIT_FAILURE, "a limit of %llu descriptors is too low", (unsigned long long)most);
 }
 
-static void work(int listen_fd, int threads, bool is_last, const struct options *o)
+static void work(int listen_fd, int threads, int number, const struct options *o)
 {
     stop_on_signals();
     jobs_init();
@@ -297,14 +297,13 @@ static void work(int listen_fd, int threads, bool is_last, const struct options 
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
         die_errno("epoll_create1");
-    if (fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0) /* the peer may have left since */
-        die_errno("fcntl");
+    workers_listen_again(listen_fd, o);
     int signal_fd = workers_signal_fd();
     watch_for(signal_fd, &signals, 0);
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     disk_threads = pool_start(threads);
-    successor_ready(is_last);
+    master_hears(number);
     event_loop(listen_fd, signal_fd, o);
 }
 
@@ -327,6 +326,7 @@ int main(int argc, char **argv)
     };
     int fds[WORKERS_MOST_SOCKETS];
 
+    master_begin(argv[0]);
     options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 4);
     o.workers = o.workers > 0 ? o.workers : cores();
     int clients = own[0].value != NULL ? options_number('c', own[0].value, 1, INT_MAX) : INT_MAX;
@@ -337,13 +337,12 @@ int main(int argc, char **argv)
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)
         sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);
-    master_begin();
     sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
     if (o.workers < sockets) /* those of before had more; a socket without a worker would be deaf */
         o.workers = sockets;
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        work(workers_own(fds, sockets, number), threads, number == o.workers - 1, &o);
+        work(workers_own(fds, sockets, number), threads, number, &o);
     return EXIT_SUCCESS;
 }

@@ -167,12 +167,13 @@ bool successor_begin(void)
     return true;
 }
 
-void successor_ready(bool say)
+bool successor_ready(bool say)
 {
     if (ready_fd < 0)
-        return;
-    if (say) /* not the first to say so, one that took another's place: nobody listens any more */
+        return false;
+    if (say)
         (void)!write(ready_fd, ready_text, sizeof ready_text);
     close(ready_fd);
     ready_fd = -1;
+    return true;
 }

@@ -36,11 +36,11 @@ void successor_failed(struct successor *s, int status);
 /*
  * For the successor itself. The listening sockets it was started with, into fds; 0: it is none.
  * When its set-up is over, except for that of its workers, its stderr is given back to it; returns
- * whether it is one. Its workers inherit what successor_ready() needs: one of them says it, the
- * others only close it.
+ * whether it is one. It says that it is ready when all its workers are, who inherit what
+ * successor_ready() needs and only close it. That returns false in a program that is no successor.
  */
 int successor_sockets(int *fds, int most);
 bool successor_begin(void);
-void successor_ready(bool say);
+bool successor_ready(bool say);
 
 #endif

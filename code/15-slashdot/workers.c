@@ -1,5 +1,6 @@
 #include "15-slashdot/master.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -26,14 +27,19 @@ int workers_listen(const struct options *o, int *fds, int number)
     int handed = successor_sockets(fds, WORKERS_MOST_SOCKETS);
 
     if (handed == 0)
-        tcp_listen_each(o, fds, number);
-    else if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        die_errno("signal SIGPIPE");
-    else
-        number = handed;
-    for (int i = 0; i < number; i++)
+        tcp_listen_each(o, fds, number, set_up);
+    for (int i = 0; i < handed; i++)
         set_up(fds[i]);
-    return number;
+    return handed > 0 ? handed : number;
+}
+
+void workers_listen_again(int fd, const struct options *o)
+{
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) /* the peer may have left since */
+        die_errno("fcntl");
+    if (listen(fd, o->backlog) < 0)
+        die_errno("listen");
+    demand_room(fd);
 }
 
 int workers_own(const int *fds, int number, int worker)

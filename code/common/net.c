@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +40,30 @@ static socklen_t parse_address(union address *a, const char *text, int port)
     die(EXIT_FAILURE, "-a %s: not an IPv4 or IPv6 address", text);
 }
 
-static void print_listening(int fd, const struct options *o)
+/* Two descriptors: without them each client would wait, or hear 503, for as long as we live. */
+void demand_room(int fd)
+{
+    int client = dup(fd), file = dup(fd);
+
+    if (client < 0 || file < 0)
+        die_errno("a descriptor for a client, and one for a file");
+    close(client);
+    close(file);
+}
+
+void tcp_ready(int fd, const struct options *o)
 {
     union address a;
     socklen_t len = sizeof a;
 
+    demand_room(fd);
     if (getsockname(fd, &a.any, &len) < 0)
         die_errno("getsockname");
     bool v6 = a.any.sa_family == AF_INET6;
     int n = printf("%s: listening on http://%s%s%s:%d/\n", program_name, v6 ? "[" : "", o->addr,
                    v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
-    if (n < 0 || fflush(stdout) != 0) /* musl writes in the one, glibc in the other */
+    /* musl writes in the one, glibc in the other. EBADF: nobody gave us a stdout to write to. */
+    if ((n < 0 || fflush(stdout) != 0) && errno != EBADF)
         die_errno("write to stdout");
 }
 
@@ -82,23 +94,14 @@ static int bound_socket(const union address *a, socklen_t len, const struct opti
     return fd;
 }
 
-static void ignore_sigpipe(void)
-{
-    /* A client that has gone away is an error of its connection (EPIPE), not our end. */
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        die_errno("signal SIGPIPE");
-}
-
 int tcp_listen(const struct options *o)
 {
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
 
-    ignore_sigpipe();
     int fd = bound_socket(&a, len, o, false);
     if (listen(fd, o->backlog) < 0)
         die_errno("listen %s:%d", o->addr, o->port);
-    print_listening(fd, o);
     return fd;
 }
 
@@ -112,12 +115,11 @@ int tcp_listen_nonblocking(const struct options *o)
     return fd;
 }
 
-void tcp_listen_each(const struct options *o, int *fds, int count)
+void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepare)(int fd))
 {
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
 
-    ignore_sigpipe();
     /* The first asks for the address without sharing it, and so learns whether it is free. */
     fds[0] = bound_socket(&a, len, o, false);
     switch_on(fds[0], SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
@@ -125,10 +127,11 @@ void tcp_listen_each(const struct options *o, int *fds, int count)
         die_errno("getsockname");
     for (int i = 1; i < count; i++)
         fds[i] = bound_socket(&a, len, o, true);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        prepare(fds[i]);
         if (listen(fds[i], o->backlog) < 0)
             die_errno("listen %s:%d", o->addr, o->port);
-    print_listening(fds[0], o);
+    }
 }
 
 int accept_nonblocking(int listen_fd)

@@ -10,11 +10,18 @@
 #include "options.h"
 
 /*
- * A socket listening on o->addr and o->port with o->backlog: returns it, after the line
- * "NAME: listening on http://ADDR:PORT/" is out on stdout. SIGPIPE is ignored from here on. A call
- * that fails ends the program: nothing is being served yet.
+ * A socket listening on o->addr and o->port with o->backlog. A call that fails ends the program:
+ * nothing is being served yet.
  */
 int tcp_listen(const struct options *o);
+
+/*
+ * The last call of the set-up: the line "NAME: listening on http://ADDR:PORT/" on stdout. A client
+ * that reads it is served: all options are set, all that the server needs is there. So the program
+ * ends here if it has no descriptors left, by demand_room(), or the line cannot be written.
+ */
+void tcp_ready(int listen_fd, const struct options *o);
+void demand_room(int listen_fd);
 
 /* The same for a socket that does not block in accept(): the peer may have left since. The
  * signal to stop wakes it (stop_wakes()). */
@@ -22,10 +29,10 @@ int tcp_listen_nonblocking(const struct options *o);
 
 /*
  * The same for `count` sockets at one address (SO_REUSEPORT), among which the kernel spreads the
- * connections: into fds. One line for all. Another server at this address is an error, as it is
- * without SO_REUSEPORT.
+ * connections: into fds. prepare() sets the options of each before it listens. Another server at
+ * this address is an error, as it is without SO_REUSEPORT.
  */
-void tcp_listen_each(const struct options *o, int *fds, int count);
+void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepare)(int fd));
 
 /* accept(2), for a connection that does not block. Returns it, or -1 with errno. */
 int accept_nonblocking(int listen_fd);

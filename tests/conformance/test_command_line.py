@@ -13,7 +13,7 @@ import pytest
 from conformance import tracing
 from conformance.matrix import LISTENING, SHAPES, contract, kind
 from conformance.process import DIE_WITH_PARENT, EXIT_UNSUPPORTED, Patience, Target, Unprivileged
-from conformance.programs import Run, Start, complaint, has_ipv6
+from conformance.programs import Run, Start, Traced, complaint, has_ipv6
 from conformance.site import HELLO, Site
 from conformance.wire import request
 
@@ -95,7 +95,7 @@ def test_a_set_up_that_fails(
 #: What a set-up asks the system for, and lines of a trace of which it is no part, or can go on.
 SETUP = (
     "socket,setsockopt,bind,listen,getsockname,fcntl,epoll_create1,epoll_ctl,eventfd2,signalfd4,"
-    "rt_sigaction,rt_sigprocmask,prlimit64,clone3"
+    "rt_sigaction,rt_sigprocmask,prlimit64,pipe2,clone3"
 )
 NO_NEED = re.compile(
     r"NOTSENT_LOWAT|F_GETF|SIGRT_1|RLIMIT_STACK|"
@@ -119,7 +119,7 @@ def test_each_call_of_the_set_up(
     for line in trace.lines():
         call = line.partition("(")[0]
         seen[call] += 1
-        if NO_NEED.search(line) is None and (call != "clone3" or seen[call] <= 2):
+        if NO_NEED.search(line) is None and (call != "clone3" or seen[call] <= 1):
             inject = ["-e", f"inject={call}:error=ENOMEM:when={seen[call]}"]
             command = [*strace, *inject, target.binary, *target.model.options, "-p", "0"]
             to_file = ["/bin/sh", "-c", 'exec "$@" 2> "$0"', said]
@@ -127,6 +127,34 @@ def test_each_call_of_the_set_up(
             expected = rf"{target.binary.name}: .*: (Cannot allocate memory|Resource temp.*)\n"
             assert re.fullmatch(expected, said.read_text()), (line, said.read_text())
             assert done.returncode in (1, EXIT_UNSUPPORTED)
+
+
+#: ... and what it tells the kernel of its clients once for all.
+ONCE = "socket,setsockopt,bind,listen,fcntl,clone3,clone,epoll_create1,eventfd2,io_uring_register"
+
+
+@contract("listening-line", of="model")
+@pytest.mark.servers(*LISTENING)
+def test_the_line_is_the_last_of_the_set_up(target: Target, traced: Traced) -> None:
+    """Who reads it is served, with all options: they are those that the listening socket had then.
+    (03-prefork starts its other processes after the first.)
+    """
+    if target.variant != "glibc":
+        pytest.skip("a sanitizer has a set-up of its own")
+    server, trace = traced(f"{ONCE},write", "-w", "2")
+    assert server.rests()
+    assert trace.has(lambda _: any("listening" in line for line in trace.completed()), 5.0)
+    lines = trace.completed()
+    said = next(i for i, line in enumerate(lines) if "listening on http" in line)
+    late = [
+        line for line in lines[said + 1 :] if target.name != "03-prefork" or "clone" not in line
+    ]
+    assert late == []
+    listening: set[str] = set()
+    for call, fd in re.findall(r" (listen|setsockopt)\((\d+),", "\n".join(lines)):
+        assert call == "listen" or fd not in listening, lines
+        listening |= {fd} if call == "listen" else set()
+    assert listening
 
 
 @contract("setup-failure", servers=("02-inetd",))

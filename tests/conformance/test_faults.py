@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import itertools
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -187,6 +188,28 @@ def test_workers_that_are_killed_together(start: Start, workers: int) -> None:
         for _ in range(20):
             assert server.serves()
     server.is_back_with(workers)
+
+
+@contract("survives", "setup-failure", servers=("03-prefork", "15-slashdot"))
+@pytest.mark.long
+def test_workers_that_cannot_be_replaced(start: Start, target: Target) -> None:
+    """None is left, and none comes to serve, for seconds: it does not fork for ever, it ends."""
+    server = start("-w", "1")
+    server.ends_with = 1
+    if target.name == "15-slashdot":  # else the next one serves before it can be killed
+        hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (6, hard))
+
+    def ends() -> bool:
+        for pid in server.children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not server.alive()
+
+    assert wait_until(ends, 6 + server.patience.limit)
+    assert server.wait() == 1
+    assert re.search("(no worker|all processes) .*\n$", server.stderr())
+    assert len(server.stderr().splitlines()) < 20
 
 
 @contract("mechanism", "survives", "stop", servers=("02-fork", "03-prefork", "15-slashdot"))

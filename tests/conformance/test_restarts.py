@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import time
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc
+from conformance import proc, tracing
 from conformance.matrix import contract, kind
 from conformance.process import STOP_GRACE, Server, Target, meanwhile, wait_until
 from conformance.programs import Run, Start, Traced, complaint
 from conformance.site import HELLO, Site
-from conformance.wire import ASK, Connection, request
+from conformance.wire import ASK, LAST, Connection, request
 
 READY = 10.0  #: seconds for a new program to be ready
 RETIRED_AT_MOST = 16  #: programs at a time, with their workers
@@ -69,6 +70,45 @@ def test_the_port_is_not_shared_with_another_server(start: Start, run: Run) -> N
             done = run(server.target.binary, "-p", str(server.address[1]), *more, ".")
             expected = "bind .*: Address already in use"
             assert re.fullmatch(expected, complaint(done, 1, "15-slashdot"))
+
+
+@contract("setup-failure", "listening-line")
+def test_a_worker_that_cannot_be_set_up(
+    target: Target, run: Run, docroot: Site, tmp_path: Path
+) -> None:
+    """Then nobody is told that it listens: its message, once, and the end."""
+    calls = ["eventfd2", "epoll_create1", "signalfd4", "epoll_ctl", "dup", "clone3"]
+    trace = tracing.Trace(tmp_path / "trace", ",".join(calls))
+    for call in calls:
+        inject = ["-e", f"inject={call}:error=ENOMEM"]
+        command = [*trace.wrapper(), *inject, target.binary, "-w", "3", "-p", "0", docroot.root]
+        message = complaint(run(*command, env=trace.env), 1, "15-slashdot")
+        assert re.search(": (Cannot allocate memory|Resource temporarily unavailable)$", message)
+
+
+@contract("survives", "concurrency")
+def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
+    """Its worker is killed, and the next one cannot be set up. Who is in its queue is let go, the
+    others are served; once there is room for a worker all is as before.
+    """
+    server = start("-w", "2")
+    hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (6, hard))
+    os.kill(server.children()[0], signal.SIGKILL)
+    queued = server.crowd(20, LAST)
+    assert wait_until(lambda: "Too many" in server.stderr(), server.patience.limit)
+    # shut at the next attempt
+    assert wait_until(lambda: server.stderr().count("Too many") > 1, server.patience.limit)
+    for c in queued:
+        reply = c.read_all()
+        assert reply.endswith(HELLO) or str(c.ended).startswith("reset"), c.transcript()
+    for _ in range(40):
+        assert server.serves()
+    assert len(server.stderr().splitlines()) <= 1 + 2 * 3
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    server.is_back_with(2)
+    for _ in range(40):
+        assert server.serves()
 
 
 @contract("stop-in-flight", "stop")

@@ -73,6 +73,7 @@ static void flood_of_a_reply(void)
 
     options_parse(&o, count, words, "a reply without an end");
     int listen_fd = tcp_listen(&o);
+    tcp_ready(listen_fd, &o);
     memset(many, 'x', sizeof many);
     if (fork() == 0)
         for (;;)
@@ -101,7 +102,7 @@ static void orphans_that_stay(void)
                 pause();
         }
     }
-    tcp_listen(&o);
+    tcp_ready(tcp_listen(&o), &o);
 }
 
 static void put(const char *path, const char *text)
