@@ -97,6 +97,11 @@ else
 	$(Q)timeout 60 $(BUILD)/libkqueue/kqueue_test || echo "not ok, or an early end: there libkqueue differs from the manual pages"
 endif
 
+# Each cell is tried here: one that is wrong is the end of make, too.
+.PHONY: server-tables
+server-tables: servers ## what each server does in each state that it may be started in
+	$(Q)PYTHONPATH=tests:benchmarks $(PYTHON) -m conformance.inherited $(BUILD)
+
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
 	$(Q)$(PYTHON) tests/soak/soak.py --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
