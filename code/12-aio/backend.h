@@ -61,7 +61,7 @@ void backend_end(struct exchange *x);
  * library, the kernel.
  */
 #define PIECE_SIZE  (256 * 1024) /* at most; a turn's budget */
-#define PIECE_KEPT  (64 * 1024)  /* for a client whose socket is full */
+#define PIECE_KEPT  (56 * 1024)  /* for a client whose socket is full: with the rest below 64 KiB */
 #define PIECE_ALIGN 4096         /* of buffer, offset and length: what O_DIRECT may ask for */
 
 struct piece {
