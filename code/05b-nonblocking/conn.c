@@ -16,14 +16,12 @@
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
-#include "unsent.h"
 
 /* What one may do before it is another's turn. */
 #define TURN_REQUESTS 16
 #define TURN_BYTES    (256 * 1024)
 
-#define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
-#define CHUNK      65536
+#define CHUNK 65536
 
 struct exchange {
     struct reply reply;
@@ -80,8 +78,7 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
         memmove(in.bytes, in.bytes + used, in.have);
     }
     c->exchange = x;
-    c->state = SENDING;
-    conn_begin_step(c);
+    conn_begin_to_send(c);
     return WANT_AGAIN;
 }
 
@@ -145,7 +142,7 @@ static enum want send_reply(struct conn *c, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? WANT_WRITE : WANT_CLOSE;
-        unsent_count(c->fd, x->sent, x->sent + n);
+        conn_count_sent(c, x->sent, x->sent + n);
         if (x->sent / STEP_BYTES != (x->sent + n) / STEP_BYTES)
             conn_begin_step(c);
         x->sent += n;

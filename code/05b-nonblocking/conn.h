@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "linger.h"
 #include "options.h"
+#include "unsent.h"
 #include "want.h"
 
 /*
@@ -26,11 +27,14 @@ enum state { READING, SENDING, LINGERING, STATES };
 struct conn {
     int fd;
     unsigned short state : 2;
-    unsigned short have : 14;   /* READING, SENDING: bytes in `in` */
-    struct linger_state linger; /* LINGERING */
-    char *in;                   /* what has come of a request that is not complete; else NULL */
-    struct exchange *exchange;  /* SENDING: the reply on its way; else NULL */
-    long long deadline;         /* of the step in hand, by now_ms(): then conn_timed_out() */
+    unsigned short have : 14; /* READING, SENDING: bytes in `in` */
+    union {
+        struct linger_state linger; /* LINGERING */
+        bool has_read;              /* SENDING: has taken so much that it must read: unsent.h */
+    };
+    char *in;                  /* what has come of a request that is not complete; else NULL */
+    struct exchange *exchange; /* SENDING: the reply on its way; else NULL */
+    long long deadline;        /* of the step in hand, by now_ms(): then conn_timed_out() */
     const struct options *options;
 };
 
@@ -46,11 +50,30 @@ static inline void conn_begin_step(struct conn *c)
     c->deadline = now_ms() + c->options->timeout * 1000LL;
 }
 
+static inline long long conn_step_began(const struct conn *c)
+{
+    return c->deadline - c->options->timeout * 1000LL;
+}
+
 /* Makes fd, which does not block (accept_nonblocking()), a connection. */
 static inline void conn_init(struct conn *c, int fd, const struct options *o)
 {
     *c = (struct conn){.fd = fd, .options = o};
     conn_begin_step(c);
+}
+
+static inline void conn_begin_to_send(struct conn *c)
+{
+    c->state = SENDING;
+    c->has_read = false;
+    conn_begin_step(c);
+}
+
+/* So many bytes of the reply are out, and `before` were. */
+static inline void conn_count_sent(struct conn *c, long long before, long long sent)
+{
+    unsent_count(c->fd, before, sent);
+    c->has_read = sent >= UNSENT_PROOF;
 }
 
 static inline enum want conn_begin_to_linger(struct conn *c, bool unread)

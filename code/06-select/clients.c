@@ -9,6 +9,7 @@
 #include "die.h"
 #include "net.h"
 #include "refusal.h"
+#include "reply.h"
 #include "stop.h"
 
 #define ACCEPTS 16 /* in a turn at most: a flood must not keep the others waiting */
@@ -26,6 +27,8 @@ static struct client lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGE
 static int count;
 static int again, turns;       /* in AGAIN now, and of those from before the wait */
 static long long paused_until; /* by now_ms() */
+static int tight;              /* so many were here when there was no descriptor for another */
+static long long full_since;   /* ... and no client could be ended; 0 if it is not so */
 
 bool clients_pending;
 
@@ -64,6 +67,7 @@ struct client *clients_add(int fd, const struct options *o)
     c->older = c->newer = c;
     move(c, READING);
     count++;
+    full_since = 0;
     return c;
 }
 
@@ -72,6 +76,10 @@ void clients_free(struct client *c)
     leave(c);
     count--;
     free(c);
+    if (count < tight / 4 * 3 || count == 0) {
+        tight = 0;
+        reply_keep_spare(false, -1);
+    }
 }
 
 void clients_refuse(struct client *c)
@@ -92,7 +100,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
     if (!clients_may_accept())
         return;
     for (int i = 0; clients_pending && i < ACCEPTS; i++) {
-        int fd = accept_nonblocking(listen_fd);
+        int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept_nonblocking(listen_fd) : -1;
         if (fd >= 0) {
             struct client *c = clients_add(fd, o);
             if (c != NULL)
@@ -100,10 +108,12 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
         } else if (errno == EAGAIN || stopping) {
             clients_pending = false;
         } else if (accept_must_pause(errno)) {
-            if (accept_lacks_room(errno))
-                clients_lack_room();
-            else
+            if (accept_lacks_room(errno)) {
+                tight = count;
+                clients_lack_room(ACCEPT_PAUSE_MS); /* its request may be on its way */
+            } else {
                 clients_pause();
+            }
             return;
         }
     }
@@ -172,14 +182,61 @@ int clients_count(void)
     return count;
 }
 
-bool clients_make_room(int ms)
+/* A reply that waits for its client to read. (One that waits for the disk wants to read.) */
+static bool is_held_up(const struct client *c)
 {
+    return c->want == WANT_WRITE && !c->conn.has_read;
+}
+
+static bool has_lingered(const struct client *c, int ms)
+{
+    return c->conn.linger.credit + ms / 10 <= LINGER_CREDIT(c->conn.options->timeout);
+}
+
+/* Two lists are ordered by when the step in hand began: the first in it has needed the most time
+ * for it. */
+static struct client *who_leaves(int ms)
+{
+    long long now = now_ms();
     struct client *c = first(READING);
 
-    if (c == NULL || c->conn.deadline - c->conn.options->timeout * 1000LL > now_ms() - ms)
-        return false;
-    clients_end(c);
-    return true;
+    if (c != NULL && now - conn_step_began(&c->conn) >= ms)
+        return c;
+    for (c = lists[SENDING].newer; c != &lists[SENDING]; c = c->newer)
+        if (now - conn_step_began(&c->conn) < FULL_STEP_MS)
+            break;
+        else if (is_held_up(c))
+            return c;
+    for (c = lists[LINGERING].newer; c != &lists[LINGERING]; c = c->newer)
+        if (has_lingered(c, FULL_STEP_MS))
+            return c;
+    return NULL;
+}
+
+static bool one_may_have_to_leave(void)
+{
+    struct client *c = lists[SENDING].newer;
+
+    while (c != &lists[SENDING] && !is_held_up(c))
+        c = c->newer;
+    return c != &lists[SENDING] || first(LINGERING) != NULL;
+}
+
+static enum room look_for_room(int ms)
+{
+    if (who_leaves(ms) != NULL)
+        return ROOM;
+    full_since = full_since > 0 ? full_since : now_ms();
+    return now_ms() - full_since < 2 * FULL_STEP_MS && one_may_have_to_leave() ? SOON : NONE;
+}
+
+enum room clients_make_room(int ms)
+{
+    enum room room = look_for_room(ms);
+
+    if (room == ROOM)
+        clients_end(who_leaves(ms));
+    return room;
 }
 
 void clients_pause(void)
@@ -187,11 +244,22 @@ void clients_pause(void)
     paused_until = now_ms() + ACCEPT_PAUSE_MS;
 }
 
-/* Nobody is ended who has just come: the request may be on its way. */
-void clients_lack_room(void)
+bool clients_wait_for_room(int most)
 {
-    if (!clients_make_room(ACCEPT_PAUSE_MS))
+    bool waits = count >= most && look_for_room(0) == SOON;
+
+    if (waits)
         clients_pause();
+    return waits;
+}
+
+enum room clients_lack_room(int ms)
+{
+    enum room room = clients_make_room(ms);
+
+    if (room != ROOM)
+        clients_pause();
+    return room;
 }
 
 int clients_timeout_ms(void)

@@ -56,13 +56,23 @@ void clients_end(struct client *c); /* at the end of the batch */
 void clients_free(struct client *c);
 int clients_count(void);
 
-/* Ends whoever has asked for nothing for the longest time, if that was for `ms`; else false. */
-bool clients_make_room(int ms);
+/*
+ * Makes room for a new client. Who leaves: the client that has asked for nothing for the longest
+ * time, if that was for `ms`; else the slowest reply, if it is below the floor of unsent.h; else
+ * one whose last reply has not arrived within FULL_STEP_MS. Never one that waits for the disk, and
+ * none that has its turn ahead. ROOM: one has left. SOON: one may have to within two seconds, since
+ * its reply waits for it. NONE.
+ */
+enum room { ROOM, SOON, NONE };
+enum room clients_make_room(int ms);
+
+/* Whether `most` are here and there may be room SOON: then accepts nobody for a while. */
+bool clients_wait_for_room(int most);
 
 /* accept() must pause: accepts nobody for a while. Where it lacked descriptors or memory, only if
- * there is nobody to make room. */
+ * clients_make_room() finds none to leave. */
 void clients_pause(void);
-void clients_lack_room(void);
+enum room clients_lack_room(int ms);
 bool clients_may_accept(void);
 
 int clients_timeout_ms(void); /* -1: until something happens */

@@ -9,12 +9,9 @@
 #include "acknowledged.h"
 #include "http_parse.h"
 #include "stop.h"
-#include "unsent.h"
 
 /* What one may do before it is another's turn. */
 #define TURN_REQUESTS 16
-
-#define STEP_BYTES 65536 /* of a reply, for which the client has o->timeout seconds */
 
 bool exchange_waits_for_requests;
 
@@ -96,7 +93,7 @@ static enum want begin_reply(struct conn *c, struct request *req, int used,
 
     if (x == NULL && (x = c->exchange = new_exchange(c)) == NULL)
         return WANT_CLOSE;
-    c->state = SENDING;
+    conn_begin_to_send(c);
     req->keep_alive = req->keep_alive && !stopping;
     x->has_body = used > 0 && req->has_body;
     x->waits = false;
@@ -188,7 +185,7 @@ static enum want send_reply(struct conn *c, const struct exchange_ops *ops, long
     enum sent sent = ops->send(c->fd, x, budget);
     off_t after = position(x);
 
-    unsent_count(c->fd, before, after);
+    conn_count_sent(c, before, after);
     if (before / STEP_BYTES != after / STEP_BYTES)
         conn_begin_step(c);
     x->waits = sent == SENT_WAITS;

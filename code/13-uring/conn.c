@@ -5,6 +5,7 @@
 
 #include "13-uring/buffers.h"
 #include "clock.h"
+#include "unsent.h"
 
 static struct conn served = {.older = &served, .newer = &served};
 static struct conn lingering = {.older = &lingering, .newer = &lingering};
@@ -73,8 +74,9 @@ void conn_begin_step(struct conn *c, int ms)
 {
     struct conn *queue = c->lingering ? &lingering : &served;
 
-    c->since = now_ms();
-    c->deadline = c->since + ms;
+    c->deadline = now_ms() + ms;
+    if (!c->lingering)
+        c->since = now_ms();
     conn_leave_queue(c);
     c->newer = queue;
     c->older = queue->older;
@@ -108,13 +110,38 @@ int conn_timeout_ms(void)
     return left > 0 ? (int)left : 0;
 }
 
-struct conn *conn_oldest_idle(int ms)
+static struct conn *first_idle(int ms)
 {
     struct conn *c = served.newer;
 
     while (c != &served && c->out != NULL)
         c = c->newer;
     return c != &served && now_ms() - c->since >= ms ? c : NULL;
+}
+
+/* Whose reply is below the floor of unsent.h, or has not arrived. */
+static struct conn *first_slow(struct conn *queue)
+{
+    long long before = now_ms() - FULL_STEP_MS;
+    struct conn *c = queue->newer;
+
+    while (c != queue && (c->since > before ||
+                          (!c->lingering && (!c->held_up || c->out == NULL || c->out->is_read))))
+        c = c->newer;
+    return c != queue ? c : NULL;
+}
+
+struct conn *conn_slowest_reply(void)
+{
+    return first_slow(&served);
+}
+
+struct conn *conn_that_leaves(int ms)
+{
+    struct conn *c = first_idle(ms);
+
+    c = c != NULL ? c : conn_slowest_reply();
+    return c != NULL ? c : first_slow(&lingering);
 }
 
 void conn_stop_all(bool (*stop)(struct conn *c))

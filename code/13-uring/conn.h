@@ -18,13 +18,14 @@ struct conn {
     bool unread;      /* ... and the client may be sending what nobody will read */
     bool stopped;     /* has been told that the server stops */
     bool half_closed; /* shut for sending */
+    bool held_up;     /* the reply waits for the client to read */
     unsigned short have;    /* bytes in `in` */
     unsigned short looks;   /* while lingering: how often it will be looked at again ... */
     unsigned short buffers; /* ... and how many buffers of what nobody reads may still come */
     char *in;               /* what has come of requests not yet answered; else NULL */
     struct sending *out;    /* the request in hand; else NULL */
     char *piece;            /* of the reply: while it is read and sent; else NULL */
-    long long since;        /* when the step in hand began, by now_ms() */
+    long long since;        /* when the step in hand, or lingering, began, by now_ms() */
     long long deadline; /* of that step: then the connection shall end (lingering: be looked at) */
     struct conn *older, *newer; /* among all with the same time-out, by activity */
     struct conn *next;          /* in the queue for a piece */
@@ -48,9 +49,12 @@ void conn_leave_queue(struct conn *c);
 struct conn *conn_overdue(void);
 int conn_timeout_ms(void);
 
-/* The one that has been the longest without asking for anything, and for `ms` at least; NULL if
- * there is none. */
-struct conn *conn_oldest_idle(int ms);
+/* The one that is to leave for a new client, as clients_make_room() of 06-select/clients.h has it;
+ * NULL if there is none. */
+struct conn *conn_that_leaves(int ms);
+
+/* The slowest reply, if it is below that floor: it holds a file. */
+struct conn *conn_slowest_reply(void);
 
 /* Calls `stop` for all that are not marked as stopped and do not linger, until it returns false. */
 void conn_stop_all(bool (*stop)(struct conn *c));

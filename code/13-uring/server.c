@@ -109,15 +109,25 @@ static void end(struct conn *c)
     shut_until = 0; /* here is a place */
 }
 
-/* There is no place for who is pending. Whoever has asked for nothing for the longest time leaves,
- * but nobody who had something to do just now. (His next request may be among the completions that
- * we have not looked at: then he has to come again.) His place is free when a worker of the kernel
- * has shut his socket. Until then nobody is invited, or the next one would have to leave, too. */
+/* There is no place for a client that is pending, so another leaves, but none that had something to
+ * do just now. (Its next request may be among the completions that we have not looked at: then it
+ * has to come again.) Its place is free when a worker of the kernel has shut its socket. Until then
+ * nobody is invited, or the next one would have to leave, too. */
 static void make_room(void)
 {
-    struct conn *c = conn_oldest_idle(PAUSE_MS);
+    struct conn *c = conn_that_leaves(PAUSE_MS);
 
     shut_until = now_ms() + PAUSE_MS;
+    if (c != NULL)
+        end(c);
+}
+
+/* Slow readers may hold all the files that we may open, though there are places for clients. */
+static void make_room_for_files(void)
+{
+    struct conn *c = steps_lack_files ? conn_slowest_reply() : NULL;
+
+    steps_lack_files = false;
     if (c != NULL)
         end(c);
 }
@@ -203,6 +213,8 @@ static void event_loop(int listen_fd)
             else if (cqe.user_data != RING_NOBODY)
                 on_completion(&cqe);
         }
+        if (ring_room())
+            make_room_for_files();
         while (ring_room() && (c = conn_next_with_piece()) != NULL)
             go_on(c);
         while (ring_room() && (c = conn_overdue()) != NULL)

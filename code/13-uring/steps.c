@@ -15,16 +15,16 @@
 #include "stop.h"
 #include "unsent.h"
 
-#define STEP_BYTES   65536 /* of a reply, for which the client has -t seconds */
-#define LOOK_MS      100   /* between two looks whether the last reply has arrived */
-#define UNREAD_LOOKS 10    /* after it has, where the client is still sending */
-#define BUFFERS      8192  /* of what comes meanwhile, that are thrown away at most: 64 MiB */
-#define TRIES        8     /* to open a file while folders on the way to it are being renamed */
+#define LOOK_MS      100  /* between two looks whether the last reply has arrived */
+#define UNREAD_LOOKS 10   /* after it has, where the client is still sending */
+#define BUFFERS      8192 /* of what comes meanwhile, that are thrown away at most: 64 MiB */
+#define TRIES        8    /* to open a file while folders on the way to it are being renamed */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
 #define SOCKET_SETSOCKOPT 3
 
+bool steps_lack_files;
 static const struct options *options;
 
 static bool send_on(struct conn *c);
@@ -113,6 +113,7 @@ static bool on_opened(struct conn *c, int result)
         return stat_file(c);
     if ((result == -EINTR || result == -EAGAIN) && c->out->tries++ < TRIES)
         return open_file(c);
+    steps_lack_files = steps_lack_files || result == -EMFILE || result == -ENFILE;
     sending_failed(c->out, -result);
     return planned(c);
 }
@@ -180,6 +181,7 @@ static bool wait_for_room(struct conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, WRITABLE); /* readiness, once: it needs no buffer */
 
+    c->held_up = true;
     io_uring_prep_poll_add(sqe, c->slot, POLLOUT);
     sqe->flags |= IOSQE_FIXED_FILE;
     return true;
@@ -319,6 +321,8 @@ bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *
     case SENT:
         return on_sent(c, cqe->res);
     case WRITABLE:
+        c->held_up = false;
+        return cqe->res >= 0 && steps_go_on(c);
     case SHUT_TO_LINGER:
         return cqe->res >= 0 && steps_go_on(c);
     case LOOKED:

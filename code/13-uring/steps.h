@@ -30,6 +30,9 @@ _Static_assert(_Alignof(max_align_t) > STEP_BITS, "malloc() leaves too few bits 
 
 void steps_set_up(const struct options *o);
 
+/* There was no descriptor for a file: to be taken back by the one that has seen to it. */
+extern bool steps_lack_files;
+
 /* Begins with a connection that has just been accepted. */
 void steps_begin(struct conn *c);
 

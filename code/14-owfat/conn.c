@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "acknowledged.h"
+#include "clock.h"
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
@@ -18,8 +19,8 @@
 /* What a client may do before the others have their turn. */
 #define BUDGET_REQUESTS 16
 #define BUDGET_BYTES    (256 * 1024)
-#define PIECE           65536 /* of a file, for which the client has o->timeout seconds */
-#define LOOK_S          1     /* between two looks whether the last reply has arrived */
+#define PIECE           STEP_BYTES
+#define LOOK_S          1 /* between two looks whether the last reply has arrived */
 
 /*
  * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
@@ -34,7 +35,7 @@ struct sending {
     off_t proof;        /* so far gets only who reads: unsent.h */
 };
 
-static struct conn by_activity = {.older = &by_activity, .newer = &by_activity};
+static struct conn by_step = {.older = &by_step, .newer = &by_step};
 
 static void leave_order(struct conn *c)
 {
@@ -42,21 +43,28 @@ static void leave_order(struct conn *c)
     c->newer->older = c->older;
 }
 
-static void be_newest(struct conn *c)
+/* Goes on with the next, from the oldest, whose step or lingering has taken `ms`; NULL: none. */
+static struct conn *next_for(const struct conn *c, int ms)
 {
-    c->newer = &by_activity;
-    c->older = by_activity.older;
-    c->older->newer = by_activity.older = c;
-    c->since = time(NULL);
+    struct conn *next = c->newer;
+
+    return next != &by_step && now_ms() - next->since >= ms ? next : NULL;
 }
 
-struct conn *conn_oldest_idle(int seconds)
+struct conn *conn_that_leaves(int ms)
 {
-    struct conn *c = by_activity.newer;
+    struct conn *c = &by_step;
 
-    while (c != &by_activity && (c->out != NULL || c->lingering))
-        c = c->newer;
-    return c != &by_activity && time(NULL) - c->since >= seconds ? c : NULL;
+    while ((c = next_for(c, ms)) != NULL)
+        if (c->out == NULL && !c->lingering)
+            return c;
+    for (c = &by_step; (c = next_for(c, FULL_STEP_MS)) != NULL;)
+        if (c->out != NULL && c->held_up && c->out->reply.offset < c->out->proof)
+            return c;
+    for (c = &by_step; (c = next_for(c, FULL_STEP_MS)) != NULL;)
+        if (c->lingering)
+            return c;
+    return NULL;
 }
 
 static void give_time(const struct conn *c, int seconds)
@@ -68,14 +76,23 @@ static void give_time(const struct conn *c, int seconds)
     io_timeout(c->fd, deadline);
 }
 
+static void begin_step(struct conn *c)
+{
+    give_time(c, c->options->timeout);
+    leave_order(c);
+    c->since = now_ms();
+    c->newer = &by_step;
+    c->older = by_step.older;
+    c->older->newer = by_step.older = c;
+}
+
 bool conn_init(struct conn *c, int fd, const struct options *o)
 {
-    *c = (struct conn){.fd = fd, .options = o};
+    *c = (struct conn){.fd = fd, .options = o, .older = c, .newer = c};
     if (!io_fd_canwrite(fd))
         return false;
     io_nonblock(fd);
-    give_time(c, o->timeout);
-    be_newest(c);
+    begin_step(c);
     return true;
 }
 
@@ -88,7 +105,7 @@ static bool add_piece(struct conn *c)
     struct reply *r = &c->out->reply;
     off_t n = r->end - r->offset < PIECE ? r->end - r->offset : PIECE;
 
-    give_time(c, c->options->timeout);
+    begin_step(c);
     if (!iob_addfile(c->out->batch, r->fd, (uint64)r->offset, (uint64)n))
         return false;
     r->offset += n;
@@ -111,6 +128,7 @@ static bool begin_reply(struct conn *c, struct request *req, int used)
         reply_error(&out->reply, req, -used);
     else
         reply_plan(&out->reply, req, c->options->docroot_fd);
+    begin_step(c);
     out->proof = out->reply.offset + UNSENT_PROOF;
     if (c->options->verbose)
         reply_log(&out->reply, req);
@@ -169,7 +187,7 @@ static enum want after_reply(struct conn *c)
     bool held = c->out->reply.fd < 0;
 
     end_reply(c);
-    give_time(c, c->options->timeout);
+    begin_step(c);
     if (!last)
         return held && !send_held(c->fd) ? WANT_CLOSE : WANT_READ;
     return finish(c, unread);
@@ -236,9 +254,8 @@ static enum want go_on(struct conn *c)
 
 enum want conn_handle(struct conn *c)
 {
-    leave_order(c);
-    be_newest(c);
     enum want want = c->lingering ? linger_read(&c->linger, c->fd) : go_on(c);
+    c->held_up = want == WANT_WRITE;
     return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: as a rule no wait lasts */
 }
 

@@ -9,7 +9,6 @@
 
 #include <array.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "linger.h"
 #include "options.h"
@@ -21,7 +20,8 @@ struct conn {
     array in;            /* what has come and is not answered; no memory while that is nothing */
     struct sending *out; /* the reply on its way; else NULL */
     const struct options *options;
-    time_t since;               /* its last turn, by the wall clock, as the library's deadlines */
+    bool held_up;               /* the reply waits for the client to read */
+    long long since;            /* when the step in hand, or lingering, began, by now_ms() */
     struct conn *older, *newer; /* by that, among all */
 };
 
@@ -30,8 +30,9 @@ bool conn_init(struct conn *c, int fd, const struct options *o);
 
 enum want conn_handle(struct conn *c);
 
-/* The one that has asked for nothing for the longest time, and for so many seconds; else NULL. */
-struct conn *conn_oldest_idle(int seconds);
+/* The one that is to leave for a new client, as clients_make_room() of 06-select/clients.h has it;
+ * else NULL. */
+struct conn *conn_that_leaves(int ms);
 
 /* Its time is up: whether it shall end. One that lingers gets another second, so many times. */
 bool conn_overdue(struct conn *c);

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "14-owfat/conn.h"
+#include "clock.h"
 #include "die.h"
 #include "net.h"
 #include "options.h"
 #include "refusal.h"
+#include "reply.h"
 #include "stop.h"
 
 #define ACCEPTS 16 /* in a turn at most: a flood of connections must not keep the clients waiting */
@@ -29,8 +31,9 @@ struct client {
     struct client *next; /* of those that have ended */
 };
 
-static struct client *ended; /* in this turn */
-static int clients, highest_fd;
+static struct client *ended;           /* in this turn */
+static int clients, highest_fd, tight; /* tight: so many were here when descriptors ran out */
+static long long shut_until;           /* nobody is accepted, by now_ms(); 0 if it is not so */
 
 /*
  * The library keeps in mind what it takes to be ready, and asks the kernel nothing about it. It is
@@ -110,10 +113,9 @@ static void begin_client(int fd, const struct options *o)
     io_wantread(fd);
 }
 
-/* Ends whoever has asked for nothing for the longest time, if that was for a second. */
 static bool make_room(void)
 {
-    struct conn *conn = conn_oldest_idle(WALK_S);
+    struct conn *conn = conn_that_leaves(ACCEPT_PAUSE_MS);
 
     if (conn != NULL)
         end_client((struct client *)conn); /* its first member */
@@ -123,14 +125,17 @@ static bool make_room(void)
 static void accept_some(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        int fd = accept(listen_fd, NULL, NULL);
+        int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept(listen_fd, NULL, NULL) : -1;
         if (fd >= 0) {
             begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             break;
-        } else if (accept_must_pause(errno)) { /* until somebody leaves, or the next walk */
-            if (accept_lacks_room(errno) && (ended != NULL || make_room()))
+        } else if (accept_must_pause(errno)) {
+            bool lacks_room = accept_lacks_room(errno);
+            tight = lacks_room ? clients : tight;
+            if (lacks_room && (ended != NULL || make_room()))
                 break;
+            shut_until = now_ms() + ACCEPT_PAUSE_MS;
             if (clients > 0)
                 io_dontwantread(listen_fd);
             else /* with nothing to wait for io_waituntil2() does not wait */
@@ -166,13 +171,19 @@ static void free_ended(int listen_fd)
 {
     struct client *c;
 
-    if (ended != NULL && !stopping)
+    if (!stopping && (ended != NULL || (shut_until > 0 && now_ms() >= shut_until))) {
         want_read(listen_fd);
+        shut_until = 0;
+    }
     while ((c = ended) != NULL) {
         ended = c->next;
         conn_end(&c->conn);
         free(c);
         clients--;
+    }
+    if (clients < tight / 4 * 3 || clients == 0) {
+        tight = 0;
+        reply_keep_spare(false, -1);
     }
 }
 
@@ -199,7 +210,8 @@ static void event_loop(int listen_fd, const struct options *o)
     while (!stopping || clients > 0) {
         if (stopping)
             stop_clients(listen_fd);
-        if (io_waituntil2(clients > 0 ? WALK_S * 1000 : -1) < 0 && errno != EINTR)
+        int64 ms = clients == 0 ? -1 : shut_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
+        if (io_waituntil2(ms) < 0 && errno != EINTR)
             die_errno("io_waituntil2");
         /* region: turn */
         while ((fd = io_canread()) >= 0) {

@@ -134,13 +134,13 @@ static void refuse_with_reserve(int listen_fd)
     keep_reserve();
 }
 
-/* Who comes is worth more than one who has said nothing for the longest time. If all that are here
- * are being answered, the new one has to come again. */
+/* A new client is worth more than one that asks for nothing, or reads too slowly. If there is none
+ * of these the new one has to come again. */
 static void admit(int fd, const struct options *o)
 {
     struct client *c;
 
-    if (clients_count() >= most_clients && !clients_make_room(0))
+    if (clients_count() >= most_clients && clients_make_room(0) != ROOM)
         refuse(fd);
     else if ((c = clients_add(fd, o)) != NULL)
         begin(c);
@@ -150,17 +150,18 @@ static void admit(int fd, const struct options *o)
 static bool accept_some(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
+        if (clients_wait_for_room(most_clients))
+            return true;
         int fd = accept_nonblocking(listen_fd);
         if (fd >= 0) {
             admit(fd, o);
         } else if (errno == EAGAIN) {
             return false;
         } else if (accept_must_pause(errno)) {
-            if (accept_lacks_room(errno) && clients_make_room(0))
-                return true;
-            if (accept_lacks_room(errno))
+            if (!accept_lacks_room(errno))
+                clients_pause();
+            else if (clients_lack_room(0) == NONE)
                 refuse_with_reserve(listen_fd);
-            clients_pause();
             return true;
         }
     }

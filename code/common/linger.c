@@ -6,17 +6,15 @@
 #include "acknowledged.h"
 #include "stop.h"
 
-#define CREDIT_MS   10
-#define CREDIT_MOST ((1 << 15) - 1)
+#define CREDIT_MS 10
 #define UNREAD_CREDIT                                                                              \
     100 /* after all has arrived, where the client still sends: a second, or 50 MiB */
 #define TURN_READS 64
 
 enum want linger_begin(struct linger_state *l, int fd, bool unread, int timeout_s)
 {
-    int credit = timeout_s < CREDIT_MOST / 100 ? timeout_s * (1000 / CREDIT_MS) : CREDIT_MOST;
-
-    *l = (struct linger_state){.unread = unread, .credit = (unsigned short)credit};
+    *l =
+        (struct linger_state){.unread = unread, .credit = (unsigned short)LINGER_CREDIT(timeout_s)};
     return shutdown(fd, SHUT_WR) < 0 ? WANT_CLOSE : WANT_AGAIN;
 }
 

@@ -15,6 +15,9 @@
 
 #define LINGER_LOOK_MS 100 /* between two looks; who has a clock of seconds takes 1000 */
 
+/* Of a connection that begins to linger. */
+#define LINGER_CREDIT(timeout_s) ((timeout_s) < 327 ? (timeout_s)*100 : 32767)
+
 struct linger_state {
     bool unread : 1;            /* the client may be sending what nobody will read */
     unsigned short credit : 15; /* a look takes 1 for each 10 ms, a turn full of bytes takes 1 */

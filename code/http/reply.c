@@ -5,6 +5,7 @@
 #include "open_below.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -487,6 +488,37 @@ void reply_file(struct reply *r, const struct request *req, int fd, const struct
         close(fd);
 }
 
+static bool keeps_spare;
+static int spare_fd = -1;
+
+static void close_spare(void)
+{
+    if (spare_fd >= 0)
+        close(spare_fd);
+    spare_fd = -1;
+}
+
+bool reply_keep_spare(bool keep, int docroot_fd)
+{
+    keeps_spare = keep;
+    if (!keep)
+        close_spare();
+    else if (spare_fd < 0)
+        spare_fd = fcntl(docroot_fd, F_DUPFD_CLOEXEC, 0);
+    return !keep || spare_fd >= 0;
+}
+
+static int open_file(int docroot_fd, const char *path)
+{
+    if (keeps_spare && reply_keep_spare(true, docroot_fd)) {
+        int fd = open_below(docroot_fd, path);
+        if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
+            return fd;
+        close_spare();
+    }
+    return open_below(docroot_fd, path);
+}
+
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
 {
     char path[REPLY_PATH_MAX];
@@ -497,7 +529,7 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
         reply_error(r, req, status);
         return;
     }
-    int fd = open_below(docroot_fd, path);
+    int fd = open_file(docroot_fd, path);
     if (fd < 0) {
         reply_errno(r, req, errno);
     } else if (fstat(fd, &st) < 0) {

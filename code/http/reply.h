@@ -32,6 +32,10 @@ struct reply {
     char head[REPLY_HEAD_MAX];
 };
 
+/* From now on reply_plan() keeps a descriptor for the case that there is none for a file, or it
+ * does not any more. Returns false if there is none to keep. For servers of one thread. */
+bool reply_keep_spare(bool keep, int docroot_fd);
+
 /* The whole way from request to reply: path, open, stat, head. What goes wrong becomes an error. */
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance import proc, tracing
-from conformance.matrix import FORKING, LISTENING, SHAPES, contract, kind
+from conformance.matrix import FORKING, LISTENING, SHAPES, WAITING, contract, kind
 from conformance.process import (
     STOP_GRACE,
     Server,
@@ -99,6 +99,26 @@ def test_a_limit_of_20_descriptors(start: Start) -> None:
             c.close()
         assert wait_until(server.serves, server.patience.limit)
         assert server.settles()
+
+
+@contract("emfile", "concurrency", servers=WAITING)
+def test_slow_readers_leave_for_who_comes(start: Start) -> None:
+    """They hold all descriptors, and would for 64 KiB / 600 s. The slowest makes room, one that has
+    read a megabyte does not. (503: there was no descriptor for the file; the next one is served.)
+    """
+    server = start("-t", "600", wrapper=["/usr/bin/prlimit", "--nofile=32"])
+    with server.download() as reader:
+        reader.read_exactly(2 << 20)
+        server.crowd(30, request("/big.bin"), receive_buffer=4096)
+        for _ in range(3):
+
+            def served() -> bool:
+                reply = server.ask(LAST)
+                assert reply.status == 503 or (reply.status, reply.body) == (200, HELLO)
+                return reply.status == 200
+
+            assert wait_until(served, 2 * server.patience.limit)
+        reader.read_exactly(2 << 20)
 
 
 @contract("no-process", "survives", servers=FORKING)

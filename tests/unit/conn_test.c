@@ -278,7 +278,9 @@ static void check_room(void)
 {
     struct client *a = accepted[3];
 
-    tap_ok(!clients_make_room(1000), "nobody has been silent for a second");
+    for (int i = 2; i <= 4; i += 2)
+        accepted[i]->conn.linger.credit = 200; /* it has just begun to linger */
+    tap_ok(clients_make_room(1000) != ROOM, "nobody has been silent for a second");
     tap_ok(clients_may_accept(), "so far all are welcome");
     bool welcome;
     int ms;
@@ -286,7 +288,7 @@ static void check_room(void)
     do { /* again, if others have kept us from looking until it was over */
         since = now_ms();
         a->conn.deadline = since + 2000; /* it has just come */
-        clients_lack_room();
+        clients_lack_room(100);
         clients_pending = true;
         welcome = clients_may_accept();
         ms = clients_timeout_ms();
@@ -296,7 +298,7 @@ static void check_room(void)
     poll(NULL, 0, ms + 1);
     tap_ok(clients_may_accept() && clients_timeout_ms() == 0, "and then they are");
     a->conn.deadline -= 1000; /* it was silent for a second */
-    tap_ok(clients_make_room(1000) && clients_next_ended() == a, "the oldest makes room");
+    tap_ok(clients_make_room(1000) == ROOM && clients_next_ended() == a, "the oldest makes room");
     tap_ok(a->list == ENDED && !handle(a, WANT_READ, READING), "and is left alone");
     close(a->conn.fd);
     clients_free(a);
@@ -319,6 +321,57 @@ static void check_room(void)
     clients_accept(listen_fd, &options, begin);
     tap_ok(begun == before + 1, "and another comes");
     close(theirs);
+}
+
+#define SILENCE 1000000 /* ms: nobody leaves for being silent */
+
+/* A client whose step has taken `ms`, waiting as `want` says. */
+static struct client *slow(int i, enum want want, int ms, bool has_read)
+{
+    struct client *c = accepted[i];
+
+    handle(c, want, SENDING);
+    c->conn.has_read = has_read;
+    c->conn.deadline = now_ms() + 2000 - ms;
+    return c;
+}
+
+static bool leaves(const struct client *c)
+{
+    bool ok = clients_make_room(SILENCE) == ROOM && clients_next_ended() == c;
+
+    if (ok)
+        clients_refuse(clients_next_ended());
+    return ok;
+}
+
+/* The slowest reply leaves for a new client, if it is below the floor. */
+static void check_slow_replies(void)
+{
+    struct client *lingers = accepted[4];
+
+    handle(accepted[2], WANT_READ, READING);
+    lingers->conn.linger.credit = 150; /* of 200 */
+    tap_ok(clients_make_room(SILENCE) == SOON, "one whose last reply has not arrived: soon");
+    slow(10, WANT_READ, 1900, false);
+    slow(11, WANT_WRITE, 1800, true);
+    struct client *slowest = slow(12, WANT_WRITE, 1700, false);
+    struct client *second = slow(13, WANT_WRITE, 1600, false);
+    slow(14, WANT_WRITE, 900, false);
+    clients_timeout_ms();
+    slow(15, WANT_AGAIN, 1500, false);
+    tap_ok(leaves(slowest), "it waits for the client, longer than all others");
+    tap_ok(leaves(second), "then the next");
+    tap_ok(clients_make_room(SILENCE) == SOON,
+           "none that waits for the disk, has read a megabyte, is quick, or has its turn ahead");
+    accepted[14]->conn.deadline -= 200;
+    tap_ok(leaves(accepted[14]), "a second for a step is all that it has");
+    lingers->conn.linger.credit = 100;
+    tap_ok(leaves(lingers), "and after the last reply");
+    tap_ok(clients_make_room(SILENCE) == NONE, "here nobody has to leave");
+    slow(16, WANT_WRITE, 0, false);
+    tap_ok(clients_make_room(SILENCE) == SOON, "one that may have to is waited for");
+    tap_ok(!clients_wait_for_room(1) && clients_may_accept(), "but not where one is silent");
 }
 
 static void check_stop(void)
@@ -369,6 +422,7 @@ int main(void)
     check_turns();
     check_errors_of_accept();
     check_room();
+    check_slow_replies();
     check_stop();
     close(listen_fd);
     tap_ok(lowest_free() == nothing, "all that was accepted is closed");
