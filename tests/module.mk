@@ -45,7 +45,7 @@ TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 RETRIES = $(if $(filter command,$(origin UNSTEADY)),$(addprefix --unsteady=,$(UNSTEADY)))
 PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
-.PHONY: test check soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book test-labs
+.PHONY: test check attacks soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book test-labs
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests; CH=09: those of one server, in a minute
@@ -105,6 +105,9 @@ server-tables: servers ## what each server does in each state that it may be sta
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
 	$(Q)$(PYTHON) tests/soak/soak.py --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
+
+attacks: servers ## who is served while a slow crowd fills a server: the table of chapter 15b
+	$(Q)$(PYTHON) tests/soak/attacks.py --build $(BUILD)
 
 soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
 	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
