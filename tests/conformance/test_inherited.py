@@ -5,8 +5,10 @@ is deaf. The states are a table: inherited.py.
 
 import dataclasses
 
+import pytest
+
 from conformance.inherited import QUICK, is_right, verdicts
-from conformance.matrix import contract, kind
+from conformance.matrix import SANITIZED, contract, kind
 from conformance.process import Patience, Target, Unprivileged
 from conformance.site import Site
 
@@ -18,6 +20,10 @@ def test_whatever_it_inherits(
     target: Target, docroot: Site, patience: Patience, unprivileged: Unprivileged
 ) -> None:
     """Those that are harmless in one start, the others one by one. `make server-tables`: all."""
+    if target.variant in SANITIZED:
+        pytest.skip("a sanitizer needs memory, threads and a stderr of its own")
+    if target.variant == "diet" and target.model.threaded:
+        pytest.skip("its threads are processes that tell each other all by queued signals")
     reachable = dataclasses.replace(target, binary=unprivileged.reachable(target.binary))
     found = verdicts(reachable, docroot.root, patience.limit, QUICK)
     wrong = [
