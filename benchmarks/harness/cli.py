@@ -5,6 +5,7 @@ import fcntl
 import sys
 from pathlib import Path
 
+from harness import foreign
 from harness.entry import ended
 from harness.errors import InputError, Stopped
 from harness.spec.model import PROFILES
@@ -66,7 +67,7 @@ def main(argv: list[str]) -> int:
     try:
         return ended(lambda: _run(arguments), wrong=BAD_INPUT)
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(foreign.plain(str(error)), file=sys.stderr)
         return BAD_INPUT
     except Stopped as stopped:
         print("stopped; the same command goes on from here", file=sys.stderr)

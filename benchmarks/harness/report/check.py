@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from harness import foreign
 from harness.errors import InputError
 from harness.report import claims
 from harness.run import peers, programs
@@ -34,7 +35,7 @@ def check(results: Path, reference: Path) -> int:
         experiments = experiment_file.load_all()
         ledger = claims.load(experiments)
     except InputError as error:
-        print(error, file=sys.stderr)
+        print(foreign.plain(str(error)), file=sys.stderr)
         return 1
     known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
     problems = [*_programs(experiments), *_results(known, (results, reference))]
@@ -43,7 +44,7 @@ def check(results: Path, reference: Path) -> int:
             found = line_problems(line, known, numbers)
             problems += [f"{path}:{number}: {problem}" for problem in found]
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(foreign.plain(problem), file=sys.stderr)
     if not problems:
         print(f"in order: experiments {len(experiments)}, claims {len(ledger)}")
     return 1 if problems else 0

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from harness import foreign
 from harness.errors import InputError, RepetitionError, Unsupported
 from harness.run import programs
 from harness.spec import experiment_file
@@ -230,7 +231,7 @@ def examine() -> dict[str, list[Row]]:
 
 
 def words(answer: Answer) -> str:
-    return (", " if answer.ok else "; ").join(filter(None, answer[1:]))
+    return foreign.line((", " if answer.ok else "; ").join(filter(None, answer[1:])))
 
 
 def line(answer: Answer) -> str:

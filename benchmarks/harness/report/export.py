@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import foreign
 from harness.entry import naming
 from harness.errors import InputError
 from harness.report import claims, then, tsv, verdicts
@@ -70,7 +71,7 @@ def export(results: Path, reference: Path, data: Path) -> int:
             for name, text in tally(entries).items():
                 _write(data / "claims" / name, text)
     for text in dict.fromkeys(errors):
-        print(text, file=sys.stderr)
+        print(foreign.plain(text), file=sys.stderr)
     if errors:
         (data / verdicts.STAMP).unlink(missing_ok=True)
         return 1
@@ -197,7 +198,7 @@ def assignments(variables: Mapping[str, Any]) -> str:
     lines = []
     for name, value in variables.items():
         if isinstance(value, str):
-            value = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+            value = foreign.gnuplot(value)
         lines.append(f"{name} = {value}\n")
     return "".join(lines)
 

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, product, zip_longest
 from typing import Any
 
+from harness import foreign
 from harness.run.load_tools import bucket
 from harness.run.timeline import COLUMNS
 from harness.spec.model import x_text
@@ -62,7 +63,7 @@ def table(rows: Iterable[Iterable[Any]]) -> str:
 def cell(value: Any) -> str:
     if value is None:
         return NOTHING
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else foreign.line(str(value))
 
 
 LEAST_COLUMN = 16

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from harness import foreign
 from harness.errors import InputError
 from harness.run import records
 from harness.run.records import failure_texts, first_and_last, read
@@ -66,7 +67,7 @@ def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
         if ends and ends[1].get("failures"):
             failures += failure_texts(read(path))
     for text in failures:
-        print(f"failed: {text}", file=sys.stderr)
+        print(foreign.line(f"failed: {text}"), file=sys.stderr)
     return 1 if failures else 0
 
 

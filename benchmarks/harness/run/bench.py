@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness import foreign
 from harness.errors import InputError, Stopped, Unreachable
 from harness.run import programs, records, remote
 from harness.run.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
@@ -257,11 +258,11 @@ def _raise_descriptor_limit() -> None:
 
 def _print_report(report: Report, nothing: bool) -> None:
     for skip in report.skips:
-        print(f"skipped: {skip}")
+        print(foreign.line(f"skipped: {skip}"))
     for failure in report.failures:
-        print(f"failed: {failure}", file=sys.stderr)
+        print(foreign.line(f"failed: {failure}"), file=sys.stderr)
     for error in report.errors:
-        print(error, file=sys.stderr)
+        print(foreign.plain(str(error)), file=sys.stderr)
     if nothing and not report.errors:
         what = "all else" if report.skips else "everything"
         print(f"{what} is measured; `make distclean` forgets the results")
