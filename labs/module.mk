@@ -8,7 +8,7 @@ MEASURED := $(patsubst labs/%/measure.toml,%,$(wildcard labs/*/measure.toml))
 # What a server in work/ is linked with: the objects of the real one but for those the student writes (the grader leaves them out).
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
 
-lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 MEASURING = PYTHONPATH=benchmarks:labs:tests $(PYTHON) -m measuring
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
 LAB_TOLD = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
@@ -20,7 +20,7 @@ build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-director
 lab_objects_once = $(if $(findstring n,$(flags)),,mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock) $(MAKE) --no-print-directory $(parallel) lab-objects CH=$(CH) || exit 2
 
 TEACHER = $(LAB_TOLD) PYTHONPATH=benchmarks:labs:tests $(PYTHON) -m teacher
-teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 # A class's table has a name, wherever it was not given one.
 grade-all: CSV := $(or $(CSV),$(if $(DIR),$(DIR).csv))
 

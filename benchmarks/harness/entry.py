@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+from harness import foreign
+
 NAMES = {1: "standard output", 2: "standard error"}
 
 
@@ -96,7 +98,7 @@ def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2) -> int:
         return status
     except OSError as error:
         with contextlib.suppress(OSError, ValueError):
-            print(f"{prefix}{told(error)}", file=sys.stderr)
+            print(foreign.line(f"{prefix}{told(error)}"), file=sys.stderr)
     # What cannot be written now could not be at the exit either, which would tell it once more.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

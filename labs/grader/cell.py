@@ -146,7 +146,8 @@ def unavailable(user: int | None) -> str:
             return f"{tool} is not installed (Debian: {package})"
     tree = Path(__file__).parents[2]
     code = f"import sys; sys.path[:0] = sys.argv[1:]; import grader.cell as c; c.try_one({user})"
-    python = [sys.executable, "-I", "-c", code, str(tree / "labs"), str(tree / "tests")]
+    folders = [str(tree / part) for part in ("labs", "tests", "benchmarks")]
+    python = [sys.executable, "-I", "-c", code, *folders]
     done = subprocess.run(
         [*judge_in_a_network_of_its_own(), *python], capture_output=True, text=True, check=False
     )
@@ -157,9 +158,7 @@ def unavailable(user: int | None) -> str:
 class Cell:
     """A cell that stays until it is ended."""
 
-    def __init__(
-        self, user: int | None, see: Iterable[Path], calls: Filter | None = None
-    ) -> None:
+    def __init__(self, user: int | None, see: Iterable[Path], calls: Filter | None = None) -> None:
         holder = Path(path_of("sleep"))
         # with its libraries, and the loader, which are those of a server, too
         ldd = subprocess.run(["ldd", str(holder)], capture_output=True, text=True, check=False)
@@ -221,9 +220,9 @@ class Cell:
 
 
 def _spare_user(folder: Path) -> int | None:
-    """A user id whom that folder is opened to, without processes, and without another grading that uses it: the name of a socket
-    is taken as long as this process runs. None if we are not root, or a root who cannot become
-    anybody else."""
+    """A user id whom that folder is opened to, without processes, and without another grading that
+    uses it: the name of a socket is taken as long as this process runs. None if we are not root, or
+    a root who cannot become anybody else."""
     taken = set()
     for pid in proc.pids():
         with contextlib.suppress(OSError):

@@ -19,18 +19,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from grader import files, many, report, work
+from grader import files, intake, many, place, report, work
 from grader.errors import LabError, say
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import Lab, load, slugs
 from grader.sandbox import Toolchain
+from harness import foreign
 from harness.entry import begin, told
 from harness.system.processes import end_with_parent
 
 MISSING, WRONG, UNJUDGED = 1, 2, 3
 COMMANDS = ("lab", "check", "hint", "solution", "grade", "grade-all")
 PLACES = ("JSON", "LOGS", "CSV", "WORK")  #: of what is written
-SETTINGS = (*PLACES, "DIR", "CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS")
+SETTINGS = (*PLACES, "DIR", "CH", "ONLY", "PATIENCE", "PROCESSES", "N", "SURE", "SEED", "JOBS",
+            "SANDBOX")  # fmt: skip
 SEEDS = 1 << 31
 BUILD = Path(os.environ.get("LAB_BUILD", "build"))
 Given = Mapping[str, str]
@@ -43,6 +45,8 @@ def settings(words: Iterable[str]) -> Given:
     if unknown := set(given) - set(SETTINGS):
         known = ", ".join(SETTINGS)
         raise LabError(f"{min(unknown)}: there is no such setting. There are: {known}")
+    if given.get("SANDBOX", "") not in ("", "no"):
+        raise LabError(f"SANDBOX={given['SANDBOX']}: there is only SANDBOX=no: points without one")
     return {"WORK": "work", **{name: text for name, text in given.items() if text}}
 
 
@@ -78,9 +82,9 @@ def logs_of(lab: Lab, folder: Path, given: Given) -> Path:
     return Path(given.get("LOGS", BUILD / "labs" / f"{lab.slug}{whose}"))
 
 
-def _judge(lab: Lab, folder: Path, given: Given, graded: bool) -> Verdict:
-    """Prints a line for each test, and the points."""
-    logs = logs_of(lab, folder, given)
+def _judge(lab: Lab, folder: Path, shown: Path, given: Given, graded: bool) -> Verdict:
+    """Prints a line for each test, and the points. shown: what it is called."""
+    logs = logs_of(lab, shown, given)
     patience = _number(given, "PATIENCE", float, 100.0)
     seed = _number(given, "SEED", int, SEEDS) or secrets.randbelow(SEEDS) + 1
 
@@ -90,7 +94,7 @@ def _judge(lab: Lab, folder: Path, given: Given, graded: bool) -> Verdict:
 
     how = How(Toolchain.of_make(), logs, patience, seed, graded, tell)
     logs.mkdir(parents=True, exist_ok=True)
-    with files.alone(logs / ".lock", lambda: say(f"{folder} is being judged; waiting for that.")):
+    with files.alone(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
         say(f"{lab.slug}: {lab.title}\n")
         verdict = grade(lab, folder, how)
     if graded:
@@ -116,7 +120,7 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
     whole = "ONLY" not in given
     if whole:
         files.check_writable(folder / work.PROGRESS)
-    verdict = _judge(lab, folder, given, graded=False)
+    verdict = _judge(lab, folder, folder, given, graded=False)
     best = work.note(verdict, folder) if whole else 0
     if best > verdict.score:
         say(f"Your best: {best}.")
@@ -132,20 +136,26 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
 
 
 def _grade(lab: Lab, folder: Path, given: Given) -> int:
-    if folder.is_symlink():  # to what the tester may read, and who handed it in may not
-        raise LabError(f"{folder} is a link; DIR= names the folder itself")
-    if not folder.is_dir():
-        raise LabError(f"{folder}: there is no such folder; DIR= names what was handed in")
-    folder = many.handed_in(lab.files, folder)
+    one = intake.single(folder)
     results = Path(given["JSON"]) if "JSON" in given else None
     if results is not None:
         files.check_writable(results)
-    verdict = _judge(lab, folder, given, graded=True)
+    with place.temporary() as top:
+        handed = intake.staged(one, lab.files, lab.slug, top)
+        for note in handed.notes:
+            say(f"{note}\n")
+        verdict = _judge(lab, handed.folder, folder, given, graded=True)
+    trusted = given.get("SANDBOX") == "no"
     if results is not None:
-        files.write(results, report.gradescope(verdict))
+        files.write(results, report.gradescope(verdict, trusted))
     if verdict.built:
         say(f"What the tests said: {logs_of(lab, folder, given)}")
-    return UNJUDGED if verdict.no_cell else _status(verdict)
+    return UNJUDGED if verdict.no_cell and not trusted else _status(verdict)
+
+
+def _only(lab: Lab, given: Given) -> Lab:
+    names = given["ONLY"]
+    return lab.only([name for name in names.split(",") if name] or [names])
 
 
 def run(what: str, given: Given) -> int:
@@ -159,22 +169,27 @@ def run(what: str, given: Given) -> int:
     folder = Path(given["WORK"]) / slug
     handed_in = Path(given.get("DIR", folder))
     if what in ("check", "grade"):
-        if "ONLY" in given:
-            names = given["ONLY"]
-            lab = lab.only([name for name in names.split(",") if name] or [names])
+        lab = _only(lab, given) if "ONLY" in given else lab
         if processes := _number(given, "PROCESSES", int, 10000):
             lab = replace(lab, limits=replace(lab.limits, processes=processes))
         return _check(lab, folder, given) if what == "check" else _grade(lab, handed_in, given)
     if what == "grade-all":
         table = Path(given.get("CSV", f"{handed_in}.csv"))
-        told = {"SEED", "ONLY", "PATIENCE", "PROCESSES"}.intersection(given)
+        told = {"SEED", "ONLY", "PATIENCE", "PROCESSES", "SANDBOX"}.intersection(given)
         words = [f"{name}={given[name]}" for name in sorted(told)]
+        if "ONLY" in given:
+            lab = _only(lab, given)
 
-        def grade_one(path: Path) -> many.Row:
-            own = [f"LOGS={given['LOGS']}/{path.name}"] if "LOGS" in given else []
-            return many.grade_one(lab, path, [*words, *own])
+        def logs(one: intake.Submission) -> Path:
+            name = many.log_name(one.name)
+            return (
+                Path(given["LOGS"]) / name
+                if "LOGS" in given
+                else logs_of(lab, handed_in / name, {})
+            )
 
-        return many.grade_all(handed_in, table, grade_one, _number(given, "JOBS", int, 64) or 2)
+        kind = many.kind_of(lab, words, logs)
+        return many.grade_all(handed_in, table, kind, _number(given, "JOBS", int, 64) or 2)
     if what == "lab":
         say(work.begin(lab, folder))
     elif what == "hint":
@@ -196,8 +211,8 @@ def _told(error: OSError, given: Given) -> str:
     places["BUILD"] = BUILD
     with contextlib.suppress(OSError):  # where nothing can be written there is no such folder
         places["TMPDIR"] = Path(tempfile.gettempdir())
-    for name, place in places.items():
-        if path.is_relative_to(place) or place.is_relative_to(path):
+    for name, named in places.items():
+        if path.is_relative_to(named) or named.is_relative_to(path):
             return f"{path}: {error.strerror}; another place: {name}="
     return f"{path}: {error.strerror}"
 
@@ -220,5 +235,5 @@ def main() -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     with contextlib.suppress(OSError):
-        print("lab: " + line.replace("\n", " "), file=sys.stderr)
+        print("lab: " + foreign.line(line.replace("\n", " ")), file=sys.stderr)
     return WRONG

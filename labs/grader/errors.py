@@ -4,15 +4,18 @@ others are defects of the grader.
 
 import os
 
+from harness import foreign
+
 
 class LabError(Exception):
     """One line: what is wrong, where, and what to do. cli.main() prints it; the status is 2."""
 
 
 def say(text: str) -> None:
-    """To stdout. A reader who has gone (make solution | head) has what he wanted."""
+    """To stdout, whoever's words are in it. A reader that has gone (make solution | head) has what
+    it wanted."""
     try:
-        print(text, flush=True)
+        print(foreign.plain(text), flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
         if not isinstance(error, BrokenPipeError):

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from grader.errors import LabError
+from harness import foreign
 
 FILE_BYTES = 1 << 20  #: nobody writes a server that long
+LOG_BYTES = 16 << 20  #: of the words of a test
 PART = ".lab-"  #: how the name of what is not yet whole begins
 
 
@@ -24,12 +26,12 @@ def check_is_file(path: Path, most: float = math.inf) -> None:
         raise LabError(f"{path} has {status.st_size} bytes; {most} are the most")
 
 
-def read(path: Path) -> bytes:
-    """At most a byte more than FILE_BYTES."""
+def read(path: Path, most: int = FILE_BYTES) -> bytes:
+    """At most a byte more than that."""
     check_is_file(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
-        return file.read(FILE_BYTES + 1)
+        return file.read(most + 1)
 
 
 def part_of(path: Path) -> Path:
@@ -57,6 +59,13 @@ def write(path: Path, text: str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def make_plain(log: Path) -> None:
+    """What a submission has said in it is not to be obeyed by the terminal that shows it."""
+    with log.open("rb") as file:
+        text = file.read(LOG_BYTES).decode(errors="surrogateescape")
+    log.write_text(foreign.plain(text), encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import pytest
 
 from conformance.matrix import MODELS
 from conformance.process import calibrate
-from grader import cell
+from grader import cell, files
 from grader.errors import LabError
 from grader.lab import TREE, Lab, Test
 from grader.sandbox import NotBuilt, Sandbox, Toolchain, end_descendants
@@ -157,8 +157,8 @@ class Judge:
         }
         if not self.box.confinement.no_cell:
             env["LAB_CELL"] = json.dumps(self.box.cell())
-        status = None
-        with (self.logs / f"{test.id}.log").open("wb") as log:
+        status, path = None, self.logs / f"{test.id}.log"
+        with path.open("wb") as log:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = subprocess.run(
                     self._command(test), cwd=TREE, env=env, stdin=subprocess.DEVNULL, stdout=log,
@@ -166,6 +166,7 @@ class Judge:
                     check=False,
                 ).returncode  # fmt: skip
             end_descendants()
+        files.make_plain(path)
         return status
 
     def judge(self, test: Test) -> Result:

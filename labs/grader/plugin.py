@@ -4,7 +4,8 @@ in a cell that lives as long as it does.
 LAB_RECORD names a file that gets a line for each test as soon as it has ended: so what was seen is
 there even if pytest is killed. LAB_CELL, if it is there, says how: {"user": 61000 or null, "root":
 folder of the grading, "limits": [prlimit ...], "programs": [names], "calls": [confine, its filter,
-its options]}: bin/NAME there is then real/NAME in the cell. Nobody shares this pytest's network but the cell.
+its options]}: bin/NAME there is then real/NAME in the cell. Nobody shares this pytest's network but
+the cell.
 """
 
 import inspect

@@ -1,9 +1,9 @@
 """What a verdict looks like: for a person, and for Gradescope (results.json of an autograder)."""
 
-import json
 import textwrap
 
 from grader.judge import Outcome, Result, Verdict
+from harness import foreign
 
 WIDTH = 100
 INDENT = " " * 26
@@ -26,14 +26,15 @@ def total(verdict: Verdict) -> str:
     return f"{verdict.score} of {verdict.lab.points} points{more}"
 
 
-def gradescope(verdict: Verdict) -> str:
-    """The text of results.json."""
+def gradescope(verdict: Verdict, trusted: bool = False) -> str:
+    """The text of results.json. Without a sandbox there is no number in it, which would become a
+    grade, unless the submission is trusted."""
+    no_grade = verdict.no_cell if not trusted else ""
     tests = [
         {
             "number": str(number),
             "name": f"{result.test.id}: {result.test.title}",
-            "score": result.score,
-            "max_score": result.test.points,
+            **({} if no_grade else {"score": result.score, "max_score": result.test.points}),
             "status": "passed" if result.outcome is Outcome.PASSED else "failed",
             "output": result.said or "Passed.",
             "visibility": "visible",
@@ -42,13 +43,16 @@ def gradescope(verdict: Verdict) -> str:
         for number, result in enumerate(verdict.results, 1)
     ]
     open_to_all = f"A self-check, not a grade: {verdict.no_cell}." if verdict.no_cell else ""
-    said = [f"{total(verdict)}.", open_to_all, verdict.message]
+    said = ["" if no_grade else f"{total(verdict)}.", open_to_all, verdict.message]
     results = {
-        "score": verdict.score,
+        **({} if no_grade else {"score": verdict.score}),
         "output": "\n".join(text for text in said if text),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "tests": tests,
-        "extra_data": {"no_program": "" if verdict.built else verdict.message.splitlines()[0]},
+        "extra_data": {
+            "no_program": "" if verdict.built else verdict.message.splitlines()[0],
+            "no_grade": no_grade,
+        },
     }
-    return json.dumps(results, indent=2) + "\n"
+    return foreign.to_json(results, indent=2) + "\n"

@@ -152,7 +152,12 @@ class Sandbox:
         """What grader.plugin has to know."""
         how = self.confinement
         limits, programs = how.prlimit(self.lab.limits), list(self._sources())
-        known = {"user": how.user, "root": str(self.root), "limits": limits, "programs": programs}
+        known: dict[str, object] = {
+            "user": how.user,
+            "root": str(self.root),
+            "limits": limits,
+            "programs": programs,
+        }
         if self.calls is not None:
             calls = [self.calls.confine, self.calls.data]
             known["calls"] = [*map(str, calls), *self.calls.options]

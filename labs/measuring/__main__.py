@@ -8,19 +8,20 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader import files, many
-from grader.errors import LabError
+from grader import files, intake, many, place
+from grader.errors import LabError, say
 
-from harness import entry
+from harness import entry, foreign
 from measuring import data, judge
 from measuring.lab import Lab, load, slugs, starter
 
 SEALED, ANSWERS, PROGRESS = "sealed.json", "answers.toml", ".progress.json"
+SELF_CHECK = "This is a self-check, not a grade: nobody has watched how the data were measured."
 WIDTH = 96
 MOST_BYTES = 1 << 26
 
@@ -118,18 +119,51 @@ def judged(lab: Lab, folder: Path) -> Judged:
     return Judged(answers, prediction, numbers, lines)
 
 
-def grade_one(lab: Lab, student: Path) -> many.Row:
-    """A line of a class's table."""
-    row: many.Row = {"name": student.name, "of": lab.points, "seconds": "0.0"}
-    try:
-        if student.is_symlink():
-            raise LabError(f"{student} is a link: hand in the folder itself")
-        found = judged(lab, many.handed_in(handed_in(lab), student))
-    except (LabError, OSError) as wrong:
-        state = many.NOTHING if many.empty(handed_in(lab), student) else many.GRADED
-        return row | {"score": 0, "state": state, "failed": f"({wrong})"}
-    missed = " ".join(line.id for line in found.lines if line.points < line.of)
-    return row | {"score": found.score, "state": many.GRADED, "failed": missed}
+class Class:
+    """The lines of a class's table. Whose data are whose is seen when all are judged."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.pieces: dict[str, frozenset[str]] = {}
+
+    def grade(self, one: intake.Submission, folder: Path) -> many.Row:
+        self.pieces[one.name] = data.pieces(self.lab, folder / self.lab.data)
+        row: many.Row = {"state": many.SELF_CHECK, "note": data.about(folder / self.lab.data)}
+        try:
+            found = judged(self.lab, folder)
+        except (LabError, OSError) as wrong:
+            said = str(wrong).replace(f"{folder}/", "")
+            return row | {"score": 0, "failed": f"({said})", "note": ""}
+        missed = " ".join(line.id for line in found.lines if line.points < line.of)
+        return row | {"score": found.score, "failed": missed}
+
+    def finish(self, rows: dict[str, many.Row]) -> None:
+        for name, mine in self.pieces.items():
+            for whose in same_as(self.lab, mine, self.pieces, name):
+                row = rows[name]
+                row["note"] = "; ".join(filter(None, [str(row.get("note", "")), whose]))
+                say(f"  {name}: {whose}")
+
+    def kind(self) -> many.Kind:
+        lab = self.lab
+        ids = [*("prediction", "data"), *(question.id for question in lab.questions)]
+        return many.Kind(
+            handed_in(lab), lab.slug, lab.points, ids,
+            many.hashed(["labs/measuring/*.py", "benchmarks/harness/**/*.py"]),
+            many.hashed([f"labs/{lab.slug}/measure.toml"]),
+            self.grade, MOST_BYTES, True, self.finish,
+        )  # fmt: skip
+
+
+def same_as(
+    lab: Lab, mine: frozenset[str], others: Mapping[str, frozenset[str]], name: str = ""
+) -> list[str]:
+    """Whose data these are, too: a line for each."""
+    found = []
+    for whose, theirs in {"the reference run": data.ours(lab), **others}.items():
+        if whose != name and (common := mine & theirs):
+            found.append(f"{len(common)} of {len(mine)} repetitions are those of {whose}")
+    return found
 
 
 def report(lab: Lab, folder: Path, into: Path | None) -> int:
@@ -137,31 +171,37 @@ def report(lab: Lab, folder: Path, into: Path | None) -> int:
     found = judged(lab, folder)
     numbers, indent = found.numbers, " " * 12
     for row in numbers.rows():
-        print(f"  {row}".rstrip())
+        say(f"  {row}".rstrip())
     for line in found.lines:
-        print(f"  {line.points:>3} of {line.of:<2} {line.id}")
+        say(f"  {line.points:>3} of {line.of:<2} {line.id}")
         if line.why:
-            print(textwrap.fill(line.why, WIDTH, initial_indent=indent, subsequent_indent=indent))
+            say(textwrap.fill(line.why, WIDTH, initial_indent=indent, subsequent_indent=indent))
     # Before, it would be the conclusion.
     if not judge.missing(list(lab.questions), found.answers["conclusion"]):
-        print("\nPredicted, and seen:")
+        say("\nPredicted, and seen:")
         for question in lab.predicted:
             direction, ratio = judge.seen(question, numbers)
             saw = direction if question.kind == "direction" else f"{ratio:.3g}"
-            print(f"  {question.id:14} {found.prediction.get(question.id)!s:>10}  {saw:>10}")
+            say(f"  {question.id:14} {found.prediction.get(question.id)!s:>10}  {saw:>10}")
     got = found.score
-    print(f"\n{got} of {lab.points} points.")
+    path, mine = folder / lab.data, data.pieces(lab, folder / lab.data)
+    told = [SELF_CHECK, f"Measured: {data.about(path)}.",
+            *(f"Look at this: {whose}." for whose in same_as(lab, mine, {}))]  # fmt: skip
+    say("\n" + "\n".join(textwrap.fill(text, WIDTH) for text in told))
+    say(f"\n{got} of {lab.points} points.")
     if got == lab.points:
         for question in lab.questions:
             if question.after:
-                print(textwrap.fill(question.after, WIDTH))
+                say(textwrap.fill(question.after, WIDTH))
     if into:
         tests = [{"name": line.id, "score": line.points, "max_score": line.of, "output": line.why}
                  for line in found.lines]  # fmt: skip
         whys = {part: answers.get("why", "") for part, answers in found.answers.items()}
-        result = {"score": got, "tests": tests, "extra_data": {"for a person": whys}}
-        files.write(into, json.dumps(result, indent=2) + "\n")
-    print("For a person to read: the two `why` of answers.toml.")
+        said = "\n".join(told)
+        result = {"score": got, "output": said, "tests": tests,
+                  "extra_data": {"for a person": whys}}  # fmt: skip
+        files.write(into, foreign.to_json(result, indent=2) + "\n")
+    say("For a person to read: the two `why` of answers.toml.")
     return got
 
 
@@ -200,11 +240,16 @@ def main(words: list[str]) -> int:
             return check(lab, work, build)
         if words[0] == "grade":
             into = Path(given["JSON"]) if "JSON" in given else None
-            got = report(lab, many.handed_in(handed_in(lab), folder), into)
+            with place.temporary() as top:
+                one = intake.single(folder)
+                handed = intake.staged(one, handed_in(lab), lab.slug, top, MOST_BYTES)
+                for note in handed.notes:
+                    say(f"{note}\n")
+                got = report(lab, handed.folder, into)
             return 0 if got == lab.points else 1
         if words[0] == "grade-all":
             table = Path(given.get("CSV") or f"{folder}.csv")
-            return many.grade_all(folder, table, partial(grade_one, lab), anew=True)
+            return many.grade_all(folder, table, Class(lab).kind())
         if words[0] == "hint":
             print((lab.folder / "hints.md").read_text(encoding="utf-8").rstrip())
             return 0
@@ -217,7 +262,7 @@ def main(words: list[str]) -> int:
     try:
         return entry.ended(run, "lab: ")
     except LabError as wrong:
-        print(f"lab: {wrong}", file=sys.stderr)
+        print(f"lab: {foreign.line(str(wrong))}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 2

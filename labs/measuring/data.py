@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import time
 from functools import reduce
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from grader.lab import TREE
 from harness.errors import InputError
 from harness.run import records
 from harness.spec import experiment_file
+from harness.system import environment
 from measuring.lab import Lab
 
 SERVER = "01-iterative"
+REFERENCE = TREE / "benchmarks/results/reference"
 FREEZE_AFTER, FREEZE = 2.0, 1.0  # seconds into each run
 
 
@@ -35,6 +38,43 @@ def started(lab: Lab, path: Path) -> str:
         raise LabError(f"{path} is not there") from None
     except (OSError, ValueError, KeyError, TypeError):
         raise LabError(f"{path}: no data of {lab.experiment or 'this lab'}") from None
+
+
+def about(path: Path) -> str:
+    """The machine and the time, as the data say."""
+    try:
+        first = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
+        place = first.get("environment") or {}
+        known = [
+            environment.short_cpu(str(place.get("cpu", "unknown processor"))),
+            environment.core_count(place.get("cores", "?")),
+            environment.short_kernel(str(place.get("kernel", "unknown kernel"))),
+        ]
+        return f"{', '.join(known)}, {first['started']}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "unknown"
+
+
+def pieces(lab: Lab, path: Path) -> frozenset[str]:
+    """A hash of each repetition, or run, as it was measured: when and where does not count, nor
+    the order. Two of one value do not happen by chance."""
+    try:
+        if lab.experiment:
+            lines = [json.loads(line) for line in path.read_bytes().splitlines() if line]
+            raw = [line for line in lines if line.get("type") == "repetition"]
+            for line in raw:
+                line.pop("sum", None)
+        else:
+            raw = list(json.loads(path.read_bytes())["runs"].values())
+        texts = [json.dumps(each, sort_keys=True) for each in raw]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return frozenset()
+    return frozenset(sha256(text.encode()).hexdigest() for text in texts)
+
+
+def ours(lab: Lab) -> frozenset[str]:
+    """The reference run's pieces."""
+    return pieces(lab, REFERENCE / lab.data) if lab.experiment else frozenset()
 
 
 class Numbers:
@@ -100,7 +140,7 @@ def measure(lab: Lab, build: Path, into: Path) -> None:
             raise LabError(f"{program} is not built (make servers)")
     begun = now()
     runs = {name: _run(server, hammer, args) for name, args in lab.runs.items()}
-    text = json.dumps({"started": begun, "runs": runs})
+    text = json.dumps({"started": begun, "environment": environment.machine(), "runs": runs})
     files.write(into, text + "\n")
 
 

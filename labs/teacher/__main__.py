@@ -11,6 +11,7 @@ try:
     from grader.lab import Lab, load
     from measuring import lab as measure
 
+    from harness import foreign
     from harness.entry import begin, ended
     from harness.errors import InputError
     from teacher import bundle, similar, tables
@@ -55,7 +56,9 @@ def run(command: str, given: Given) -> int:
         table, into, junit = Path(given["CSV"]), given.get("JSON"), given.get("JUNIT")
         return tables.write(given["CH"], _tests(given), table, into, junit)
     if command == "autograder":
-        return bundle.autograder(_lab(given), build)
+        if (sandbox := given.get("SANDBOX", "")) not in ("", "no"):
+            raise LabError(f"SANDBOX={sandbox}: there is only SANDBOX=no: points without one")
+        return bundle.autograder(_lab(given), build, sandbox)
     if command == "similar":
         folder = given.get("DIR", "")
         if not Path(folder).is_dir() or not folder:
@@ -72,7 +75,7 @@ def main(words: list[str]) -> int:
     try:
         return ended(lambda: run(words[0], given), "lab: ")
     except (LabError, InputError) as error:
-        print(f"lab: {error}", file=sys.stderr)
+        print(f"lab: {foreign.line(str(error))}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 2

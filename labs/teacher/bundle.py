@@ -9,13 +9,12 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from grader import work
+from grader import place, work
 from grader.errors import LabError, say
 from grader.lab import TREE, Lab
 from grader.sandbox import Toolchain
@@ -39,12 +38,12 @@ results=$top/results/results.json
 for python in python3 /usr/bin/python3; do "$python" -c 'import pytest' 2> /dev/null && break; done
 cd "$top/source" && rm -f "$results" || exit 1
 {environment} \\
-    "$python" -I labs/grader/__main__.py grade CH={slug} DIR="$top/submission" \\
+    "$python" -I labs/grader/__main__.py grade CH={slug} DIR="$top/submission"{settings} \\
     JSON="$results" LOGS="$top/logs" 2> "$top/said" || true
 cat "$top/said" >&2
 [ -f "$results" ] || python3 -c 'import json, sys
-said = "Not graded. " + sys.stdin.read()
-print(json.dumps({{"score": 0, "output": said}}))' < "$top/said" > "$results"
+said = "Not graded. " + sys.stdin.buffer.read().decode(errors="replace")
+print(json.dumps({{"output": said}}))' < "$top/said" > "$results"
 """
 MAKEFILE = """# A lab to hand out: README.md.
 FLAGS := {flags}
@@ -94,10 +93,10 @@ def _names(tools: Toolchain, build: Path, lab: Lab) -> dict[Path, Path]:
 
 @contextmanager
 def _tree(lab: Lab, starters: dict[str, str]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="bundle-") as place:
-        top = Path(place, lab.slug)
-        for folder in (*JUDGE, f"labs/{lab.slug}"):
-            shutil.copytree(TREE / folder, top / folder, ignore=NOT_OURS)
+    with place.temporary() as folder:
+        top = folder / lab.slug
+        for part in (*JUDGE, f"labs/{lab.slug}"):
+            shutil.copytree(TREE / part, top / part, ignore=NOT_OURS)
         for header in (*TREE.glob("code/**/*.h"), *(TREE / name for name in FILES)):
             _copy(header.relative_to(TREE), top)
         for name, text in starters.items():
@@ -133,16 +132,17 @@ def _packed(top: Path, kind: str, name: Path) -> int:
     return 0
 
 
-def autograder(lab: Lab, build: Path) -> int:
-    """Objects, headers and tests: the compiler's, the sandbox's and the judge's part."""
+def autograder(lab: Lab, build: Path, sandbox: str) -> int:
+    """Objects, headers and tests: the compiler's, the sandbox's and the judge's part. sandbox: "no"
+    if there is to be a grade even where no sandbox can be had."""
     tools = Toolchain.of_make()
     with _tree(lab, work.starters(lab)) as top:
         (top / "labs" / lab.slug / "hints.md").write_text("", encoding="utf-8")
         objects = {
             path: Path("build/obj", f"{n}.o") for n, path in enumerate(_names(tools, build, lab))
         }
-        for path, place in objects.items():
-            _copy(path, top, place)
+        for path, inside in objects.items():
+            _copy(path, top, inside)
         told = {
             "CC": shlex.join(tools.compiler),
             "FLAGS": shlex.join(tools.flags),
@@ -150,7 +150,9 @@ def autograder(lab: Lab, build: Path) -> int:
             "LIBS": os.environ.get("LAB_LIBS", ""),
         }
         words = " ".join(f"LAB_{name}={shlex.quote(text)}" for name, text in told.items())
-        texts = {"setup.sh": SETUP, "run_autograder": RUN.format(environment=words, slug=lab.slug)}
+        settings = f" SANDBOX={sandbox}" if sandbox else ""
+        run = RUN.format(environment=words, slug=lab.slug, settings=settings)
+        texts = {"setup.sh": SETUP, "run_autograder": run}
         for name, text in texts.items():
             (top / name).write_text(text, encoding="utf-8")
             (top / name).chmod(0o755)

@@ -12,6 +12,7 @@ from pathlib import Path
 from grader import files
 from grader.errors import LabError, say
 
+from harness import foreign
 from harness.errors import InputError
 from harness.report import tsv
 from harness.report.export import assignments
@@ -28,7 +29,7 @@ def _add(definition: Experiment, metric: Metric, path: Path, seen: Seen) -> bool
     try:
         results = records.read(path) if path.exists() else None
     except InputError as error:
-        print(f"left out: {error}", file=sys.stderr)
+        print(foreign.line(f"left out: {error}"), file=sys.stderr)
         return False
     if results is None or not results.end:
         return False

@@ -8,13 +8,11 @@ them, for solutions are public.
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
-from grader import files, work
+from grader import intake, place, work
 from grader.errors import LabError, say
 from grader.lab import Lab
-from grader.many import handed_in
 
 from teacher.variant import Variant
 
@@ -30,14 +28,14 @@ def _own(texts: list[str], given: set[str]) -> str:
     return "".join(line + "\n" for line in lines if line.strip() not in given)
 
 
-def _texts(lab: Lab, folder: Path) -> list[str]:
-    found, folder = [], handed_in(lab.files, folder)
-    for name in lab.files:
+def _texts(lab: Lab, one: intake.Submission) -> list[str]:
+    with place.temporary() as top:
         try:
-            found.append(files.read(folder / name).decode(errors="replace"))
+            handed = intake.staged(one, lab.files, lab.slug, top)
         except (OSError, LabError):
-            continue  # make grade-all says so
-    return found
+            return []  # make grade-all says why
+        paths = [handed.folder / name for name in lab.files]
+        return [path.read_text("utf-8", "replace") for path in paths if path.exists()]
 
 
 def show(lab: Lab, folder: Path, seed: int) -> int:
@@ -46,16 +44,16 @@ def show(lab: Lab, folder: Path, seed: int) -> int:
         raise LabError("skipped: sim_c is not installed (apt-get install similarity-tester)")
     starters = [*work.starters(lab).values(), *Variant(lab, seed).starters().values()]
     given = {line.strip() for text in starters for line in text.splitlines()}
-    written = {path.name: _texts(lab, path) for path in sorted(folder.iterdir()) if path.is_dir()}
+    written = {one.name: _texts(lab, one) for one in intake.students(folder)[0]}
     written[OURS] = [lab.source(name).read_text(encoding="utf-8") for name in lab.files]
     names = [name for name, texts in written.items() if texts]
-    with tempfile.TemporaryDirectory() as place:
+    with place.temporary() as top:
         for number, name in enumerate(names):
-            Path(place, f"{number}.c").write_text(_own(written[name], given), encoding="utf-8")
+            (top / f"{number}.c").write_text(_own(written[name], given), encoding="utf-8")
         command = ["sim_c", "-p", "-e", "-a", "-s", "-T", f"-r{RUN}", f"-t{LEAST}"]
         done = subprocess.run(
             [*command, *(f"{number}.c" for number in range(len(names)))],
-            cwd=place, capture_output=True, text=True, check=False,
+            cwd=top, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode:
         raise LabError(f"sim_c: {done.stderr.strip() or done.returncode}")

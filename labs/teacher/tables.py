@@ -3,13 +3,14 @@ case for each test. What the machine could not judge is an error there, and no f
 """
 
 import csv
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
 from grader import files
-from grader.many import GRADED, NOTHING
+from grader.many import BY_HAND, FIELDS, GRADED, NOTHING, SELF_CHECK
+
+from harness import foreign
 
 Row = dict[str, str]
 Tests = Mapping[str, str]  #: id -> what its failure means
@@ -17,18 +18,22 @@ Tests = Mapping[str, str]  #: id -> what its failure means
 
 def write(slug: str, tests: Tests, table: Path, into: str | None, junit: str | None) -> int:
     with table.open(newline="", encoding="utf-8") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
+        raw = list(csv.DictReader(file, restkey="more", restval=""))
+    shown = ((row[key] for key in FIELDS) for row in raw)
+    rows = [dict(zip(FIELDS, map(foreign.from_cell, row), strict=True)) for row in shown]
+    rows.sort(key=lambda row: row["name"])
     if into:
-        files.write(Path(into), json.dumps(rows, indent=1) + "\n")
+        files.write(Path(into), foreign.to_json(rows, indent=1) + "\n")
     if junit:
-        files.write(Path(junit), _junit(slug, tests, rows))
+        plain = [{key: foreign.plain(text) for key, text in row.items()} for row in rows]
+        files.write(Path(junit), _junit(slug, tests, plain))
     return 0
 
 
 def _junit(slug: str, tests: Tests, rows: list[Row]) -> str:
     top = ElementTree.Element("testsuites", name=slug)
     for row in rows:
-        judged = row["state"] == GRADED
+        judged = row["state"] in (GRADED, BY_HAND, SELF_CHECK)
         failed = row["failed"].split()
         suite = ElementTree.SubElement(top, "testsuite", name=row["name"], time=row["seconds"])
         for test, means in tests.items():

@@ -91,15 +91,16 @@ class Place:
         return Grade(json.loads(results.read_text()), done.stdout, done.stderr)
 
     def grade_class(
-        self, lab: str, everybody: Mapping[str, Mapping[str, str]], *words: str
+        self, lab: str, everybody: Mapping[str, Mapping[str, str]], *words: str, **environment: str
     ) -> dict[str, dict[str, str]]:
         """Name -> files of each; and whatever lies in the folder already."""
         for name, texts in everybody.items():
             write(self.top / "class" / name, texts)
         table = self.top / "grades.csv"
         done = self.make(
-            "grade-all", f"CH={lab}", f"DIR={self.top / 'class'}", f"CSV={table}", *words
-        )
+            "grade-all", f"CH={lab}", f"DIR={self.top / 'class'}", f"CSV={table}", *words,
+            **environment,
+        )  # fmt: skip
         assert table.exists(), done.stdout + done.stderr
         with table.open(newline="", encoding="utf-8") as file:
             return {row["name"]: row for row in csv.DictReader(file)}

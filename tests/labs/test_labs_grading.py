@@ -6,6 +6,7 @@ it: a lab of each kind, with some.
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -227,9 +228,18 @@ def test_helper_programs_that_only_say_so(place: Place) -> None:
 
 def test_without_a_sandbox_it_is_no_grade(place: Place) -> None:
     grade = place.grade("02-fork", TREE / "code/02-fork", "ONLY=serves", LAB_NO_CELL="1")
-    assert "A self-check, not a grade: " in grade.said
+    assert "A self-check, not a grade: " in grade.results["output"]
     assert "self-check, not a grade" in grade.out
     assert "Error 3" in grade.err
+    assert "score" not in json.dumps(grade.results), "no number that would become a grade"
+    rows = place.grade_class("02-fork", {"ada": solution(labs.load("02-fork"))}, "ONLY=serves",
+                             LAB_NO_CELL="1")  # fmt: skip
+    assert (rows["ada"]["score"], rows["ada"]["state"]) == ("", many.UNJUDGED)
+    trusted = place.grade(
+        "02-fork", TREE / "code/02-fork", "ONLY=serves", "SANDBOX=no", LAB_NO_CELL="1"
+    )
+    assert (trusted.results["score"], trusted.err) == (2, "")
+    assert "A self-check, not a grade: " in trusted.said
 
 
 @in_a_cell

@@ -1,6 +1,7 @@
 """Labs that measure: a prediction before the data, conclusions from one's own."""
 
 import contextlib
+import csv
 import io
 import json
 import os
@@ -121,15 +122,16 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
     shutil.copytree(work / SLUG, work / "class/gil")
     sums = Sums()
     (work / "class/gil" / DATA).write_bytes(sums.added(run) + sums.added(odd))
-    assert lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'class'}", f"CSV={table}")[0] == 0
-    rows = [line.split(",")[:4] for line in table.read_text("utf-8").splitlines()[1:]]
-    assert rows == [
-        ["ada", "20", "20", "graded"],
-        ["bob", "0", "20", "graded"],
-        ["eve", "0", "20", "graded"],
-        ["fay", "0", "20", "graded"],
-        ["gil", "0", "20", "graded"],
-        ["nobody", "0", "20", "nothing handed in"],
+    assert lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'class'}", f"CSV={table}")[0] == 3
+    with table.open(newline="", encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert [tuple(row[key] for key in ("name", "score", "of", "state")) for row in found] == [
+        ("ada", "20", "20", "self-check"),
+        ("bob", "0", "20", "self-check"),
+        ("eve", "", "20", "not graded"),
+        ("fay", "", "20", "not graded"),
+        ("gil", "0", "20", "self-check"),
+        ("nobody", "0", "20", "nothing handed in"),
     ]
     for name in ("sealed.json", DATA, "answers.toml"):
         (work / SLUG / name).rename(work / "away")
@@ -137,6 +139,38 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
         assert status == 2 and name in wrong and wrong.count("\n") == 1
         assert name == "sealed.json" or wrong.endswith(" is not there\n")
         (work / "away").rename(work / SLUG / name)
+
+
+def test_data_of_others_are_flagged_and_it_is_a_self_check(work: Path) -> None:
+    """Also under another date; with the machine and the time that they are said to be of."""
+    answer(work, "conclusion", CONCLUSION)
+    into, data = work / "result.json", work / SLUG / DATA
+    shutil.copy(REFERENCE / DATA, data)
+    _, said, _ = lab(work, "grade", f"CH={SLUG}", f"DIR={work / SLUG}", f"JSON={into}")
+    said = " ".join(said.split())
+    assert "This is a self-check, not a grade" in said
+    assert re.search(r"Measured: .*, \d cores, Linux [\d.]+, 20\d\d-", said)
+    assert re.search(r"(\d+) of \1 repetitions are those of the reference run", said)
+    assert "self-check" in json.loads(into.read_text("utf-8"))["output"]
+    # somebody else's, with another header and so with other sums; and half of it
+    from harness.run.records import Sums
+
+    lines = [
+        re.sub(rb',"sum":"[0-9a-f]+"}$', b"}", line) for line in data.read_bytes().splitlines()
+    ]
+    lines[0] = re.sub(rb'"started":"[^"]*"', b'"started":"2031-01-01T00:00:00Z"', lines[0])
+    changed = [re.sub(rb'"wall_s":[\d.]+', b'"wall_s":%d.5' % n, x) for n, x in enumerate(lines)]
+    for name, chosen in (("ada", changed), ("bob", changed[:1] + changed[1:]), ("cyd", lines)):
+        shutil.copytree(work / SLUG, work / "class" / name)
+        sums = Sums()
+        (work / "class" / name / DATA).write_bytes(b"".join(sums.added(line) for line in chosen))
+    table = work / "class.csv"
+    lab(work, "grade-all", f"CH={SLUG}", f"DIR={work / 'class'}", f"CSV={table}")
+    with table.open(newline="", encoding="utf-8") as file:
+        notes = {row["name"]: row["note"] for row in csv.DictReader(file)}
+    assert "are those of bob" in notes["ada"] and "are those of ada" in notes["bob"]
+    assert "reference" not in notes["ada"] and "2031-01-01" in notes["ada"]
+    assert "are those of the reference run" in notes["cyd"] and "those of ada" not in notes["cyd"]
 
 
 def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:

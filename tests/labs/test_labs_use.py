@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grader import cli, files, many, work
+from grader import cli, files, intake, many, work
 from grader import lab as labs
 from grader.errors import LabError
 from grader.lab import TREE
@@ -150,7 +150,7 @@ def test_hints_at_once_are_all_noted(mine: Path) -> None:
 def test_a_class_that_was_ended_half_way(place: Place) -> None:
     """The last line was cut short, and one has been graded by hand: that one stays."""
     table = place.top / "grades.csv"
-    table.write_text("name,score,of,state,failed,seconds\nada,4.5,5,graded,,9.9\nbob,20,20,gra")
+    table.write_text(",".join(many.FIELDS) + "\nada,4.5,5,by hand,,\nbob,20,20,gra")
     everybody = {
         "ada": {"server.c": "int x;\n"},
         "bob": {"server.c": "int main("},
@@ -168,8 +168,8 @@ def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
     table.write_text("name\n")
     began, at_work = time.monotonic(), threading.Event()
 
-    def grade(path: Path) -> many.Row:
-        if path.name == "ada":
+    def grade(one: intake.Submission, folder: Path) -> many.Row:
+        if one.name == "ada":
             at_work.wait()
             raise OSError(28, "No space left on device")
         at_work.set()
@@ -178,9 +178,10 @@ def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
         return {}
 
     for name in ("ada", "bob"):
-        (tmp_path / "class" / name).mkdir(parents=True)
+        write(tmp_path / "class" / name, {"server.c": ""})
+    kind = many.Kind(["server.c"], "02-fork", 20, [], "", "", grade, anew=True)
     with pytest.raises(OSError, match="No space"):
-        many.grade_all(tmp_path / "class", table, grade, jobs=2, anew=True)
+        many.grade_all(tmp_path / "class", table, kind, jobs=2)
     assert time.monotonic() - began < 30
     assert table.read_text() == "name\n"
 

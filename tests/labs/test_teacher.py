@@ -86,13 +86,13 @@ def test_an_autograder(place: Place) -> None:
     for name in ("results", "submission"):
         (top / name).mkdir()
     real = real_of(labs.load("05-pool"))["queue.c"]
-    for text, score, said in ((None, 0, "Not graded"), ("int x(", 0, ""), (real, 20, "20 of 20")):
+    for text, score, said in ((None, None, "Not graded"), ("int x(", 0, ""), (real, 20, "20 of")):
         if text is not None:
             (top / "submission/queue.c").write_text(text)
         told = {**os.environ, "AUTOGRADER": str(top), "TMPDIR": str(place.temporary)}
         subprocess.run(["sh", top / "source/run_autograder"], env=told, check=True, timeout=300)
         results = json.loads((top / "results/results.json").read_text())
-        assert (results["score"], said in results["output"]) == (score, True), results["output"]
+        assert (results.get("score"), said in results["output"]) == (score, True), results["output"]
 
 
 def test_a_handout_is_a_lab_of_its_own(place: Place) -> None:
@@ -139,23 +139,6 @@ def test_a_class_as_junit(tmp_path: Path) -> None:
     assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [
         ("0", "0"), ("1", "0"), (every, "0"), ("0", every), ("0", "1"), (every, "0"),
     ]  # fmt: skip
-
-
-def test_where_a_student_has_put_the_files(tmp_path: Path) -> None:
-    """The only folder that has any, not too deep, and never through a link."""
-    lab = labs.load("02-fork")
-    paths = {
-        "ada": ["server.c"], "bob": ["work/02-fork/server.c"], "cyd": ["a/server.c", "b/server.c"],
-        "dan": ["a/b/c/server.c"], "eve": ["server.c", "old/server.c"],
-    }  # fmt: skip
-    for name, inside in paths.items():
-        for path in inside:
-            write((tmp_path / name / path).parent, {"server.c": ""})
-    (tmp_path / "ida").mkdir()
-    (tmp_path / "ida/work").symlink_to(tmp_path / "ada")
-    found = {name: many.handed_in(lab.files, tmp_path / name) for name in (*paths, "ida")}
-    assert found.pop("bob") == tmp_path / "bob/work/02-fork"
-    assert found == {name: tmp_path / name for name in found}
 
 
 def test_who_has_handed_in_nothing_has_no_points(place: Place) -> None:
