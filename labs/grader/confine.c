@@ -108,6 +108,9 @@ static void make_filter(int with_uring)
     add(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0);
     answer(SECCOMP_RET_KILL_PROCESS);
     load(offsetof(struct seccomp_data, nr));
+    /* A call that a tracer has taken away, to inject an error in its place, has this number. */
+    add(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffff, 0, 1);
+    answer(SECCOMP_RET_ALLOW);
 #ifdef __x86_64__
     add(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* x32: the same calls by other numbers */
     answer(SECCOMP_RET_KILL_PROCESS);

@@ -44,7 +44,7 @@ OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.E
 Row = dict[str, object]
 MAIN = [sys.executable, "-I", str(TREE / "labs/grader/__main__.py"), "grade"]
 JUDGE = ("labs/grader/*.py", "labs/grader/*.c", "benchmarks/harness/**/*.py")
-TESTS = ("tests/conformance/*.py", "tests/conftest.py", "tests/pytest.ini")
+TESTS = ("tests/conformance/*.py", "tests/*.py", "tests/pytest.ini")
 LONGEST = 100  #: characters of the name of a folder of logs
 
 
