@@ -19,7 +19,7 @@
 #   12-aio           server.c, look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
 #                                       + 05b conn.h, 06 clients, 11 exchange, send_path.h, body_mmap; appendix/ beside
 #   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)
-#   14-owfat         server.c, conn.[ch]
+#   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
 #                                       + 05b conn.h, 06 clients, 11 exchange, 12 job
 #
@@ -89,7 +89,7 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 13-uring_VARIANTS := glibc static static-pie asan
 
 # The library is Debian's, made for glibc; with dietlibc or musl one would have to make it oneself.
-14-owfat_SRC      := code/14-owfat/server.c code/14-owfat/conn.c $(COMMON_SRC)
+14-owfat_SRC      := $(addprefix code/14-owfat/,server.c conn.c watching.c) $(COMMON_SRC)
 14-owfat_LIBS     := -lowfat
 14-owfat_NEEDS    := iob.h
 14-owfat_VARIANTS := glibc asan

@@ -102,8 +102,11 @@ static void print_report(void)
 static bool obey_signal(int signals)
 {
     struct signalfd_siginfo info;
-    if (read(signals, &info, sizeof info) != (ssize_t)sizeof info)
+    if (read(signals, &info, sizeof info) != (ssize_t)sizeof info) {
+        if (errno != EINTR && errno != EAGAIN) /* it would be readable for ever */
+            die_errno("read signalfd");
         return true;
+    }
     if (info.ssi_signo == SIGUSR1)
         print_report();
     else if (info.ssi_signo == SIGUSR2)

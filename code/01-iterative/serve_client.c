@@ -140,10 +140,9 @@ static void linger(struct client *c, bool unread)
             return;
         if (arrived && c->deadline > now() + UNREAD_SECONDS)
             c->deadline = now() + UNREAD_SECONDS;
-        if (n < 0)
-            poll(&p, 1, LOOK_MS);
-        else
-            bytes += n;
+        if (n < 0 && poll(&p, 1, LOOK_MS) < 0 && errno != EINTR)
+            return; /* without a wait this would spin */
+        bytes += n > 0 ? n : 0;
     }
 }
 

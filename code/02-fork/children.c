@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 
@@ -37,6 +38,10 @@ static void on_child(int signum)
                 break;
             }
         }
+    }
+    if (pid < 0 && errno == ECHILD) { /* none is left, whatever became of them */
+        memset(children, 0, (size_t)max_children * sizeof *children);
+        live = 0;
     }
     /* endregion: collect */
     errno = saved; /* or accept() would seem to have failed with ECHILD */

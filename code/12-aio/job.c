@@ -56,8 +56,9 @@ void job_is_over(struct job *job)
     uint64_t one = 1;
 
     job_collected(job);
-    while (write(event_fd, &one, sizeof one) < 0 && errno == EINTR)
-        ; /* EAGAIN, after 2^64 jobs: the loop will look anyway */
+    while (write(event_fd, &one, sizeof one) < 0 && errno != EAGAIN) /* after 2^64 jobs: it looks */
+        if (errno != EINTR) /* the loop would not hear of this one, nor of any other */
+            die_errno("write eventfd");
 }
 
 static struct job *taken; /* what was over when the turn began */
@@ -66,8 +67,9 @@ void jobs_take_over(void)
 {
     uint64_t number;
 
-    while (read(event_fd, &number, sizeof number) < 0 && errno == EINTR)
-        ;
+    while (read(event_fd, &number, sizeof number) < 0 && errno != EAGAIN)
+        if (errno != EINTR) /* it would be readable for ever */
+            die_errno("read eventfd");
     for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
         collectors[i]();
     pthread_mutex_lock(&over_lock);

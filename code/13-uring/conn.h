@@ -22,6 +22,7 @@ struct conn {
     unsigned short have;    /* bytes in `in` */
     unsigned short looks;   /* while lingering: how often it will be looked at again ... */
     unsigned short buffers; /* ... and how many buffers of what nobody reads may still come */
+    unsigned short starved; /* how often in a row there was no buffer for what has come */
     char *in;               /* what has come of requests not yet answered; else NULL */
     struct sending *out;    /* the request in hand; else NULL */
     char *piece;            /* of the reply: while it is read and sent; else NULL */

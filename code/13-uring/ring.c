@@ -180,6 +180,20 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
     return sqe;
 }
 
+/* At once again would be a busy loop, if there is nothing to be done. */
+static void rest(void)
+{
+    static int said;
+    int error = errno;
+
+    if (io_uring_cq_ready(&ring) > 0 && error != EBADR)
+        return;
+    if (error != said)
+        warn_errno("io_uring_enter");
+    said = error;
+    poll(NULL, 0, REST_MS);
+}
+
 void ring_wait(int ms)
 {
     struct __kernel_timespec limit = {ms / 1000, ms % 1000 * 1000000LL};
@@ -188,20 +202,15 @@ void ring_wait(int ms)
 
     errno = -result;
     switch (-result) {
-    case ENOMEM: /* at once again would be a busy loop */
-        poll(NULL, 0, REST_MS);
-        break;
-    case EAGAIN: /* it took not all, and will after some completions; or it lacks memory, too */
-        if (io_uring_cq_ready(&ring) == 0)
-            poll(NULL, 0, REST_MS);
-        break;
     case EBADR: /* completions were lost: the kernel had no memory to keep them. Whoever waits for
                    one is ended by its time-out, and keeps what the kernel may still be using */
-        warn_errno("io_uring_enter");
+    case ENOMEM:
+    case EAGAIN: /* it took not all, and will after some completions; or it lacks memory, too */
+    case EBUSY:
+        rest();
         break;
     case ETIME:
     case EINTR:
-    case EBUSY:
         break;
     default:
         if (result < 0)

@@ -18,6 +18,7 @@
 #define LOOK_MS      100  /* between two looks whether the last reply has arrived */
 #define UNREAD_LOOKS 10   /* after it has, where the client is still sending */
 #define BUFFERS      8192 /* of what comes meanwhile, that are thrown away at most: 64 MiB */
+#define STARVED_MOST 4096 /* turns in which others took all buffers: more are no bad luck */
 #define TRIES        8    /* to open a file while folders on the way to it are being renamed */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
@@ -60,8 +61,11 @@ static bool receive(struct conn *c)
 
 static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
 {
-    if (cqe->res == -EINTR || cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
+    if (cqe->res == -EINTR)
         return steps_go_on(c);
+    if (cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
+        return c->starved++ < STARVED_MOST && steps_go_on(c);
+    c->starved = 0;
     if (cqe->res == -ECANCELED) /* steps_stop(): what has come meanwhile is still to be had */
         return receive(c);
     if (stopping && cqe->res == -EAGAIN)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "14-owfat/conn.h"
+#include "14-owfat/watching.h"
 #include "clock.h"
 #include "die.h"
 #include "net.h"
@@ -35,45 +36,10 @@ static struct client *ended;           /* in this turn */
 static int clients, highest_fd, tight; /* tight: so many were here when descriptors ran out */
 static long long shut_until;           /* nobody is accepted, by now_ms(); 0 if it is not so */
 
-/*
- * The library keeps in mind what it takes to be ready, and asks the kernel nothing about it. It is
- * made to forget that before it is told what is wanted: else the descriptor may only be put into a
- * queue, which is looked at after the next wait.
- */
-static void want_read(int fd)
+static void want_guests(int listen_fd)
 {
-    io_eagain_read(fd);
-    io_wantread(fd);
-}
-
-static void want_write(int fd)
-{
-    io_eagain_write(fd);
-    io_wantwrite(fd);
-}
-
-/* After each batch of more than one part the library is no longer sure that there is room, and
- * would have the kernel look, in two calls a request. To say that the socket is new ends that. */
-static void assume_room(int fd)
-{
-    io_fd_flags(fd, IO_FD_NONBLOCK | IO_FD_CANWRITE);
-}
-
-static void watch(struct client *c, enum want before)
-{
-    int fd = c->conn.fd;
-
-    if (c->want == WANT_READ)
-        assume_room(fd);
-    if (c->want == before)
-        return;
-    if (c->want == WANT_READ) {
-        want_read(fd);
-        io_dontwantwrite(fd); /* last: it asks for what is wanted then, and no more */
-    } else {
-        io_dontwantread(fd);
-        want_write(fd);
-    }
+    if (!want_read(listen_fd))
+        die_errno("io_wantread");
 }
 
 static void end_client(struct client *c)
@@ -90,10 +56,8 @@ static void handle(struct client *c)
         return;
     enum want before = c->want;
     c->want = conn_handle(&c->conn);
-    if (c->want == WANT_CLOSE)
+    if (c->want == WANT_CLOSE || !watch(c->conn.fd, c->want, before))
         end_client(c);
-    else
-        watch(c, before);
 }
 
 static void begin_client(int fd, const struct options *o)
@@ -110,7 +74,10 @@ static void begin_client(int fd, const struct options *o)
     if (fd > highest_fd)
         highest_fd = fd;
     io_setcookie(fd, c);
-    io_wantread(fd);
+    if (!want_read(fd)) {
+        serve_refusal(fd);
+        end_client(c);
+    }
 }
 
 static bool make_room(void)
@@ -164,7 +131,7 @@ static void end_overdue(int listen_fd)
             end_client(c);
     }
     if (!stopping)
-        want_read(listen_fd);
+        want_guests(listen_fd);
 }
 
 static void free_ended(int listen_fd)
@@ -172,7 +139,7 @@ static void free_ended(int listen_fd)
     struct client *c;
 
     if (!stopping && (ended != NULL || (shut_until > 0 && now_ms() >= shut_until))) {
-        want_read(listen_fd);
+        want_guests(listen_fd);
         shut_until = 0;
     }
     while ((c = ended) != NULL) {

@@ -1,5 +1,6 @@
 #include "15-slashdot/master.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -167,11 +168,12 @@ static int wait_for_signal(void)
     long long until = next_deadline(), left = until - now_ms();
     struct timespec most = {0};
 
-    if (until == NEVER)
-        return sigwaitinfo(&ours, NULL);
     if (left > 0)
         most = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
-    return sigtimedwait(&ours, NULL, &most);
+    int signum = sigtimedwait(&ours, NULL, until == NEVER ? NULL : &most);
+    if (signum < 0 && errno != EAGAIN && errno != EINTR)
+        die_errno("sigtimedwait");
+    return signum;
 }
 
 /* ---- the next program */

@@ -1,5 +1,6 @@
 #include "15-slashdot/master.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -77,4 +78,6 @@ void workers_signals(int fd, bool *retiring)
             stopping = *retiring = true;
         }
     }
+    if (errno != EAGAIN && errno != EINTR) /* it would be readable for ever */
+        die_errno("read signalfd");
 }

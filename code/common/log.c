@@ -49,13 +49,14 @@ void log_open(void)
     write_line = log_line;
 }
 
-/* With room for a whole line poll() says so of a pipe (POLLOUT); of a file it always does. */
+/* With room for a whole line poll() says so of a pipe (POLLOUT); of a file it always does. Where
+ * poll() itself is refused the line may be about that, and the last one: it is written. */
 static bool put(const char *line, size_t len)
 {
     struct pollfd p = {.fd = log_fd, .events = POLLOUT};
+    int n = poll(&p, 1, 0);
 
-    return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0 &&
-           write(log_fd, line, len) == (ssize_t)len;
+    return (n < 0 || (p.revents & POLLOUT) != 0) && write(log_fd, line, len) == (ssize_t)len;
 }
 
 static bool put_count(unsigned long count)
