@@ -99,8 +99,9 @@ endif
 
 # Each cell is tried here: one that is wrong is the end of make, too.
 .PHONY: server-tables
-server-tables: servers ## what each server does in each state that it may be started in
+server-tables: servers ## server x inherited state, and server x call x errno: a quarter of an hour
 	$(Q)PYTHONPATH=tests:benchmarks $(PYTHON) -m conformance.inherited $(BUILD)
+	$(Q)PYTHONPATH=tests:benchmarks $(PYTHON) -m conformance.refused $(BUILD)
 
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]

@@ -6,6 +6,11 @@
  *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails
  *                      (compiled with -DMEMORY: a sanitizer wants to have them to itself)
  *
+ *   CLOSE_FAILS=ERRNO:FIRST:LAST
+ *                      those calls of close() fail, but the descriptor is closed, as Linux does it;
+ *                      strace would leave it open
+ *   FAIL_SWITCH=FILE   of CLOSE_FAILS and RING_INJECT: nothing fails, or counts, unless the file exists
+ *
  * What strace does for system calls, for the operations of an io_uring, which no tracer sees:
  *
  *   RING_WATCH=FILE    a line for each operation handed to the kernel, for each that is done, and for
@@ -54,6 +59,30 @@ ssize_t pread(int file, void *buffer, size_t size, off_t offset)
 ssize_t pread64(int file, void *buffer, size_t size, off_t offset)
 {
     return pread(file, buffer, size, offset);
+}
+
+static bool switched_on(void)
+{
+    const char *path = getenv("FAIL_SWITCH");
+
+    return path == NULL || access(path, F_OK) == 0;
+}
+
+int close(int file)
+{
+    static atomic_int count;
+    int error, first, last;
+    const char *fails = getenv("CLOSE_FAILS");
+    int result = (int)syscall(SYS_close, file);
+
+    if (result < 0 || fails == NULL || sscanf(fails, "%d:%d:%d", &error, &first, &last) != 3 ||
+        !switched_on())
+        return result;
+    int number = atomic_fetch_add(&count, 1) + 1;
+    if (number < first || number > last)
+        return result;
+    errno = error;
+    return -1;
 }
 
 #ifdef MEMORY
@@ -138,7 +167,7 @@ static bool chosen(const char *name, int *error)
 
     if (inject == NULL ||
         sscanf(inject, "%31[A-Z0-9_]:%d:%d:%d:%d", op, error, &first, &last, &step) != 5 ||
-        strcmp(op, name) != 0)
+        strcmp(op, name) != 0 || !switched_on())
         return false;
     count++;
     return count >= first && count <= last && (count - first) % step == 0;

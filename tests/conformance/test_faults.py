@@ -261,19 +261,6 @@ def test_workers_that_die_do_not_hold_each_other_up(start: Start) -> None:
     server.is_back_with(len(before))
 
 
-@contract("survives", servers=("01-iterative", "03-prefork", "05-pool"))
-def test_no_time_outs_for_the_connection(traced: Traced) -> None:
-    """Without them a client could hold its server for ever, so it is told that it is not served.
-
-    The main thread's first calls are for the listening socket, which needs the first two; and each
-    thread counts for itself, so a worker's first client is served.
-    """
-    server, _ = traced("setsockopt", "-w", "1", inject="setsockopt:error=ENOBUFS:when=3+")
-    server.get("/hello.txt")
-    assert server.get("/hello.txt").status == 503
-    assert server.alive()
-
-
 @contract("accept-errors", "survives")
 @pytest.mark.parametrize("error", ["ECONNABORTED", "EINTR", "EMFILE", "EAGAIN", *TOLD_APART])
 def test_errors_of_accept(target: Target, traced: Traced, error: str) -> None:
