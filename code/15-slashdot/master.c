@@ -48,7 +48,7 @@ static int serving = -1; /* the place of the successor that accepts; -1: the wor
 static struct successor candidate;
 static bool candidate_is_wanted;
 static long long replace_at; /* when those are started who should be there and are not */
-static int rounds;           /* of that, since one of them came to serve */
+static int rounds;           /* of that, since one ended that had served for a while */
 
 static int hearing[2]; /* a pipe: a worker writes its number when it serves */
 static bool has_served, first_failed;
@@ -133,6 +133,8 @@ static void has_ended(pid_t pid, int status)
         if (i < own_workers && children[i].kill_at == NEVER)
             report(status);
         first_failed |= !has_served;
+        if (children[i].serves && now_ms() - children[i].since >= PAUSE_MS)
+            rounds = 0;
         children[i] = (struct child){.kill_at = NEVER};
     }
     if (pid == candidate.pid)
@@ -248,7 +250,7 @@ static bool start(int number)
     if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
         warn_errno("fork");
     first_failed |= pid < 0 && !has_served;
-    children[number] = (struct child){.pid = pid, .kill_at = NEVER};
+    children[number] = (struct child){.pid = pid, .since = now_ms(), .kill_at = NEVER};
     if (pid != 0)
         return false;
     end_with_parent(parent);
@@ -274,8 +276,10 @@ static void hear(void)
         if (number < 0 || number >= own_workers || !is_there(number))
             continue;
         children[number].serves = true;
+        if (has_served)
+            continue;
         rounds = 0;
-        replace_at = has_served ? replace_at : now_ms();
+        replace_at = now_ms();
     }
 }
 
@@ -295,8 +299,8 @@ static void shut_deaf(const int *fds, int sockets)
     }
 }
 
-/* Some die as soon as they live, so no worker is replaced at once. The pause is doubled after each
- * round from which none came to serve; not where nobody serves, for then clients wait. */
+/* Some die as soon as they live, or serve, so none is replaced at once. The pause is doubled with
+ * each round of such; not where nobody serves, for then clients wait. */
 static long long pause_ms(void)
 {
     int doublings = rounds < MOST_DOUBLINGS ? rounds : MOST_DOUBLINGS;

@@ -120,13 +120,15 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
     union address a;
     socklen_t len = parse_address(&a, o->addr, o->port);
 
-    /* The first asks for the address without sharing it, and so learns whether it is free. */
-    fds[0] = bound_socket(&a, len, o, false);
-    switch_on(fds[0], SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
-    if (getsockname(fds[0], &a.any, &len) < 0) /* the port that was chosen, if any was */
+    /* The first asks for the address without sharing it, and so learns whether it is free. The
+     * others name its port: one that the kernel chose it takes back when the socket is shut. */
+    int first = bound_socket(&a, len, o, false);
+    switch_on(first, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
+    if (getsockname(first, &a.any, &len) < 0)
         die_errno("getsockname");
-    for (int i = 1; i < count; i++)
+    for (int i = 0; i < count; i++)
         fds[i] = bound_socket(&a, len, o, true);
+    close(first);
     for (int i = 0; i < count; i++) {
         prepare(fds[i]);
         if (listen(fds[i], o->backlog) < 0)
