@@ -14,6 +14,7 @@
 #include "acknowledged.h"
 #include "die.h"
 #include "http_parse.h"
+#include "linger.h"
 #include "refusal.h"
 #include "reply.h"
 #include "stop.h"
@@ -86,11 +87,11 @@ static int read_request(struct client *c, struct request *req)
 
 /* Sends all of buf or fails: send() on a blocking socket takes less when a signal or the time-out
  * strikes. */
-static int send_all(struct client *c, const char *buf, size_t len)
+static int send_all(struct client *c, const char *buf, size_t len, int flags)
 {
     begin_step(c);
     while (len > 0) {
-        ssize_t n = send(c->fd, buf, len, 0);
+        ssize_t n = send(c->fd, buf, len, flags);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 || now() > c->deadline)
@@ -108,7 +109,7 @@ static int send_reply(struct client *c, const struct reply *r)
     ssize_t n;
 
     while ((n = reply_next(r, sent, chunk, sizeof chunk)) > 0) {
-        if (send_all(c, chunk, (size_t)n) < 0)
+        if (send_all(c, chunk, (size_t)n, r->may_close ? FIN_FOLLOWS : 0) < 0)
             return -1;
         unsent_count(c->fd, sent, sent + n);
         sent += n;
@@ -121,14 +122,17 @@ static int send_reply(struct client *c, const struct reply *r)
  * delivered of the last reply. So the socket is shut for sending first, and what still comes is
  * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), for one step and
  * LINGER_BYTES at most. Where more was announced (`unread`) the client is given another second to
- * look up from its sending. Nobody tells us of the acknowledgement, so we look.
+ * look up from its sending. Nobody tells us of the acknowledgement, so we look. A client that has
+ * said that it sends no more, after a short reply, is not waited for (`may_close`).
  */
-static void linger(struct client *c, bool unread)
+static void linger(struct client *c, bool unread, bool may_close)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
     char junk[4096];
 
-    if ((!unread && all_acknowledged(c->fd)) || shutdown(c->fd, SHUT_WR) < 0)
+    if (!unread && !may_close && all_acknowledged(c->fd))
+        return;
+    if (shutdown(c->fd, SHUT_WR) < 0 || (may_close && !unread))
         return;
     begin_step(c);
     for (long bytes = 0; bytes < LINGER_BYTES && now() <= c->deadline;) {
@@ -154,7 +158,7 @@ static bool serve_request(struct client *c)
     int used = read_request(c, &req);
 
     if (used == 0 && stopping) /* what was answered before may still be on its way */
-        linger(c, false);
+        linger(c, false, false);
     if (used == 0)
         return false;
     req.keep_alive = req.keep_alive && c->serve->keep_alive && !stopping;
@@ -174,7 +178,7 @@ static bool serve_request(struct client *c)
         memmove(c->in, c->in + used, c->have);
     }
     if (!reply.keep_alive)
-        linger(c, c->have > 0 || req.has_body);
+        linger(c, c->have > 0 || req.has_body, reply.may_close);
     return reply.keep_alive;
 }
 

@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "acknowledged.h"
 #include "http_parse.h"
 #include "reply.h"
 #include "stop.h"
@@ -82,11 +81,6 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     return WANT_AGAIN;
 }
 
-static enum want finish(struct conn *c, bool unread)
-{
-    return !unread && all_acknowledged(c->fd) ? WANT_CLOSE : conn_begin_to_linger(c, unread);
-}
-
 /* WANT_AGAIN here means that the reply is there to be sent. */
 static enum want read_request(struct conn *c)
 {
@@ -96,7 +90,7 @@ static enum want read_request(struct conn *c)
     while ((used = http_parse(in.bytes, in.have, &req)) == 0) {
         ssize_t n = recv(c->fd, in.bytes + in.have, sizeof in.bytes - in.have, 0);
         if (n < 0 && errno == EAGAIN)
-            return stopping ? finish(c, false) : WANT_READ;
+            return stopping ? conn_finish(c, false, false) : WANT_READ;
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
         in.have += n > 0 ? (size_t)n : 0;
@@ -116,12 +110,14 @@ static void end_reply(struct conn *c)
 
 static enum want after_reply(struct conn *c)
 {
-    bool last = !c->exchange->reply.keep_alive, unread = in.have > 0 || c->exchange->has_body;
+    const struct exchange *x = c->exchange;
+    bool last = !x->reply.keep_alive, may_close = x->reply.may_close;
+    bool unread = in.have > 0 || x->has_body;
 
     end_reply(c);
     c->state = READING;
     conn_begin_step(c);
-    return last ? finish(c, unread) : WANT_AGAIN;
+    return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }
 
 /*
@@ -137,7 +133,7 @@ static enum want send_reply(struct conn *c, long *budget)
         ssize_t len = reply_next(&x->reply, x->sent, chunk, sizeof chunk);
         if (len <= 0)
             return len == 0 ? after_reply(c) : WANT_CLOSE;
-        ssize_t n = send(c->fd, chunk, (size_t)len, 0);
+        ssize_t n = send(c->fd, chunk, (size_t)len, x->reply.may_close ? FIN_FOLLOWS : 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

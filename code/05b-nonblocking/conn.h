@@ -84,6 +84,19 @@ static inline enum want conn_begin_to_linger(struct conn *c, bool unread)
 }
 
 /*
+ * After the last reply, or when the server stops. The FIN first, and then close(): with bytes
+ * unread close() alone would throw away what FIN_FOLLOWS holds back.
+ */
+static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
+{
+    if (may_close && !unread) {
+        shutdown(c->fd, SHUT_WR); /* fails where the client is gone */
+        return WANT_CLOSE;
+    }
+    return !unread && all_acknowledged(c->fd) ? WANT_CLOSE : conn_begin_to_linger(c, unread);
+}
+
+/*
  * When the deadline has passed: the end, but while LINGERING only the next look. Who has sent
  * something in time that nobody has read yet has a turn first; who is still receiving the last
  * reply would lose the end of it, if we closed and the next request came then.

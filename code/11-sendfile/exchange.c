@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "acknowledged.h"
 #include "http_parse.h"
 #include "stop.h"
 
@@ -68,7 +67,7 @@ static struct exchange *new_exchange(struct conn *c)
     else
         return NULL;
     x->head_sent = 0;
-    x->has_body = x->found = x->waits = x->corked = false;
+    x->has_body = x->found = x->waits = false;
     x->conn = c;
     x->held = NULL;
     x->reply.fd = -1;
@@ -115,13 +114,6 @@ static enum want begin_reply(struct conn *c, struct request *req, int used,
     return WANT_AGAIN;
 }
 
-/* What is `corked` has not arrived: that need not be asked. */
-static enum want finish(struct conn *c, bool unread, bool corked)
-{
-    return !unread && !corked && all_acknowledged(c->fd) ? WANT_CLOSE
-                                                         : conn_begin_to_linger(c, unread);
-}
-
 static bool waits_for_requests(void)
 {
     return !stopping || exchange_waits_for_requests;
@@ -140,7 +132,7 @@ static enum want read_request(struct conn *c, const struct exchange_ops *ops,
             return WANT_READ;
         ssize_t n = recv(c->fd, in.bytes + in.have, room, 0);
         if (n < 0 && errno == EAGAIN)
-            return waits_for_requests() ? WANT_READ : finish(c, false, false);
+            return waits_for_requests() ? WANT_READ : conn_finish(c, false, false);
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
         in.have += n > 0 ? (size_t)n : 0;
@@ -164,12 +156,13 @@ static void end_reply(struct conn *c, const struct exchange_ops *ops)
 static enum want after_reply(struct conn *c, const struct exchange_ops *ops)
 {
     const struct exchange *x = c->exchange;
-    bool last = !x->reply.keep_alive, unread = in.have > 0 || x->has_body, corked = x->corked;
+    bool last = !x->reply.keep_alive, may_close = x->reply.may_close;
+    bool unread = in.have > 0 || x->has_body;
 
     end_reply(c, ops);
     c->state = READING;
     conn_begin_step(c);
-    return last ? finish(c, unread, corked) : WANT_AGAIN;
+    return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }
 
 static off_t position(const struct exchange *x)

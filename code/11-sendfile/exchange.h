@@ -17,7 +17,6 @@ struct exchange {
     bool has_body; /* the request may be followed by bytes that nobody will read */
     bool found;    /* the file has been looked up: `reply` is a reply */
     bool waits;    /* for the disk */
-    bool corked;   /* the kernel has all of it, and waits for more or for the end (MSG_MORE) */
     struct conn *conn;
     void *held;  /* what the operations hold beside the open file: NULL at first */
     size_t room; /* bytes of `rest` */

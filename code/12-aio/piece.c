@@ -122,7 +122,8 @@ ssize_t piece_send(int fd, struct exchange *x, size_t most)
 {
     struct piece *p = x->held;
     size_t n = ready(x, p), at = (size_t)(x->reply.offset - p->from);
-    ssize_t sent = send(fd, p->buffer + at, n < most ? n : most, 0);
+    ssize_t sent =
+        send(fd, p->buffer + at, n < most ? n : most, x->reply.may_close ? FIN_FOLLOWS : 0);
 
     if (sent < 0 && errno == EAGAIN && p->room > PIECE_KEPT) {
         change_buffer(p, PIECE_KEPT, at - at % PIECE_ALIGN);

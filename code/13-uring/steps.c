@@ -260,9 +260,12 @@ bool steps_look(struct conn *c)
 static bool on_all_sent(struct conn *c)
 {
     bool last = !c->out->reply.keep_alive, unread = sending_leaves_unread(c->out, c->have);
+    bool may_close = c->out->reply.may_close;
 
     steps_end_reply(c);
     begin_time_out(c);
+    if (last && may_close && !unread) /* the client has said that it sends no more: linger.h */
+        return false;
     return last ? linger(c, unread) : steps_go_on(c);
 }
 

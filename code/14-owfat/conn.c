@@ -154,9 +154,11 @@ static void end_reply(struct conn *c)
     c->out = NULL;
 }
 
-static enum want finish(struct conn *c, bool unread)
+static enum want finish(struct conn *c, bool unread, bool may_close)
 {
-    if (!unread && all_acknowledged(c->fd))
+    if (may_close && !unread)
+        shutdown(c->fd, SHUT_WR); /* what is held leaves with it; close() could throw it away */
+    if (!unread && (may_close || all_acknowledged(c->fd)))
         return WANT_CLOSE;
     c->lingering = true;
     array_reset(&c->in);
@@ -184,13 +186,13 @@ static bool send_held(int fd)
 static enum want after_reply(struct conn *c)
 {
     bool last = !c->out->reply.keep_alive, unread = array_bytes(&c->in) > 0 || c->out->has_body;
-    bool held = c->out->reply.fd < 0;
+    bool held = c->out->reply.fd < 0, may_close = c->out->reply.may_close;
 
     end_reply(c);
     begin_step(c);
     if (!last)
         return held && !send_held(c->fd) ? WANT_CLOSE : WANT_READ;
-    return finish(c, unread);
+    return finish(c, unread, may_close);
 }
 
 /* WANT_READ here means that the reply is out, and that it was not the last. */
@@ -239,7 +241,7 @@ static enum want go_on(struct conn *c)
         } else {
             ssize_t n = recv(c->fd, input, sizeof input, 0);
             if (n < 0 && errno == EAGAIN)
-                return stopping ? finish(c, false) : WANT_READ;
+                return stopping ? finish(c, false, false) : WANT_READ;
             if (n == 0 || (n < 0 && errno != EINTR))
                 return WANT_CLOSE;
             if (n > 0)

@@ -205,8 +205,8 @@ void file_reply(struct file *f, struct reply *r, const struct request *req)
     r->keep_alive = req->keep_alive;
     memcpy(r->head, f->head, f->head_len);
     r->head_len = f->head_len;
-    reply_connection(r, req);
     r->fd = f->fd;
     r->offset = 0;
     r->end = req->method == HTTP_GET ? f->st.st_size : 0;
+    reply_connection(r, req);
 }

@@ -129,8 +129,7 @@ static size_t ready(struct transfer *t, const struct reply *r, long budget)
 /*
  * What is in memory goes by one call: a little is copied together for send(2), more is taken from
  * where it is by sendmsg(2), which has the kernel read three structures. (With 1 kB no difference
- * was seen.) If the connection ends after it, the kernel is told that more follows (MSG_MORE), and
- * what follows is the FIN, in the same segment.
+ * was seen.) FIN_FOLLOWS: linger.h.
  */
 static ssize_t send_memory(int fd, struct exchange *x, const char *body)
 {
@@ -141,9 +140,7 @@ static ssize_t send_memory(int fd, struct exchange *x, const char *body)
         {(char *)body + (body != NULL ? r->offset : 0), (size_t)(r->end - r->offset)},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    int flags = r->keep_alive ? 0 : MSG_MORE;
-
-    x->corked = flags != 0;
+    int flags = r->may_close ? FIN_FOLLOWS : 0;
 
     if (parts[0].iov_len + parts[1].iov_len > sizeof joined)
         return sendmsg(fd, &message, flags);

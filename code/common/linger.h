@@ -1,17 +1,27 @@
 /*
- * linger.h: the end of a connection. Whatever comes after close() is answered with a reset, and a
- * reset takes along what has not been delivered of the last reply. So the socket is shut for
- * sending first, and what still comes is read and thrown away until the peer has acknowledged all
- * (RFC 9112 section 9.6), for the time-out and so many turns' worth of bytes at most. Where the
- * client was still sending it is given another second to look up. Of the acknowledgement no event
- * tells: it has to be looked for. For sockets that do not block; nothing here waits.
+ * linger.h: the end of a connection that the server decides. Whatever comes after close() is
+ * answered with a reset, and a reset takes along what has not been delivered of the last reply. So
+ * the socket is shut for sending first, and what still comes is read and thrown away until the peer
+ * has acknowledged all (RFC 9112 section 9.6), for the time-out and so many turns' worth of bytes
+ * at most. Where the client was still sending it is given another second to look up. Of the
+ * acknowledgement no event tells: it has to be looked for. For sockets that do not block; nothing
+ * here waits. A client that has said `close` sends no more: after a short reply nobody lingers.
  */
 #ifndef LINGER_H
 #define LINGER_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "want.h"
+
+/* For the last send(): the end of the connection follows, and its FIN shares the packet. It leaves
+ * with shutdown(). The BSDs have no such flag; there it is a packet of its own. */
+#ifdef MSG_MORE
+#define FIN_FOLLOWS MSG_MORE
+#else
+#define FIN_FOLLOWS 0
+#endif
 
 #define LINGER_LOOK_MS 100 /* between two looks; who has a clock of seconds takes 1000 */
 

@@ -325,7 +325,8 @@ static int judge(struct request *req, const struct framing *f)
     if (f->unknown)
         return 501;
     /* A body is never read here, so nothing after it can be found. */
-    req->keep_alive = !f->close && !req->has_body && (req->minor >= 1 || f->keep_alive);
+    req->is_last = !req->has_body && (f->close || (req->minor == 0 && !f->keep_alive));
+    req->keep_alive = !req->is_last && !req->has_body;
     req->conditional = req->if_match.at != NULL || req->if_none_match.at != NULL ||
                        req->if_modified_since.at != NULL || req->if_unmodified_since.at != NULL;
     return 0;

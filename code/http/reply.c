@@ -145,6 +145,9 @@ static time_t begin(struct reply *r, const struct request *req, int status)
  * otherwise. */
 void reply_connection(struct reply *r, const struct request *req)
 {
+    off_t length = (off_t)r->head_len + r->end - r->offset;
+
+    r->may_close = req != NULL && req->is_last && length <= REPLY_SHORT;
     if (!r->keep_alive)
         put(r, "Connection: close\r\n");
     else if (req->minor == 0)
@@ -427,12 +430,12 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         put_number(r, last - first + 1);
         put(r, "\r\nAccept-Ranges: bytes\r\n");
     }
+    if (status != 304 && req->method != HTTP_HEAD && first <= last) {
+        r->fd = fd;
+        r->offset = first;
+        r->end = last + 1;
+    }
     reply_connection(r, req);
-    if (status == 304 || req->method == HTTP_HEAD || first > last)
-        return;
-    r->fd = fd;
-    r->offset = first;
-    r->end = last + 1;
 }
 
 /*

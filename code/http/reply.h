@@ -16,6 +16,9 @@
 /* Files of 2 GiB and more, also where a long has 32 bits; the parser of ranges counts on it. */
 _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 
+/* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928). If all of a reply has
+ * left, a reset that comes later cannot overtake it. */
+#define REPLY_SHORT    (10 * 1460)
 #define REPLY_HEAD_MAX 1024
 #define REPLY_PATH_MAX 4096
 
@@ -25,7 +28,8 @@ _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
  */
 struct reply {
     int status;
-    bool keep_alive; /* false: end the connection after this reply */
+    bool keep_alive; /* false: end the connection after this reply ... */
+    bool may_close;  /* ... at once: the client will send no more, and the reply is REPLY_SHORT */
     int fd;
     off_t offset, end;
     size_t head_len;
@@ -60,7 +64,7 @@ void reply_error(struct reply *r, const struct request *req, int status);
 /*
  * The last lines of a head, which are about the connection and not about the file: for those who
  * keep what is before them (15-slashdot). They go by r->keep_alive and, in HTTP/1.0, by the
- * request.
+ * request. Sets r->may_close, so r->offset and r->end have to be right.
  */
 void reply_connection(struct reply *r, const struct request *req);
 

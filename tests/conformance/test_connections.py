@@ -3,17 +3,21 @@ reply: bytes that come while it is on its way, or after it, must not cut it. clo
 unread, and bytes after close(), are answered with a reset (RFC 9112 section 9.6).
 """
 
+import itertools
 import statistics
 import time
 from contextlib import nullcontext
 
 from conformance import proc
-from conformance.matrix import SANITIZED, contract, kind
+from conformance.matrix import EVERY, LISTENING, SANITIZED, contract, kind
 from conformance.process import Server, wait_until
+from conformance.programs import Traced
 from conformance.site import HELLO, OLD_DATE, Site
 from conformance.wire import ASK, LAST, Connection, request
 
 pytestmark = kind("model")
+#: sendfile() has no word for "the end follows", and the ring cannot make sure that it leaves.
+FIN_JOINED = [s for s in EVERY if s not in ("11-sendfile", "13-uring", "14-owfat")]
 SINCE = f"If-Modified-Since: {OLD_DATE}"
 KEPT = {
     request("/hello.txt", "Connection: TE, Keep-Alive"): 200,
@@ -195,6 +199,57 @@ def test_bytes_that_come_during_the_last_reply(server: Server, docroot: Site) ->
         assert c.ask(LAST).body == HELLO
         c.expect_end()
         assert server.settles()
+
+
+@contract("close", "mechanism", servers=LISTENING)
+def test_who_says_close_is_not_waited_for(traced: Traced) -> None:
+    """Nothing more can come, so no call asks for it, nor whether the short reply has arrived. What
+    is not asked for is followed by a look, as it was for all: the trace can see it.
+    """
+    calls = "recvfrom,ioctl,sendto,sendmsg,writev,sendfile"
+    server, trace = traced(calls, operations=True)
+    after_reply = []
+    for ask in (LAST, request("/hello.txt", version="1.0"), LAST + b"more"):
+        before = len(trace.calls()) if trace.output.exists() else 0
+        with server.connect() as c:
+            assert c.ask(ask).body == HELLO
+            c.expect_end()
+        assert server.settles()
+        names = [name for _, name, _ in trace.calls()[before:]]
+        sent = next(i for i, name in enumerate(names) if name.startswith("send"))
+        after_reply.append({"recvfrom", "ioctl", "URING_CMD"}.intersection(names[sent:]))
+    assert after_reply[:2] == [set(), set()]
+    assert after_reply[2]  # the client did not keep its word
+
+
+@contract("close", "mechanism", servers=FIN_JOINED)
+def test_the_end_shares_the_packet_of_a_short_reply(server: Server) -> None:
+    """The least of several counts: three packets come, the handshake's, the acknowledgement of the
+    request, and reply and end together.
+    """
+    packets = []
+    for _ in range(10):
+        with server.connect() as c:
+            assert c.ask(LAST).body == HELLO
+            c.expect_end()
+            packets.append(c.packets())
+    assert min(packets) <= 3
+
+
+@contract("drain", "close")
+def test_bytes_behind_a_request_that_was_the_last(server: Server) -> None:
+    """They are against the rules, and the reply arrives all the same, a short one and a long one:
+    sent together, or behind it, before the reply or in the middle of it.
+    """
+    for path, gap in itertools.product(("/hello.txt", "/big.bin"), (None, 0, 0.0002, 0.002)):
+        with server.connect() as c:
+            ask = request(path, "Connection: close")
+            c.send(ask if gap is not None else ask + ASK)
+            if gap is not None:
+                time.sleep(gap)
+                c.try_send(ASK)
+            reply = c.read_reply()
+            assert len(reply.body) == int(reply.get("Content-Length") or 0), (path, gap)
 
 
 @contract("drain", "body")

@@ -319,14 +319,21 @@ class Connection:
         """True if neither a byte nor the end of the connection comes for so long."""
         return not self._pending and not select.select([self.socket], [], [], seconds)[0]
 
-    def data_packets(self) -> int:
-        """How many packets with data have come, as the kernel counts them (tcp(7), TCP_INFO)."""
-        data_segs_in = 152  # offset in struct tcp_info of linux/tcp.h (4.6)
+    def _count(self, offset: int) -> int:
+        """Of struct tcp_info in linux/tcp.h (tcp(7), TCP_INFO)."""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        if len(info) < data_segs_in + 4:
+        if len(info) < offset + 4:
             pytest.skip("this kernel does not count the packets of a connection (Linux 4.6)")
-        (count,) = struct.unpack_from("=I", info, data_segs_in)
+        (count,) = struct.unpack_from("=I", info, offset)
         return int(count)
+
+    def packets(self) -> int:
+        """How many have come, as the kernel counts them."""
+        return self._count(140)  # tcpi_segs_in
+
+    def data_packets(self) -> int:
+        """How many of them had data."""
+        return self._count(152)  # tcpi_data_segs_in
 
     def exchange(self, data: bytes, n: int) -> bytes:
         """Sends `data` and receives `n` bytes, both at the same time: neither side's buffers hold

@@ -452,6 +452,33 @@ static void check_sizes(void)
 }
 
 /* To HEAD all that GET says of the file, and nothing of it; and what is said of the connection. */
+/* Who says `close` gets a short reply and the end with it; of a longer one its head. */
+static void check_may_close(void)
+{
+    static const struct {
+        const char *method, *fields;
+        off_t size;
+        bool may_close;
+    } rows[] = {
+        {"GET", "", 5, false},
+        {"GET", "Connection: close\r\n", 5, true},
+        {"GET", "Connection: close\r\nContent-Length: 1\r\n", 5, false},
+        {"GET", "Connection: close\r\n", REPLY_SHORT - 500, true},
+        {"GET", "Connection: close\r\n", REPLY_SHORT, false},
+        {"HEAD", "Connection: close\r\n", REPLY_SHORT, true},
+        {"GET", "Connection: close\r\nRange: bytes=5-9\r\n", REPLY_SHORT, true},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct stat st = {.st_mode = S_IFREG, .st_size = rows[i].size};
+        struct reply r;
+        reply_of(&r, rows[i].method, "1.1", rows[i].fields, &st, "file");
+        tap_ok(r.may_close == rows[i].may_close, "%s \"%s\" of %lld bytes: may close %d",
+               rows[i].method, tap_quote(rows[i].fields, strlen(rows[i].fields)),
+               (long long)rows[i].size, r.may_close);
+    }
+}
+
 static void check_heads(void)
 {
     static const struct {
@@ -486,6 +513,7 @@ static void check_heads(void)
                    count(&get, "\r\nContent-Type: ") == 1 && count(&get, "\r\nDate: ") == 1,
                "each of its fields once");
     }
+    check_may_close();
     reply_to(&get, "GET", "If-None-Match: *\r\n", S_IFREG);
     tap_ok(count(&get, "\r\nContent-Length: ") == 0 && body_length(&get) == 0, "304: \"%s\"",
            tap_quote(get.head, get.head_len));
