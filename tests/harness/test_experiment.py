@@ -336,6 +336,20 @@ def test_caps_make_equal_points_one() -> None:
     assert sizes == [1, 1, 50, 50]
 
 
+def test_every_experiment_on_a_disk_asks_for_the_bystander() -> None:
+    """A client that needs nothing of the disk, and how long it waits."""
+    files = sorted(experiment_file.FOLDER.glob("*.toml"))
+    tables = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in files}
+    on_disks = {
+        id: {metric["name"] for metric in table["metric"]}
+        for id, table in tables.items()
+        if table["kind"] == "load" and ("disk" in table or "stage" in table)
+    }
+    assert len(on_disks) > 10
+    for id, named in on_disks.items():
+        assert {"bystander_ms", "bystander_worst_ms"} <= named, id
+
+
 DECIDING: list[dict[str, Any]] = [
     {"programs": "2"},
     {"skipped": ("b",)},

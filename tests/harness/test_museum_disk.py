@@ -34,7 +34,7 @@ import json, sys
 paths = open(sys.argv[1]).read().splitlines()
 assert len(paths) == 20 and all(path.startswith(sys.argv[2] + "/") for path in paths)
 sizes = {len(open(path, "rb").read()) for path in paths[5:15]}
-report = json.load(open(sys.argv[2] + "/.statistics"))
+report = json.load(open(sys.argv[2] + "/disk/.statistics"))
 print("size", "spindles", sep="\\t")
 print(*sizes, len(report["spindle_utilisation"]), sep="\\t")
 """
@@ -126,6 +126,16 @@ def test_an_early_end_leaves_no_mount(disk_tree: Tree, how: signal.Signals) -> N
 
 
 FETCHES = """\
+import os, time
+if "-r" in sys.argv:
+    assert url.endswith("/page.html") and open(docroot + "/page.html").read()
+    times = {"median": 1e6, "max": 2e6}
+    print(json.dumps({"oldest_unfinished_s": 0.5, "total_from_intended": times}), flush=True)
+    open(docroot + "/asked", "w").close()
+    sys.exit()
+if sys.argv[3] == "5":
+    while not os.path.exists(docroot + "/asked"):
+        time.sleep(0.01)
 urls = open(sys.argv[1]).read().splitlines()
 assert len(urls) == 20 and docroot == sys.argv[2], (urls, docroot)
 for url in urls[:int(sys.argv[3])]:
@@ -151,6 +161,9 @@ def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
     assert scalars["requests_per_s"] == 500
     rate = scalars["disk.requests_per_s"]
     assert rate == 5, "in the seconds of the disk, of which one of ours has a hundred"
+    waited = [scalars[f"{disk}bystander.median"] for disk in ("", "disk.")]
+    assert waited == [1e6, 1e8]
+    assert scalars["bystander.worst"] == 5e8, "one that was not answered has waited, too"
 
 
 def test_rates_and_times_in_the_seconds_of_the_disk() -> None:

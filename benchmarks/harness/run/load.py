@@ -47,6 +47,7 @@ class Scene:
     groups: list[Path] = field(default_factory=list)  # by which a server joins its control group
     kernel: dict[str, float] = field(default_factory=dict)  # before the server started
     disk: micro.Mounted | None = None
+    bystander_cpu_s: float = 0.0
     start_s: float = 0.0  # what the servers had computed before they were asked for anything
     requests: float = 0.0
     load_cpu_s: float = 0.0
@@ -70,7 +71,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         noise = micro.Noise.begin(cpus)
         usage, wall_s = _measure(scene)
         noise.end()
-        known = usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0)
+        known = usage.cpu_s + (scene.disk.cpu_s if scene.disk else 0.0) + scene.bystander_cpu_s
         noise.mark(scene.repetition, known + (0.0 if client else scene.load_cpu_s), wall_s)
     _summarize(scene, usage)
     scene.repetition.mark(*context.placement.marks)
@@ -188,7 +189,7 @@ def _server(scene: Scene) -> Iterator[Process]:
 def _probe(scene: Scene) -> peers.Probe:
     """The smallest file, for a look whether the server is there."""
     if scene.disk:
-        return peers.Probe(scene.disk.names[0])  # not read: what is read once is in memory
+        return peers.Probe(micro.PAGE, micro.PAGE_BYTES)
     if not scene.experiment.docroot.files:
         return peers.Probe()
     pattern, size = min(scene.experiment.docroot.files.items(), key=lambda item: item[1])
@@ -207,6 +208,10 @@ def _publish(scene: Scene) -> None:
     scene.values["urls"] = str(path)
     if client := remote.current():
         client.put("urls", text.encode())
+
+
+#: A request each 50 ms, until it is told to end.
+BYSTANDER = ("-r", "20", "-s", "3600", "-t", "3600", "-c", "1000", "--json")
 
 
 # ---- the load -----------------------------------------------------------------------------------
@@ -242,13 +247,14 @@ def _run_tool(
         scene.disk.begin()
     before, times, stalled = counters.events(), counters.machine_times(), counters.pressure()
     staged, sent = scene.staged.counters() if scene.staged else None, counters.tcp_counters()
-    words, ran = _ran(scene, args, may_fail)
+    with _bystander(scene, keep) as waited:
+        words, ran = _ran(scene, args, may_fail)
     counted = counters.rates(before, counters.events(), ran.here_s)
     counted |= counters.shares(times, counters.machine_times())
     counted |= counters.rates(stalled, counters.pressure(), ran.here_s, "share")
     available_s = ran.wall_s * int(scene.values["load_cpus"])
     outcome = load_tools.read(scene.variant.load, ran.output, words, ran.usage, available_s)
-    outcome.scalars |= counted
+    outcome.scalars |= counted | waited
     if scene.staged and staged:
         done = scene.staged.counters().since(staged)
         outcome.scalars |= counters.disk_scalars(done, ran.here_s, scene.read_iops)
@@ -266,6 +272,32 @@ def _run_tool(
     if keep and scene.disk:
         scene.repetition.scalars |= scene.disk.scalars(prefix)
         scene.repetition.scalars |= scene.disk.at_its_pace(outcome.scalars, prefix)
+
+
+@contextlib.contextmanager
+def _bystander(scene: Scene, wanted: bool) -> Iterator[dict[str, float]]:
+    """Beside a load on a disk: a client that needs nothing of the disk, and how long it waits. Of a
+    request that was not answered it is known how long it has waited until the end.
+    """
+    times: dict[str, float] = {}
+    if not wanted or remote.current() or not (scene.disk or scene.staged):
+        yield times
+        return
+    names = [micro.PAGE] if scene.disk else file_names(scene.experiment.docroot)
+    words = [programs.tool_path("hammer"), *BYSTANDER, *([] if scene.disk else ["--head"])]
+    words.append(f"{scene.values['url']}/{names[0]}")
+    with running("the bystander", words, scene.context.placement.load, pipe=True) as process:
+        yield times
+        usage = processes.stop(process)
+        said = load_tools.read_helper(processes.rest_of_output(process))
+    scene.bystander_cpu_s += usage.cpu_s
+    if process.status == -signal.SIGTERM:
+        return  # before it had begun: the load was over at once
+    if "oldest_unfinished_s" not in said:
+        raise RepetitionError(process.describe_end())
+    unanswered = said["oldest_unfinished_s"] * 1e9
+    times["bystander.median"] = said.get("total_from_intended.median", unanswered)
+    times["bystander.worst"] = max(said.get("total_from_intended.max", 0.0), unanswered)
 
 
 def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], remote.Ran]:

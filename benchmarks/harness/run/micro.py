@@ -160,7 +160,11 @@ def _value(text: str) -> int | float | str:
 PROGRAM = "museum"
 UNMOUNT_PATIENCE = 5.0
 RATES = ("requests_per_s", "bytes_per_s")
-TIMES = ("total.median", "total.p99", "first_byte.median", "connect.median")
+TIMES = (
+    *("total.median", "total.p99", "first_byte.median", "connect.median"),
+    *("bystander.median", "bystander.worst"),
+)
+PAGE, PAGE_BYTES = "page.html", 1000
 
 
 @dataclass
@@ -168,7 +172,7 @@ class Mounted:
     """A museum disk that is there."""
 
     folder: Path
-    names: list[str]  # of all files
+    names: list[str]  # of all its files, below the docroot
     process: Process
     speed: float  # seconds of the disk in one of ours
 
@@ -212,11 +216,16 @@ def mounted_museum(
     disk: Disk, variant: Variant, values: Params, cpus: frozenset[int]
 ) -> Iterator[Mounted]:
     """Mounted for one repetition, and unmounted in any case. Sets {docroot} and {files}, a list of
-    the paths of all files, among the values.
+    the paths of all its files, among the values. In the docroot, beside the disk, lies a page that
+    needs nothing of it.
     """
     scratch = Path(str(values["scratch"])).absolute()
-    folder, files = scratch / "disk", scratch / "files"
-    folder.mkdir()
+    docroot, files = scratch / "docroot", scratch / "files"
+    folder = docroot / "disk"
+    folder.mkdir(parents=True)
+    (docroot / PAGE).write_text("p" * PAGE_BYTES, encoding="ascii")
+    docroot.chmod(0o755)
+    (docroot / PAGE).chmod(0o644)
     # A peer that is started by root reads as another user.
     scratch.chmod(0o755)
     args = expand_all((*disk.args, *variant.disk_args), values)
@@ -229,9 +238,10 @@ def mounted_museum(
         command = [program, *args, str(folder), *pools]
         with running(PROGRAM, command, cpus, pipe=True) as process:
             processes.read_line(process)
-            values["docroot"], values["files"] = str(folder), str(files)
+            values["docroot"], values["files"] = str(docroot), str(files)
+            below = [f"{folder.name}/{name}" for name in names]
             # That it is a number, the program has seen to.
-            yield Mounted(folder, names, process, option_value(args, "--speed") or 1.0)
+            yield Mounted(folder, below, process, option_value(args, "--speed") or 1.0)
             processes.stop(process)
             if process.status != 0:
                 raise RepetitionError(process.describe_end())
