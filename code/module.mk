@@ -16,12 +16,12 @@
 #   10-kqueue        server.c, closing.[ch]; on Linux linux/kqueue.c            + 05b conn, 06 clients
 #   11-sendfile      server.c, exchange.[ch]: the connection with operations,
 #                    send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c            + 05b conn.h, 06 clients
-#   12-aio           server.c, look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
+#   12-aio           server.c, cached.[ch], look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
 #                                       + 05b conn.h, 06 clients, 11 exchange, send_path.h, body_mmap; appendix/ beside
-#   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)
+#   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)  + 12 cached
 #   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
-#                                       + 05b conn.h, 06 clients, 11 exchange, 12 job
+#                                       + 05b conn.h, 06 clients, 11 exchange, 12 cached, job
 #
 # A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
 
@@ -76,14 +76,14 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
 12-aio_SRC := code/12-aio/server.c $(EXCHANGE_SRC) \
-              $(addprefix code/12-aio/,job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
-              $(addprefix appendix/,helper.c nowait.c threads_sendfile.c readahead.c)) \
+              $(addprefix code/12-aio/,cached.c job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
+              $(addprefix appendix/,helper.c threads_sendfile.c readahead.c)) \
               $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
 12-aio_VARIANTS := glibc static asan tsan
 12-aio_LIBS     := -pthread
 
 # One thread, so there is nothing for TSan; and the libraries that Debian has are glibc's.
-13-uring_SRC      := $(addprefix code/13-uring/,server.c steps.c sending.c conn.c buffers.c ring.c) $(COMMON_SRC)
+13-uring_SRC      := $(addprefix code/13-uring/,server.c steps.c sending.c conn.c buffers.c ring.c) code/12-aio/cached.c $(COMMON_SRC)
 13-uring_NEEDS    := liburing.h
 13-uring_LIBS     := -luring
 13-uring_VARIANTS := glibc static static-pie asan
@@ -99,7 +99,7 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
 15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c) \
-                        $(EXCHANGE_SRC) code/12-aio/job.c
+                        $(EXCHANGE_SRC) code/12-aio/cached.c code/12-aio/job.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
 

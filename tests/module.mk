@@ -8,7 +8,7 @@ conn_test_SRC       := tests/unit/conn_test.c code/06-select/clients.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 file_cache_test_SRC := tests/unit/file_cache_test.c code/15-slashdot/file_cache.c code/common/die.c code/common/log.c \
                        code/common/open_below_walk.c $(addprefix code/http/,http_date.c http_parse.c reply.c)
-queue_test_SRC      := tests/unit/queue_test.c code/05-pool/queue.c code/12-aio/job.c code/common/die.c
+queue_test_SRC      := tests/unit/queue_test.c code/05-pool/queue.c code/12-aio/job.c code/common/clock.c code/common/die.c
 http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
 kqueue_test_SRC_any := tests/unit/kqueue_test.c $(KQUEUE_SRC)

@@ -233,10 +233,7 @@ enum want exchange_handle(struct conn *c, const struct exchange_ops *ops, long t
 
 enum want exchange_timed_out(struct conn *c)
 {
-    if (!exchange_waits(c))
-        return conn_timed_out(c);
-    conn_begin_step(c);
-    return WANT_READ;
+    return exchange_waits(c) ? WANT_AGAIN : conn_timed_out(c);
 }
 
 void exchange_end(struct conn *c, const struct exchange_ops *ops)

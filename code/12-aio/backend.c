@@ -39,8 +39,8 @@ static ssize_t send_file(int fd, struct exchange *x, size_t most)
 static const struct backend backend_sendfile = {.name = "sendfile", .send = send_file};
 
 static const struct backend *const backends[] = {
-    &backend_threads, &backend_writev,           &backend_sendfile, &backend_posix,
-    &backend_nowait,  &backend_threads_sendfile, &backend_linux,    &backend_readahead};
+    &backend_threads,          &backend_writev, &backend_sendfile, &backend_posix,
+    &backend_threads_sendfile, &backend_linux,  &backend_readahead};
 
 static const struct backend *backend;
 static bool no_atime;
@@ -68,12 +68,11 @@ void backend_opened(int fd)
 }
 
 /* Nothing of the reply is out yet: the client can still be told. */
-static void become_an_error(struct exchange *x)
+static void become_an_error(struct exchange *x, int error)
 {
-    backend->end(x);
+    backend_end(x);
     x->held = NULL;
-    close(x->reply.fd);
-    reply_error(&x->reply, NULL, 500);
+    reply_errno(&x->reply, NULL, error);
     if (x->conn->options->verbose)
         reply_log(&x->reply, &(struct request){0}); /* what was asked for is in the line before */
 }
@@ -92,7 +91,7 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
         if (fetched == FETCH_BLOCKED)
             return SENT_BLOCKED;
         if (fetched == FETCH_FAILED && x->head_sent == 0) {
-            become_an_error(x);
+            become_an_error(x, errno);
             continue;
         }
         if (fetched == FETCH_FAILED)
@@ -116,6 +115,15 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
         *budget -= n;
     }
     return SENT_ALL;
+}
+
+enum fetched backend_give_up(struct exchange *x, void (*drop)(struct job *))
+{
+    job_give_up(x->held, drop);
+    x->held = NULL;
+    x->reply.fd = -1;
+    errno = EAGAIN; /* 503 */
+    return FETCH_FAILED;
 }
 
 void backend_end(struct exchange *x)

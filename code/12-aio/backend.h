@@ -17,7 +17,8 @@ enum fetched {
     FETCHED, /* what send() sends next will not wait for the disk, as far as we know */
     FETCHING,
     FETCH_BLOCKED, /* of those who send by themselves: the socket is full */
-    FETCH_FAILED   /* the file cannot be read, or is shorter than promised; or the client is gone */
+    FETCH_FAILED   /* errno says why: the file cannot be read, or is shorter than promised (EIO), or
+                      the disk does not answer (EAGAIN) */
 };
 
 struct backend {
@@ -36,12 +37,11 @@ struct backend {
 };
 
 extern const struct backend backend_posix, backend_threads, backend_linux;
-extern const struct backend backend_nowait, backend_threads_sendfile, backend_readahead;
+extern const struct backend backend_threads_sendfile, backend_readahead;
 
 #define BACKEND_HELP                                                                               \
-    "who waits for the disk, default threads: writev or sendfile (all do),\n"                      \
-    "              posix, threads, nowait (what is cached at once, else threads),\n"               \
-    "              threads-sendfile, linux, readahead"
+    "who waits for what is not in memory, default threads: writev or sendfile\n"                   \
+    "              (all do), posix, threads, threads-sendfile, linux, readahead"
 
 /*
  * What serves from now on. A name that is none ends the program; NULL is the default. With
@@ -70,17 +70,21 @@ struct piece {
     off_t wanted; /* what it was read for: it may bring less than it should, but not nothing */
     off_t from;   /* the multiple of PIECE_ALIGN before that */
     size_t want;  /* bytes; a multiple of PIECE_ALIGN, too */
-    ssize_t have; /* what the reading returned: bytes, or -1 */
+    ssize_t have; /* what the reading brought: bytes, or minus an errno */
+    bool direct;  /* read past the page cache from now on (O_DIRECT) */
     char *buffer;
     size_t room;          /* in it: PIECE_SIZE or PIECE_KEPT */
     struct aiocb control; /* for backend_posix.c alone */
 };
 
 /*
- * What a backend's fetch() is: FETCHED if the next bytes are in memory; else begin(piece) gets
- * the reading under way, which sets have, and says that the job is over.
+ * What a backend's fetch() is: FETCHED if the next bytes are in memory, its own or the page cache;
+ * else begin(piece) gets the reading under way, which sets have, and says that the job is over.
  */
 enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p));
+
+/* After job_is_lost(): the file is the job's from now on. FETCH_FAILED. */
+enum fetched backend_give_up(struct exchange *x, void (*drop)(struct job *));
 ssize_t piece_send(int fd, struct exchange *x, size_t most);
 void piece_end(struct exchange *x);
 

@@ -18,10 +18,10 @@
 #define TAKEN 64 /* at a time */
 
 static aio_context_t context;
-static int room; /* reads the kernel may still be given */
+static int readers, room; /* reads the kernel may be given at most, and still */
 static struct job *waiting, **waiting_end = &waiting;
 
-/* Whether the kernel has it now; if not, it stays with us. */
+/* Returns whether the kernel has it now; else errno says why not. */
 static bool submit(struct piece *p)
 {
     struct iocb control = {.aio_data = (uintptr_t)p,
@@ -40,6 +40,23 @@ static bool submit(struct piece *p)
     return true;
 }
 
+/* Gives the kernel as many as it may have. Those it refuses have failed. */
+static void hand_over(void)
+{
+    while (waiting != NULL && room > 0) {
+        struct piece *p = (struct piece *)waiting;
+        bool submitted = submit(p);
+        if (!submitted && errno == EAGAIN && room < readers)
+            return; /* the next one that is over makes room */
+        if ((waiting = p->job.next) == NULL)
+            waiting_end = &waiting;
+        if (!submitted) {
+            p->have = -errno;
+            job_is_over(&p->job);
+        }
+    }
+}
+
 static void collect(void)
 {
     struct io_event events[TAKEN];
@@ -50,27 +67,19 @@ static void collect(void)
         n = syscall(SYS_io_getevents, context, 0L, (long)TAKEN, events, &at_once);
         for (long i = 0; i < n; i++) {
             struct piece *p = (struct piece *)(uintptr_t)events[i].data;
-            p->have = events[i].res < 0 ? -1 : (ssize_t)events[i].res;
+            p->have = (ssize_t)events[i].res;
             room++;
             job_collected(&p->job);
         }
     } while (n == TAKEN || (n < 0 && errno == EINTR));
-    while (waiting != NULL && room > 0) {
-        struct piece *p = (struct piece *)waiting;
-        if ((waiting = p->job.next) == NULL)
-            waiting_end = &waiting;
-        if (!submit(p)) {
-            piece_read(&p->job);
-            job_collected(&p->job);
-        }
-    }
+    hand_over();
 }
 
-static void start(int readers)
+static void start(int at_a_time)
 {
-    if (syscall(SYS_io_setup, readers, &context) < 0)
+    if (syscall(SYS_io_setup, at_a_time, &context) < 0)
         die(errno == ENOSYS ? EXIT_UNSUPPORTED : EXIT_FAILURE, "io_setup: %s", strerror(errno));
-    room = readers;
+    room = readers = at_a_time;
     jobs_collect_by(collect);
 }
 
@@ -83,19 +92,16 @@ static bool go_direct(int fd)
 
 static void begin(struct piece *p)
 {
-    if (!go_direct(p->fd)) { /* not every file system can: all wait for this read */
+    p->direct = go_direct(p->fd);
+    if (!p->direct) { /* not every file system can: all wait for this read */
         piece_read(&p->job);
-    } else if (room > 0) {
-        if (submit(p))
-            p->job.state = UNDER_WAY;
-        else
-            piece_read(&p->job);
-    } else { /* as many are under way as shall be: the next that is over makes room */
-        p->job.state = UNDER_WAY;
-        p->job.next = NULL;
-        *waiting_end = &p->job;
-        waiting_end = &p->job.next;
+        return;
     }
+    job_begins(&p->job);
+    p->job.next = NULL;
+    *waiting_end = &p->job;
+    waiting_end = &p->job.next;
+    hand_over();
 }
 
 static enum fetched fetch(struct exchange *x)

@@ -8,10 +8,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "die.h"
 
-#define COLLECTORS 2
-#define STACK_SIZE (256 * 1024)
+#define COLLECTORS    2
+#define STACK_SIZE    (256 * 1024)
+#define SILENT_STEPS  2   /* of -t seconds, without the end of any job: seen at the third */
+#define LONGEST_STEPS 30  /* ... whatever comes to an end */
+#define GIVEN_UP_MOST 256 /* each may hold a thread, and has a descriptor and memory */
 
 static int event_fd; /* counts what is over and not yet taken */
 
@@ -51,17 +55,52 @@ void job_collected(struct job *job)
     pthread_mutex_unlock(&over_lock);
 }
 
-void job_is_over(struct job *job)
+void jobs_ring(void)
 {
     uint64_t one = 1;
 
-    job_collected(job);
     while (write(event_fd, &one, sizeof one) < 0 && errno != EAGAIN) /* after 2^64 jobs: it looks */
         if (errno != EINTR) /* the loop would not hear of this one, nor of any other */
             die_errno("write eventfd");
 }
 
-static struct job *taken; /* what was over when the turn began */
+void job_is_over(struct job *job)
+{
+    job_collected(job);
+    jobs_ring();
+}
+
+static struct job *taken;  /* what was over when the turn began */
+static long long last_end; /* of any job, by now_ms() */
+static int given_up;       /* and not yet over */
+
+void job_begins(struct job *job)
+{
+    job->state = UNDER_WAY;
+    job->since = now_ms();
+}
+
+bool job_is_lost(const struct job *job)
+{
+    long long step = job->conn->options->timeout * 1000LL, waited = now_ms() - job->since;
+    long long silent = now_ms() - last_end < waited ? now_ms() - last_end : waited;
+
+    if (silent >= step)
+        jobs_ring(); /* perhaps it is over, and a notice was lost */
+    return silent > SILENT_STEPS * step || waited > LONGEST_STEPS * step;
+}
+
+void job_give_up(struct job *job, void (*drop)(struct job *))
+{
+    job->conn = NULL;
+    job->drop = drop;
+    given_up++;
+}
+
+bool jobs_refused(void)
+{
+    return given_up >= GIVEN_UP_MOST;
+}
 
 void jobs_take_over(void)
 {
@@ -81,13 +120,18 @@ void jobs_take_over(void)
 
 struct conn *jobs_next_over(void)
 {
-    struct job *job = taken;
+    struct job *job;
 
-    if (job == NULL)
-        return NULL;
-    taken = job->next;
-    job->state = OVER;
-    return job->conn;
+    while ((job = taken) != NULL) {
+        taken = job->next;
+        job->state = OVER;
+        last_end = now_ms();
+        if (job->conn != NULL)
+            return job->conn;
+        given_up--;
+        job->drop(job);
+    }
+    return NULL;
 }
 
 struct pool {
@@ -117,7 +161,7 @@ static void *work_loop(void *arg)
 
 void pool_run(struct pool *pool, struct job *job)
 {
-    job->state = UNDER_WAY;
+    job_begins(job);
     job->next = NULL;
     pthread_mutex_lock(&pool->lock);
     *pool->end = job;

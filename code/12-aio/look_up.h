@@ -1,7 +1,7 @@
 /*
  * look_up.h: to find a file takes a walk over directories and an inode, and each may have to come
- * from the disk. There is no open() and no stat() that does not wait (13-uring has both). So
- * somebody else waits: a thread, or another process.
+ * from the disk. What the kernel has in its memory is found at once (cached.h); for the rest
+ * another thread waits, or another process.
  */
 #ifndef LOOK_UP_H
 #define LOOK_UP_H
@@ -15,15 +15,16 @@
 struct look_up {
     struct job job; /* first */
     int docroot_fd;
-    int fd;    /* of the open file; -1: see error */
-    int error; /* errno; 0: it was only seen to that to look again will not take long */
+    int fd;               /* of the open file; -1: see error */
+    int error;            /* errno; 0: it was only seen to that to look again will not take long */
+#define LOOK_UP_NONE (-1) /* ... there is no answer */
     struct stat st;
     char path[];
 };
 
 #define LOOK_UP_HELP                                                                               \
-    "who looks files up, default 4: so many threads (0: all wait), or unix or tcp:\n"              \
-    "              another process, asked over sockets"
+    "who looks up files not in memory, default 4: so many threads (0: all wait),\n"                \
+    "              or unix or tcp: another process, asked over sockets"
 
 /*
  * `who`: a number of threads, 0: the loop itself; "unix" or "tcp": a helper process over such

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "12-aio/cached.h"
+
 /* Kept for the next replies: new memory costs a page fault a page. From the kernel and not from
  * malloc(), whose holes between buffers of two sizes nobody would use. */
 #define SPARE_BUFFERS 16
@@ -43,10 +45,20 @@ static struct piece *new_piece(struct exchange *x)
     p->buffer = take_buffer(p->room);
     if (p->buffer == NULL) {
         free(p);
+        errno = ENOMEM;
         return NULL;
     }
     x->held = p;
     return p;
+}
+
+static void drop_piece(struct job *job)
+{
+    struct piece *p = (struct piece *)job;
+
+    close(p->fd);
+    give_buffer(p);
+    free(p);
 }
 
 void piece_end(struct exchange *x)
@@ -87,6 +99,27 @@ static void change_buffer(struct piece *p, size_t room, size_t first)
     p->have = (ssize_t)have;
 }
 
+static enum fetched failed(int error)
+{
+    errno = error;
+    return FETCH_FAILED;
+}
+
+/* Which part of the file comes next, in the units of O_DIRECT. */
+static void aim(struct piece *p, const struct reply *r)
+{
+    off_t left;
+
+    if (p->room < PIECE_SIZE)
+        change_buffer(p, PIECE_SIZE, p->room);
+    p->fd = r->fd;
+    p->wanted = r->offset;
+    p->from = r->offset - r->offset % PIECE_ALIGN;
+    left = r->end - p->from;
+    p->want = left < (off_t)p->room ? ((size_t)left + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN
+                                    : p->room;
+}
+
 enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
 {
     struct reply *r = &x->reply;
@@ -95,25 +128,25 @@ enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
     if (p == NULL && (p = new_piece(x)) == NULL)
         return FETCH_FAILED;
     if (p->job.state == UNDER_WAY)
-        return FETCHING;
+        return job_is_lost(&p->job) ? backend_give_up(x, drop_piece) : FETCHING;
     if (ready(x, p) > 0)
         return FETCHED;
     if (p->job.state == OVER) {
         p->job.state = IDLE;
         if (p->have < 0 || r->offset == p->wanted)
-            return FETCH_FAILED; /* an error, or the file is shorter than promised */
+            return failed(p->have < 0 ? (int)-p->have : EIO); /* EIO: shorter than promised */
     }
-    if (p->room < PIECE_SIZE)
-        change_buffer(p, PIECE_SIZE, p->room);
-    p->fd = r->fd;
-    p->wanted = r->offset;
-    p->from = r->offset - r->offset % PIECE_ALIGN;
-    off_t left = r->end - p->from;
-    p->want = left < (off_t)p->room ? ((size_t)left + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN
-                                    : p->room;
+    aim(p, r);
+    p->have = p->direct ? 0 : read_cached(p->fd, p->buffer, p->want, p->from);
+    if (ready(x, p) > 0)
+        return FETCHED;
+    if (jobs_refused())
+        return failed(EAGAIN);
     p->have = 0;
     begin(p);
-    return p->job.state == UNDER_WAY ? FETCHING : ready(x, p) > 0 ? FETCHED : FETCH_FAILED;
+    if (p->job.state == UNDER_WAY)
+        return FETCHING;
+    return ready(x, p) > 0 ? FETCHED : failed(p->have < 0 ? (int)-p->have : EIO);
 }
 
 /* A client who does not read must not have much of our memory: PIECE_KEPT stay, the rest will be
@@ -139,9 +172,10 @@ void piece_read(struct job *job)
     do
         p->have = pread(p->fd, p->buffer, p->want, p->from);
     while (p->have < 0 && errno == EINTR);
+    p->have = p->have < 0 ? -errno : p->have;
 }
 
-/* A pool of threads reads; the loop sends from memory. */
+/* A pool of threads reads what is not in memory; the loop sends from there. */
 static struct pool *pool;
 
 static void start_threads(int readers)

@@ -6,22 +6,26 @@
 #include "15-slashdot/transfer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "12-aio/cached.h"
 #include "clock.h"
 #include "net.h"
 #include "open_below.h"
 
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20 /* headers of before Linux 5.12 */
-#endif
+#define LOOK_UP_THREADS 4
+
+static struct pool *look_up_threads;
+
+void transfer_start(int readers, int docroot_fd)
+{
+    look_up_threads = pool_start(LOOK_UP_THREADS);
+    disk_threads = pool_start(readers);
+    cached_how(docroot_fd); /* asks now, and not in the first request */
+}
 
 /* A name that has been looked up, or is being: by a thread, or by the loop, which does not wait. */
 struct look_up {
@@ -45,21 +49,20 @@ static bool is_small(const struct stat *st)
 }
 
 /*
- * All of a small file. `flags` is RWF_NOWAIT or 0. A file that has become shorter or longer is not
+ * All of a small file, by pread() or read_cached(). A file that has become shorter or longer is not
  * kept: it is sent from its descriptor, as any other. Returns false if that would have to wait.
  */
-static bool read_body(struct look_up *l, int flags)
+static bool read_body(struct look_up *l, ssize_t (*read_by)(int, void *, size_t, off_t))
 {
     char *body = malloc(FILE_BODY_MOST + 1);
-    struct iovec all = {body, FILE_BODY_MOST + 1};
     ssize_t n = -1;
 
     if (body != NULL)
         do
-            n = preadv2(l->found.fd, &all, 1, 0, flags);
+            n = read_by(l->found.fd, body, FILE_BODY_MOST + 1, 0);
         while (n < 0 && errno == EINTR);
-    bool waits = body != NULL && flags != 0 && n != l->found.st.st_size &&
-                 (n >= 0 || errno == EAGAIN || errno == EOPNOTSUPP);
+    bool waits = body != NULL && read_by == read_cached && n != l->found.st.st_size &&
+                 (n >= 0 || errno == EAGAIN);
     if (n == l->found.st.st_size)
         l->found.body = realloc(body, (size_t)n + 1);
     if (l->found.body == NULL)
@@ -85,22 +88,32 @@ static void look(struct job *job)
     if (l->found.fd < 0 || see(&l->found) < 0)
         fail(l);
     else if (is_small(&l->found.st))
-        read_body(l, 0);
+        read_body(l, pread);
 }
 
-/* Returns whether somebody else looks now. */
+static void drop(struct job *job)
+{
+    struct look_up *l = (struct look_up *)job;
+
+    if (l->found.fd >= 0)
+        close(l->found.fd);
+    free(l->found.body);
+    free(l);
+}
+
+/* Returns whether a thread looks now. */
 static bool let_look(struct look_up *l, struct exchange *x)
 {
-    struct look_up *copy = malloc(sizeof *copy);
+    struct look_up *copy = jobs_refused() ? NULL : malloc(sizeof *copy);
 
     if (copy == NULL)
         return false;
-    *copy = (struct look_up){.docroot_fd = l->docroot_fd};
+    *copy = (struct look_up){.docroot_fd = l->docroot_fd, .found.fd = -1};
     memcpy(copy->path, l->path, sizeof l->path);
     copy->job.conn = x->conn;
     copy->job.run = look;
     x->held = copy;
-    pool_run(disk_threads, &copy->job);
+    pool_run(look_up_threads, &copy->job);
     return true;
 }
 
@@ -127,24 +140,6 @@ static void reply_found_or_not(struct exchange *x, const struct request *req, st
     }
 }
 
-/*
- * As open_below(), but -1 with EAGAIN where the kernel does not have all of the path in its memory:
- * openat2(2), RESOLVE_CACHED, Linux 5.12. EAGAIN too where there is no such thing, so that who can
- * wait does it.
- */
-static int open_cached(int root, const char *path)
-{
-    struct open_how how = {
-        .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
-    };
-    long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
-
-    if (fd < 0 && (errno == ENOSYS || errno == EINVAL || errno == EPERM || errno == EINTR))
-        errno = EAGAIN; /* before 5.6, before 5.12, forbidden by a container's filter */
-    return (int)fd;
-}
-
 /* Looks without waiting for the disk. Returns false if that cannot be. */
 static bool look_now(struct look_up *l, struct file *known, long long now)
 {
@@ -160,7 +155,7 @@ static bool look_now(struct look_up *l, struct file *known, long long now)
     }
     if ((known != NULL && file_confirm(known, &found->st, now)) || !is_small(&found->st))
         return true;
-    if (read_body(l, RWF_NOWAIT))
+    if (read_body(l, read_cached))
         return true;
     close(found->fd);
     found->fd = -1;
@@ -175,9 +170,15 @@ bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd
     bool fresh;
 
     if (waited != NULL) {
-        if (waited->job.state == UNDER_WAY)
+        bool under_way = waited->job.state == UNDER_WAY;
+        if (under_way && !job_is_lost(&waited->job))
             return false;
         x->held = NULL;
+        if (under_way) {
+            job_give_up(&waited->job, drop);
+            reply_error(&x->reply, req, 503);
+            return true;
+        }
         reply_found_or_not(x, req, waited);
         free(waited);
         return true;

@@ -7,18 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <sys/statfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "12-aio/cached.h"
 #include "clock.h"
 
-#define STRIDE    (64 * 1024)  /* between the pages that are looked at */
 #define READ_MOST (512 * 1024) /* by a thread at a time */
 #define CHUNK     (16 * 1024)
 #define COPIED    4096 /* head and body together */
@@ -52,32 +50,6 @@ void transfer_end(struct exchange *x)
         free(t);
 }
 
-/*
- * Are the pages in memory? Reading a byte with RWF_NOWAIT (preadv2(2), Linux 4.14) tells, without
- * waiting and without mapping anything. Not every page is asked about: files come to memory, and
- * leave it, in longer runs. Where the guess is wrong the loop waits for the disk, as 11-sendfile
- * always does. tmpfs cannot answer, but has no disk; FUSE cannot either, and has one.
- */
-static bool page_is_resident(int fd, off_t at)
-{
-    struct statfs fs;
-    char byte;
-    struct iovec one = {&byte, 1};
-
-    if (preadv2(fd, &one, 1, at, RWF_NOWAIT) >= 0) /* 0: shorter now; sendfile() will say so */
-        return true;
-    return errno == EOPNOTSUPP && fstatfs(fd, &fs) == 0 &&
-           (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
-}
-
-static bool is_resident(int fd, off_t from, off_t to)
-{
-    for (off_t at = from; at < to; at += STRIDE)
-        if (!page_is_resident(fd, at))
-            return false;
-    return page_is_resident(fd, to - 1);
-}
-
 /* In a thread: what is read comes to the page cache, and is sent from there. */
 static void fetch(struct job *job)
 {
@@ -98,32 +70,80 @@ static void fetch(struct job *job)
     }
 }
 
-/* How much of the file may be sent now without waiting for the disk; 0 if a thread has to read
- * first, which has begun. */
-static size_t ready(struct transfer *t, const struct reply *r, long budget)
+static void drop(struct job *job)
+{
+    struct transfer *t = (struct transfer *)job;
+
+    file_release(t->file);
+    free(t);
+}
+
+/* A thread has read it, or it is in memory, as has been seen: for FRESH_MS that is believed.
+ * Returns how much of it. */
+static off_t known(struct transfer *t, const struct reply *r, off_t most, long long now)
 {
     struct file *f = t->file;
-    off_t left = r->end - r->offset, most = left < budget ? left : budget;
-    long long now = now_ms();
 
-    if (t->job.state == OVER && r->offset >= t->from && r->offset < t->to)
-        return (size_t)(t->to - r->offset < most ? t->to - r->offset : most);
+    if (t->job.state == OVER)
+        t->trusted_till = now + FRESH_MS;
+    t->job.state = IDLE;
+    if (now < t->trusted_till && r->offset >= t->from && r->offset < t->to)
+        return t->to - r->offset < most ? t->to - r->offset : most;
     if (now - f->resident_at >= FRESH_MS) { /* to be seen anew */
         f->resident_at = now;
         f->resident_to = 0;
     }
-    if (r->offset + most <= f->resident_to)
-        return (size_t)most;
-    if (is_resident(f->fd, r->offset, r->offset + most)) {
+    return r->offset + most <= f->resident_to ? most : 0;
+}
+
+/* How much of the file may be sent now without waiting for the disk; 0 if a thread has to read
+ * first, which has begun, or cannot (t->error). */
+static size_t ready(struct transfer *t, const struct reply *r, long budget)
+{
+    struct file *f = t->file;
+    off_t left = r->end - r->offset, most = left < budget ? left : budget;
+    off_t here = known(t, r, most, now_ms());
+
+    if (here > 0)
+        return (size_t)here;
+    if (is_cached(f->fd, r->offset, r->offset + most)) {
         if (r->offset <= f->resident_to)
             f->resident_to = r->offset + most;
         return (size_t)most;
     }
+    if (jobs_refused())
+        t->error = EAGAIN;
+    if (t->error != 0)
+        return 0;
     t->from = r->offset;
     t->to = r->offset + (left < READ_MOST ? left : READ_MOST);
     t->job.run = fetch;
     pool_run(disk_threads, &t->job);
     return 0;
+}
+
+/* Nothing of the reply is out yet: the client can still be told. */
+static enum sent fail(struct exchange *x, int error)
+{
+    if (x->head_sent > 0)
+        return SENT_FAILED;
+    transfer_end(x);
+    x->held = NULL;
+    reply_errno(&x->reply, NULL, error);
+    if (x->conn->options->verbose)
+        reply_log(&x->reply, &(struct request){0}); /* what was asked for is in the line before */
+    return SENT_BUDGET;
+}
+
+/* The disk does not answer: what the thread holds is the thread's from now on. */
+static enum sent give_up(struct exchange *x)
+{
+    struct transfer *t = x->held;
+
+    x->held = NULL;
+    x->reply.fd = -1; /* the file's */
+    job_give_up(&t->job, drop);
+    return fail(x, EAGAIN);
 }
 
 /*
@@ -156,22 +176,21 @@ enum sent transfer_send(int fd, struct exchange *x, long *budget)
     struct transfer *t = x->held;
 
     if (t != NULL && t->job.state == UNDER_WAY)
-        return SENT_WAITS;
+        return job_is_lost(&t->job) ? give_up(x) : SENT_WAITS;
     while (x->head_sent < r->head_len || r->offset < r->end) {
-        size_t head = r->head_len - x->head_sent, most;
+        size_t head = r->head_len - x->head_sent, most = 0;
+        bool from_file = r->fd >= 0 && r->offset < r->end;
         ssize_t n;
         if (*budget <= 0)
             return SENT_BUDGET;
-        if (r->offset == r->end || r->fd < 0)
+        if (from_file && (t->error != 0 || (most = ready(t, r, *budget)) == 0))
+            return t->error != 0 ? fail(x, t->error) : SENT_WAITS;
+        if (!from_file)
             n = send_memory(fd, x, t != NULL ? t->file->body : NULL);
         else if (head > 0)
             n = send(fd, r->head + x->head_sent, head, MSG_MORE);
-        else if (t->error != 0)
-            return SENT_FAILED;
-        else if ((most = ready(t, r, *budget)) > 0)
-            n = sendfile(fd, r->fd, &(off_t){r->offset}, most);
         else
-            return SENT_WAITS;
+            n = sendfile(fd, r->fd, &(off_t){r->offset}, most);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

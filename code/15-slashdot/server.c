@@ -303,7 +303,7 @@ static void work(int listen_fd, int threads, int number, const struct options *o
     watch_for(signal_fd, &signals, 0);
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
-    disk_threads = pool_start(threads);
+    transfer_start(threads, o->docroot_fd);
     master_hears(number);
     event_loop(listen_fd, signal_fd, o);
 }

@@ -14,15 +14,20 @@
 struct transfer {
     struct job job; /* first: a thread reads a part of the file into the kernel's memory */
     struct file *file;
-    off_t from, to; /* that part */
-    int error;      /* errno of that reading, 0 */
+    off_t from, to;         /* that part ... */
+    long long trusted_till; /* ... is taken to be in memory, by now_ms() */
+    int error;              /* errno of that reading, 0 */
 };
 
 bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd);
 enum sent transfer_send(int fd, struct exchange *x, long *budget);
 void transfer_end(struct exchange *x);
 
-/* The threads that wait for the disk, for a name and for the bytes. */
+/* Starts the threads that wait for the disk: so many for bytes, and some for names. Who wants a
+ * name alone does not stand in the queue for bytes. */
+void transfer_start(int readers, int docroot_fd);
+
+/* Those for bytes. */
 extern struct pool *disk_threads;
 
 /* Makes x hold it, and takes the caller's use of f over. Returns false without memory. */

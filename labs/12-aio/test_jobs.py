@@ -5,8 +5,7 @@ import time
 import pytest
 
 from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Start, Traced
+from conformance.programs import Traced
 from conformance.site import HELLO, noise
 from conformance.test_faults import busy_share
 from conformance.wire import ASK, request
@@ -16,9 +15,12 @@ pytestmark = pytest.mark.servers("12-aio")
 
 @contract("concurrency", "mechanism")
 def test_nobody_waits_for_the_disk_of_another(traced: Traced) -> None:
-    """Every read takes a while. Five clients want to read, so five threads do, and not the loop."""
+    """Nothing is in memory, and every read takes a while. Five clients want to read: so five
+    threads do, and not the loop.
+    """
     calls = "pread64"
-    server, trace = traced(calls, "-d", "threads", inject=f"{calls}:delay_enter=300000")
+    slow = ["preadv2:error=EAGAIN", f"{calls}:delay_enter=300000"]
+    server, trace = traced("pread64,preadv2", "-d", "threads", inject=slow)
     at_start = len(trace.calls())  # the dynamic linker reads, too
     clients = [server.connect() for _ in range(5)]
     for c in clients:
@@ -31,9 +33,9 @@ def test_nobody_waits_for_the_disk_of_another(traced: Traced) -> None:
 
 
 @contract("concurrency", "any-length")
-def test_more_jobs_than_threads(start: Start) -> None:
+def test_more_jobs_than_threads(traced: Traced) -> None:
     """Two threads, thirty clients, files of several pieces: each job is done, once."""
-    server = start("-d", "threads", "-r", "2")
+    server, _ = traced("preadv2", "-d", "threads", "-r", "2", inject="preadv2:error=EAGAIN")
     clients = [server.connect() for _ in range(30)]
     for c in clients:
         c.send(request("/medium.bin"))
@@ -42,7 +44,8 @@ def test_more_jobs_than_threads(start: Start) -> None:
 
 
 @contract("mechanism")
-def test_when_all_is_over_it_sleeps(server: Server) -> None:
+def test_when_all_is_over_it_sleeps(traced: Traced) -> None:
+    server, _ = traced("preadv2", inject="preadv2:error=EAGAIN")
     with server.connect() as c:
         assert c.ask(ASK).body == HELLO
         assert c.ask(request("/medium.bin")).body == noise(300_007)

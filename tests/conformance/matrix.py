@@ -66,6 +66,7 @@ class Model:
     #: beside their main one
     master: bool = False
     threads_of_worker: int = 0
+    looks_up_by: int = 0  #: threads of a worker, besides
     keeps_files: float = 0.0  #: open, and believes them for so many seconds
     #: ends the one who has been idle the longest for a client who finds no room
     makes_room: bool = False
@@ -110,6 +111,7 @@ MODELS = {
             workers=1,
             master=True,
             threads_of_worker=16,
+            looks_up_by=4,
             turn=2 << 20,
             keeps_files=1.0,
             makes_room=True,
@@ -251,6 +253,9 @@ LINES = {
     "signals": "EINTR and short writes lose nothing",
     "memory": "memory does not grow with requests or connections",
     "idle-time-out": "-t: a client that keeps the server waiting is ended",
+    # ---- the disk
+    "disk-wait": "a client that waits for the disk has no deadline; a disk that never answers: 503",
+    "bystander": "a client that needs nothing of the disk is not held up by those that do",
     # ---- the model
     "concurrency": "silent and slow clients do not keep others from being served",
     "mechanism": "the server works by the mechanism its chapter is about",

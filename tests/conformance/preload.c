@@ -1,8 +1,10 @@
 /*
  * preload.c: between a server and the libraries below it (LD_PRELOAD).
  *
- *   SHORT_READS=N      pread() reads so many bytes at most, and not all that was asked for, as a file
- *                      system may whenever it likes
+ *   SHORT_READS=N      pread() and preadv2() read so many bytes at most, and not all that was asked
+ *                      for, as a file system may whenever it likes
+ *   NOT_CACHED=1       preadv2() finds nothing in memory
+ *   AIO=refuse|silent  aio_read() fails; or nobody is told when it is over
  *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails
  *                      (compiled with -DMEMORY: a sanitizer wants to have them to itself)
  *
@@ -20,6 +22,7 @@
  *                      kernel gets a NOP that ends with it, Linux 6.10
  *   RING_LACKS=OP      the kernel does not have this operation, says the probe
  */
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* What comes after us by this name, as `next`. */
@@ -83,6 +87,40 @@ int close(int file)
         return result;
     errno = error;
     return -1;
+}
+
+ssize_t preadv2(int file, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    struct iovec first = {parts->iov_base, parts->iov_len < most ? parts->iov_len : most};
+
+    (void)count; /* the servers read into one */
+    errno = EAGAIN;
+    if (getenv("NOT_CACHED") != NULL)
+        return -1;
+    return syscall(SYS_preadv2, file, &first, 1L, (long)offset, 0L, flags);
+}
+
+ssize_t preadv64v2(int file, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    return preadv2(file, parts, count, offset, flags);
+}
+
+int aio_read64(struct aiocb64 *control)
+{
+    NEXT(aio_read64);
+    const char *fault = getenv("AIO");
+
+    errno = EAGAIN;
+    if (fault != NULL && strcmp(fault, "refuse") == 0)
+        return -1;
+    if (fault != NULL)
+        control->aio_sigevent.sigev_notify = SIGEV_NONE;
+    return next(control);
+}
+
+int aio_read(struct aiocb *control)
+{
+    return aio_read64((struct aiocb64 *)control); /* the same, where off_t has 64 bits */
 }
 
 #ifdef MEMORY

@@ -233,7 +233,8 @@ class Server:
             found = self.holdings()
             workers = found.threads - 1 if model.threaded else found.children
             # what a worker opens it opens before it starts its threads
-            ready = all(proc.threads(pid) > given["-r"] for pid in self.serving())
+            all_threads = given["-r"] + model.looks_up_by
+            ready = all(proc.threads(pid) > all_threads for pid in self.serving())
             return workers >= given["-w"] and ready
 
         wait_until(there, self.patience.limit)

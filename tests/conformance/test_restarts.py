@@ -26,7 +26,7 @@ pytestmark = [kind("model"), pytest.mark.servers("15-slashdot")]
 def restarted(server: Server, before: list[int]) -> bool:
     """True once there are as many other workers, ready to serve."""
     new = [pid for pid in server.children() if pid not in before]
-    wanted = server.target.model.threads_of_worker
+    wanted = server.target.model.threads_of_worker + server.target.model.looks_up_by
     ready = [pid for pid in new if proc.threads(pid) > wanted]
     return len(ready) >= server.base.children
 

@@ -74,6 +74,7 @@ static void *answer_loop(void *arg)
         if (send(line->far_end, "", 1, MSG_NOSIGNAL) != 1)
             break;
     }
+    close(line->far_end); /* else the server would wait for an answer */
     return NULL;
 }
 
@@ -133,7 +134,7 @@ static void lose(struct line *line)
     close(line->fd); /* which takes it out of the epoll set, too */
     line->fd = -1;
     if (--live == 0)
-        log_line("the helper is gone: files are looked up by the server itself");
+        log_line("the helper is gone: files are looked up by threads");
 }
 
 /* Puts a question on a free line. Returns false if there is none. */
@@ -166,8 +167,11 @@ static void take_answer(struct line *line)
         return;
     if (n <= 0)
         lose(line);
-    if (line->asked != NULL) /* without an answer the loop looks for itself */
-        job_collected(&line->asked->job);
+    if (line->asked == NULL)
+        return;
+    if (n > 0) /* else a thread looks */
+        line->asked->error = 0;
+    job_collected(&line->asked->job);
     line->asked = NULL;
 }
 
@@ -196,7 +200,7 @@ bool helper_begin(struct look_up *l)
         *waiting_end = &l->job;
         waiting_end = &l->job.next;
     }
-    l->job.state = UNDER_WAY;
+    job_begins(&l->job);
     return true;
 }
 

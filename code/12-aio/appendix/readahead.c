@@ -11,6 +11,7 @@
 
 #include "11-sendfile/send_path.h"
 #include "12-aio/backend.h"
+#include "12-aio/cached.h"
 #include "12-aio/job.h"
 
 #define AHEAD (256 * 1024) /* bytes ahead */
@@ -20,7 +21,7 @@ struct ahead {
     struct job job; /* first */
     int fd;
     off_t from, until;
-    bool failed;
+    int error;
 };
 
 static struct pool *pool;
@@ -39,10 +40,17 @@ static void run(struct job *job)
               (size_t)(a->until - a->from)); /* if it cannot, the reads below do it */
     for (off_t at = a->from; at < a->until; at += PAGE - at % PAGE) {
         ssize_t n = pread(a->fd, &byte, 1, at);
-        a->failed = n == 0 || (n < 0 && errno != EINTR);
-        if (a->failed)
+        if (n == 0 || (n < 0 && errno != EINTR))
+            a->error = n == 0 ? EIO : errno;
+        if (a->error != 0)
             return;
     }
+}
+
+static void drop(struct job *job)
+{
+    close(((struct ahead *)job)->fd);
+    free(job);
 }
 
 static enum fetched fetch(struct exchange *x)
@@ -53,14 +61,20 @@ static enum fetched fetch(struct exchange *x)
     if (a == NULL && (x->held = a = calloc(1, sizeof *a)) == NULL)
         return FETCH_FAILED;
     if (a->job.state == UNDER_WAY)
-        return FETCHING;
-    if (a->failed)
+        return job_is_lost(&a->job) ? backend_give_up(x, drop) : FETCHING;
+    errno = a->error;
+    if (a->error != 0)
         return FETCH_FAILED;
     if (r->offset >= a->from && r->offset < a->until)
         return FETCHED;
     a->fd = r->fd;
     a->from = r->offset;
     a->until = r->end - r->offset < AHEAD ? r->end : r->offset + AHEAD;
+    if (is_cached(a->fd, a->from, a->until))
+        return FETCHED;
+    errno = EAGAIN;
+    if (jobs_refused())
+        return FETCH_FAILED;
     a->job.conn = x->conn;
     a->job.run = run;
     pool_run(pool, &a->job);

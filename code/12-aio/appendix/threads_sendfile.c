@@ -1,13 +1,17 @@
 /*
- * The whole of sendfile() in a thread: nothing is copied, and the loop only hears how much is
- * out. When it hears that the socket was full, that may be old: if room was made meanwhile, the
- * edge that told of it has gone by, and no other will come. Then the thread is sent again.
+ * The whole of sendfile() in a thread, unless the pages are in memory: nothing is copied, and the
+ * loop only hears how much is out. When it hears that the socket was full, that may be old: if
+ * room was made meanwhile, the edge that told of it has gone by, and no other will come. Then the
+ * thread is sent again.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 
+#include "11-sendfile/send_path.h"
 #include "12-aio/backend.h"
+#include "12-aio/cached.h"
 #include "12-aio/job.h"
 
 #define MOST (512 * 1024) /* bytes a job */
@@ -15,6 +19,7 @@
 struct send_job {
     struct job job; /* first */
     int from, to;
+    off_t cached_to; /* the loop may send as far as here */
     off_t offset;
     size_t want;
     ssize_t sent;
@@ -51,6 +56,8 @@ static enum fetched fetch(struct exchange *x)
         return FETCH_FAILED;
     if (j->job.state == UNDER_WAY) {
         j->woken = true;
+        if (job_is_lost(&j->job)) /* its socket cannot be given up, but its client need not wait */
+            shutdown(j->to, SHUT_RDWR);
         return FETCHING;
     }
     if (j->job.state == OVER) {
@@ -65,10 +72,16 @@ static enum fetched fetch(struct exchange *x)
         if (r->offset == r->end)
             return FETCHED;
     }
+    off_t want = r->end - r->offset < MOST ? r->end - r->offset : MOST;
+    if (r->offset < j->cached_to || is_cached(r->fd, r->offset, r->offset + want)) {
+        if (r->offset >= j->cached_to)
+            j->cached_to = r->offset + want;
+        return FETCHED;
+    }
     j->from = r->fd;
     j->to = x->conn->fd;
     j->offset = r->offset;
-    j->want = r->end - r->offset < MOST ? (size_t)(r->end - r->offset) : MOST;
+    j->want = (size_t)want;
     j->woken = false;
     j->deadline = x->conn->deadline;
     j->job.conn = x->conn;
@@ -77,10 +90,18 @@ static enum fetched fetch(struct exchange *x)
     return FETCHING;
 }
 
+static ssize_t send_body(int fd, struct exchange *x, size_t most)
+{
+    struct send_job *j = x->held;
+    size_t there = (size_t)(j->cached_to - x->reply.offset);
+
+    return body_sendfile.send(fd, x, most < there ? most : there);
+}
+
 static void end(struct exchange *x)
 {
     free(x->held);
 }
 
 const struct backend backend_threads_sendfile = {
-    .name = "threads-sendfile", .start = start, .fetch = fetch, .end = end};
+    .name = "threads-sendfile", .start = start, .fetch = fetch, .send = send_body, .end = end};
