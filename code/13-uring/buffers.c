@@ -7,8 +7,9 @@
 #include "die.h"
 #include "http_parse.h"
 
-#define RECEIVED 64  /* a power of two: places in a ring, taken in turn, so all are touched */
-#define PIECES   256 /* more than there are workers: some read while others send */
+#define RECEIVED 64 /* a power of two: places in a ring, taken in turn, so all are touched */
+#define PIECES   256
+#define MOST     128 /* of a lane */
 
 /* Pages, and only those that were ever used take memory. */
 static _Alignas(4096) char received[RECEIVED][HTTP_HEAD_MAX];
@@ -16,8 +17,10 @@ static _Alignas(4096) char received[RECEIVED][HTTP_HEAD_MAX];
 static struct io_uring_buf_ring *provided;
 
 /* The last one given back is the first to be taken: it is in the processor's cache. */
-static char *spare[PIECES];
-static int spares;
+static struct {
+    char *spare[MOST];
+    unsigned spares;
+} lanes[LANES];
 
 static void provide(int id)
 {
@@ -26,8 +29,17 @@ static void provide(int id)
     io_uring_buf_ring_advance(provided, 1);
 }
 
-void buffers_set_up(void)
+static unsigned within(unsigned least, unsigned n, unsigned most)
 {
+    return n < least ? least : n > most ? most : n;
+}
+
+void buffers_set_up(unsigned workers)
+{
+    /* A quarter of the workers is for what is in memory: statx() always takes one. */
+    unsigned sizes[LANES] = {[NAMES] = within(1, workers / 4, MOST / 2),
+                             [BYTES] = within(1, workers / 2, MOST),
+                             [CACHED] = MOST / 2};
     void *ring, *pieces;
 
     errno = posix_memalign(&ring, 4096, RECEIVED * sizeof(struct io_uring_buf));
@@ -41,8 +53,10 @@ void buffers_set_up(void)
     errno = posix_memalign(&pieces, 4096, PIECES * (size_t)PIECE_BYTES);
     if (errno != 0)
         die_errno("posix_memalign");
-    for (spares = 0; spares < PIECES; spares++)
-        spare[spares] = (char *)pieces + (PIECES - 1 - spares) * (size_t)PIECE_BYTES;
+    char *next = pieces;
+    for (enum lane lane = 0; lane < LANES; lane++)
+        for (; lanes[lane].spares < sizes[lane]; next += PIECE_BYTES)
+            buffers_give_piece(lane, next);
 }
 
 static int buffer_id(const struct io_uring_cqe *cqe)
@@ -67,12 +81,12 @@ void buffers_give_back(const struct io_uring_cqe *cqe)
         provide(id);
 }
 
-char *buffers_take_piece(void)
+char *buffers_take_piece(enum lane lane)
 {
-    return spares > 0 ? spare[--spares] : NULL;
+    return lanes[lane].spares > 0 ? lanes[lane].spare[--lanes[lane].spares] : NULL;
 }
 
-void buffers_give_piece(char *piece)
+void buffers_give_piece(enum lane lane, char *piece)
 {
-    spare[spares++] = piece;
+    lanes[lane].spare[lanes[lane].spares++] = piece;
 }

@@ -12,7 +12,8 @@
 
 #define PIECE_BYTES 65536 /* of a reply: what is read of the file at a time, the head in front */
 
-void buffers_set_up(void);
+/* `workers` of the kernel may wait for the disk. */
+void buffers_set_up(unsigned workers);
 
 /*
  * For what clients send: buffers that belong to no connection. The kernel takes one when data is
@@ -22,8 +23,16 @@ void buffers_set_up(void);
 const char *buffers_received(const struct io_uring_cqe *cqe);
 void buffers_give_back(const struct io_uring_cqe *cqe);
 
-/* For what is sent: NULL if all are in use. */
-char *buffers_take_piece(void);
-void buffers_give_piece(char *piece);
+/*
+ * For what is sent. A piece is of a lane, and there are as many as may be under way in it: what is
+ * in memory takes one for a moment; what is not has one, and a worker, for as long as the disk
+ * takes. So the first never waits for the others, nor do those that want a name for those that
+ * want bytes.
+ */
+enum lane { CACHED, NAMES, BYTES, LANES };
+
+/* NULL if all of the lane are in use. */
+char *buffers_take_piece(enum lane lane);
+void buffers_give_piece(enum lane lane, char *piece);
 
 #endif

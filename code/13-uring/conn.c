@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "13-uring/buffers.h"
 #include "clock.h"
 #include "unsent.h"
 
 static struct conn served = {.older = &served, .newer = &served};
 static struct conn lingering = {.older = &lingering, .newer = &lingering};
-static struct conn *first_waiting, *last_waiting;
-static int living;
+static struct queue {
+    struct conn *first, *last;
+} waiting[LANES];
+static int living, given_up;
 
 struct conn *conn_new(int slot)
 {
@@ -30,8 +31,31 @@ void conn_free(struct conn *c)
     conn_give_piece(c);
     free(c->out);
     free(c->in);
+    living -= c->slot >= 0;
+    given_up -= c->slot < 0;
     free(c);
+}
+
+struct conn *conn_give_up(struct conn *c)
+{
+    struct conn *heir = conn_new(c->slot);
+
+    if (heir == NULL)
+        return NULL;
+    heir->in = c->in;
+    heir->have = c->have;
+    c->in = NULL;
+    c->slot = -1;
+    c->ending = true;
+    conn_leave_queue(c);
     living--;
+    given_up++;
+    return heir;
+}
+
+int conn_given_up(void)
+{
+    return given_up;
 }
 
 int conn_count(void)
@@ -151,37 +175,43 @@ void conn_stop_all(bool (*stop)(struct conn *c))
             return;
 }
 
-/* Nobody overtakes those that wait, or a few fast downloads would keep all pieces to themselves. */
-bool conn_has_piece(struct conn *c)
+/* No connection overtakes those that wait, or a few fast downloads would keep all pieces. */
+bool conn_has_piece(struct conn *c, enum lane lane)
 {
-    if (c->piece == NULL && first_waiting == NULL)
-        c->piece = buffers_take_piece();
-    if (c->piece != NULL)
+    struct queue *queue = &waiting[lane];
+
+    if (c->piece != NULL && c->lane == lane)
+        return true;
+    conn_give_piece(c);
+    c->lane = lane;
+    if (queue->first == NULL && (c->piece = buffers_take_piece(lane)) != NULL)
         return true;
     c->in_flight++;
     c->next = NULL;
-    if (first_waiting == NULL)
-        first_waiting = c;
+    if (queue->first == NULL)
+        queue->first = c;
     else
-        last_waiting->next = c;
-    last_waiting = c;
+        queue->last->next = c;
+    queue->last = c;
     return false;
 }
 
 struct conn *conn_next_with_piece(void)
 {
-    struct conn *c = first_waiting;
-
-    if (c == NULL || (c->piece = buffers_take_piece()) == NULL)
-        return NULL;
-    first_waiting = c->next;
-    c->in_flight--;
-    return c;
+    for (int lane = 0; lane < LANES; lane++) {
+        struct conn *c = waiting[lane].first;
+        if (c != NULL && (c->piece = buffers_take_piece(lane)) != NULL) {
+            waiting[lane].first = c->next;
+            c->in_flight--;
+            return c;
+        }
+    }
+    return NULL;
 }
 
 void conn_give_piece(struct conn *c)
 {
     if (c->piece != NULL)
-        buffers_give_piece(c->piece);
+        buffers_give_piece(c->lane, c->piece);
     c->piece = NULL;
 }

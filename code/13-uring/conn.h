@@ -8,10 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "13-uring/buffers.h"
 #include "13-uring/sending.h"
 
 struct conn {
-    int slot;         /* its socket in the ring's table: not a descriptor of the process */
+    int slot; /* its socket in the ring's table: not a descriptor of the process; -1: given up */
     int in_flight;    /* who still names it: operations of the kernel, or the queue for a piece */
     bool ending;      /* to be freed when nobody does */
     bool lingering;   /* the last reply is out, and has perhaps not arrived */
@@ -26,6 +27,7 @@ struct conn {
     char *in;               /* what has come of requests not yet answered; else NULL */
     struct sending *out;    /* the request in hand; else NULL */
     char *piece;            /* of the reply: while it is read and sent; else NULL */
+    enum lane lane;         /* of the piece, or in whose queue it waits for one */
     long long since;        /* when the step in hand, or lingering, began, by now_ms() */
     long long deadline; /* of that step: then the connection shall end (lingering: be looked at) */
     struct conn *older, *newer; /* among all with the same time-out, by activity */
@@ -60,11 +62,19 @@ struct conn *conn_slowest_reply(void);
 /* Calls `stop` for all that are not marked as stopped and do not linger, until it returns false. */
 void conn_stop_all(bool (*stop)(struct conn *c));
 
-/* Gets a piece for c: at once, or c waits in a queue: first come, first served. */
-bool conn_has_piece(struct conn *c);
+/* Gets a piece of this lane for c: at once, or c waits in a queue: first come, first served. */
+bool conn_has_piece(struct conn *c, enum lane lane);
 
-/* The first in that queue, with its piece; NULL if there is nobody, or no piece. */
+/* The first in such a queue, with its piece; NULL if there is none, or no piece. */
 struct conn *conn_next_with_piece(void);
 void conn_give_piece(struct conn *c);
+
+/*
+ * The kernel has an operation in hand that may never end, and all that it names is c's. A new
+ * connection takes over the socket, and what has come of it; c is to be freed when the kernel has
+ * done, if ever. NULL without memory.
+ */
+struct conn *conn_give_up(struct conn *c);
+int conn_given_up(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "13-uring/buffers.h"
 #include "http_parse.h"
 #include "reply.h"
 
@@ -17,7 +18,10 @@ struct sending {
     int used;           /* bytes of conn.in it takes; or minus the status that refuses it */
     int file;           /* -1: none is open */
     int tries;          /* to open it */
-    bool patient;       /* to be read by a worker from the start */
+    enum lane lane;     /* of the next step */
+    long long asked;    /* since when it waits for the disk, by now_ms() */
+    bool untold;        /* the file system cannot tell what is in memory ... */
+    bool in_memory;     /* ... but everything is */
     struct statx found; /* written by the kernel: it must not move */
     struct reply reply; /* its status is 0 until it is planned; its offset moves on */
     off_t begin;        /* reply.offset at first */

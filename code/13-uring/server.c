@@ -26,7 +26,7 @@
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS  256 /* more than clients who may wait for the disk, or all others wait with them */
+#define WORKERS  256 /* of which half may wait for bytes, and a quarter for names: buffers.c */
 #define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
 
 static enum { NOBODY, ONE, MANY, NO_MORE, WATCHED } invited;
@@ -103,7 +103,8 @@ static void end(struct conn *c)
     if (c->in_flight > 0)
         return;
     steps_end_reply(c);
-    close_slot(c->slot);
+    if (c->slot >= 0)
+        close_slot(c->slot);
     conn_free(c);
     /* endregion: last */
     shut_until = 0; /* here is a place */
@@ -218,7 +219,7 @@ static void event_loop(int listen_fd)
         while (ring_room() && (c = conn_next_with_piece()) != NULL)
             go_on(c);
         while (ring_room() && (c = conn_overdue()) != NULL)
-            if (!c->lingering || !steps_look(c))
+            if (!steps_overdue(c))
                 end(c);
     }
 }
@@ -233,7 +234,7 @@ int main(int argc, char **argv)
     int workers = own.value != NULL ? options_number('r', own.value, 1, 4096) : WORKERS;
     stop_on_signals();
     ring_set_up((unsigned)workers);
-    buffers_set_up();
+    buffers_set_up((unsigned)workers);
     steps_set_up(&o);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);

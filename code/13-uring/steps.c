@@ -11,15 +11,21 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "12-aio/cached.h"
 #include "13-uring/buffers.h"
+#include "clock.h"
 #include "stop.h"
 #include "unsent.h"
 
-#define LOOK_MS      100  /* between two looks whether the last reply has arrived */
-#define UNREAD_LOOKS 10   /* after it has, where the client is still sending */
-#define BUFFERS      8192 /* of what comes meanwhile, that are thrown away at most: 64 MiB */
-#define STARVED_MOST 4096 /* turns in which others took all buffers: more are no bad luck */
-#define TRIES        8    /* to open a file while folders on the way to it are being renamed */
+#define LOOK_MS       100  /* between two looks whether the last reply has arrived */
+#define UNREAD_LOOKS  10   /* after it has, where the client is still sending */
+#define BUFFERS       8192 /* of what comes meanwhile, that are thrown away at most: 64 MiB */
+#define STARVED_MOST  4096 /* turns in which others took all buffers: more are no bad luck */
+#define TRIES         8    /* to open a file while folders on the way to it are being renamed */
+#define LATE_MS       1000 /* that a client is given back, who has waited for the disk so long */
+#define SILENT_STEPS  2    /* of -t seconds in which the disk has answered nobody: 12-aio/job.c */
+#define LONGEST_STEPS 30   /* ... or has, but not this client */
+#define GIVEN_UP_MOST 128  /* and not yet over: then the disk is asked for nothing more */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
@@ -27,13 +33,18 @@
 
 bool steps_lack_files;
 static const struct options *options;
+static const struct open_how *cached; /* NULL: to open a file may always wait */
+static bool all_in_memory;
+static long long disk_answered; /* by now_ms() */
 
-static bool send_on(struct conn *c);
+static bool fail(struct conn *c, int error);
 static bool linger(struct conn *c, bool unread);
 
 void steps_set_up(const struct options *o)
 {
     options = o;
+    cached = cached_how(o->docroot_fd);
+    all_in_memory = cached_is_all(o->docroot_fd);
 }
 
 static void begin_time_out(struct conn *c)
@@ -79,6 +90,38 @@ static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
     return steps_go_on(c);
 }
 
+/* ---- who has to wait for the disk, and for how long */
+
+/* What is not in memory: when it is its turn, a worker of the kernel waits for it. */
+static bool to_the_disk(struct conn *c, enum lane lane)
+{
+    if (conn_given_up() >= GIVEN_UP_MOST)
+        return fail(c, EAGAIN);
+    c->out->lane = lane;
+    c->out->asked = now_ms();
+    return steps_go_on(c);
+}
+
+/* The time that the disk took is not the client's. */
+static void has_come(struct conn *c)
+{
+    if (c->lane == CACHED)
+        return;
+    disk_answered = now_ms();
+    if (disk_answered - c->out->asked >= LATE_MS)
+        begin_time_out(c);
+    c->out->asked = disk_answered;
+}
+
+static bool is_lost(const struct sending *out)
+{
+    long long step = options->timeout * 1000LL, waited = now_ms() - out->asked;
+    long long silent = now_ms() - disk_answered;
+
+    return (waited > SILENT_STEPS * step && silent > SILENT_STEPS * step) ||
+           waited > LONGEST_STEPS * step;
+}
+
 /* ---- open, and stat what was opened. Its name lies in the piece meanwhile, for it has to stay */
 
 static bool planned(struct conn *c)
@@ -87,9 +130,24 @@ static bool planned(struct conn *c)
         reply_log(&c->out->reply, &c->out->request);
     if (c->out->used > 0) /* behind it may be the next request */
         conn_forget(c, (size_t)c->out->used);
-    return send_on(c);
+    c->out->lane = CACHED;
+    return steps_go_on(c);
 }
 
+/* As long as nothing of the reply is out the client can be told. */
+static bool fail(struct conn *c, int error)
+{
+    bool was_planned = c->out->reply.status != 0;
+
+    if (c->out->head_sent > 0)
+        return false;
+    sending_failed(c->out, error);
+    c->out->lane = CACHED;
+    return was_planned ? steps_go_on(c) : planned(c);
+}
+
+/* What the kernel has in its memory it opens at once; else it says EAGAIN (RESOLVE_CACHED), or
+ * EXDEV of another file system, and a worker opens it. */
 static bool open_file(struct conn *c)
 {
     static struct open_how how = {
@@ -99,7 +157,11 @@ static bool open_file(struct conn *c)
 
     if (!sending_path(c->out, c->piece))
         return planned(c);
-    io_uring_prep_openat2(submit(c, OPENED), options->docroot_fd, c->piece, &how);
+    struct io_uring_sqe *sqe = submit(c, OPENED);
+    bool waits = c->lane == NAMES;
+    io_uring_prep_openat2(sqe, options->docroot_fd, c->piece,
+                          waits ? &how : (struct open_how *)cached);
+    sqe->flags |= waits ? IOSQE_ASYNC : 0;
     return true;
 }
 
@@ -113,23 +175,26 @@ static bool stat_file(struct conn *c)
 
 static bool on_opened(struct conn *c, int result)
 {
+    c->out->in_memory = c->lane == CACHED && all_in_memory;
     if (result >= 0)
         return stat_file(c);
+    if (c->lane == CACHED && (result == -EAGAIN || result == -EXDEV || result == -EINVAL))
+        return to_the_disk(c, NAMES);
     if ((result == -EINTR || result == -EAGAIN) && c->out->tries++ < TRIES)
         return open_file(c);
     steps_lack_files = steps_lack_files || result == -EMFILE || result == -ENFILE;
-    sending_failed(c->out, -result);
-    return planned(c);
+    has_come(c);
+    return fail(c, -result);
 }
 
 static bool on_stated(struct conn *c, int result)
 {
     if (result == -EINTR)
         return stat_file(c);
+    has_come(c);
     if (result < 0)
-        sending_failed(c->out, -result);
-    else
-        sending_found(c->out, c->piece);
+        return fail(c, -result);
+    sending_found(c->out, c->piece);
     return planned(c);
 }
 
@@ -161,7 +226,8 @@ static bool send_on(struct conn *c)
         struct io_uring_sqe *sqe = ring_sqe((uintptr_t)c | READ);
         io_uring_prep_read(sqe, out->file, c->piece + out->len - n, (unsigned)n,
                            (uint64_t)out->reply.offset);
-        sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS | (out->patient ? IOSQE_ASYNC : 0);
+        sqe->rw_flags = c->lane == CACHED && !out->in_memory ? RWF_NOWAIT : 0;
+        sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS | (c->lane == BYTES ? IOSQE_ASYNC : 0);
     }
     return send_piece(c);
 }
@@ -174,11 +240,14 @@ static bool on_short_read(struct conn *c, int result)
         out->len = out->len - out->of_file + (size_t)result;
         return send_piece(c);
     }
-    if (result == -EINTR || (result == -EAGAIN && !out->patient)) {
-        out->patient = result == -EAGAIN; /* a worker may wait where this attempt must not */
+    if (result == -EINTR)
         return send_on(c);
+    if (c->lane == CACHED && (result == -EAGAIN || result == -EOPNOTSUPP)) {
+        out->untold = result == -EOPNOTSUPP; /* as FUSE: then all is left to the workers */
+        return to_the_disk(c, BYTES);
     }
-    return false; /* the promised length cannot be kept: only the connection's end says so */
+    has_come(c);
+    return fail(c, result < 0 ? -result : EIO); /* EIO: it is shorter than promised */
 }
 
 static bool wait_for_room(struct conn *c)
@@ -248,12 +317,45 @@ static bool on_looked(struct conn *c, int bytes)
     return true;
 }
 
-bool steps_look(struct conn *c)
+static bool look(struct conn *c)
 {
     if (c->looks-- == 0)
         return false;
     conn_begin_step(c, LOOK_MS);
     ask_what_is_unacknowledged(c);
+    return true;
+}
+
+/* The client is told 503, if nothing of the reply is out, by a connection that takes c's place. */
+static bool give_up(struct conn *c)
+{
+    const struct sending *out = c->out;
+    struct sending *other = out->head_sent == 0 ? sending_new(&out->request, out->used) : NULL;
+    struct conn *heir = other != NULL ? conn_give_up(c) : NULL;
+
+    if (heir == NULL) {
+        free(other);
+        return false;
+    }
+    heir->out = other;
+    begin_time_out(heir);
+    other->asked = heir->since;
+    if (out->reply.status != 0) { /* the request has been logged and forgotten */
+        other->used = 0;
+        other->request.line.len = 0;
+    }
+    return fail(heir, EAGAIN);
+}
+
+bool steps_overdue(struct conn *c)
+{
+    if (c->lingering)
+        return look(c);
+    if (c->out == NULL || c->held_up)
+        return false;
+    if (is_lost(c->out))
+        return give_up(c);
+    begin_time_out(c);
     return true;
 }
 
@@ -284,7 +386,9 @@ static bool on_sent(struct conn *c, int result)
         out->step = 0;
         begin_time_out(c);
     }
+    has_come(c);
     conn_give_piece(c);
+    out->lane = out->untold ? BYTES : CACHED;
     return n == out->len ? steps_go_on(c) : wait_for_room(c);
 }
 
@@ -295,7 +399,10 @@ static bool begin_reply(struct conn *c, const struct request *req, int used)
 {
     c->out = sending_new(req, used);
     begin_time_out(c);
-    return c->out != NULL && steps_go_on(c);
+    if (c->out == NULL)
+        return false;
+    c->out->asked = c->since;
+    return used > 0 && cached == NULL ? to_the_disk(c, NAMES) : steps_go_on(c);
 }
 
 bool steps_go_on(struct conn *c)
@@ -309,7 +416,7 @@ bool steps_go_on(struct conn *c)
         return begin_reply(c, &req, used);
     if (c->out == NULL)
         return receive(c);
-    if (!conn_has_piece(c))
+    if (!conn_has_piece(c, c->out->lane))
         return true; /* it will come */
     return c->out->reply.status == 0 ? open_file(c) : send_on(c);
 }
@@ -329,6 +436,7 @@ bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *
         return on_sent(c, cqe->res);
     case WRITABLE:
         c->held_up = false;
+        c->out->asked = now_ms();
         return cqe->res >= 0 && steps_go_on(c);
     case SHUT_TO_LINGER:
         return cqe->res >= 0 && steps_go_on(c);

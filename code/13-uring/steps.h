@@ -45,9 +45,12 @@ bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *
 /* The server stops: what has come is answered, and nobody waits for more. */
 void steps_stop(struct conn *c);
 
-/* For one that lingers and whose time is up: looks whether it may end now. False: it has been
- * looked at often enough, and shall end. */
-bool steps_look(struct conn *c);
+/*
+ * For one whose time is up. One that lingers is looked at again; one that waits for the disk, or
+ * for those that do, is not to blame, and begins another step. If it has waited too long it is
+ * told 503. False: it shall end.
+ */
+bool steps_overdue(struct conn *c);
 
 /* Shuts the socket down: SHUT_WR, SHUT_RDWR. */
 void steps_shut(struct conn *c, enum step step, int how);

@@ -184,7 +184,7 @@ def test_a_wait_that_fails(traced: Traced, error: str) -> None:
         *(("openat2", "EAGAIN", "1..40", 503), ("openat2", "EMFILE", "1..1", 503)),
         *(("openat2", "EACCES", "1..1", 403), ("statx", "EINTR", "1..3", 200)),
         *(("statx", "ENOMEM", "1..1", 503), ("read", "EAGAIN", "1..1", 200)),
-        *(("read", "EIO", "1..1", 0), ("sendto", "EAGAIN", "1..2", 200)),
+        *(("read", "EIO", "1..1", 500), ("sendto", "EAGAIN", "1..2", 200)),
         *(("sendto", "EPIPE", "1..1", 0), ("shutdown", "ENOTCONN", "1..1", 405)),
     ],
 )
