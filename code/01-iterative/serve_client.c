@@ -14,7 +14,6 @@
 #include "acknowledged.h"
 #include "die.h"
 #include "http_parse.h"
-#include "linger.h"
 #include "refusal.h"
 #include "reply.h"
 #include "stop.h"

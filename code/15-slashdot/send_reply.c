@@ -149,7 +149,7 @@ static enum sent give_up(struct exchange *x)
 /*
  * What is in memory goes by one call: a little is copied together for send(2), more is taken from
  * where it is by sendmsg(2), which has the kernel read three structures. (With 1 kB no difference
- * was seen.) FIN_FOLLOWS: linger.h.
+ * was seen.) FIN_FOLLOWS: reply.h.
  */
 static ssize_t send_memory(int fd, struct exchange *x, const char *body)
 {

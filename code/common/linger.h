@@ -11,17 +11,8 @@
 #define LINGER_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
 
 #include "want.h"
-
-/* For the last send(): the end of the connection follows, and its FIN shares the packet. It leaves
- * with shutdown(). The BSDs have no such flag; there it is a packet of its own. */
-#ifdef MSG_MORE
-#define FIN_FOLLOWS MSG_MORE
-#else
-#define FIN_FOLLOWS 0
-#endif
 
 #define LINGER_LOOK_MS 100 /* between two looks; who has a clock of seconds takes 1000 */
 

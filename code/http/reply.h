@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -39,6 +40,15 @@ struct reply {
 /* From now on reply_plan() keeps a descriptor for the case that there is none for a file, or it
  * does not any more. Returns false if there is none to keep. For servers of one thread. */
 bool reply_keep_spare(bool keep, int docroot_fd);
+
+/* For the send() of a reply that may close: the end of the connection follows, and its FIN shares
+ * the packet. It leaves with shutdown(). The BSDs have no such flag; there it is a packet of its
+ * own. */
+#ifdef MSG_MORE
+#define FIN_FOLLOWS MSG_MORE
+#else
+#define FIN_FOLLOWS 0
+#endif
 
 /* The whole way from request to reply: path, open, stat, head. What goes wrong becomes an error. */
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
