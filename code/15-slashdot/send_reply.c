@@ -96,25 +96,28 @@ static off_t known(struct transfer *t, const struct reply *r, off_t most, long l
     return r->offset + most <= f->resident_to ? most : 0;
 }
 
-/* How much of the file may be sent now without waiting for the disk; 0 if a thread has to read
- * first, which has begun, or cannot (t->error). */
-static size_t ready(struct transfer *t, const struct reply *r, long budget)
+/* How much of the file may be sent now without waiting for the disk; -1 if it cannot be read
+ * (t->error). 0 if a thread has to read first, which has begun: *t is not ours alone from then on.
+ * */
+static ssize_t ready(struct transfer *t, const struct reply *r, long budget)
 {
     struct file *f = t->file;
     off_t left = r->end - r->offset, most = left < budget ? left : budget;
     off_t here = known(t, r, most, now_ms());
 
+    if (t->error != 0)
+        return -1;
     if (here > 0)
-        return (size_t)here;
+        return (ssize_t)here;
     if (is_cached(f->fd, r->offset, r->offset + most)) {
         if (r->offset <= f->resident_to)
             f->resident_to = r->offset + most;
-        return (size_t)most;
+        return (ssize_t)most;
     }
-    if (jobs_refused())
+    if (jobs_refused()) {
         t->error = EAGAIN;
-    if (t->error != 0)
-        return 0;
+        return -1;
+    }
     t->from = r->offset;
     t->to = r->offset + (left < READ_MOST ? left : READ_MOST);
     t->job.run = fetch;
@@ -178,19 +181,19 @@ enum sent transfer_send(int fd, struct exchange *x, long *budget)
     if (t != NULL && t->job.state == UNDER_WAY)
         return job_is_lost(&t->job) ? give_up(x) : SENT_WAITS;
     while (x->head_sent < r->head_len || r->offset < r->end) {
-        size_t head = r->head_len - x->head_sent, most = 0;
+        size_t head = r->head_len - x->head_sent;
         bool from_file = r->fd >= 0 && r->offset < r->end;
-        ssize_t n;
+        ssize_t n, most = 0;
         if (*budget <= 0)
             return SENT_BUDGET;
-        if (from_file && (t->error != 0 || (most = ready(t, r, *budget)) == 0))
-            return t->error != 0 ? fail(x, t->error) : SENT_WAITS;
+        if (from_file && (most = ready(t, r, *budget)) <= 0)
+            return most < 0 ? fail(x, t->error) : SENT_WAITS;
         if (!from_file)
             n = send_memory(fd, x, t != NULL ? t->file->body : NULL);
         else if (head > 0)
             n = send(fd, r->head + x->head_sent, head, MSG_MORE);
         else
-            n = sendfile(fd, r->fd, &(off_t){r->offset}, most);
+            n = sendfile(fd, r->fd, &(off_t){r->offset}, (size_t)most);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
