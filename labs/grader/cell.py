@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance import proc
-from grader.errors import LabError
+from grader.errors import CannotJudge
 from grader.lab import Limits
 
 TOOLS = ("bwrap", "nsenter", "unshare", "prlimit", "setpriv")
@@ -240,7 +240,7 @@ def _spare_user(folder: Path) -> int | None:
             os.chown(folder, -1, user)
             folder.chmod(0o710)
             if not _can(user, "test", "-x", str(folder)):
-                raise LabError(f"{folder} is closed to others; another place: TMPDIR=/tmp")
+                raise CannotJudge(f"{folder} is closed to others; another place: TMPDIR=/tmp")
             return user
     return None
 

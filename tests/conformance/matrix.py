@@ -27,9 +27,9 @@ WITH_TSAN = (*COMMON, "tsan")
 # ---- servers
 
 #: A function of the C library may be one of several calls.
-SELECT = frozenset({"select", "pselect6"})
-POLL = frozenset({"poll", "ppoll"})
-SIGNALS = frozenset({"rt_sigtimedwait"})
+SELECT = frozenset({"select", "_newselect", "pselect6", "pselect6_time64"})
+POLL = frozenset({"poll", "ppoll", "ppoll_time64"})
+SIGNALS = frozenset({"rt_sigtimedwait", "rt_sigtimedwait_time64"})
 EPOLL = frozenset({"epoll_wait", "epoll_pwait", "epoll_pwait2"})
 URING = frozenset({"io_uring_enter"})
 
