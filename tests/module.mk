@@ -79,7 +79,7 @@ tests-of-variants:
 	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer tests/disk
 
 # Ten solutions of each lab, beside a machine that is busy, before it is given out: LAB_RUNS=10.
-test-labs: ## every lab with its solution, its starter and each mistake: ten minutes
+test-labs: ## every lab with its solution, its starter, each mistake, each other chapter's program: half an hour
 	$(Q)LAB_RUNS=$${LAB_RUNS:-1} $(PYTEST) tests/labs
 
 test-book: ## the browser test of every page and slide that is built

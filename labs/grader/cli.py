@@ -11,6 +11,7 @@ import contextlib
 import os
 import secrets
 import signal
+import subprocess
 import sys
 import tempfile
 import zlib
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from grader import files, intake, many, place, report, work
-from grader.errors import LabError, say
+from grader.errors import CannotJudge, LabError, say
 from grader.judge import How, Result, Verdict, grade
 from grader.lab import Lab, load, slugs
 from grader.sandbox import Toolchain
@@ -96,7 +97,12 @@ def _judge(lab: Lab, folder: Path, shown: Path, given: Given, graded: bool) -> V
     logs.mkdir(parents=True, exist_ok=True)
     with files.alone(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
         say(f"{lab.slug}: {lab.title}\n")
-        verdict = grade(lab, folder, how)
+        try:
+            verdict = grade(lab, folder, how)
+        except OSError as error:
+            raise CannotJudge(_told(error, given)) from None
+        except (RuntimeError, MemoryError, subprocess.SubprocessError) as error:
+            raise CannotJudge(str(error) or "out of memory") from None
     if graded:
         for result in verdict.results if verdict.built else ():
             say(report.line(result))
@@ -110,7 +116,7 @@ def _judge(lab: Lab, folder: Path, shown: Path, given: Given, graded: bool) -> V
 
 
 def _status(verdict: Verdict) -> int:
-    if verdict.unjudged:
+    if verdict.unseen:
         return UNJUDGED
     return 0 if verdict.score == verdict.lab.points else MISSING
 
@@ -127,9 +133,10 @@ def _check(lab: Lab, folder: Path, given: Given) -> int:
     first = verdict.first_failure
     if first is not None and verdict.built:
         log = logs_of(lab, folder, given) / f"{first.id}.log"
-        help_by = f"Help: make hint CH={lab.slug}; all" if lab.hints else "All"
+        has_hints = first.id in {hint.test for hint in lab.hints}
+        help_by = f"Help: make hint CH={lab.slug}; all" if has_hints else "All"
         say(f"Next: {first.id}. {help_by} of the test: {log}")
-    elif first is None and not verdict.unjudged and whole:
+    elif first is None and not verdict.unseen and whole:
         ours = f" What we wrote: make solution CH={lab.slug}" if lab.is_whole else ""
         say(f"Well done.{ours}")
     return _status(verdict)
@@ -220,6 +227,8 @@ def _told(error: OSError, given: Given) -> str:
 def main() -> int:
     begin()
     end_with_parent()
+    os.umask(0o022)  # a user of its own reads what is laid out for it
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, no status of a child would be seen
     # an exception, so that the sandbox is removed
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     given: Given = {}

@@ -11,6 +11,15 @@ class LabError(Exception):
     """One line: what is wrong, where, and what to do. cli.main() prints it; the status is 2."""
 
 
+class CannotJudge(LabError):
+    """The place is at fault, or may be: so nobody has points, and nobody has lost any."""
+
+    SAYS = "cannot judge here: "
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{self.SAYS}{why}")
+
+
 def say(text: str) -> None:
     """To stdout, whoever's words are in it. A reader that has gone (make solution | head) has what
     it wanted."""

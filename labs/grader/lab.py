@@ -11,6 +11,7 @@ from grader.errors import LabError
 TREE = Path(__file__).resolve().parents[2]
 HINT = re.compile(r"^## ([a-z0-9-]+)\s*$", re.M)
 Read = TypeVar("Read")
+MECHANISM = "mechanism"
 KINDS = {
     str: "a text", int: "a whole number", float: "a number", bool: "true or false",
     tuple: "a list of texts", dict: "a table of tables of texts",
@@ -40,6 +41,19 @@ class Test:
     needs: tuple[str, ...] = ()  #: not tried before these pass
     afterwards: bool = False  #: also what is left behind and how the server ends counts
     seconds: int = 60  #: for all of its tests, on an idle machine
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How the server has to work, whatever it serves: seen in a trace of its system calls. It has
+    no points of its own, but all tests that need others need it too."""
+
+    title: str
+    tests: tuple[str, ...]
+    fail: str  #: which way of working the lab asks for
+
+    def test(self, first: Test) -> Test:
+        return Test(MECHANISM, self.title, 0, self.tests, self.fail, needs=(first.id,))
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,8 @@ class Lab(About):
     folder: Path = Path()
     limits: Limits = field(default_factory=Limits)
     tests: tuple[Test, ...] = ()
+    #: what our own server has to pass in a place where others are to be judged
+    trial: tuple[Test, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
     hints: tuple[Hint, ...] = ()
 
@@ -160,15 +176,25 @@ def _fits(value: object, annotation: Any) -> bool:
 def _lab(slug: str, folder: Path, table: dict[str, Any]) -> Lab:
     limits = read(Limits, table.pop("limits", {}), "limits")
     entries, edits = table.pop("test", []), table.pop("mistake", [])
+    wanted = table.pop("mechanism", None)
     about = read(About, table, "lab")
     tests = tuple(read(Test, entry, f"test {n}") for n, entry in enumerate(entries, 1))
     mistakes = tuple(read(Mistake, entry, f"mistake {n}") for n, entry in enumerate(edits, 1))
     _check(about, tests, mistakes)
+    if wanted is not None:
+        tests = _behind(read(Mechanism, wanted, MECHANISM).test(tests[0]), tests)
+    trial = tuple(test for n, test in enumerate(tests) if n == 0 or test.id == MECHANISM)
     hints = _hints(folder / "hints.md", {test.id for test in tests})
     return Lab(
-        **vars(about), slug=slug, folder=folder, limits=limits, tests=tests, mistakes=mistakes,
-        hints=hints,
+        **vars(about), slug=slug, folder=folder, limits=limits, tests=tests, trial=trial,
+        mistakes=mistakes, hints=hints,
     )  # fmt: skip
+
+
+def _behind(mechanism: Test, tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """What needs no other test is about another program: that of a lab beside its server."""
+    after = [replace(t, needs=(*t.needs, MECHANISM)) if t.needs else t for t in tests[1:]]
+    return (tests[0], mechanism, *after)
 
 
 def _check(about: About, tests: tuple[Test, ...], mistakes: tuple[Mistake, ...]) -> None:
@@ -177,7 +203,9 @@ def _check(about: About, tests: tuple[Test, ...], mistakes: tuple[Mistake, ...])
             raise ValueError(f"files: {name}: only C files without a folder")
     if set(about.starter) - set(about.files):
         raise ValueError("starter: a file that is not in files")
-    seen: set[str] = set()
+    if not tests:
+        raise ValueError("there is no test")
+    seen: set[str] = {MECHANISM}
     for test in tests:
         if test.points < 1:
             raise ValueError(f"test {test.id}: points is a number above 0")

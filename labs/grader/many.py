@@ -27,7 +27,7 @@ from typing import Any
 
 from conformance import proc
 from grader import files, intake, place
-from grader.errors import LabError, say
+from grader.errors import CannotJudge, LabError, say
 from grader.lab import TREE, Lab
 from harness import foreign
 
@@ -41,6 +41,7 @@ SELF_CHECK = "self-check"
 SETTLED = (GRADED, NOTHING, BY_HAND, SELF_CHECK)
 #: errors of this machine, and not of a submission
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewhere
 Row = dict[str, object]
 MAIN = [sys.executable, "-I", str(TREE / "labs/grader/__main__.py"), "grade"]
 JUDGE = ("labs/grader/*.py", "labs/grader/*.c", "benchmarks/harness/**/*.py")
@@ -102,7 +103,9 @@ def grade_one(lab: Lab, folder: Path, words: list[str]) -> Row:
     )  # fmt: skip
     if done.returncode not in (0, 1, 3) or not results.exists():
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        return {"state": NOT_GRADED, "failed": (lines or [f"status {done.returncode}"])[-1]}
+        said = (lines or [f"status {done.returncode}"])[-1]
+        here = not said.startswith(f"lab: {CannotJudge.SAYS}")
+        return {"state": NOT_GRADED if here else NOT_HERE, "failed": said}
     found: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
     names = [test["name"].split(":")[0] for test in found["tests"] if test["status"] != "passed"]
     if why := found["extra_data"]["no_program"]:
@@ -191,6 +194,7 @@ class _Class:
             _keep_old(table)
         self.same = same
         self.lock, self.ended = threading.Lock(), threading.Event()
+        self.not_here: list[str] = []  #: why, of each that gets no line
         self.kept = 0
         if not kind.anew:
             files.write(table, _lines(self.rows.values(), head=True))
@@ -240,7 +244,10 @@ class _Class:
         if self.ended.is_set():
             return False
         with self.lock:
-            if row == self.rows.get(one.name):
+            if row["state"] == NOT_HERE:
+                self.not_here.append(str(row["failed"]))
+                say(foreign.line(f"  {one.name:<24} {row['failed']}"))
+            elif row == self.rows.get(one.name):
                 self.kept += 1
             else:
                 self.rows[one.name] = row
@@ -276,7 +283,9 @@ class _Class:
         self.kind.finish(self.rows)
         rows = sorted(self.rows.values(), key=lambda row: str(row["name"]))
         files.write(self.table, _lines(rows, head=True))
-        now = len(everybody) - self.kept
+        now = len(everybody) - self.kept - len(self.not_here)
+        if self.not_here and not now:
+            raise CannotJudge(self.not_here[0].partition(CannotJudge.SAYS)[2])
         say(
             f"\n{now} graded now, {self.kept} before; {missing} without a final grade: {self.table}"
         )

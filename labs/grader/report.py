@@ -12,7 +12,8 @@ INDENT = " " * 26
 def line(result: Result) -> str:
     """One test, with the reason if it has not passed."""
     score = "-" if result.outcome is Outcome.UNJUDGED else str(result.score)
-    head = f"  {score:>3} of {result.test.points:<2} {result.test.id:<13} {result.test.title}"
+    points = f"{score:>3} of {result.test.points:<2}" if result.test.points else f"{'':9}"
+    head = f"  {points} {result.test.id:<13} {result.test.title}"
     if result.outcome is Outcome.PASSED:
         return head
     if result.after:
@@ -22,7 +23,8 @@ def line(result: Result) -> str:
 
 
 def total(verdict: Verdict) -> str:
-    more = f"; {verdict.unjudged} could not be judged here" if verdict.unjudged else ""
+    unseen = verdict.unjudged or (" and ".join(verdict.unseen))
+    more = f"; {unseen} could not be judged here" if unseen else ""
     return f"{verdict.score} of {verdict.lab.points} points{more}"
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Self
 
 from conformance import proc
-from grader import files, place
+from grader import files, place, starter
 from grader.cell import CONFINE, Confinement, Filter, confinement
-from grader.errors import LabError
+from grader.errors import CannotJudge, LabError
 from grader.lab import TREE, Lab
 
 NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
@@ -61,7 +61,8 @@ class Sandbox:
         self.root, self._claim = place.claim()
         try:
             if shutil.disk_usage(self.root).free < ROOM_MIB << 20:
-                raise LabError(f"{self.root.parent} has less than {ROOM_MIB} MiB of room; TMPDIR=")
+                room = f"{self.root.parent} has less than {ROOM_MIB} MiB of room"
+                raise CannotJudge(f"{room}; another place: TMPDIR=")
             for name in ("hand-in", "bin", "real", "tmp", "judge", "walls"):
                 (self.root / name).mkdir(mode=0o755)
             self.confinement: Confinement = confinement(lab.limits, self.root)
@@ -95,6 +96,38 @@ class Sandbox:
             if len(data) > files.FILE_BYTES:
                 raise NotBuilt(f"{name} is longer than {files.FILE_BYTES >> 20} MiB")
             (self.root / "hand-in" / name).write_bytes(data)
+
+    @property
+    def has_ours(self) -> bool:
+        """Whether our solution is here, and not only what a student begins with."""
+        can = self.lab.kind != "extend" or shutil.which("patch") is not None
+        return self.lab.is_whole and can
+
+    def take_ours(self) -> None:
+        """What we wrote; in a tree without our solution, what a student begins with."""
+        folder = self.root / "hand-in"
+        for name in self.lab.files:
+            text = starter.clean(self.lab.source(name).read_text(encoding="utf-8"))
+            (folder / name).write_text(text, encoding="utf-8")
+        if self.lab.patch.exists() and self.has_ours:
+            command = ["patch", "-s", "-p1", "-i", str(self.lab.patch)]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise LabError(f"{self.lab.patch}: {done.stdout.strip()}")
+
+    def put_aside(self, whose: str) -> None:
+        """Keeps what was built, for swap_in()."""
+        folder = self.root / "judge" / whose
+        folder.mkdir(exist_ok=True)
+        for program in self._sources():
+            shutil.copyfile(self.root / "real" / program, folder / program)
+
+    def swap_in(self, whose: str) -> None:
+        for program in self._sources():
+            path = self.root / "real" / program
+            path.unlink(missing_ok=True)  # not written over: somebody may still run it
+            shutil.copyfile(self.root / "judge" / whose / program, path)
+            path.chmod(0o755)
 
     def build(self, tools: Toolchain) -> str:
         """Makes the server, and the lab's programs; returns the compiler's warnings. The headers of

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,12 @@ class Place:
             "text": True,
         }
 
-    def make(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def make(
+        self, *words: str, under: Sequence[str] = (), **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """under: a command that runs another, in a place of its own."""
         how = self.how(*words, **environment)
+        how["args"] = [*under, *how["args"]]
         return subprocess.run(**how, capture_output=True, timeout=LIMIT_S, check=False)
 
     def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -105,9 +109,9 @@ class Place:
         with table.open(newline="", encoding="utf-8") as file:
             return {row["name"]: row for row in csv.DictReader(file)}
 
-    def refusal(self, *words: str) -> str:
+    def refusal(self, *words: str, under: Sequence[str] = (), **environment: str) -> str:
         """The one line that is said instead of a grade."""
-        done = self.make(*words)
+        done = self.make(*words, under=under, **environment)
         said, status = done.stderr.splitlines()
         assert said.startswith("lab: ")
         assert status.endswith(" Error 2")

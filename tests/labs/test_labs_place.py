@@ -1,0 +1,194 @@
+"""A place that cannot judge says so, in one line that names what it lacks: no points, no JSON, no
+line of a table. Before, our own solution lost points there, or all.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grader import judge
+from grader import lab as labs
+from grader.errors import CannotJudge
+from grader.judge import Grading, How, Outcome, Result
+from grader.lab import Test
+from grader.sandbox import Toolchain
+from grading import Place, solution, write
+
+pytestmark = pytest.mark.long
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and takes processes away")
+
+
+def mounted(options: str) -> str:
+    """A shell's line that runs the rest with another file system as $TMPDIR, for itself alone."""
+    return f'mount -t tmpfs -o {options} none "$TMPDIR" && exec "$@"'
+
+
+def shell(line: str) -> list[str]:
+    return ["sh", "-c", line, "sh"]
+
+
+#: As another user may fill a disk while one is being judged: with the first test that has ended.
+FILLED = """mount -t tmpfs -o size=200m none "$TMPDIR" && {
+    (until ls "$TMPDIR"/lab-*/judge/*.jsonl; do sleep 0.1; done
+     head -c 1G /dev/zero > "$TMPDIR/fill") > /dev/null 2>&1 & exec "$@"; }"""
+#: A group of processes that may be 60 of all together.
+GROUPS = next((g for g in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.isdir(g)), "")
+FEW = f"""g={GROUPS}/labs-$$ && mkdir $g || exit
+echo 60 > $g/pids.max && echo $$ > $g/cgroup.procs || exit
+"$@"; status=$?; echo $$ > $g/../cgroup.procs; rmdir $g; exit $status"""
+#: What a place is made of -> the lab of whose solution it took points, and what is said now.
+PLACES: dict[str, tuple[list[str], str, str]] = {
+    "noexec": (["unshare", "-m", *shell(mounted("noexec"))], "01-iterative", "is mounted noexec"),
+    "filled meanwhile": (
+        ["unshare", "-m", *shell(FILLED)],
+        "01-iterative",
+        "MiB left; another place: TMPDIR=",
+    ),
+    "smaller": (
+        ["unshare", "-m", *shell(mounted("size=8m"))],
+        "01-iterative",
+        "has less than 160 MiB of room; another place: TMPDIR=",
+    ),
+    "processes": (
+        ["prlimit", "--nproc=100:100"],
+        "02-fork",
+        "at most 100 processes (ulimit -u)",
+    ),
+    "descriptors": (
+        ["prlimit", "--nofile=40:40"],
+        "02-fork",
+        "at most 40 open files (ulimit -n)",
+    ),
+    "processes of a cgroup": (
+        shell(FEW),
+        "02-fork",
+        "at most 60 processes (pids.max of the cgroup)",
+    ),
+    "length of a file": (
+        ["prlimit", "--fsize=4000000:"],
+        "01-iterative",
+        "at most 4000000 bytes in a file (ulimit -f)",
+    ),
+    "no loopback": (["unshare", "-n"], "01-iterative", "Network is unreachable"),
+}
+
+
+def may_limit_groups() -> bool:
+    done = subprocess.run([*shell(FEW), "true"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@needs_root
+@pytest.mark.parametrize("name", PLACES)
+def test_a_place_that_cannot_judge(place: Place, name: str) -> None:
+    under, slug, lacks = PLACES[name]
+    if "cgroup" in name and not may_limit_groups():
+        pytest.skip("no group of processes can be made here")
+    folder = write(place.top / "hand-in", solution(labs.load(slug)))
+    results = place.top / "results.json"
+    words = ("grade", f"CH={slug}", f"DIR={folder}", f"JSON={results}")
+    said = place.refusal(*words, under=under)
+    assert said.startswith("lab: cannot judge here: "), said
+    assert lacks in said
+    assert not results.exists()
+
+
+# ---- a place that breaks, or is mended, meanwhile
+
+
+class Scripted:
+    """A judge whose results are known before: of the server that is in the sandbox at the time."""
+
+    def __init__(self, ours: dict[str, list[Result]], theirs: dict[str, list[Result]]) -> None:
+        self.results = {"ours": ours, "": theirs}
+        self.slower = False
+
+    def judge(self, test: Test, whose: str = "") -> Result:
+        left = self.results[whose].get(test.id, [])
+        return left.pop(0) if left else Result(test, Outcome.PASSED)
+
+    def is_slower_now(self) -> bool:
+        return self.slower
+
+    def takes_its_time(self) -> bool:
+        self.slower, before = False, self.slower
+        return before
+
+
+class Box:
+    """A sandbox without programs."""
+
+    has_ours = True
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.lab = root, labs.load("02-fork")
+        (root / "judge/ours").mkdir(parents=True)
+
+    def put_aside(self, whose: str) -> None: ...
+    def swap_in(self, whose: str) -> None: ...
+
+
+def graded(box: Box, scripted: Scripted, slower: bool = False) -> dict[str, Result]:
+    grading: Any = Grading.__new__(Grading)
+    how = How(Toolchain((), (), ()), box.root, None, 1, True, lambda _: None)
+    grading.box, grading.how, grading.lab, grading.judge = box, how, box.lab, scripted
+    grading.found, grading.proven = {}, {"serves", "mechanism"}
+    scripted.slower = slower
+    judge._judge(grading, box.lab.tests)
+    found: dict[str, Result] = grading.found
+    return found
+
+
+def failed(name: str, seen: str) -> Result:
+    test = next(test for test in labs.load("02-fork").tests if test.id == name)
+    return Result(test, Outcome.FAILED, test.fail, "", seen)
+
+
+FULL = "OSError: [Errno 28] No space left on device"
+WRONG = "conformance.wire.ContractBroken: 404"
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "slower", "again"),
+    [
+        ("serves", FULL, False, True),  # the judge itself had no room, and has now
+        ("serves", "The test was ended: -9.", False, True),
+        ("crowd", WRONG, True, True),  # somebody uses the machine who did not before
+        ("crowd", WRONG, False, False),
+        ("serves", WRONG, False, False),
+        ("serves", f"AssertionError: {FULL}", False, False),  # a server's words, not the judge's
+    ],
+)
+def test_what_the_place_had_a_part_in_is_judged_again(
+    tmp_path: Path, name: str, seen: str, slower: bool, again: bool
+) -> None:
+    """With all that waits for it."""
+    found = graded(Box(tmp_path), Scripted({}, {name: [failed(name, seen)]}), slower)
+    passed = {test for test, result in found.items() if result.outcome is Outcome.PASSED}
+    assert (passed == set(found)) == again
+    assert again or name not in passed
+
+
+def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
+    """It passed before anybody was judged, and does not any more."""
+    ours = {"serves": [failed("serves", FULL)]}
+    with pytest.raises(CannotJudge, match=r"our own server fails serves here, too: .*28"):
+        graded(Box(tmp_path), Scripted(ours, {"serves": [failed("serves", FULL)]}))
+    ours = {"crowd": [failed("crowd", WRONG)]}
+    with pytest.raises(CannotJudge, match="fails crowd here, too"):
+        graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+
+
+def test_a_class_in_a_place_that_cannot_judge(place: Place) -> None:
+    """What was graded elsewhere stays, and nobody gets a line."""
+    table = place.top / "grades.csv"
+    text = "name,score,of,state,failed,seconds,note,work,judge,tests\nzoe,4.5,5,by hand,,,,,,\n"
+    table.write_text(text)
+    for name in ("ada", "bob"):
+        write(place.top / "class" / name, {"server.c": "int main(void)\n{\n}\n"})
+    words = ("CH=02-fork", f"DIR={place.top / 'class'}", f"CSV={table}")
+    said = place.refusal("grade-all", *words, CC="/nowhere/cc")
+    assert said.startswith("lab: cannot judge here: CC=/nowhere/cc builds not even")
+    assert [line.split(",")[0] for line in table.read_text().splitlines()] == ["name", "zoe"]
