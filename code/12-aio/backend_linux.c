@@ -72,6 +72,8 @@ static void collect(void)
             job_collected(&p->job);
         }
     } while (n == TAKEN || (n < 0 && errno == EINTR));
+    if (n < 0) /* then no read would ever be over */
+        die_errno("io_getevents");
     hand_over();
 }
 

@@ -30,6 +30,7 @@ SIZE = 102400
 NEVER = ("--seek", "900000,900000,900000")  # ms: nobody waits for that
 SLOW = ("--seek", "250,250,250", "--rpm", "100000")
 
+
 class Disks:
     """Those below own_site, and the servers on them."""
 
@@ -129,9 +130,7 @@ def test_who_does_not_wait_for_the_disk_is_not_held_up(
 
 
 @contract("bystander", "disk-wait", "500", "leaks")
-def test_a_disk_that_never_answers(
-    target: Target, own_site: Site, disks: Disks
-) -> None:
+def test_a_disk_that_never_answers(target: Target, own_site: Site, disks: Disks) -> None:
     """Bytes that never come, and a disk whose program is stopped although names are in memory: 503
     after some steps of -t; meanwhile others are served, and afterwards all are.
     """
@@ -181,9 +180,7 @@ def paused(pid: int) -> Iterator[None]:
 
 
 @contract("bystander", servers=("15-slashdot",))
-def test_pages_that_leave_memory_while_they_are_sent(
-    own_site: Site, disks: Disks
-) -> None:
+def test_pages_that_leave_memory_while_they_are_sent(own_site: Site, disks: Disks) -> None:
     """What a thread has read is not believed to be in memory for ever."""
     disk = disks.mount("kept", "--speed", "100", "--keep", "files=1x8M")
     server = disks.server("-t", "2")
