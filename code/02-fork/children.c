@@ -39,11 +39,11 @@ static void on_child(int signum)
             }
         }
     }
+    /* endregion: collect */
     if (pid < 0 && errno == ECHILD) { /* none is left, whatever became of them */
         memset(children, 0, (size_t)max_children * sizeof *children);
         live = 0;
     }
-    /* endregion: collect */
     errno = saved; /* or accept() would seem to have failed with ECHILD */
 }
 

@@ -69,7 +69,7 @@ static bool enter(struct client *c)
     return true; /* if it cannot be: EV_ERROR, later */
 }
 
-/* Before it is freed: an answer to a change that is still in the list would name it. */
+/* Else the answer to a change in the list would name it. */
 static void forget(const struct client *c)
 {
     int kept = 0;
