@@ -33,6 +33,7 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 CASES: list[tuple[str, Params]] = [
     ("nginx", {}),
     ("nginx", {"workers": 4, "sendfile": "off", "tcp_nopush": "off", "open_file_cache": "max=99"}),
+    ("nginx-best", {}),
     ("nginx-crowd", {}),
     ("nginx-aio", {}),
     ("nginx-aio", {"directio": "4k"}),
