@@ -252,6 +252,17 @@ def test_bytes_behind_a_request_that_was_the_last(server: Server) -> None:
             assert len(reply.body) == int(reply.get("Content-Length") or 0), (path, gap)
 
 
+@contract("drain", "close", servers=[s for s in FIN_JOINED if s in LISTENING])
+def test_bytes_between_a_last_reply_and_its_end(traced: Traced) -> None:
+    """The kernel has the reply and holds it for the FIN; close() with bytes unread would lose it."""
+    server, _ = traced("sendto,sendmsg", inject="sendto,sendmsg:delay_exit=100000")
+    with server.connect() as c:
+        c.send(LAST)
+        time.sleep(0.05)
+        c.try_send(ASK)
+        assert c.read_reply().body == HELLO
+
+
 @contract("drain", "body")
 def test_a_body_that_comes_after_the_last_reply(server: Server) -> None:
     """It was announced, so for a second it is read, though nobody wants it: no reset."""
