@@ -254,7 +254,7 @@ def test_bytes_behind_a_request_that_was_the_last(server: Server) -> None:
 
 @contract("drain", "close", servers=[s for s in FIN_JOINED if s in LISTENING])
 def test_bytes_between_a_last_reply_and_its_end(traced: Traced) -> None:
-    """The kernel has the reply and holds it for the FIN; close() with bytes unread would lose it."""
+    """The kernel holds the reply for the FIN; close() with bytes unread would lose it."""
     server, _ = traced("sendto,sendmsg", inject="sendto,sendmsg:delay_exit=100000")
     with server.connect() as c:
         c.send(LAST)
