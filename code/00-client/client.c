@@ -205,13 +205,14 @@ static long long content_length(const char *head, size_t len)
 }
 
 /* To a terminal some bytes are commands: they move its cursor, or make it type. They are written as
- * \xNN, and so is all that is not ASCII, for there is more than one way to say such a command. */
+ * \xNN, and so is all that is not ASCII, for there is more than one way to say such a command.
+ * CR at the end may be one half of a line's end. */
 static size_t write_visible(const char *bytes, size_t len, FILE *to)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)bytes[i];
         bool visible = (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
-        bool is_line_end = c == '\r' && i + 1 < len && bytes[i + 1] == '\n';
+        bool is_line_end = c == '\r' && (i + 1 == len || bytes[i + 1] == '\n');
         if (!is_line_end && (visible ? putc(c, to) == EOF : fprintf(to, "\\x%02x", c) < 0))
             return i;
     }

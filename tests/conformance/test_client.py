@@ -205,6 +205,8 @@ def test_a_terminal_is_given_no_commands(fetch: Fetch) -> None:
         assert set(shown) <= {*b"\t\n", *range(32, 127)}, shown
         assert b"\\x1b[2J" in shown or script.steps == (no_reply,)
         assert shown.count(b"\\x0dend") in (0, 3), shown
+    divided = Script(OK + b"\r\none\r", 0.2, b"\ntwo\r\n")
+    assert b"one\r\ntwo\r\n" in typed(fetch, divided.url()).replace(b"\r\r", b"\r")
     assert fetch(Script(told).url()).stdout == COMMANDS + b"\ttext\n"  # to a file as it is
 
 
