@@ -121,7 +121,7 @@ static int send_reply(struct client *c, const struct reply *r)
  * delivered of the last reply. So the socket is shut for sending first, and what still comes is
  * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), for one step and
  * LINGER_BYTES at most. Where more was announced (`unread`) the client is given another second to
- * look up from its sending. Nobody tells us of the acknowledgement, so we look. A client that has
+ * look up from its sending. Nothing tells us of the acknowledgement, so we look. A client that has
  * said that it sends no more, after a short reply, is not waited for (`may_close`).
  */
 static void linger(struct client *c, bool unread, bool may_close)

@@ -53,8 +53,13 @@ static void on_grace_over(int signum)
     grace_over = 1;
 }
 
+/* Under load children end all the time: accept() goes on (SA_RESTART), and what it says is about
+ * connections. sigsuspend() and pselect() return all the same. */
 void children_init(int most)
 {
+    struct sigaction child_ends = {.sa_handler = on_child, .sa_flags = SA_RESTART};
+
+    sigfillset(&child_ends.sa_mask);
     max_children = most > 0 ? most : DEFAULT_CHILDREN;
     children = calloc((size_t)max_children, sizeof *children);
     if (children == NULL)
@@ -64,7 +69,8 @@ void children_init(int most)
     sigaddset(&handled, SIGALRM);
     sigaddset(&handled, SIGTERM);
     sigaddset(&handled, SIGINT);
-    stop_handle(SIGCHLD, on_child);
+    if (sigaction(SIGCHLD, &child_ends, NULL) < 0)
+        die_errno("sigaction SIGCHLD");
     stop_handle(SIGALRM, on_grace_over);
 }
 
@@ -114,12 +120,13 @@ bool children_wait_for_turn(void)
     children_hold();
     if (turns == 0) {
         children_wait_for_room();
+        bool lived = now_ms() >= next_round; /* the last round's, for its second */
         while (!stopping && (left = next_round - now_ms()) > 0) {
             struct timespec limit = {left / 1000, left % 1000 * 1000000L};
             pselect(0, NULL, NULL, NULL, &limit, &outside);
         }
         next_round = now_ms() + ROUND_MS;
-        empty = live > 0 ? 0 : empty + 1;
+        empty = live > 0 || lived ? 0 : empty + 1;
         turns = max_children - live;
     }
     turns--;

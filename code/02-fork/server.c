@@ -55,6 +55,7 @@ static void accept_loop(int listen_fd, const struct options *o)
                 accept_failed(errno);
             continue;
         }
+        accept_succeeded();
         start_child(listen_fd, fd, o);
         close(fd); /* the child has its own; without this the parent runs out of descriptors */
     }

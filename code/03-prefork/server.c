@@ -58,6 +58,7 @@ static void accept_loop(int listen_fd, const struct options *o)
                 accept_failed(errno);
             continue;
         }
+        accept_succeeded();
         /* region: turn */
         if (serve_set_timeouts(fd, o->timeout) == 0) {
             stop_wakes(-1, fd);
@@ -76,7 +77,7 @@ static void keep_children(int listen_fd, const struct options *o)
         if (!start_child(listen_fd, o)) /* those that run serve on, and it is tried again */
             warn_errno("fork");
     if (!stopping)
-        die(EXIT_FAILURE, "all processes end as soon as they are started");
+        die(EXIT_FAILURE, "no process could be kept alive");
 }
 
 int main(int argc, char **argv)
@@ -89,7 +90,8 @@ int main(int argc, char **argv)
     children_init(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
-    if (!start_child(listen_fd, &o)) /* the first: without one nobody would serve */
+    demand_room(listen_fd);          /* before a child serves that would outlive us */
+    if (!start_child(listen_fd, &o)) /* the first: without it no process would serve */
         die_errno("fork");
     tcp_ready(listen_fd, &o);
     keep_children(listen_fd, &o);

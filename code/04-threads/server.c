@@ -63,6 +63,7 @@ static void accept_loop(int listen_fd, const struct options *o)
                 accept_failed(errno);
             continue;
         }
+        accept_succeeded();
         start_thread(fd, o); /* and no close(): all threads share one table of descriptors */
     }
 }

@@ -63,6 +63,7 @@ static void accept_loop(int listen_fd, const struct options *o)
                 accept_failed(errno);
             continue;
         }
+        accept_succeeded();
         struct connection *conn = connections_add(fd, o);
         if (conn != NULL)
             queue_put(conn);

@@ -26,8 +26,7 @@
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS  256 /* of which half may wait for bytes, and a quarter for names: buffers.c */
-#define PAUSE_MS 100 /* without accepting, after descriptors or memory ran out */
+#define WORKERS 256 /* of which half may wait for bytes, and a quarter for names: buffers.c */
 
 static enum { NOBODY, ONE, MANY, NO_MORE, WATCHED } invited;
 static long long shut_until; /* by now_ms() */
@@ -113,12 +112,12 @@ static void end(struct conn *c)
 /* There is no place for a client that is pending, so another leaves, but none that had something to
  * do just now. (Its next request may be among the completions that we have not looked at: then it
  * has to come again.) Its place is free when a worker of the kernel has shut its socket. Until then
- * nobody is invited, or the next one would have to leave, too. */
+ * no client is invited, or another would have to leave, too. */
 static void make_room(void)
 {
-    struct conn *c = conn_that_leaves(PAUSE_MS);
+    struct conn *c = conn_that_leaves(ACCEPT_PAUSE_MS);
 
-    shut_until = now_ms() + PAUSE_MS;
+    shut_until = now_ms() + ACCEPT_PAUSE_MS;
     if (c != NULL)
         end(c);
 }
@@ -148,15 +147,16 @@ static void on_accepted(const struct io_uring_cqe *cqe)
         invited = NOBODY;
     if (error <= 0) {
         struct conn *c = stopping ? NULL : conn_new(cqe->res);
+        accept_succeeded();
         if (c != NULL)
             steps_begin(c);
         else
             close_slot(cqe->res);
-    } else if (!stopping && accept_must_pause(error)) {
+    } else if (error != ECANCELED && !stopping && accept_must_pause(error)) { /* invite() cancels */
         if (accept_lacks_room(error))
             make_room();
         else
-            shut_until = now_ms() + PAUSE_MS;
+            shut_until = now_ms() + ACCEPT_PAUSE_MS;
     }
 }
 
@@ -192,7 +192,7 @@ static int timeout_ms(void)
 {
     int ms = conn_timeout_ms();
 
-    return invited == NOBODY && (ms < 0 || ms > PAUSE_MS) ? PAUSE_MS : ms;
+    return invited == NOBODY && (ms < 0 || ms > ACCEPT_PAUSE_MS) ? ACCEPT_PAUSE_MS : ms;
 }
 
 static void event_loop(int listen_fd)

@@ -23,7 +23,7 @@
 #define STARVED_MOST  4096 /* turns in which others took all buffers: more are no bad luck */
 #define TRIES         8    /* to open a file while folders on the way to it are being renamed */
 #define LATE_MS       1000 /* that a client is given back, who has waited for the disk so long */
-#define SILENT_STEPS  2    /* of -t seconds in which the disk has answered nobody: 12-aio/job.c */
+#define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
 #define LONGEST_STEPS 30   /* ... or has, but not this client */
 #define GIVEN_UP_MOST 128  /* and not yet over: then the disk is asked for nothing more */
 

@@ -34,7 +34,7 @@ struct client {
 
 static struct client *ended;           /* in this turn */
 static int clients, highest_fd, tight; /* tight: so many were here when descriptors ran out */
-static long long shut_until;           /* nobody is accepted, by now_ms(); 0 if it is not so */
+static long long shut_until;           /* for accept(), by now_ms(); 0: it is open */
 
 static void want_guests(int listen_fd)
 {
@@ -94,6 +94,7 @@ static void accept_some(int listen_fd, const struct options *o)
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept(listen_fd, NULL, NULL) : -1;
         if (fd >= 0) {
+            accept_succeeded();
             begin_client(fd, o);
         } else if (errno == EAGAIN || stopping) {
             break;

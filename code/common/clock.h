@@ -4,11 +4,9 @@
 
 long long now_ms(void);
 
-/*
- * From now on now_ms() is the time of the last tick, up to 10 ms ago (CONFIG_HZ), where the system
+/* From now on now_ms() is the time of the last tick, up to 10 ms ago (CONFIG_HZ), where the system
  * has such a clock: it is read, not measured, and costs a fifth (clock_gettime(2)). For those who
- * ask several times in a request, and whose deadlines are seconds away.
- */
+ * ask several times in a request, and whose deadlines are seconds away. */
 void clock_coarse(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define STACK_LEAST (256 * 1024) /* bytes: twice what a request takes */
@@ -24,10 +25,13 @@ static void open_standard_descriptors(void)
  * for. SIGHUP stays as it is, for nohup(1). */
 static void set_signals(const sigset_t *held)
 {
+    const struct itimerval never = {0};
     sigset_t none;
 
     sigemptyset(&none);
     alarm(0);
+    setitimer(ITIMER_VIRTUAL, &never, NULL);
+    setitimer(ITIMER_PROF, &never, NULL);
     if (signal(SIGALRM, SIG_IGN) == SIG_ERR || signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
         signal(SIGXFSZ, SIG_IGN) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
         die_errno("signal");

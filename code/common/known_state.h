@@ -1,6 +1,6 @@
 /*
  * known_state.h: a process inherits more than its command line: blocked and ignored signals, a
- * running alarm, closed descriptors, a small stack. Each of them can make a server deaf, or make it
+ * running timer, closed descriptors, a small stack. Each of them can make a server deaf, or make it
  * end without a word, long after the start.
  */
 #ifndef KNOWN_STATE_H
@@ -10,7 +10,7 @@
 
 /*
  * The first call of main(). Sets program_name; opens /dev/null as those of descriptors 0 to 2 that
- * are closed; stops an alarm; lets all signals in but those of `held` (NULL: none), which it
+ * are closed; stops all timers; lets all signals in but those of `held` (NULL: none), which it
  * blocks. SIGPIPE is ignored from here on: a peer that has gone away is an error of its connection
  * (EPIPE). What fails ends the program. Another call does nothing.
  */

@@ -5,7 +5,7 @@
  * has acknowledged all (RFC 9112 section 9.6), for the time-out and so many turns' worth of bytes
  * at most. Where the client was still sending it is given another second to look up. Of the
  * acknowledgement no event tells: it has to be looked for. For sockets that do not block; nothing
- * here waits. A client that has said `close` sends no more: after a short reply nobody lingers.
+ * here waits. A client that has said `close` sends no more, so a short reply is its end.
  */
 #ifndef LINGER_H
 #define LINGER_H

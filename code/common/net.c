@@ -62,7 +62,8 @@ void tcp_ready(int fd, const struct options *o)
     bool v6 = a.any.sa_family == AF_INET6;
     int n = printf("%s: listening on http://%s%s%s:%d/\n", program_name, v6 ? "[" : "", o->addr,
                    v6 ? "]" : "", ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
-    /* musl writes in the one, glibc in the other. EBADF: nobody gave us a stdout to write to. */
+    /* musl writes in the one, glibc in the other. EBADF: the program was started
+     * without a stdout. */
     if ((n < 0 || fflush(stdout) != 0) && errno != EBADF)
         die_errno("write to stdout");
 }
@@ -139,7 +140,7 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
 int accept_nonblocking(int listen_fd)
 {
 #ifdef SOCK_NONBLOCK
-    return accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 #else /* macOS */
     int fd = accept(listen_fd, NULL, NULL);
 
@@ -147,8 +148,10 @@ int accept_nonblocking(int listen_fd)
         close(fd);
         return -1;
     }
-    return fd;
 #endif
+    if (fd >= 0)
+        accept_succeeded();
+    return fd;
 }
 
 /* accept(2) names these as errors of the connection that has left the queue with them. */
@@ -179,10 +182,17 @@ bool accept_lacks_room(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+static int in_a_row;
+
+void accept_succeeded(void)
+{
+    in_a_row = 0;
+}
+
 bool accept_must_pause(int error)
 {
     static long long since;
-    static int in_a_row, said;
+    static int said;
 
     if (is_of_one_connection(error)) {
         long long now = now_ms();

@@ -34,10 +34,9 @@ void stop_begin(void);
  * where that is this thread's. Safe in a signal handler. */
 void stop_waiting(int fd);
 
-/*
- * sigaction(2) as every handler here wants it: no SA_RESTART, because a call that sleeps shall
- * return and look at what happened, and no other handler in between. A failure ends the program.
- */
+/* sigaction(2) as all handlers want it but that of SIGCHLD: no SA_RESTART, as a call that sleeps
+ * shall return and look at what happened, and no other handler in between. It ends the program if
+ * it fails. */
 void stop_handle(int signum, void (*handler)(int));
 
 /* Says what this process may sleep on: the listening socket and the client's; -1 for none. */

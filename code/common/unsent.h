@@ -19,11 +19,9 @@ extern bool unsent_lifts;
  * first are less. Then the limit is lifted. */
 #define UNSENT_PROOF (1 << 20)
 
-/*
- * The floor under a reply: a client has -t seconds for each STEP_BYTES of it. When others wait for
+/* The floor under a reply: a client has -t seconds for each STEP_BYTES of it. When others wait for
  * its place it has FULL_STEP_MS, unless it has taken UNSENT_PROOF: that many bytes at this rate
- * would have earned it 16 s.
- */
+ * would have earned it 16 s. */
 #define STEP_BYTES   65536
 #define FULL_STEP_MS 1000
 

@@ -61,6 +61,7 @@ STATES = (
     State("0 closed", ("closed:0",), group="a"),
     State("all signals ignored", ("ignored",), group="b"),
     State("environment empty", env="", group="b"),
+    State("timers of processor time", ("timers",), group="c"),
     *limits("CORE", 0, may=(SERVES,), group="b"),
     *limits("SIGPENDING", 0, may=(SERVES,), group="b"),
     State("2 closed", ("closed:2",), silent=True, group="b"),

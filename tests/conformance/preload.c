@@ -8,6 +8,10 @@
  *   NO_MEMORY=FILE     while the file exists every other malloc(), calloc() and realloc() fails
  *                      (compiled with -DMEMORY: a sanitizer wants to have them to itself)
  *
+ *   CLOCK_SPEED=N      the clock goes N times as fast, the waits are as they were
+ *   HOLD=FILE          epoll_create1() does not return while the file exists; if there is a number in
+ *                      it: in the children of that process
+ *
  *   CLOSE_FAILS=ERRNO:FIRST:LAST
  *                      those calls of close() fail, but the descriptor is closed, as Linux does it;
  *                      strace would leave it open
@@ -34,6 +38,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What comes after us by this name, as `next`. */
@@ -87,6 +92,37 @@ int close(int file)
         return result;
     errno = error;
     return -1;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const char *speed = getenv("CLOCK_SPEED");
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+    if (result == 0 && speed != NULL) {
+        long long ms = (now->tv_sec * 1000LL + now->tv_nsec / 1000000) * atoi(speed);
+        *now = (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    }
+    return result;
+}
+
+static bool is_held(const char *path)
+{
+    FILE *stream = path != NULL ? fopen(path, "re") : NULL;
+    int parent;
+
+    if (stream == NULL)
+        return false;
+    bool held = fscanf(stream, "%d", &parent) != 1 || parent == getppid();
+    fclose(stream);
+    return held;
+}
+
+int epoll_create1(int flags)
+{
+    while (is_held(getenv("HOLD")))
+        usleep(10000);
+    return (int)syscall(SYS_epoll_create1, flags);
 }
 
 ssize_t preadv2(int file, const struct iovec *parts, int count, off_t offset, int flags)

@@ -89,7 +89,7 @@ ALIASES = {
     "wait4": "wait", "waitid": "wait", "nanosleep": "clock_nanosleep", "stat": "fstat",
 }  # fmt: skip
 #: What the first process says when all the others end: each of those has said why.
-OF_THE_FIRST = ("end as soon as", "could be started again", "lines are missing here")
+OF_THE_FIRST = ("process could be kept", "could be started again", "lines are missing here")
 #: Not in the table, and why.
 NEVER = {
     "they fail for wrong arguments only": {

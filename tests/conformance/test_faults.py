@@ -229,8 +229,31 @@ def test_workers_that_cannot_be_replaced(start: Start, target: Target) -> None:
 
     assert wait_until(ends, 6 + server.patience.limit)
     assert server.wait() == 1
-    assert re.search("(no worker|all processes) .*\n$", server.stderr())
+    assert re.search("no (worker|process) could .*\n$", server.stderr())
     assert len(server.stderr().splitlines()) < 20
+
+
+@contract("mechanism", "survives", servers=("03-prefork",))
+def test_deaths_that_are_far_apart(start: Start, target: Target) -> None:
+    """One alone, killed each time after more than a second of its own: that may go on."""
+    server = start("-w", "1", env=tracing.preload(target, CLOCK_SPEED="20"))
+    for _ in range(8):
+        (pid,) = server.children()
+        time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        assert wait_until(lambda p=pid: server.children() not in ([], [p]), server.patience.limit)  # type: ignore[misc]
+    server.is_back_with(1)
+
+
+@contract("mechanism", "survives", servers=("02-fork",))
+def test_a_child_that_ends_does_not_interrupt_accept(traced: Traced) -> None:
+    """Under load one ends all the time; EINTR by the dozen would be taken for an error."""
+    server, trace = traced("rt_sigreturn")
+    for _ in range(5):
+        assert server.ask(LAST).body == HELLO
+        assert server.settles()
+    assert trace.has(lambda calls: len(calls) >= 5, server.patience.limit)
+    assert not trace.saw("EINTR", 0)
 
 
 @contract("mechanism", "survives", "stop", servers=("02-fork", "03-prefork", "15-slashdot"))

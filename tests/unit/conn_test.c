@@ -264,6 +264,14 @@ static void check_errors_of_accept(void)
     while (some < 16 && !accept_must_pause(ECONNABORTED))
         some++;
     tap_ok(some == 16, "after the pause they may be again");
+    poll(NULL, 0, ACCEPT_PAUSE_MS);
+    bool paused = false;
+    for (int i = 0; i < 10 * ACCEPT_IN_A_ROW; i++) {
+        if (i % 16 == 0)
+            accept_succeeded();
+        paused = paused || accept_must_pause(ECONNABORTED);
+    }
+    tap_ok(!paused, "so many between connections that are accepted are connections'");
     lines = 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         errno = 0;
