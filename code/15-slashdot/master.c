@@ -47,7 +47,7 @@ static int serving = -1; /* the place of the successor that accepts; -1: the wor
 
 static struct successor candidate;
 static bool candidate_is_wanted;
-static long long replace_at; /* when those are started who should be there and are not */
+static long long replace_at; /* when the workers are started that are missing */
 static int rounds;           /* of that, since one ended that had served for a while */
 
 static int hearing[2]; /* a pipe: a worker writes its number when it serves */
@@ -77,7 +77,7 @@ static bool is_any(bool known_to_serve)
     return false;
 }
 
-static bool all_serve(void)
+static bool all_are_there(void)
 {
     if (serving >= 0)
         return is_there(serving);
@@ -120,9 +120,10 @@ static void report(int status)
 {
     char line[64];
 
+    if (!WIFSIGNALED(status))
+        return;
     snprintf(line, sizeof line, "a worker was ended by signal %d", WTERMSIG(status));
-    if (WIFSIGNALED(status))
-        log_line(line);
+    log_line(line);
 }
 
 static void has_ended(pid_t pid, int status)
@@ -209,13 +210,14 @@ static void retire(void)
 /* From now on it is a child like others. */
 static int give_place(pid_t pid)
 {
-    int i = free_place(); /* there was one when it was started, and nobody else has taken it */
+    int i = free_place(); /* there was one when it was started, and no other child has taken it */
 
     children[i] = (struct child){.pid = pid, .since = now_ms(), .kill_at = NEVER};
     return i;
 }
 
-/* Once in a turn. Until the next program has said that it is ready nobody retires. */
+/* Once in a turn. Until the next program has said that it is ready no worker retires; and none is
+ * started before the line "listening", for the first workers' end would be the program's. */
 static void succeed(char **argv, const int *fds, int sockets)
 {
     pid_t pid = candidate.pid;
@@ -229,7 +231,7 @@ static void succeed(char **argv, const int *fds, int sockets)
         int i = give_place(pid);
         stop(i, i + 1);
     }
-    if (!candidate_is_wanted || candidate.pid > 0)
+    if (!candidate_is_wanted || candidate.pid > 0 || !has_served)
         return;
     if (free_place() < 0) { /* SIGHUP faster than clients leave */
         stop_oldest();
@@ -267,7 +269,7 @@ void master_hears(int number)
     close(hearing[1]);
 }
 
-/* Once in a turn: who has come to serve. */
+/* Once in a turn: which workers have come to serve. */
 static void hear(void)
 {
     int number;
@@ -284,9 +286,10 @@ static void hear(void)
 }
 
 /*
- * Nobody has come to serve these sockets in the first round of replacing, and a client that the
- * kernel hashed to one of them would wait for as long as it takes. A socket that is shut leaves the
- * group. What is in its queue is reset, or where net.ipv4.tcp_migrate_req is 1, another socket's.
+ * After one round of replacing these sockets still have no worker. A client that the kernel hashed
+ * to one of them would wait without end. A socket that is shut leaves the group, until a worker is
+ * there that can serve it (workers_listen_again()). What is in its queue is reset, or where
+ * net.ipv4.tcp_migrate_req is 1, another socket's.
  */
 static void shut_deaf(const int *fds, int sockets)
 {
@@ -300,7 +303,7 @@ static void shut_deaf(const int *fds, int sockets)
 }
 
 /* Some die as soon as they live, or serve, so none is replaced at once. The pause is doubled with
- * each round of such; not where nobody serves, for then clients wait. */
+ * each round of such; not where no worker serves, for then clients wait. */
 static long long pause_ms(void)
 {
     int doublings = rounds < MOST_DOUBLINGS ? rounds : MOST_DOUBLINGS;
@@ -308,20 +311,20 @@ static long long pause_ms(void)
     return is_any(true) ? (long long)PAUSE_MS << doublings : PAUSE_MS;
 }
 
-/* Starts whoever is missing. At first that is one alone: what it lacks the others would lack, too,
- * and say so. Returns the number of a new worker in that, -1 in the master. */
+/* Starts the workers that are missing. At first that is one alone: what it lacks the others would
+ * lack, too, and say so. Returns the number of a new worker in that, -1 in the master. */
 static int replace(const int *fds, int sockets)
 {
     int most = has_served || children[0].serves ? own_workers : 1;
     bool fork_fails = false;
 
-    if (all_serve())
+    if (all_are_there())
         replace_at = NEVER;
     else if (replace_at == NEVER)
         replace_at = now_ms() + pause_ms();
     if (now_ms() < replace_at || (serving >= 0 && candidate.pid > 0))
         return -1;
-    if (rounds > 0)
+    if (has_served && rounds > 0) /* before that a successor's sockets are still the old workers' */
         shut_deaf(fds, sockets);
     for (int i = 0; serving < 0 && i < most && !fork_fails; i++) {
         if (!is_there(i) && start(i))
@@ -335,14 +338,14 @@ static int replace(const int *fds, int sockets)
 }
 
 /* Before all of the first workers serve it is the end if one of them fails; later if in so many
- * rounds none could be had, and nobody is left. */
+ * rounds none could be had, and none is left. */
 static bool gives_up(void)
 {
-    bool nobody = has_served && rounds >= MOST_ROUNDS && !is_any(false);
+    bool none_left = has_served && rounds >= MOST_ROUNDS && !is_any(false);
 
-    if (nobody)
+    if (none_left)
         log_line("no worker could be started again: the end");
-    return nobody || first_failed;
+    return none_left || first_failed;
 }
 
 /* Once in a turn, until it is true. */
@@ -361,7 +364,7 @@ static void look_whether_first_serve(int listen_fd, const struct options *o)
 static void end_all(bool hurry)
 {
     replace_at = NEVER;
-    if (candidate.pid > 0) { /* it serves nobody, but may have workers */
+    if (candidate.pid > 0) { /* it serves no client, but may have workers */
         close(candidate.fd);
         give_place(candidate.pid);
         candidate.pid = 0;

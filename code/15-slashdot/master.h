@@ -52,8 +52,8 @@ void master_hears(int number);
  */
 int workers_listen(const struct options *o, int *fds, int count);
 
-/* In a worker, for its socket: the master may have shut it (master.c). Ends the worker if it cannot
- * be served. */
+/* In a worker that can serve, for its socket: the master may have shut it (master.c). Ends the
+ * worker if there is no descriptor for a client. */
 void workers_listen_again(int fd, const struct options *o);
 
 /* That of this worker, of so many; the others are closed here, the master keeps them. */

@@ -155,7 +155,7 @@ static bool accept_some(int listen_fd, const struct options *o)
         int fd = accept_nonblocking(listen_fd);
         if (fd >= 0) {
             admit(fd, o);
-        } else if (errno == EAGAIN) {
+        } else if (errno == EAGAIN || (errno == EINVAL && stopping)) { /* empty, or shut */
             return false;
         } else if (accept_must_pause(errno)) {
             if (!accept_lacks_room(errno))
@@ -298,12 +298,12 @@ static void work(int listen_fd, int threads, int number, const struct options *o
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
         die_errno("epoll_create1");
-    workers_listen_again(listen_fd, o);
     int signal_fd = workers_signal_fd();
     watch_for(signal_fd, &signals, 0);
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     transfer_start(threads, o->docroot_fd);
+    workers_listen_again(listen_fd, o); /* the last that can fail: until here no client comes */
     master_hears(number);
     event_loop(listen_fd, signal_fd, o);
 }

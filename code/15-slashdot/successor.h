@@ -1,7 +1,7 @@
 /*
  * successor.h: the program that is to take over, and how it shows that it can. It sets itself up
- * beside the one that serves: what it lacks, a DOCROOT that has been moved, a limit, the program
- * itself, costs nobody a reply then.
+ * beside the one that serves. Where it lacks something, its DOCROOT, descriptors, the program
+ * itself, the old one serves on, and no client goes without a reply.
  */
 #ifndef SUCCESSOR_H
 #define SUCCESSOR_H
@@ -36,8 +36,9 @@ void successor_failed(struct successor *s, int status);
 /*
  * For the successor itself. The listening sockets it was started with, into fds; 0: it is none.
  * When its set-up is over, except for that of its workers, its stderr is given back to it; returns
- * whether it is one. It says that it is ready when all its workers are, who inherit what
- * successor_ready() needs and only close it. That returns false in a program that is no successor.
+ * whether it is one. successor_ready(true) says that it is ready, when all its workers are. They
+ * inherit the descriptor that this needs, and close it by successor_ready(false). It returns false
+ * in a program that is no successor.
  */
 int successor_sockets(int *fds, int most);
 bool successor_begin(void);

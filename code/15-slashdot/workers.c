@@ -38,9 +38,9 @@ void workers_listen_again(int fd, const struct options *o)
 {
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) /* the peer may have left since */
         die_errno("fcntl");
+    demand_room(fd);
     if (listen(fd, o->backlog) < 0)
         die_errno("listen");
-    demand_room(fd);
 }
 
 int workers_own(const int *fds, int number, int worker)

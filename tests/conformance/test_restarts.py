@@ -5,6 +5,7 @@ import re
 import resource
 import shutil
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -109,6 +110,68 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
     server.is_back_with(2)
     for _ in range(40):
         assert server.serves()
+
+
+@contract("survives", "concurrency")
+def test_a_worker_that_cannot_serve_stays_deaf(start: Start) -> None:
+    """It lacks a descriptor at the end of its set-up: until there is one its socket gets none."""
+    server = start("-w", "2")
+    hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+    lost = server.children()[0]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (max(proc.descriptors(lost)), hard))
+    os.kill(lost, signal.SIGKILL)
+    assert wait_until(lambda: server.stderr().count("Too many") > 1, server.patience.limit)
+    for _ in range(20):
+        with server.connect() as c:
+            c.send(LAST)
+            assert c.read_reply().body == HELLO
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    server.is_back_with(2)
+
+
+@contract("stop-in-flight", "survives")
+def test_a_successor_that_is_slow(start: Start, target: Target, tmp_path: Path) -> None:
+    """Longer than the pause of its master: the sockets are still those of the old workers."""
+    hold = tmp_path / "hold"
+    server = start("-w", "3", env=tracing.preload(target, HOLD=str(hold)))
+    before = server.children()
+    hold.touch()
+    server.signal(signal.SIGHUP)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        assert server.serves()
+        assert set(before) <= set(server.children()), server.stderr()
+    hold.unlink()
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    assert server.serves()
+    assert server.stderr() == ""
+
+
+@contract("setup-failure", "survives")
+def test_a_restart_before_it_listens(start: Start, target: Target, tmp_path: Path) -> None:
+    """The wish waits for the line; a successor that overtakes the first workers would end them."""
+    hold = tmp_path / "hold"
+
+    def ask_for_it() -> None:
+        assert wait_until(lambda: hold.exists() and hold.read_text().endswith("\n"), 10)
+        first = int(hold.read_text())
+        assert wait_until(lambda: proc.children(first) != [], 10)
+        os.kill(first, signal.SIGHUP)
+        time.sleep(0.4)
+        before.extend(proc.children(first))
+        hold.unlink()
+
+    before: list[int] = []
+    asks = threading.Thread(target=ask_for_it)
+    asks.start()
+    wrapper = ("/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(hold))
+    server = start("-w", "2", wrapper=wrapper, env=tracing.preload(target, HOLD=str(hold)))
+    asks.join()
+    assert len(before) == 1
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    assert server.serves()
+    assert server.stderr() == ""
+    server.is_back_with(2)
 
 
 @contract("stop-in-flight", "stop")
