@@ -66,10 +66,10 @@ int clients_count(void);
 enum room { ROOM, SOON, NONE };
 enum room clients_make_room(int ms);
 
-/* Whether `most` are here and there may be room SOON: then accepts nobody for a while. */
+/* Whether `most` are here and there may be room SOON: then does not accept for a while. */
 bool clients_wait_for_room(int most);
 
-/* accept() must pause: accepts nobody for a while. Where it lacked descriptors or memory, only if
+/* accept() must pause: does not accept for a while. Where it lacked descriptors or memory, only if
  * clients_make_room() finds none to leave. */
 void clients_pause(void);
 enum room clients_lack_room(int ms);

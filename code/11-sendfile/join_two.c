@@ -3,7 +3,8 @@
  * before TCP can know that more will follow. And with Nagle's algorithm (RFC 896; RFC 9293 section
  * 3.7.4), which every socket has unless it is switched off, the second packet waits until the first
  * is acknowledged. A client may put that off for 40 ms and more. tcp_listen() switches Nagle off;
- * here it is on again, to show what happens to a server that knows neither.
+ * here it is on again, to show what happens to a server that neither joins its packets nor switches
+ * Nagle off.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -170,7 +170,7 @@ void pool_run(struct pool *pool, struct job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Signals are for the loop: in a thread they would wake nobody. Where there is no room for all
+/* Signals are for the loop: in a thread they would not wake it. Where there is no room for all
  * threads the pool goes on with those that it has, at least one. */
 static void start_threads(struct pool *pool, int threads)
 {
@@ -187,6 +187,8 @@ static void start_threads(struct pool *pool, int threads)
         errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
     if (errno == 0)
         errno = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (errno != 0)
+        die_errno("attributes of threads");
     while (errno == 0 && started < threads)
         if ((errno = pthread_create(&thread, &detached, work_loop, pool)) == 0)
             started++;

@@ -37,7 +37,7 @@ int jobs_fd(void);
 void jobs_take_over(void);
 struct conn *jobs_next_over(void);
 
-/* It is handed to whoever does it. */
+/* It is handed to the thread, or the kernel, that does it. */
 void job_begins(struct job *job);
 
 /* Hands a job over as done: from any thread. */

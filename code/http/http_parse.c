@@ -285,6 +285,9 @@ static struct slice *place_of(struct slice name, struct request *req)
     return slice_is(name, "Range") ? &req->range : NULL;
 }
 
+/* A field of place_of() that comes twice counts as empty. For the two lists, If-Match and
+ * If-None-Match, that would be legal (RFC 9110 section 5.3), but is rare: then no tag matches, so
+ * the reply is 412 or the whole file, never a 304 that might be wrong. */
 static int parse_field(struct slice line, struct request *req, struct framing *f)
 {
     const char *end = line.at + line.len;
@@ -307,7 +310,7 @@ static int parse_field(struct slice line, struct request *req, struct framing *f
     if (slice_is(name, "Connection"))
         parse_connection(value, f);
     else if ((place = place_of(name, req)) != NULL)
-        *place = place->at == NULL ? value : (struct slice){value.at, 0}; /* two of them: void */
+        *place = place->at == NULL ? value : (struct slice){value.at, 0};
     return 0;
 }
 

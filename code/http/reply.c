@@ -458,7 +458,7 @@ static void folder(struct reply *r, const struct request *req)
         reply_error(r, req, 404);
         return;
     }
-    if (target.len > REPLY_HEAD_MAX / 2) {
+    if (target.len > REPLY_HEAD_MAX / 2) { /* our Location would be too long for the head */
         reply_error(r, req, 414);
         return;
     }
