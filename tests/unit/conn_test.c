@@ -245,6 +245,39 @@ static void count_line(const char *text)
     lines += strcmp(text, "accept: Too many open files") == 0;
 }
 
+static int port_of(int fd)
+{
+    struct sockaddr_in name;
+    socklen_t len = sizeof name;
+
+    need(getsockname(fd, (struct sockaddr *)&name, &len));
+    return ntohs(name.sin_port);
+}
+
+static void leave_as_it_is(int fd)
+{
+    (void)fd;
+}
+
+/* A port that the kernel chose it may take back when the socket is shut; not one that we named. */
+static void check_port_of_each(void)
+{
+    const struct options any = {.addr = "127.0.0.1", .port = 0, .backlog = 8};
+    int fds[3];
+    bool same = true;
+
+    tcp_listen_each(&any, fds, 3, leave_as_it_is);
+    int port = port_of(fds[0]);
+    for (int i = 0; i < 3; i++) {
+        need(shutdown(fds[i], SHUT_RD));
+        need(listen(fds[i], 8));
+        same = same && port_of(fds[i]) == port;
+    }
+    tap_ok(same, "sockets that are shut and listen again have the port of before");
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
 /* accept(2): what is of one connection, and what is of the system. */
 static void check_errors_of_accept(void)
 {
@@ -428,6 +461,7 @@ int main(void)
     check_linger();
     check_accept();
     check_turns();
+    check_port_of_each();
     check_errors_of_accept();
     check_room();
     check_slow_replies();
