@@ -23,7 +23,7 @@ MAKEFLAGS += --no-builtin-rules
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
 SETTINGS := A ADDR AGAIN ALL ARGS B CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS HINTS IMAGE JSON JUNIT KEY LOGS N ONLY OS PAPER \
-	PATIENCE PORT PROCESSES PROFILE RUNS SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO UNSTEADY URL VARIANT VM_ARGS WATCH WHAT \
+	PATIENCE PORT PROCESSES PROFILE RUNS SANDBOX SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO UNSTEADY URL VARIANT VM_ARGS WATCH WHAT \
 	BEFORE RESULTS_OF
 $(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 

@@ -35,10 +35,10 @@ def lacking(build: Path) -> str:
 def own_threads() -> int:
     """Of all processes of this user; some may end meanwhile."""
     count = 0
-    for folder in Path("/proc").glob("[0-9]*"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if folder.stat().st_uid == os.getuid():
-                count += len(list((folder / "task").iterdir()))
+            if os.stat(f"/proc/{name}").st_uid == os.getuid():
+                count += len(os.listdir(f"/proc/{name}/task"))
         except OSError:
             continue
     return count

@@ -18,7 +18,7 @@
 #define TAKEN 64 /* at a time */
 
 static aio_context_t context;
-static int readers, room; /* reads the kernel may be given at most, and still */
+static int most_reads, room; /* reads the kernel may be given at most, and still */
 static struct job *waiting, **waiting_end = &waiting;
 
 /* Returns whether the kernel has it now; else errno says why not. */
@@ -46,7 +46,7 @@ static void hand_over(void)
     while (waiting != NULL && room > 0) {
         struct piece *p = (struct piece *)waiting;
         bool submitted = submit(p);
-        if (!submitted && errno == EAGAIN && room < readers)
+        if (!submitted && errno == EAGAIN && room < most_reads)
             return; /* the next one that is over makes room */
         if ((waiting = p->job.next) == NULL)
             waiting_end = &waiting;
@@ -81,7 +81,7 @@ static void start(int at_a_time)
 {
     if (syscall(SYS_io_setup, at_a_time, &context) < 0)
         die(errno == ENOSYS ? EXIT_UNSUPPORTED : EXIT_FAILURE, "io_setup: %s", strerror(errno));
-    room = readers = at_a_time;
+    room = most_reads = at_a_time;
     jobs_collect_by(collect);
 }
 

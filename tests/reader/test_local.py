@@ -66,7 +66,9 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Pat
     (book / "figures").mkdir(parents=True)
     (book / "index.html").write_text("<body><p>A page.</p></body>", encoding="utf-8")
     (book / "whole").touch()  # as `make book` leaves it
-    words = (f"BUILD={tree / 'build'}", "PORT=8440")
+    with socket.create_server(("127.0.0.1", 0)) as free:  # each worker of xdist takes its own
+        port = free.getsockname()[1]
+    words = (f"BUILD={tree / 'build'}", f"PORT={port}")
     with running(tree / "work", *words, goal="read", until="stop") as (said, process):
         yield int(said.split("/")[2].rpartition(":")[2]), tree / "work"
         process.terminate()

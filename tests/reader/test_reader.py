@@ -69,7 +69,7 @@ WRONG = {
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
     "predict CH=00": "make predict: CH=00-client: it asks for no prediction; these do: .*",
     "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
-    "hint CH=02 N=x": "lab: N=x: give a number above 0, at most 19",
+    "hint CH=02 N=x": r"lab: N=x: give a number above 0, at most \d+",
     "compare": "compare needs A= and B=, folders of results or the words reference and here",
 }
 

@@ -4,6 +4,7 @@ another make works in the same build/; and by `make cross` for other systems.
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def test_the_tests_of_a_server_by_its_name(word: str) -> None:
     told = made(make("-n", "test", f"CH={word}", "DEPS=skip"))
     (command,) = [line for line in told.splitlines() if "-m pytest" in line]
     assert "--about=09-epoll" in command
-    words = [sys.executable, *command.partition(" ")[2].split()]
+    words = [sys.executable, *shlex.split(command)[1:]]
     done = subprocess.run(
         [*words, "--collect-only"], cwd=TREE, capture_output=True, text=True, check=True
     )
