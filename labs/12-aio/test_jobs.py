@@ -35,7 +35,8 @@ def test_nobody_waits_for_the_disk_of_another(traced: Traced) -> None:
 @contract("concurrency", "any-length")
 def test_more_jobs_than_threads(traced: Traced) -> None:
     """Two threads, thirty clients, files of several pieces: each job is done, once."""
-    server, _ = traced("preadv2", "-d", "threads", "-r", "2", inject="preadv2:error=EAGAIN")
+    slow = ["preadv2:error=EAGAIN", "pread64:delay_enter=20000"]
+    server, _ = traced("preadv2,pread64", "-d", "threads", "-r", "2", inject=slow)
     clients = [server.connect() for _ in range(30)]
     for c in clients:
         c.send(request("/medium.bin"))

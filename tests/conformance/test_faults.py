@@ -142,8 +142,7 @@ def test_no_process_now_and_then(traced: Traced, target: Target) -> None:
     """Every third fork, or thread, fails, beginning with the second."""
     if target.spare_threads:
         pytest.skip("the first of all is not the server's own")
-    calls = tracing.FORKS_IN_CELL if target.in_cell else tracing.FORKS
-    server, _ = traced(calls, inject=f"{calls}:error=EAGAIN:when=2+3")
+    server, _ = traced(tracing.FORKS, inject=f"{tracing.FORKS}:error=EAGAIN:when=2+3")
     served = []
     for _ in range(7):
         with server.connect() as c:

@@ -21,9 +21,6 @@ from conformance.process import Target, wait_until
 #: SIGCONT from elsewhere upsets.
 ENV = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=99"}
 FORKS = "clone,clone3,fork,vfork"
-#: In a cell clone3 is no call (labs/grader/confine.c): the C library asks for clone after it, and
-#: one thread would be two calls to count.
-FORKS_IN_CELL = "clone,fork,vfork"
 CALL = re.compile(r"(\d+) +(\w+)\((.*?)\) += (-?\w+)(?: (\w+))?")
 
 

@@ -74,7 +74,7 @@ def wrong_ones(lab: labs.Lab) -> dict[str, tuple[dict[str, str], set[str]]]:
     for fault in FAULTS:
         if fault["lab"] == lab.slug:
             fails = with_those_after(lab, fault["fails"])
-            name = fault["name"].replace(" ", "-")
+            name = fault["name"].replace(" ", "-").replace(",", "")
             found[name] = (solution(lab, fault["old"], fault["new"]), fails)
     return found
 
@@ -85,7 +85,10 @@ def test_what_is_wrong_fails_its_tests_alone(place: Place, slug: str) -> None:
     lab = labs.load(slug)
     wrong = wrong_ones(lab)
     chosen = list(wrong) if RUNS else ["starter" if lab.kind == "debug" else list(wrong)[-1]]
-    found = place.grade_class(slug, {name: wrong[name][0] for name in chosen}, SOON)
+    texts = {name: wrong[name][0] for name in chosen}
+    found = place.grade_class(slug, texts, SOON)
+    if len(found) < len(chosen):  # some tests are slow by themselves: our own was too late, too
+        found = place.grade_class(slug, texts)
     for row in found.values():
         skip_if_unjudged(row)
     failed = {name: set(row["failed"].split()) for name, row in found.items()}

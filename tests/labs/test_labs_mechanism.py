@@ -87,12 +87,9 @@ __attribute__((constructor)) static void become(int argc, char **argv)
 
 def as_it_is(lab: labs.Lab, other: str) -> dict[str, str]:
     """The other chapter's files of the names that are asked for, with the rest of our solution."""
-    found = {
-        name: TREE / "code" / other / name
-        for name in lab.files
-        if (TREE / "code" / other / name).exists()
-    }
-    texts = {name: path.read_text(encoding="utf-8") for name, path in found.items()}
+    found = {name: TREE / "code" / other / name for name in lab.files}
+    theirs = {n: path for n, path in found.items() if path.exists() and path != lab.source(n)}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in theirs.items()}
     return solution(lab) | texts if texts else {}
 
 
