@@ -88,7 +88,8 @@ quoted = '$(subst ','\'',$(1))'
 
 # What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
 READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m reader
-ifneq ($(INSIDE),$(CURDIR))
+# One that this make has started itself is given more than a reader may give.
+ifneq ($(if $(filter-out 0,$(MAKELEVEL)),$(INSIDE)),$(CURDIR))
 export INSIDE := $(CURDIR)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)

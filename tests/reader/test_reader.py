@@ -23,8 +23,9 @@ TREE = Path(__file__).resolve().parents[2]
 
 
 def environment(work: Path) -> dict[str, str]:
+    """A reader's, who may have come from a shell or an editor that another make has started."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    return {**kept, "WORK": str(work), "DEPS": "skip"}
+    return {**kept, "WORK": str(work), "DEPS": "skip", "INSIDE": str(TREE)}
 
 
 def make(
@@ -87,7 +88,7 @@ def test_a_measurement_builds_what_it_starts_and_no_more(tmp_path: Path) -> None
     """As `make bench` asks; die.c is in all programs, and is as if it had changed."""
     wanted = "build/bin/fork-latency"
     line = ["-n", "-W", "code/common/die.c", "bench-programs", "ONLY=fork-latency"]
-    status, out, err = make(tmp_path, *line, f"WANTED={wanted}", INSIDE=str(TREE))
+    status, out, err = make(tmp_path, *line, f"WANTED={wanted}", MAKELEVEL="1")
     assert (status, err) == (0, "")
     assert set(re.findall(r"-o (build/(?!obj)[^\s.]+)", out)) == {wanted}
 
