@@ -36,8 +36,8 @@ def alarm() -> None:
 
 
 def timers() -> None:
-    """Of processor time: a server at work would soon be killed."""
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0.001, 0.001)
+    """Of processor time, and longer than a start takes: a server at work would soon be killed."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0.02, 0.001)
     signal.setitimer(signal.ITIMER_PROF, 0.02, 0.001)
 
 
@@ -99,16 +99,18 @@ def main(program: str, arg0: str, environment: str, *words: str) -> None:
     arguments = [arg0, *words[end + 1 :]]
     pairs = (line.partition("=") for line in environment.splitlines())
     variables = {name: value for name, _, value in pairs}
+    if not arg0:  # which Python refuses; and its import takes as long as all the rest
+        import ctypes
+
+        execv = ctypes.CDLL(None).execv
+        argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments))
     default()
     for word in words[:end]:
         name, *values = word.split(":")
         globals()[name](*values)
     if arg0:
         os.execve(program, arguments, variables)
-    import ctypes  # here, as it takes as long as all the rest
-
-    argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(os.fsencode, arguments))
-    ctypes.CDLL(None).execv(os.fsencode(program), argv)  # Python wants a name in argv[0]
+    execv(os.fsencode(program), argv)
 
 
 if __name__ == "__main__":

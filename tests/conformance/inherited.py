@@ -26,6 +26,8 @@ from conformance.process import DIE_WITH_PARENT, Target, wait_until, written
 LAUNCHER = Path(__file__).with_name("inherit.py")
 FIRST_USER = 61000  #: RLIMIT_NPROC counts a user's processes: each server has a user of its own
 ALARM_OVER = 1.1  #: seconds
+AT_WORK = 0.05  #: seconds of processor time, more than the timers of inherit.py give
+REQUESTS = 3000  #: that take longer
 
 SERVES = "serves"
 HAS_NO_ROOM = "503"  #: answers each client, some of them so
@@ -178,6 +180,12 @@ class Started:
                 return f"WRONG for {path}: {reply[:60]!r}"
         return verdict
 
+    def _work(self, limit: float) -> None:
+        """Until the process that was started, with its threads, has used AT_WORK."""
+        for _ in range(REQUESTS):
+            if proc.cpu_seconds(self._process.pid) > AT_WORK or not self._ask("/nope", limit):
+                return
+
     def verdict(self, limit: float) -> str:
         if self._client is not None:
             answer = self._answers(limit)
@@ -189,6 +197,8 @@ class Started:
         if "alarm" in self._state.steps:
             time.sleep(max(0.0, self._alarm_over - time.monotonic()))
         answer = self._answers(limit)
+        if "timers" in self._state.steps:
+            self._work(limit)
         if self._process.poll() is not None:
             return f"{answer}, AND {self._end()}"
         os.kill(self._process.pid, signal.SIGTERM)
