@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -120,9 +119,11 @@ def test_names_are_found_and_missed(full: Micro, kind: str) -> None:
 
 
 def test_a_list_is_searched_and_a_hash_is_not(full: Micro) -> None:
-    """A wide ratio within one test: ext2 without dir_index reads all of 4000 names for a miss."""
+    """A wide ratio within one test: ext2 without dir_index reads all of 4000 names for a miss.
+    The least of each: a machine with other work makes both slower, and their ratio smaller.
+    """
     ext2, ext4 = (
-        statistics.median(row["miss_ns"] for row in visits(full, f"directory-size -n 4000 {kind}"))
+        min(row["miss_ns"] for row in visits(full, f"directory-size -n 4000 {kind}"))
         for kind in ("ext2", "ext4")
     )
     assert ext2 > 3 * ext4
