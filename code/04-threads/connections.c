@@ -22,7 +22,7 @@ pthread_attr_t detached;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
 static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
-static struct connection all = {.next = &all, .previous = &all}; /* the list's head and end */
+static struct list all = LIST_EMPTY(all);
 static int live;
 
 /* Written before there are threads, and only read from then on. */
@@ -98,8 +98,8 @@ struct connection *connections_add(int fd, const struct options *o)
     pthread_mutex_lock(&lock);
     bool taken = conn != NULL && wait_for_room();
     if (taken) {
-        *conn = (struct connection){.fd = fd, .options = o, .next = all.next, .previous = &all};
-        conn->next->previous = conn->previous->next = conn;
+        *conn = (struct connection){.fd = fd, .options = o};
+        list_append(&all, &conn->node);
         live++;
     }
     pthread_mutex_unlock(&lock);
@@ -122,8 +122,7 @@ void connections_own(struct connection *conn)
 void connections_remove(struct connection *conn)
 {
     pthread_mutex_lock(&lock);
-    conn->next->previous = conn->previous;
-    conn->previous->next = conn->next;
+    list_remove(&conn->node);
     live--;
     pthread_cond_signal(&removed);
     pthread_mutex_unlock(&lock);
@@ -148,8 +147,8 @@ void connections_end(void)
 
     for (int moments = 0; left > 0 && moments < STOP_GRACE * 100; moments++) {
         pthread_mutex_lock(&lock);
-        for (struct connection *conn = all.next; conn != &all; conn = conn->next)
-            wake(conn);
+        for (struct list *node = all.next; node != &all; node = node->next)
+            wake(LIST_ENTRY(node, struct connection, node));
         left = live;
         pthread_mutex_unlock(&lock);
         if (left > 0)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "list.h"
 #include "options.h"
 
 struct connection {
@@ -15,7 +16,7 @@ struct connection {
     const struct options *options;
     bool owned; /* by `thread`, which serves it */
     pthread_t thread;
-    struct connection *next, *previous;
+    struct list node; /* in the list of all */
 };
 
 /* For threads that nobody will join, with a stack that serve_client() fits into. */

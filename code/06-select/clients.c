@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "die.h"
+#include "list.h"
 #include "net.h"
 #include "refusal.h"
 #include "reply.h"
@@ -18,11 +19,10 @@
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a list ordered by activity is ordered by deadline. A list for each
  * state: in one, those that are LINGERING, for 100 ms, would stand behind those who have seconds.
- * A list is a ring: its head stands between the newest, which is `older` than it, and the oldest.
  */
-#define EMPTY(list) [list] = {.older = &lists[list], .newer = &lists[list]}
-static struct client lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
-                                     EMPTY(ENDED)};
+#define EMPTY(which) [which] = LIST_EMPTY(lists[which])
+static struct list lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
+                                   EMPTY(ENDED)};
 
 static int count;
 static int again, turns;       /* in AGAIN now, and of those from before the wait */
@@ -32,15 +32,20 @@ static long long full_since;   /* ... and no client could be ended; 0 if it is n
 
 bool clients_pending;
 
+/* The client behind this node of that list; NULL behind the last. */
+static struct client *after(int list, const struct list *node)
+{
+    return node->next != &lists[list] ? LIST_ENTRY(node->next, struct client, node) : NULL;
+}
+
 static struct client *first(int list)
 {
-    return lists[list].newer != &lists[list] ? lists[list].newer : NULL;
+    return after(list, &lists[list]);
 }
 
 static void leave(struct client *c)
 {
-    c->older->newer = c->newer;
-    c->newer->older = c->older;
+    list_remove(&c->node);
     again -= c->list == AGAIN;
 }
 
@@ -48,10 +53,16 @@ static void move(struct client *c, int list)
 {
     leave(c);
     c->list = list;
-    c->newer = &lists[list];
-    c->older = lists[list].older;
-    c->older->newer = c->newer->older = c;
+    list_append(&lists[list], &c->node);
     again += list == AGAIN;
+}
+
+/* The latest deadline of the list is that of its last client. */
+static bool is_latest(const struct client *c, int list)
+{
+    const struct client *last = LIST_ENTRY(lists[list].prev, struct client, node);
+
+    return list_is_empty(&lists[list]) || c->conn.deadline >= last->conn.deadline;
 }
 
 struct client *clients_add(int fd, const struct options *o)
@@ -64,7 +75,7 @@ struct client *clients_add(int fd, const struct options *o)
         return NULL;
     }
     conn_init(&c->conn, fd, o);
-    c->older = c->newer = c;
+    list_init(&c->node);
     move(c, READING);
     count++;
     full_since = 0;
@@ -135,7 +146,7 @@ bool clients_handle(struct client *c, enum want (*turn)(struct conn *c))
     enum want want = turn(&c->conn);
     int list = list_for(&c->conn, want);
     /* Where nothing has happened, the deadline is the old one, and so is the place. */
-    if (list != c->list || c->conn.deadline >= lists[list].older->conn.deadline)
+    if (list != c->list || is_latest(c, list))
         move(c, list);
     if (list < AGAIN)
         c->want = want;
@@ -202,12 +213,12 @@ static struct client *who_leaves(int ms)
 
     if (c != NULL && now - conn_step_began(&c->conn) >= ms)
         return c;
-    for (c = lists[SENDING].newer; c != &lists[SENDING]; c = c->newer)
+    for (c = first(SENDING); c != NULL; c = after(SENDING, &c->node))
         if (now - conn_step_began(&c->conn) < FULL_STEP_MS)
             break;
         else if (is_held_up(c))
             return c;
-    for (c = lists[LINGERING].newer; c != &lists[LINGERING]; c = c->newer)
+    for (c = first(LINGERING); c != NULL; c = after(LINGERING, &c->node))
         if (has_lingered(c, FULL_STEP_MS))
             return c;
     return NULL;
@@ -215,11 +226,11 @@ static struct client *who_leaves(int ms)
 
 static bool one_may_have_to_leave(void)
 {
-    struct client *c = lists[SENDING].newer;
+    struct client *c = first(SENDING);
 
-    while (c != &lists[SENDING] && !is_held_up(c))
-        c = c->newer;
-    return c != &lists[SENDING] || first(LINGERING) != NULL;
+    while (c != NULL && !is_held_up(c))
+        c = after(SENDING, &c->node);
+    return c != NULL || first(LINGERING) != NULL;
 }
 
 static enum room look_for_room(int ms)

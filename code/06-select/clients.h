@@ -18,16 +18,17 @@
 #include <stdbool.h>
 
 #include "05b-nonblocking/conn.h"
+#include "list.h"
 
 /* A client is in one list: in that of its state, or where it waits for another turn, or its end. */
-enum list { AGAIN = STATES, ENDED, LISTS };
+enum client_list { AGAIN = STATES, ENDED, LISTS };
 
 struct client {
     struct conn conn; /* first */
     enum want want;   /* WANT_READ or WANT_WRITE: what the kernel is to watch for */
     int place;        /* for the server: where in its array it keeps the client */
     int list;
-    struct client *older, *newer; /* in that list */
+    struct list node; /* in that list */
 };
 
 /* Connections wait to be accepted: to be set by the server when its socket says so. */

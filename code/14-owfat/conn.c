@@ -28,46 +28,41 @@
  */
 static char input[HTTP_HEAD_MAX];
 
-struct sending {
+struct owfat_reply {
     struct reply reply; /* its offset is how far the file has been put into the batch */
     io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
     bool has_body;      /* the request may be followed by bytes that nobody will read */
     off_t proof;        /* so far gets only who reads: unsent.h */
 };
 
-static struct conn by_step = {.older = &by_step, .newer = &by_step};
+static struct list by_step = LIST_EMPTY(by_step);
 
-static void leave_order(struct conn *c)
+/* The next after c, or the first, if its step or lingering has taken `ms`; NULL: there is none. */
+static struct owfat_conn *next_for(const struct owfat_conn *c, int ms)
 {
-    c->older->newer = c->newer;
-    c->newer->older = c->older;
+    struct list *node = c != NULL ? c->node.next : by_step.next;
+    struct owfat_conn *next = LIST_ENTRY(node, struct owfat_conn, node);
+
+    return node != &by_step && now_ms() - next->since >= ms ? next : NULL;
 }
 
-/* Goes on with the next, from the oldest, whose step or lingering has taken `ms`; NULL: none. */
-static struct conn *next_for(const struct conn *c, int ms)
+struct owfat_conn *owfat_that_leaves(int ms)
 {
-    struct conn *next = c->newer;
-
-    return next != &by_step && now_ms() - next->since >= ms ? next : NULL;
-}
-
-struct conn *conn_that_leaves(int ms)
-{
-    struct conn *c = &by_step;
+    struct owfat_conn *c = NULL;
 
     while ((c = next_for(c, ms)) != NULL)
         if (c->out == NULL && !c->lingering)
             return c;
-    for (c = &by_step; (c = next_for(c, FULL_STEP_MS)) != NULL;)
+    for (c = NULL; (c = next_for(c, FULL_STEP_MS)) != NULL;)
         if (c->out != NULL && c->held_up && c->out->reply.offset < c->out->proof)
             return c;
-    for (c = &by_step; (c = next_for(c, FULL_STEP_MS)) != NULL;)
+    for (c = NULL; (c = next_for(c, FULL_STEP_MS)) != NULL;)
         if (c->lingering)
             return c;
     return NULL;
 }
 
-static void give_time(const struct conn *c, int seconds)
+static void give_time(const struct owfat_conn *c, int seconds)
 {
     tai6464 deadline;
 
@@ -76,19 +71,18 @@ static void give_time(const struct conn *c, int seconds)
     io_timeout(c->fd, deadline);
 }
 
-static void begin_step(struct conn *c)
+static void begin_step(struct owfat_conn *c)
 {
     give_time(c, c->options->timeout);
-    leave_order(c);
     c->since = now_ms();
-    c->newer = &by_step;
-    c->older = by_step.older;
-    c->older->newer = by_step.older = c;
+    list_remove(&c->node);
+    list_append(&by_step, &c->node);
 }
 
-bool conn_init(struct conn *c, int fd, const struct options *o)
+bool owfat_init(struct owfat_conn *c, int fd, const struct options *o)
 {
-    *c = (struct conn){.fd = fd, .options = o, .older = c, .newer = c};
+    *c = (struct owfat_conn){.fd = fd, .options = o};
+    list_init(&c->node);
     if (!io_fd_canwrite(fd))
         return false;
     io_nonblock(fd);
@@ -100,7 +94,7 @@ bool conn_init(struct conn *c, int fd, const struct options *o)
  * iob_send() sends all it has been given, as long as the socket takes it, and a fast client takes
  * it for ever. So it is given a piece at a time.
  */
-static bool add_piece(struct conn *c)
+static bool add_piece(struct owfat_conn *c)
 {
     struct reply *r = &c->out->reply;
     off_t n = r->end - r->offset < PIECE ? r->end - r->offset : PIECE;
@@ -115,9 +109,9 @@ static bool add_piece(struct conn *c)
 }
 
 /* `used` is what http_parse() returned, not 0. Returns false without memory. */
-static bool begin_reply(struct conn *c, struct request *req, int used)
+static bool begin_reply(struct owfat_conn *c, struct request *req, int used)
 {
-    struct sending *out = c->out = malloc(sizeof *out);
+    struct owfat_reply *out = c->out = malloc(sizeof *out);
 
     if (out == NULL)
         return false;
@@ -144,7 +138,7 @@ static bool begin_reply(struct conn *c, struct request *req, int used)
            (out->reply.fd < 0 || add_piece(c));
 }
 
-static void end_reply(struct conn *c)
+static void end_reply(struct owfat_conn *c)
 {
     if (c->out != NULL && c->out->reply.fd >= 0)
         io_close(c->out->reply.fd);
@@ -154,7 +148,7 @@ static void end_reply(struct conn *c)
     c->out = NULL;
 }
 
-static enum want finish(struct conn *c, bool unread, bool may_close)
+static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
 {
     if (may_close && !unread)
         shutdown(c->fd, SHUT_WR); /* what is held leaves with it; close() could throw it away */
@@ -166,7 +160,7 @@ static enum want finish(struct conn *c, bool unread, bool may_close)
     return linger_begin(&c->linger, c->fd, unread, c->options->timeout);
 }
 
-bool conn_overdue(struct conn *c)
+bool owfat_overdue(struct owfat_conn *c)
 {
     if (!c->lingering || linger_look(&c->linger, c->fd, LOOK_S * 1000) == WANT_CLOSE)
         return true;
@@ -183,7 +177,7 @@ static bool send_held(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) == 0;
 }
 
-static enum want after_reply(struct conn *c)
+static enum want after_reply(struct owfat_conn *c)
 {
     bool last = !c->out->reply.keep_alive, unread = array_bytes(&c->in) > 0 || c->out->has_body;
     bool held = c->out->reply.fd < 0, may_close = c->out->reply.may_close;
@@ -196,9 +190,9 @@ static enum want after_reply(struct conn *c)
 }
 
 /* WANT_READ here means that the reply is out, and that it was not the last. */
-static enum want send_on(struct conn *c, long *budget)
+static enum want send_on(struct owfat_conn *c, long *budget)
 {
-    struct sending *out = c->out;
+    struct owfat_reply *out = c->out;
 
     while (iob_bytesleft(out->batch) > 0) {
         if (*budget <= 0)
@@ -217,7 +211,7 @@ static enum want send_on(struct conn *c, long *budget)
     return after_reply(c);
 }
 
-static enum want go_on(struct conn *c)
+static enum want go_on(struct owfat_conn *c)
 {
     long budget = BUDGET_BYTES;
     bool dry = false; /* the socket has no more, as far as we know */
@@ -254,17 +248,17 @@ static enum want go_on(struct conn *c)
     return WANT_AGAIN;
 }
 
-enum want conn_handle(struct conn *c)
+enum want owfat_handle(struct owfat_conn *c)
 {
     enum want want = c->lingering ? linger_read(&c->linger, c->fd) : go_on(c);
     c->held_up = want == WANT_WRITE;
     return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: as a rule no wait lasts */
 }
 
-void conn_end(struct conn *c)
+void owfat_end(struct owfat_conn *c)
 {
     end_reply(c);
     array_reset(&c->in);
     io_close(c->fd);
-    leave_order(c);
+    list_remove(&c->node);
 }

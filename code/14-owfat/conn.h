@@ -11,34 +11,35 @@
 #include <stdbool.h>
 
 #include "linger.h"
+#include "list.h"
 #include "options.h"
 
-struct conn {
+struct owfat_conn {
     int fd;
     bool lingering; /* the last reply is out, and has perhaps not arrived */
     struct linger_state linger;
-    array in;            /* what has come and is not answered; no memory while that is nothing */
-    struct sending *out; /* the reply on its way; else NULL */
+    array in; /* what has come and is not answered; no memory while that is nothing */
+    struct owfat_reply *out; /* the reply on its way; else NULL */
     const struct options *options;
-    bool held_up;               /* the reply waits for the client to read */
-    long long since;            /* when the step in hand, or lingering, began, by now_ms() */
-    struct conn *older, *newer; /* by that, among all */
+    bool held_up;     /* the reply waits for the client to read */
+    long long since;  /* when the step in hand, or lingering, began, by now_ms() */
+    struct list node; /* by that, among all */
 };
 
 /* Makes fd, just accepted, a connection of the library. Returns false without memory. */
-bool conn_init(struct conn *c, int fd, const struct options *o);
+bool owfat_init(struct owfat_conn *c, int fd, const struct options *o);
 
-enum want conn_handle(struct conn *c);
+enum want owfat_handle(struct owfat_conn *c);
 
 /* The one that is to leave for a new client, as clients_make_room() of 06-select/clients.h has it;
  * else NULL. */
-struct conn *conn_that_leaves(int ms);
+struct owfat_conn *owfat_that_leaves(int ms);
 
 /* Its time is up: whether it shall end. One that lingers gets another second, so many times. */
-bool conn_overdue(struct conn *c);
+bool owfat_overdue(struct owfat_conn *c);
 
 /* Closes fd and frees what the connection owns. Not in the middle of a turn: the library may have
  * the descriptor in a queue, and what is accepted next would be taken for it. */
-void conn_end(struct conn *c);
+void owfat_end(struct owfat_conn *c);
 
 #endif

@@ -26,13 +26,13 @@
 #define ACCEPTS 16 /* in a turn at most: a flood of connections must not keep the clients waiting */
 #define WALK_S  1  /* between two looks at all time-outs */
 
-struct client {
-    struct conn conn;
+struct owfat_client {
+    struct owfat_conn conn;
     enum want want;
-    struct client *next; /* of those that have ended */
+    struct owfat_client *next; /* of those that have ended */
 };
 
-static struct client *ended;           /* in this turn */
+static struct owfat_client *ended;     /* in this turn */
 static int clients, highest_fd, tight; /* tight: so many were here when descriptors ran out */
 static long long shut_until;           /* for accept(), by now_ms(); 0: it is open */
 
@@ -42,7 +42,7 @@ static void want_guests(int listen_fd)
         die_errno("io_wantread");
 }
 
-static void end_client(struct client *c)
+static void end_client(struct owfat_client *c)
 {
     io_setcookie(c->conn.fd, NULL); /* it may still be in one of the library's queues */
     io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
@@ -50,21 +50,21 @@ static void end_client(struct client *c)
     ended = c;
 }
 
-static void handle(struct client *c)
+static void handle(struct owfat_client *c)
 {
     if (c == NULL) /* has ended in this turn */
         return;
     enum want before = c->want;
-    c->want = conn_handle(&c->conn);
+    c->want = owfat_handle(&c->conn);
     if (c->want == WANT_CLOSE || !watch(c->conn.fd, c->want, before))
         end_client(c);
 }
 
 static void begin_client(int fd, const struct options *o)
 {
-    struct client *c = calloc(1, sizeof *c);
+    struct owfat_client *c = calloc(1, sizeof *c);
 
-    if (c == NULL || !conn_init(&c->conn, fd, o)) {
+    if (c == NULL || !owfat_init(&c->conn, fd, o)) {
         serve_refusal(fd);
         close(fd);
         free(c);
@@ -82,10 +82,10 @@ static void begin_client(int fd, const struct options *o)
 
 static bool make_room(void)
 {
-    struct conn *conn = conn_that_leaves(ACCEPT_PAUSE_MS);
+    struct owfat_conn *conn = owfat_that_leaves(ACCEPT_PAUSE_MS);
 
     if (conn != NULL)
-        end_client((struct client *)conn); /* its first member */
+        end_client((struct owfat_client *)conn); /* its first member */
     return conn != NULL;
 }
 
@@ -127,8 +127,8 @@ static void end_overdue(int listen_fd)
     /* io_timeouted() looks as far as the descriptor that was told last (0.32, 0.33). */
     io_fd_flags(highest_fd, IO_FD_NONBLOCK);
     while ((fd = io_timeouted()) >= 0) {
-        struct client *c = io_getcookie(fd);
-        if (c != NULL && conn_overdue(&c->conn))
+        struct owfat_client *c = io_getcookie(fd);
+        if (c != NULL && owfat_overdue(&c->conn))
             end_client(c);
     }
     if (!stopping)
@@ -137,7 +137,7 @@ static void end_overdue(int listen_fd)
 
 static void free_ended(int listen_fd)
 {
-    struct client *c;
+    struct owfat_client *c;
 
     if (!stopping && (ended != NULL || (shut_until > 0 && now_ms() >= shut_until))) {
         want_guests(listen_fd);
@@ -145,7 +145,7 @@ static void free_ended(int listen_fd)
     }
     while ((c = ended) != NULL) {
         ended = c->next;
-        conn_end(&c->conn);
+        owfat_end(&c->conn);
         free(c);
         clients--;
     }

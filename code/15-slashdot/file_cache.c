@@ -10,7 +10,7 @@
 int file_cache_most = 1024;
 
 static struct file *buckets[BUCKETS];
-static struct file by_use = {.newer = &by_use, .older = &by_use};
+static struct list by_use = LIST_EMPTY(by_use); /* the oldest first */
 static int entries;
 
 /* FNV-1a. That somebody may make paths of one bucket costs him the requests, and us file_cache_most
@@ -33,18 +33,9 @@ static struct file **place_of(const char *path)
     return place;
 }
 
-static void leave_order(struct file *f)
+static struct file *oldest(void)
 {
-    f->newer->older = f->older;
-    f->older->newer = f->newer;
-}
-
-/* The newest is by_use.older, the oldest by_use.newer: a ring. */
-static void be_newest(struct file *f)
-{
-    f->newer = &by_use;
-    f->older = by_use.older;
-    f->older->newer = by_use.older = f;
+    return list_is_empty(&by_use) ? NULL : LIST_ENTRY(by_use.next, struct file, by_use);
 }
 
 void file_release(struct file *f)
@@ -62,7 +53,7 @@ static void take_out(struct file **place)
     struct file *f = *place;
 
     *place = f->next;
-    leave_order(f);
+    list_remove(&f->by_use);
     entries--;
     file_release(f);
 }
@@ -75,10 +66,8 @@ struct file *file_find(const char *path, long long now, bool *fresh)
     if (f == NULL)
         return NULL;
     f->used = now;
-    if (by_use.older != f) {
-        leave_order(f);
-        be_newest(f);
-    }
+    list_remove(&f->by_use);
+    list_append(&by_use, &f->by_use);
     f->users++;
     return f;
 }
@@ -93,11 +82,11 @@ void file_forget(const char *path)
 
 int file_cache_sweep(long long now)
 {
-    struct file *oldest;
+    struct file *f;
 
-    while ((oldest = by_use.newer) != &by_use && now - oldest->used >= UNUSED_MS)
-        take_out(place_of(oldest->path));
-    return oldest != &by_use ? (int)(oldest->used + UNUSED_MS - now) : -1;
+    while ((f = oldest()) != NULL && now - f->used >= UNUSED_MS)
+        take_out(place_of(f->path));
+    return f != NULL ? (int)(f->used + UNUSED_MS - now) : -1;
 }
 
 static bool same_time(struct timespec a, struct timespec b)
@@ -165,11 +154,11 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     if (f == NULL || is_late || was_young(found) || !S_ISREG(found->st.st_mode))
         return f;
     if (entries >= file_cache_most)
-        take_out(place_of(by_use.newer->path));
+        take_out(place_of(oldest()->path));
     place = bucket_of(path);
     f->next = *place;
     *place = f;
-    be_newest(f);
+    list_append(&by_use, &f->by_use);
     entries++;
     f->users++;
     f->checked = found->asked;

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "list.h"
 #include "reply.h"
 
 #define FRESH_MS       1000
@@ -29,10 +30,10 @@
 #define YOUNG_S        2
 #define FILE_BODY_MOST (16 * 1024) /* bytes: kept in memory, and the descriptor closed */
 struct file {
-    struct file *next;          /* with the same hash */
-    struct file *newer, *older; /* in the order of use */
-    int users;                  /* replies being sent, and one for the table */
-    int fd;                     /* -1: all of the file is in body */
+    struct file *next;  /* with the same hash */
+    struct list by_use; /* the file used last is the last */
+    int users;          /* replies being sent, and one for the table */
+    int fd;             /* -1: all of the file is in body */
     struct stat st;
     long long checked;     /* when the name last led to this file, by now_ms() */
     long long used;        /* when somebody asked for it last */

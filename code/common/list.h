@@ -1,0 +1,51 @@
+/*
+ * list.h: a doubly linked list whose links are members of what is in it, so that to enter and to
+ * leave cost no memory and cannot fail. The list is a ring: its head is a `struct list` of its own,
+ * which stands between the last node and the first. A node is in one list at a time, or in none.
+ */
+#ifndef LIST_H
+#define LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+    struct list *next, *prev;
+};
+
+/* The first value of a head, or of a node in no list. */
+#define LIST_EMPTY(list)                                                                           \
+    {                                                                                              \
+        &(list), &(list)                                                                           \
+    }
+
+/* From a node to the struct whose member it is: LIST_ENTRY(node, struct client, node). */
+#define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
+
+static inline void list_init(struct list *list)
+{
+    list->next = list->prev = list;
+}
+
+static inline bool list_is_empty(const struct list *head)
+{
+    return head->next == head;
+}
+
+/* Puts the node, which is in no list, behind the last. */
+static inline void list_append(struct list *head, struct list *node)
+{
+    node->next = head;
+    node->prev = head->prev;
+    node->prev->next = head->prev = node;
+}
+
+/* Takes the node out of its list. One that is in none stays so. */
+static inline void list_remove(struct list *node)
+{
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+    list_init(node);
+}
+
+#endif
