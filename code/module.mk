@@ -14,14 +14,13 @@
 #   08-sigio         server.c                                                   + 05b conn, 06 clients
 #   09-epoll         server.c                                                   + 05b conn, 06 clients
 #   10-kqueue        server.c, closing.[ch]; on Linux linux/kqueue.c            + 05b conn, 06 clients
-#   11-sendfile      server.c, exchange.[ch]: the connection with operations,
-#                    send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c            + 05b conn.h, 06 clients
+#   11-sendfile      server.c, send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c     + 05b conn, 06 clients
 #   12-aio           server.c, cached.[ch], look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
-#                                       + 05b conn.h, 06 clients, 11 exchange, send_path.h, body_mmap; appendix/ beside
+#                                       + 05b conn, 06 clients, send_path.h, body_mmap; appendix/ beside
 #   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)  + 12 cached
 #   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
-#                                       + 05b conn.h, 06 clients, 11 exchange, 12 cached, job
+#                                       + 05b conn, 06 clients, 12 cached, job
 #
 # A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
 
@@ -42,7 +41,6 @@ BLOCKING_SRC := $(COMMON_SRC) code/01-iterative/serve_client.c
 THREADS_SRC  := $(BLOCKING_SRC) code/04-threads/connections.c code/04-threads/first_thread.c
 CONN_SRC     := $(COMMON_SRC) code/05b-nonblocking/conn.c
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
-EXCHANGE_SRC := $(COMMON_SRC) code/11-sendfile/exchange.c code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
 SERVERS += 13-uring 14-owfat 15-slashdot
@@ -72,10 +70,10 @@ constant_SRC     := code/01-iterative/constant.c code/common/die.c
 SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodelay.c join_writev.c join_more.c join_cork.c \
                  $(if $(filter Linux,$(SYSTEM)),cork_linux.c,$(if $(filter NetBSD,$(SYSTEM)),,cork_bsd.c)) \
                  body_read.c body_mmap.c body_splice.c body_sendfile_$(if $(filter Linux,$(SYSTEM)),linux,others).c)
-11-sendfile_SRC := code/11-sendfile/server.c $(EXCHANGE_SRC) $(SEND_PATH_SRC)
+11-sendfile_SRC := code/11-sendfile/server.c $(CLIENTS_SRC) $(SEND_PATH_SRC)
 
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
-12-aio_SRC := code/12-aio/server.c $(EXCHANGE_SRC) \
+12-aio_SRC := code/12-aio/server.c $(CLIENTS_SRC) \
               $(addprefix code/12-aio/,cached.c job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
               $(addprefix appendix/,helper.c threads_sendfile.c readahead.c)) \
               $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
@@ -99,7 +97,7 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
 15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c) \
-                        $(EXCHANGE_SRC) code/12-aio/cached.c code/12-aio/job.c
+                        $(CLIENTS_SRC) code/12-aio/cached.c code/12-aio/job.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
 

@@ -1,6 +1,6 @@
 /*
  * conn.c: a connection as a state machine. A blocking server keeps the state of a connection where
- * it sleeps: in the stack and the program counter of its process or thread. Here nobody sleeps, so
+ * it sleeps: in the stack and the program counter of its process or thread. Here nothing sleeps, so
  * what was in local variables is in struct conn, and "where was I" is its `state`. An idle
  * connection owns no buffer: most connections are idle most of the time.
  */
@@ -13,35 +13,42 @@
 #include <unistd.h>
 
 #include "http_parse.h"
-#include "reply.h"
 #include "stop.h"
 
 /* What one may do before it is another's turn. */
 #define TURN_REQUESTS 16
 #define TURN_BYTES    (256 * 1024)
 
-#define CHUNK 65536
+#define CHUNK     65536
+#define REST_ROOM 512
 
-struct exchange {
-    struct reply reply;
-    off_t sent;    /* bytes, head and body */
-    bool has_body; /* the request may be followed by bytes that nobody will read */
-};
+bool conn_waits_while_stopping;
 
 /* The request that is being read, of whichever connection is being handled. */
 static struct {
     size_t have;
+    bool is_all; /* the socket has no more, before the next event */
     char bytes[HTTP_HEAD_MAX];
 } in;
+
+/* An exchange has more than a kilobyte, and every reply needs one: one is kept for the next. */
+static struct exchange *spare;
+
+static void free_input(struct conn *c)
+{
+    if (c->exchange == NULL) /* else it is part of that */
+        free(c->in);
+    c->in = NULL;
+}
 
 /* From the connection to the common buffer, and back. */
 static void take_input(struct conn *c)
 {
     in.have = c->have;
+    in.is_all = false;
     if (c->in != NULL)
         memcpy(in.bytes, c->in, c->have);
-    free(c->in);
-    c->in = NULL;
+    free_input(c);
     c->have = 0;
 }
 
@@ -49,7 +56,7 @@ static int keep_input(struct conn *c)
 {
     if (in.have == 0)
         return 0;
-    c->in = malloc(in.have);
+    c->in = c->exchange != NULL ? c->exchange->rest : malloc(in.have);
     if (c->in == NULL)
         return -1;
     memcpy(c->in, in.bytes, in.have);
@@ -57,55 +64,126 @@ static int keep_input(struct conn *c)
     return 0;
 }
 
+/* With room for what has come: a connection that waits for the disk must not end for want of it. */
+static struct exchange *new_exchange(struct conn *c)
+{
+    size_t room = in.have > REST_ROOM ? in.have : REST_ROOM;
+    struct exchange *x = spare;
+
+    if (x != NULL && x->room >= in.have)
+        spare = NULL;
+    else if ((x = malloc(sizeof *x + room)) != NULL)
+        x->room = room;
+    else
+        return NULL;
+    x->sent = 0;
+    x->has_body = x->found = x->waits = false;
+    x->conn = c;
+    x->held = NULL;
+    x->reply.fd = -1;
+    return x;
+}
+
+static void end_exchange(struct conn *c)
+{
+    struct exchange *x = c->exchange;
+
+    if (x == NULL)
+        return;
+    if (c->ops != NULL)
+        c->ops->end(x);
+    else if (x->reply.fd >= 0)
+        close(x->reply.fd);
+    if (spare == NULL)
+        spare = x;
+    else
+        free(x);
+    c->exchange = NULL;
+}
+
+/* False: that has to be waited for. */
+static bool find_reply(struct exchange *x, const struct request *req, const struct conn_ops *ops)
+{
+    int docroot_fd = x->conn->options->docroot_fd;
+
+    if (ops != NULL && ops->find != NULL)
+        return ops->find(x, req, docroot_fd);
+    reply_plan(&x->reply, req, docroot_fd);
+    return true;
+}
+
 /* `used` is what http_parse() returned, not 0. */
 static enum want begin_reply(struct conn *c, struct request *req, int used)
 {
-    struct exchange *x = calloc(1, sizeof *x);
-
-    if (x == NULL)
+    if (c->exchange == NULL && (c->exchange = new_exchange(c)) == NULL)
         return WANT_CLOSE;
-    x->has_body = used > 0 && req->has_body;
+    struct exchange *x = c->exchange;
+    c->state = SENDING;
+    c->has_read = false;
     req->keep_alive = req->keep_alive && !stopping;
-    if (used < 0)
+    x->has_body = used > 0 && req->has_body;
+    if (used < 0) {
         reply_error(&x->reply, req, -used);
-    else
-        reply_plan(&x->reply, req, c->options->docroot_fd);
+    } else {
+        x->waits = !find_reply(x, req, c->ops);
+    }
+    conn_begin_step(c); /* the time that finding it took is not the client's */
+    if (x->waits)
+        return WANT_READ;
+    x->found = true;
     if (c->options->verbose)
         reply_log(&x->reply, req);
     if (used > 0) { /* what follows is the next request, if the client sends several at once */
         in.have -= (size_t)used;
         memmove(in.bytes, in.bytes + used, in.have);
     }
-    c->exchange = x;
-    conn_begin_to_send(c);
     return WANT_AGAIN;
 }
 
 /* WANT_AGAIN here means that the reply is there to be sent. */
 static enum want read_request(struct conn *c)
 {
+    bool ends = stopping && !conn_waits_while_stopping;
     struct request req;
     int used;
 
     while ((used = http_parse(in.bytes, in.have, &req)) == 0) {
-        ssize_t n = recv(c->fd, in.bytes + in.have, sizeof in.bytes - in.have, 0);
+        size_t room = sizeof in.bytes - in.have;
+        if (in.is_all)
+            return WANT_READ;
+        ssize_t n = recv(c->fd, in.bytes + in.have, room, 0);
         if (n < 0 && errno == EAGAIN)
-            return stopping ? conn_finish(c, false, false) : WANT_READ;
+            return ends ? conn_finish(c, false, false) : WANT_READ;
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
         in.have += n > 0 ? (size_t)n : 0;
+        in.is_all =
+            c->ops != NULL && c->ops->short_count_is_all && !ends && n > 0 && (size_t)n < room;
     }
     return begin_reply(c, &req, used);
 }
 
-static void end_reply(struct conn *c)
+/*
+ * By copying. What the socket does not take is read from the file once more, out of the page cache,
+ * when it does: so the buffer belongs to no connection.
+ */
+static enum sent send_copy(int fd, struct exchange *x, long *budget)
 {
-    if (c->exchange == NULL)
-        return;
-    if (c->exchange->reply.fd >= 0)
-        close(c->exchange->reply.fd);
-    free(c->exchange);
-    c->exchange = NULL;
+    static char chunk[CHUNK];
+
+    while (*budget > 0) {
+        ssize_t len = reply_next(&x->reply, x->sent, chunk, sizeof chunk);
+        if (len <= 0)
+            return len == 0 ? SENT_ALL : SENT_FAILED;
+        ssize_t n = send(fd, chunk, (size_t)len, x->reply.may_close ? FIN_FOLLOWS : 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
+        x->sent += n;
+        *budget -= n;
+    }
+    return SENT_BUDGET;
 }
 
 static enum want after_reply(struct conn *c)
@@ -114,47 +192,48 @@ static enum want after_reply(struct conn *c)
     bool last = !x->reply.keep_alive, may_close = x->reply.may_close;
     bool unread = in.have > 0 || x->has_body;
 
-    end_reply(c);
+    end_exchange(c);
     c->state = READING;
     conn_begin_step(c);
     return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }
 
-/*
- * What the socket does not take is read from the file once more, out of the page cache, when it
- * does: so the buffer belongs to no connection. WANT_AGAIN: all is sent, or as much as was allowed.
- */
+/* WANT_AGAIN: all is sent, or as much as was allowed. */
 static enum want send_reply(struct conn *c, long *budget)
 {
-    static char chunk[CHUNK];
     struct exchange *x = c->exchange;
+    off_t before = x->sent;
+    enum sent sent = (c->ops != NULL ? c->ops->send : send_copy)(c->fd, x, budget);
 
-    while (*budget > 0) {
-        ssize_t len = reply_next(&x->reply, x->sent, chunk, sizeof chunk);
-        if (len <= 0)
-            return len == 0 ? after_reply(c) : WANT_CLOSE;
-        ssize_t n = send(c->fd, chunk, (size_t)len, x->reply.may_close ? FIN_FOLLOWS : 0);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN ? WANT_WRITE : WANT_CLOSE;
-        conn_count_sent(c, x->sent, x->sent + n);
-        if (x->sent / STEP_BYTES != (x->sent + n) / STEP_BYTES)
-            conn_begin_step(c);
-        x->sent += n;
-        *budget -= n;
+    unsent_count(c->fd, before, x->sent);
+    c->has_read = x->sent >= UNSENT_PROOF;
+    if (before / STEP_BYTES != x->sent / STEP_BYTES)
+        conn_begin_step(c);
+    x->waits = sent == SENT_WAITS;
+    switch (sent) {
+    case SENT_ALL:
+        return after_reply(c);
+    case SENT_BUDGET:
+        return WANT_AGAIN;
+    case SENT_BLOCKED:
+        return WANT_WRITE;
+    case SENT_WAITS:
+        return WANT_READ;
+    case SENT_FAILED:
+        break;
     }
-    return WANT_AGAIN;
+    return WANT_CLOSE;
 }
 
 static enum want go_on(struct conn *c)
 {
+    long budget = c->ops != NULL && c->ops->turn_bytes > 0 ? c->ops->turn_bytes : TURN_BYTES;
     enum want want;
-    long budget = TURN_BYTES;
 
     for (int i = 0; i < TURN_REQUESTS && budget > 0 && c->state != LINGERING; i++) {
-        if (c->state == READING && (want = read_request(c)) != WANT_AGAIN)
-            return want;
+        if (c->state == READING || !c->exchange->found)
+            if ((want = read_request(c)) != WANT_AGAIN)
+                return want;
         if (c->state == SENDING && (want = send_reply(c, &budget)) != WANT_AGAIN)
             return want;
     }
@@ -165,6 +244,8 @@ enum want conn_handle(struct conn *c)
 {
     if (c->state == LINGERING)
         return linger_read(&c->linger, c->fd);
+    if (conn_waits(c)) /* the time that the disk took is not the client's */
+        conn_begin_step(c);
     take_input(c);
     enum want want = go_on(c);
     if (want != WANT_CLOSE && c->state != LINGERING && keep_input(c) < 0)
@@ -174,7 +255,7 @@ enum want conn_handle(struct conn *c)
 
 void conn_end(struct conn *c)
 {
-    free(c->in);
-    end_reply(c);
+    free_input(c);
+    end_exchange(c);
     close(c->fd);
 }

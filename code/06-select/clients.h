@@ -24,11 +24,11 @@
 enum client_list { AGAIN = STATES, ENDED, LISTS };
 
 struct client {
-    struct conn conn; /* first */
-    enum want want;   /* WANT_READ or WANT_WRITE: what the kernel is to watch for */
-    int place;        /* for the server: where in its array it keeps the client */
-    int list;
-    struct list node; /* in that list */
+    struct conn conn;   /* first */
+    enum want want : 2; /* WANT_READ or WANT_WRITE: what the kernel is to watch for */
+    unsigned list : 3;  /* enum client_list */
+    int place;          /* for the server: where in its array it keeps the client */
+    struct list node;   /* in that list */
 };
 
 /* Connections wait to be accepted: to be set by the server when its socket says so. */

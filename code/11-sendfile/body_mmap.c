@@ -22,7 +22,7 @@ struct window {
     char *at;
 };
 
-static void end(struct exchange *x)
+static void mmap_end(struct exchange *x)
 {
     struct window *w = x->held;
 
@@ -31,19 +31,21 @@ static void end(struct exchange *x)
     free(w);
 }
 
-/* Maps what lies around x->reply.offset, if it is not mapped. Returns 0, or -1 with errno. */
-static int move_window(struct exchange *x)
+/* Maps what lies around the next byte of the body, if it is not mapped. Returns 0, or -1 with
+ * errno. */
+static int mmap_move_window(struct exchange *x)
 {
     struct reply *r = &x->reply;
     struct window *w = x->held;
+    off_t at = exchange_offset(x);
 
     if (w == NULL && (x->held = w = calloc(1, sizeof *w)) == NULL)
         return -1;
-    if (w->at != NULL && r->offset >= w->from && r->offset < w->from + (off_t)w->len)
+    if (w->at != NULL && at >= w->from && at < w->from + (off_t)w->len)
         return 0;
     if (w->at != NULL)
         munmap(w->at, w->len);
-    w->from = r->offset - r->offset % WINDOW;
+    w->from = at - at % WINDOW;
     w->len = r->end - w->from < WINDOW ? (size_t)(r->end - w->from) : WINDOW;
     w->at = mmap(NULL, w->len, PROT_READ, MAP_SHARED, r->fd, w->from);
     if (w->at == MAP_FAILED)
@@ -51,26 +53,27 @@ static int move_window(struct exchange *x)
     return w->at != NULL ? 0 : -1;
 }
 
-static ssize_t show(struct exchange *x, size_t most, const char **bytes)
+static ssize_t mmap_show(struct exchange *x, size_t most, const char **bytes)
 {
     struct stat st;
 
-    if (move_window(x) < 0 || fstat(x->reply.fd, &st) < 0)
+    if (mmap_move_window(x) < 0 || fstat(x->reply.fd, &st) < 0)
         return -1;
     if ((off_t)st.st_size < x->reply.end) /* the rest of its last page would read as zeros */
         return 0;
     struct window *w = x->held;
-    size_t skip = (size_t)(x->reply.offset - w->from);
+    size_t skip = (size_t)(exchange_offset(x) - w->from);
     *bytes = w->at + skip;
     return (ssize_t)(most < w->len - skip ? most : w->len - skip);
 }
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+static ssize_t mmap_send_body(int fd, struct exchange *x, size_t most)
 {
     const char *bytes;
-    ssize_t n = show(x, most, &bytes);
+    ssize_t n = mmap_show(x, most, &bytes);
 
     return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
 }
 
-const struct body body_mmap = {.name = "mmap", .send = send_body, .show = show, .end = end};
+const struct body body_mmap = {
+    .name = "mmap", .send = mmap_send_body, .show = mmap_show, .end = mmap_end};

@@ -10,18 +10,19 @@
 /* Of no connection: what the socket does not take is read once more. */
 static char buffer[65536];
 
-static ssize_t show(struct exchange *x, size_t most, const char **bytes)
+static ssize_t read_show(struct exchange *x, size_t most, const char **bytes)
 {
     *bytes = buffer;
-    return pread(x->reply.fd, buffer, most < sizeof buffer ? most : sizeof buffer, x->reply.offset);
+    return pread(x->reply.fd, buffer, most < sizeof buffer ? most : sizeof buffer,
+                 exchange_offset(x));
 }
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+static ssize_t read_send_body(int fd, struct exchange *x, size_t most)
 {
     const char *bytes;
-    ssize_t n = show(x, most, &bytes);
+    ssize_t n = read_show(x, most, &bytes);
 
     return n <= 0 ? n : send(fd, bytes, (size_t)n, 0);
 }
 
-const struct body body_read = {.name = "read", .send = send_body, .show = show};
+const struct body body_read = {.name = "read", .send = read_send_body, .show = read_show};

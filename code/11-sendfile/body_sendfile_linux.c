@@ -6,11 +6,12 @@
 
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+static ssize_t sendfile_send_body(int fd, struct exchange *x, size_t most)
 {
-    off_t offset = x->reply.offset;
+    off_t offset = exchange_offset(x);
 
     return sendfile(fd, x->reply.fd, &offset, most);
 }
 
-const struct body body_sendfile = {.name = "sendfile", .turn = SENDFILE_TURN, .send = send_body};
+const struct body body_sendfile = {
+    .name = "sendfile", .turn = SENDFILE_TURN, .send = sendfile_send_body};

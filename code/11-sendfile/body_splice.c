@@ -20,7 +20,7 @@ struct channel {
 /* A pipe that no reply has, for the next one: most replies are sent in one go. */
 static struct channel *spare;
 
-static struct channel *new_pipe(void)
+static struct channel *splice_new_pipe(void)
 {
     struct channel *c = malloc(sizeof *c);
     int ends[2];
@@ -35,20 +35,20 @@ static struct channel *new_pipe(void)
     return c;
 }
 
-static void prepare(void)
+static void splice_prepare(void)
 {
-    spare = new_pipe();
+    spare = splice_new_pipe();
     if (spare == NULL)
         die_errno("pipe");
 }
 
-static void take_pipe(struct exchange *x)
+static void splice_take_pipe(struct exchange *x)
 {
-    x->held = spare != NULL ? spare : new_pipe();
+    x->held = spare != NULL ? spare : splice_new_pipe();
     spare = NULL;
 }
 
-static void end(struct exchange *x)
+static void splice_end(struct exchange *x)
 {
     struct channel *c = x->held;
 
@@ -61,23 +61,23 @@ static void end(struct exchange *x)
     }
 }
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+static ssize_t splice_send_body(int fd, struct exchange *x, size_t most)
 {
     struct reply *r = &x->reply;
 
     if (x->held == NULL)
-        take_pipe(x);
+        splice_take_pipe(x);
     struct channel *c = x->held;
     if (c == NULL)
         return -1;
     if (c->full == 0) {
-        loff_t offset = r->offset;
+        loff_t offset = exchange_offset(x);
         ssize_t n = splice(r->fd, &offset, c->in, NULL, most, SPLICE_F_NONBLOCK);
         if (n <= 0)
             return n;
         c->full = (size_t)n;
     }
-    unsigned more = r->offset + (off_t)c->full < r->end ? SPLICE_F_MORE : 0;
+    unsigned more = exchange_offset(x) + (off_t)c->full < r->end ? SPLICE_F_MORE : 0;
     ssize_t n = splice(c->out, NULL, fd, NULL, c->full, SPLICE_F_NONBLOCK | more);
     if (n > 0)
         c->full -= (size_t)n;
@@ -85,7 +85,7 @@ static ssize_t send_body(int fd, struct exchange *x, size_t most)
 }
 
 const struct body body_splice = {
-    .name = "splice", .send = send_body, .end = end, .prepare = prepare};
+    .name = "splice", .send = splice_send_body, .end = splice_end, .prepare = splice_prepare};
 #else
 const struct body body_splice = {.name = "splice"};
 #endif

@@ -10,20 +10,20 @@
 #include "11-sendfile/send_path.h"
 
 #ifndef __NetBSD__
-static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
+static ssize_t cork_send_head(int fd, struct exchange *x, const struct body *body)
 {
     (void)body;
     if (x->reply.fd >= 0 && cork(fd, true) < 0)
         return -1;
-    return send(fd, x->reply.head + x->head_sent, x->reply.head_len - x->head_sent, 0);
+    return send(fd, x->reply.head + x->sent, exchange_head_left(x), 0);
 }
 
-static void end(int fd)
+static void cork_end(int fd)
 {
     cork(fd, false); /* if the socket is no more, the next recv() says so */
 }
 
-const struct join join_cork = {.name = "cork", .send_head = send_head, .end = end};
+const struct join join_cork = {.name = "cork", .send_head = cork_send_head, .end = cork_end};
 #else
 const struct join join_cork = {.name = "cork"};
 #endif

@@ -4,9 +4,9 @@
  */
 #include "11-sendfile/send_path.h"
 
-static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
+static ssize_t nodelay_send_head(int fd, struct exchange *x, const struct body *body)
 {
     return join_two.send_head(fd, x, body);
 }
 
-const struct join join_nodelay = {.name = "nodelay", .send_head = send_head};
+const struct join join_nodelay = {.name = "nodelay", .send_head = nodelay_send_head};

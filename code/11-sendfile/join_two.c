@@ -12,7 +12,7 @@
 
 #include "11-sendfile/send_path.h"
 
-static void begin(int fd)
+static void two_begin(int fd)
 {
     int off = 0;
 
@@ -20,10 +20,10 @@ static void begin(int fd)
                sizeof off); /* a socket that is no more says so soon */
 }
 
-static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
+static ssize_t two_send_head(int fd, struct exchange *x, const struct body *body)
 {
     (void)body;
-    return send(fd, x->reply.head + x->head_sent, x->reply.head_len - x->head_sent, 0);
+    return send(fd, x->reply.head + x->sent, exchange_head_left(x), 0);
 }
 
-const struct join join_two = {.name = "two", .begin = begin, .send_head = send_head};
+const struct join join_two = {.name = "two", .begin = two_begin, .send_head = two_send_head};

@@ -5,10 +5,10 @@
 
 #define FIRST (256 * 1024) /* of the body at most: a turn's budget */
 
-static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
+static ssize_t writev_send_head(int fd, struct exchange *x, const struct body *body)
 {
     struct reply *r = &x->reply;
-    struct iovec parts[2] = {{r->head + x->head_sent, r->head_len - x->head_sent}};
+    struct iovec parts[2] = {{r->head + x->sent, exchange_head_left(x)}};
     int used = 1;
 
     if (r->fd >= 0 && r->offset < r->end) {
@@ -22,4 +22,5 @@ static ssize_t send_head(int fd, struct exchange *x, const struct body *body)
     return writev(fd, parts, used);
 }
 
-const struct join join_writev = {.name = "writev", .needs_memory = true, .send_head = send_head};
+const struct join join_writev = {
+    .name = "writev", .needs_memory = true, .send_head = writev_send_head};

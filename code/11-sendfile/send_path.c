@@ -15,6 +15,46 @@ static const struct join *const joins[] = {&join_two, &join_nodelay, &join_write
 static const struct body *chosen_body;
 static const struct join *chosen_join;
 
+static size_t rest(const struct exchange *x, long budget)
+{
+    off_t left = x->reply.end - exchange_offset(x);
+
+    return left < budget ? (size_t)left : (size_t)budget;
+}
+
+static enum sent send_by_path(int fd, struct exchange *x, long *budget)
+{
+    struct reply *r = &x->reply;
+
+    while (exchange_head_left(x) > 0 || (r->fd >= 0 && exchange_offset(x) < r->end)) {
+        if (*budget <= 0)
+            return SENT_BUDGET;
+        ssize_t n = exchange_head_left(x) > 0 ? chosen_join->send_head(fd, x, chosen_body)
+                                              : chosen_body->send(fd, x, rest(x, *budget));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
+        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
+            return SENT_FAILED;
+        x->sent += n;
+        *budget -= n;
+    }
+    if (r->fd >= 0 && chosen_join->end != NULL)
+        chosen_join->end(fd);
+    return SENT_ALL;
+}
+
+static void end_path(struct exchange *x)
+{
+    if (chosen_body->end != NULL)
+        chosen_body->end(x);
+    if (x->reply.fd >= 0)
+        close(x->reply.fd);
+}
+
+static struct conn_ops ops = {.send = send_by_path, .end = end_path};
+
 void send_path_choose(const char *name)
 {
     const char *way = name != NULL ? name : "more+sendfile";
@@ -34,62 +74,14 @@ void send_path_choose(const char *name)
             chosen_join->send_head == NULL ? chosen_join->name : chosen_body->name);
     if (chosen_join->needs_memory && chosen_body->show == NULL)
         die(EXIT_USAGE, "-s %s: %s needs the body in memory: read or mmap", way, chosen_join->name);
+    ops.turn_bytes = chosen_body->turn;
     if (chosen_body->prepare != NULL)
         chosen_body->prepare();
 }
 
-void send_path_begin(int fd)
+void send_path_begin(struct conn *c)
 {
+    c->ops = &ops;
     if (chosen_join->begin != NULL)
-        chosen_join->begin(fd);
+        chosen_join->begin(c->fd);
 }
-
-static size_t rest(const struct exchange *x, long budget)
-{
-    off_t left = x->reply.end - x->reply.offset;
-
-    return left < budget ? (size_t)left : (size_t)budget;
-}
-
-static enum sent send_steps(int fd, struct exchange *x, long *budget)
-{
-    struct reply *r = &x->reply;
-
-    while (x->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
-        if (*budget <= 0)
-            return SENT_BUDGET;
-        size_t head = r->head_len - x->head_sent;
-        ssize_t n = head > 0 ? chosen_join->send_head(fd, x, chosen_body)
-                             : chosen_body->send(fd, x, rest(x, *budget));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
-            return SENT_FAILED;
-        size_t of_head = (size_t)n < head ? (size_t)n : head;
-        x->head_sent += of_head;
-        r->offset += n - (ssize_t)of_head;
-        *budget -= n;
-    }
-    if (r->fd >= 0 && chosen_join->end != NULL)
-        chosen_join->end(fd);
-    return SENT_ALL;
-}
-
-static void end(struct exchange *x)
-{
-    if (chosen_body->end != NULL)
-        chosen_body->end(x);
-    if (x->reply.fd >= 0)
-        close(x->reply.fd);
-}
-
-enum want send_path_handle(struct conn *c)
-{
-    long turn_bytes = chosen_body->turn > 0 ? chosen_body->turn : TURN_BYTES;
-
-    return exchange_handle(c, &send_path_ops, turn_bytes, false);
-}
-
-const struct exchange_ops send_path_ops = {.send = send_steps, .end = end};

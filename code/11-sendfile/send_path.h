@@ -9,14 +9,14 @@
 
 #include <sys/types.h>
 
-#include "11-sendfile/exchange.h"
+#include "05b-nonblocking/conn.h"
 
 struct body {
     const char *name;
     long turn; /* bytes; 0: as many as all servers give to one before it is another's turn */
     /*
-     * Sends of the file from its offset on, at most `most` bytes. Returns how many, which the
-     * caller adds to the offset; 0 if the file has become too short; -1 with errno.
+     * Sends of the file from exchange_offset() on, at most `most` bytes. Returns how many, which
+     * the caller adds to x->sent; 0 if the file has become too short; -1 with errno.
      */
     ssize_t (*send)(int fd, struct exchange *x, size_t most);
     /*
@@ -47,18 +47,11 @@ extern const struct join join_two, join_nodelay, join_writev, join_cork, join_mo
     "how replies are sent, default more+sendfile: HEAD+BODY, where HEAD is two, nodelay,\n"        \
     "              writev, cork or more, and BODY is read, mmap, sendfile or splice"
 
-extern const struct exchange_ops send_path_ops;
-
-/* As conn_handle(), with these. */
-enum want send_path_handle(struct conn *c);
-
-/*
- * What they do from now on. Ends the program if there is no such way, here or anywhere.
- * NULL is the default.
- */
+/* How all replies are sent from now on; NULL: the default. A name that is none, or that this system
+ * does not have, ends the program. */
 void send_path_choose(const char *name);
 
-/* To be called for every connection before its first reply. */
-void send_path_begin(int fd);
+/* The replies of this connection, which is new, are sent that way. */
+void send_path_begin(struct conn *c);
 
 #endif

@@ -38,14 +38,14 @@ static void watch(struct client *c)
 
 static bool enter(struct client *c)
 {
-    send_path_begin(c->conn.fd);
+    send_path_begin(&c->conn);
     return register_interest(c,
                              EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
 }
 
 static void handle(struct client *c)
 {
-    if (clients_handle(c, send_path_handle))
+    if (clients_handle(c, conn_handle))
         watch(c);
 }
 
@@ -79,9 +79,9 @@ static void event_loop(int listen_fd, const struct options *o)
             handle(c);
         clients_accept(listen_fd, o, begin);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, exchange_timed_out);
+            clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
-            exchange_end(&c->conn, &send_path_ops);
+            conn_end(&c->conn);
             clients_free(c);
         }
     }

@@ -31,7 +31,7 @@ static const struct backend backend_writev = {
 /* As 11-sendfile: sendfile() waits for the disk, O_NONBLOCK or not, and everybody with it. */
 static ssize_t send_file(int fd, struct exchange *x, size_t most)
 {
-    off_t offset = x->reply.offset;
+    off_t offset = exchange_offset(x);
 
     return sendfile(fd, x->reply.fd, &offset, most);
 }
@@ -81,26 +81,26 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
 {
     struct reply *r = &x->reply;
 
-    while (x->head_sent < r->head_len || (r->fd >= 0 && r->offset < r->end)) {
+    while (exchange_head_left(x) > 0 || (r->fd >= 0 && exchange_offset(x) < r->end)) {
         if (*budget <= 0)
             return SENT_BUDGET;
-        size_t head = r->head_len - x->head_sent;
+        size_t head = exchange_head_left(x);
         enum fetched fetched = r->fd >= 0 && backend->fetch != NULL ? backend->fetch(x) : FETCHED;
         if (fetched == FETCHING)
             return SENT_WAITS;
         if (fetched == FETCH_BLOCKED)
             return SENT_BLOCKED;
-        if (fetched == FETCH_FAILED && x->head_sent == 0) {
+        if (fetched == FETCH_FAILED && x->sent == 0) {
             become_an_error(x, errno);
             continue;
         }
         if (fetched == FETCH_FAILED)
             return SENT_FAILED;
-        off_t left = r->end - r->offset;
+        off_t left = r->end - exchange_offset(x);
         if (head == 0 && left == 0) /* a thread has sent the last of it */
             break;
         ssize_t n = head > 0
-                        ? send(fd, r->head + x->head_sent, head, r->fd >= 0 ? MSG_MORE : 0)
+                        ? send(fd, r->head + x->sent, head, r->fd >= 0 ? MSG_MORE : 0)
                         : backend->send(fd, x, left < *budget ? (size_t)left : (size_t)*budget);
         if (n < 0 && errno == EINTR)
             continue;
@@ -108,10 +108,7 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
         if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
             return SENT_FAILED;
-        if (head > 0)
-            x->head_sent += (size_t)n;
-        else
-            r->offset += n;
+        x->sent += n;
         *budget -= n;
     }
     return SENT_ALL;

@@ -10,7 +10,7 @@
 #include <aio.h>
 #include <sys/types.h>
 
-#include "11-sendfile/exchange.h"
+#include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 
 enum fetched {
@@ -52,7 +52,7 @@ void backend_choose(const char *name, int readers, bool noatime);
 /* To be called with each file before it is read. */
 void backend_opened(int fd);
 
-/* The operations of the exchange. */
+/* The send() and end() of struct conn_ops. */
 enum sent backend_send(int fd, struct exchange *x, long *budget);
 void backend_end(struct exchange *x);
 

@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include "11-sendfile/exchange.h"
+#include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 #include "reply.h"
 
@@ -39,7 +39,7 @@ int look_up_fd(void);
 /* Ends the helper, if there is one. */
 void look_up_stop(void);
 
-/* The operation of the exchange. */
+/* The find() of struct conn_ops. */
 bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd);
 
 /* The helper (appendix/helper.c): begins to look; returns false if it is gone. */

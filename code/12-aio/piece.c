@@ -74,11 +74,11 @@ void piece_end(struct exchange *x)
 /* How many bytes of the reply the piece has from its offset on. */
 static size_t ready(const struct exchange *x, const struct piece *p)
 {
-    off_t end = p->from + (p->have > 0 ? p->have : 0);
+    off_t end = p->from + (p->have > 0 ? p->have : 0), at = exchange_offset(x);
 
-    if (x->reply.offset < p->from || x->reply.offset >= end)
+    if (at < p->from || at >= end)
         return 0;
-    return (size_t)((end < x->reply.end ? end : x->reply.end) - x->reply.offset);
+    return (size_t)((end < x->reply.end ? end : x->reply.end) - at);
 }
 
 /* Puts another buffer in the place of the piece's, which may have bytes that are to be sent: those
@@ -106,15 +106,16 @@ static enum fetched failed(int error)
 }
 
 /* Which part of the file comes next, in the units of O_DIRECT. */
-static void aim(struct piece *p, const struct reply *r)
+static void aim(struct piece *p, const struct exchange *x)
 {
+    const struct reply *r = &x->reply;
     off_t left;
 
     if (p->room < PIECE_SIZE)
         change_buffer(p, PIECE_SIZE, p->room);
     p->fd = r->fd;
-    p->wanted = r->offset;
-    p->from = r->offset - r->offset % PIECE_ALIGN;
+    p->wanted = exchange_offset(x);
+    p->from = p->wanted - p->wanted % PIECE_ALIGN;
     left = r->end - p->from;
     p->want = left < (off_t)p->room ? ((size_t)left + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN
                                     : p->room;
@@ -122,7 +123,6 @@ static void aim(struct piece *p, const struct reply *r)
 
 enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
 {
-    struct reply *r = &x->reply;
     struct piece *p = x->held;
 
     if (p == NULL && (p = new_piece(x)) == NULL)
@@ -133,10 +133,10 @@ enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
         return FETCHED;
     if (p->job.state == OVER) {
         p->job.state = IDLE;
-        if (p->have < 0 || r->offset == p->wanted)
+        if (p->have < 0 || exchange_offset(x) == p->wanted)
             return failed(p->have < 0 ? (int)-p->have : EIO); /* EIO: shorter than promised */
     }
-    aim(p, r);
+    aim(p, x);
     p->have = p->direct ? 0 : read_cached(p->fd, p->buffer, p->want, p->from);
     if (ready(x, p) > 0)
         return FETCHED;
@@ -154,7 +154,7 @@ enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p))
 ssize_t piece_send(int fd, struct exchange *x, size_t most)
 {
     struct piece *p = x->held;
-    size_t n = ready(x, p), at = (size_t)(x->reply.offset - p->from);
+    size_t n = ready(x, p), at = (size_t)(exchange_offset(x) - p->from);
     ssize_t sent =
         send(fd, p->buffer + at, n < most ? n : most, x->reply.may_close ? FIN_FOLLOWS : 0);
 

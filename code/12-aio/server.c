@@ -24,7 +24,7 @@
 static bool disk; /* somebody has something to hand over */
 static int epoll_fd;
 
-static const struct exchange_ops ops = {
+static const struct conn_ops ops = {
     .find = look_up_reply, .send = backend_send, .end = backend_end};
 
 /*
@@ -35,17 +35,13 @@ static bool enter(struct client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
+    c->conn.ops = &ops;
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
-}
-
-static enum want turn(struct conn *c)
-{
-    return exchange_handle(c, &ops, TURN_BYTES, false);
 }
 
 static void handle(struct client *c)
 {
-    clients_handle(c, turn);
+    clients_handle(c, conn_handle);
 }
 
 static void begin(struct client *c)
@@ -88,9 +84,9 @@ static void event_loop(int listen_fd, const struct options *o)
             handle(c);
         clients_accept(listen_fd, o, begin);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, exchange_timed_out);
+            clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
-            exchange_end(&c->conn, &ops);
+            conn_end(&c->conn);
             clients_free(c);
         }
     }

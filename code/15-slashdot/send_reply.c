@@ -80,46 +80,46 @@ static void drop(struct job *job)
 
 /* A thread has read it, or it is in memory, as has been seen: for FRESH_MS that is believed.
  * Returns how much of it. */
-static off_t known(struct transfer *t, const struct reply *r, off_t most, long long now)
+static off_t known(struct transfer *t, off_t at, off_t most, long long now)
 {
     struct file *f = t->file;
 
     if (t->job.state == OVER)
         t->trusted_till = now + FRESH_MS;
     t->job.state = IDLE;
-    if (now < t->trusted_till && r->offset >= t->from && r->offset < t->to)
-        return t->to - r->offset < most ? t->to - r->offset : most;
+    if (now < t->trusted_till && at >= t->from && at < t->to)
+        return t->to - at < most ? t->to - at : most;
     if (now - f->resident_at >= FRESH_MS) { /* to be seen anew */
         f->resident_at = now;
         f->resident_to = 0;
     }
-    return r->offset + most <= f->resident_to ? most : 0;
+    return at + most <= f->resident_to ? most : 0;
 }
 
 /* How much of the file may be sent now without waiting for the disk; -1 if it cannot be read
  * (t->error). 0 if a thread has to read first, which has begun: *t is not ours alone from then on.
  * */
-static ssize_t ready(struct transfer *t, const struct reply *r, long budget)
+static ssize_t ready(struct transfer *t, const struct exchange *x, long budget)
 {
     struct file *f = t->file;
-    off_t left = r->end - r->offset, most = left < budget ? left : budget;
-    off_t here = known(t, r, most, now_ms());
+    off_t at = exchange_offset(x), left = x->reply.end - at, most = left < budget ? left : budget;
+    off_t here = known(t, at, most, now_ms());
 
     if (t->error != 0)
         return -1;
     if (here > 0)
         return (ssize_t)here;
-    if (is_cached(f->fd, r->offset, r->offset + most)) {
-        if (r->offset <= f->resident_to)
-            f->resident_to = r->offset + most;
+    if (is_cached(f->fd, at, at + most)) {
+        if (at <= f->resident_to)
+            f->resident_to = at + most;
         return (ssize_t)most;
     }
     if (jobs_refused()) {
         t->error = EAGAIN;
         return -1;
     }
-    t->from = r->offset;
-    t->to = r->offset + (left < READ_MOST ? left : READ_MOST);
+    t->from = at;
+    t->to = at + (left < READ_MOST ? left : READ_MOST);
     t->job.run = fetch;
     pool_run(disk_threads, &t->job);
     return 0;
@@ -128,7 +128,7 @@ static ssize_t ready(struct transfer *t, const struct reply *r, long budget)
 /* Nothing of the reply is out yet: the client can still be told. */
 static enum sent fail(struct exchange *x, int error)
 {
-    if (x->head_sent > 0)
+    if (x->sent > 0)
         return SENT_FAILED;
     transfer_end(x);
     x->held = NULL;
@@ -158,9 +158,10 @@ static ssize_t send_memory(int fd, struct exchange *x, const char *body)
 {
     static char joined[COPIED];
     const struct reply *r = &x->reply;
+    off_t at = exchange_offset(x);
     struct iovec parts[] = {
-        {(char *)r->head + x->head_sent, r->head_len - x->head_sent},
-        {(char *)body + (body != NULL ? r->offset : 0), (size_t)(r->end - r->offset)},
+        {(char *)r->head + x->sent, exchange_head_left(x)},
+        {(char *)body + (body != NULL ? at : 0), (size_t)(r->end - at)},
     };
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     int flags = r->may_close ? FIN_FOLLOWS : 0;
@@ -180,29 +181,27 @@ enum sent transfer_send(int fd, struct exchange *x, long *budget)
 
     if (t != NULL && t->job.state == UNDER_WAY)
         return job_is_lost(&t->job) ? give_up(x) : SENT_WAITS;
-    while (x->head_sent < r->head_len || r->offset < r->end) {
-        size_t head = r->head_len - x->head_sent;
-        bool from_file = r->fd >= 0 && r->offset < r->end;
+    while (exchange_head_left(x) > 0 || exchange_offset(x) < r->end) {
+        bool from_file = r->fd >= 0 && exchange_offset(x) < r->end;
+        size_t head = exchange_head_left(x);
         ssize_t n, most = 0;
         if (*budget <= 0)
             return SENT_BUDGET;
-        if (from_file && (most = ready(t, r, *budget)) <= 0)
+        if (from_file && (most = ready(t, x, *budget)) <= 0)
             return most < 0 ? fail(x, t->error) : SENT_WAITS;
         if (!from_file)
             n = send_memory(fd, x, t != NULL ? t->file->body : NULL);
         else if (head > 0)
-            n = send(fd, r->head + x->head_sent, head, MSG_MORE);
+            n = send(fd, r->head + x->sent, head, MSG_MORE);
         else
-            n = sendfile(fd, r->fd, &(off_t){r->offset}, (size_t)most);
+            n = sendfile(fd, r->fd, &(off_t){exchange_offset(x)}, (size_t)most);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
         if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
             return SENT_FAILED;
-        size_t of_head = (size_t)n < head ? (size_t)n : head;
-        x->head_sent += of_head;
-        r->offset += n - (ssize_t)of_head;
+        x->sent += n;
         *budget -= n;
     }
     return SENT_ALL;

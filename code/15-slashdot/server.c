@@ -36,8 +36,7 @@
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
 #define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
-#define ENTERED       1    /* in `place`: the kernel knows of it */
-#define NO_MORE       2    /* ... and has said that the client will send no more */
+#define ENTERED       1    /* in `place`: it is in the epoll */
 #define CROWD         1000 /* clients, whose memory is worth giving back */
 
 static bool disk;    /* a thread has something to hand over */
@@ -47,8 +46,18 @@ static long last_rounds; /* of accepting, once we retire */
 static int epoll_fd, reserve_fd = -1;
 static int most_clients;
 
-static const struct exchange_ops ops = {
-    .find = transfer_find, .send = transfer_send, .end = transfer_end};
+/*
+ * recv() that brought less than it could is not asked again: what comes later is a new event. That
+ * the client will send no more is told once, perhaps together with its last bytes, perhaps while it
+ * waits for the disk or for another turn. From then on recv() is asked until it says so itself.
+ */
+static const struct conn_ops ops = {.find = transfer_find,
+                                    .send = transfer_send,
+                                    .end = transfer_end,
+                                    .turn_bytes = SENDFILE_TURN,
+                                    .short_count_is_all = true};
+static const struct conn_ops last_ops = {
+    .find = transfer_find, .send = transfer_send, .end = transfer_end, .turn_bytes = SENDFILE_TURN};
 
 /*
  * Once for a connection, and by edge: the kernel is never told anything else about it. After the
@@ -59,48 +68,36 @@ static bool enter(struct client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
-    c->place |= ENTERED;
+    c->place = ENTERED;
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
 }
 
 static void enter_unless_ended(struct client *c)
 {
-    if (c->list != ENDED && !enter(c) &&
-        !exchange_waits(&c->conn)) /* else its time-out will end it */
+    if (c->list != ENDED && !enter(c) && !conn_waits(&c->conn)) /* else its time-out will end it */
         clients_end(c);
-}
-
-/*
- * recv() that brought less than it could is not asked again: what comes later is a new event. That
- * the client is through is told once, perhaps together with its last bytes, perhaps while it waits
- * for the disk or for another turn. So that is remembered.
- */
-static enum want turn(struct conn *conn)
-{
-    const struct client *c = (struct client *)conn; /* its first member */
-
-    return exchange_handle(conn, &ops, SENDFILE_TURN, (c->place & NO_MORE) == 0);
 }
 
 static void begin(struct client *c)
 {
-    clients_handle(c, turn);        /* its request is here, as a rule: TCP_DEFER_ACCEPT */
+    c->conn.ops = &ops;
+    clients_handle(c, conn_handle); /* its request is here, as a rule: TCP_DEFER_ACCEPT */
     if (c->conn.state != LINGERING) /* else it is over, as a rule, when it is looked at again */
         enter_unless_ended(c);
 }
 
 static void go_on(struct client *c)
 {
-    clients_handle(c, turn);
-    if ((c->place & ENTERED) == 0)
+    clients_handle(c, conn_handle);
+    if (c->place != ENTERED)
         enter_unless_ended(c);
 }
 
 static void handle(struct client *c, unsigned events)
 {
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-        c->place |= NO_MORE;
-    clients_handle(c, turn);
+        c->conn.ops = &last_ops;
+    clients_handle(c, conn_handle);
 }
 
 /* Tells a client that there is no room. */
@@ -178,7 +175,7 @@ static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 {
     workers_signals(signal_fd, &retiring);
     signals = false;
-    exchange_waits_for_requests = retiring;
+    conn_waits_while_stopping = retiring;
     if (!stopping)
         return;
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);
@@ -236,15 +233,15 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
             jobs_take_over();
         disk = false;
         while ((conn = jobs_next_over()) != NULL)
-            clients_handle((struct client *)conn, turn); /* its first member */
+            clients_handle((struct client *)conn, conn_handle); /* its first member */
         while ((c = clients_next_again()) != NULL)
             go_on(c);
         if (clients_pending && clients_may_accept())
             clients_pending = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
         while ((c = clients_next_overdue()) != NULL)
-            clients_handle(c, exchange_timed_out);
+            clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {
-            exchange_end(&c->conn, &ops);
+            conn_end(&c->conn);
             clients_free(c);
         }
         keep_reserve();

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "11-sendfile/exchange.h"
+#include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 #include "15-slashdot/file_cache.h"
 

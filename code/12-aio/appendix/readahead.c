@@ -65,11 +65,11 @@ static enum fetched fetch(struct exchange *x)
     errno = a->error;
     if (a->error != 0)
         return FETCH_FAILED;
-    if (r->offset >= a->from && r->offset < a->until)
+    if (exchange_offset(x) >= a->from && exchange_offset(x) < a->until)
         return FETCHED;
     a->fd = r->fd;
-    a->from = r->offset;
-    a->until = r->end - r->offset < AHEAD ? r->end : r->offset + AHEAD;
+    a->from = exchange_offset(x);
+    a->until = r->end - exchange_offset(x) < AHEAD ? r->end : exchange_offset(x) + AHEAD;
     if (is_cached(a->fd, a->from, a->until))
         return FETCHED;
     errno = EAGAIN;
@@ -84,7 +84,7 @@ static enum fetched fetch(struct exchange *x)
 static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     struct ahead *a = x->held;
-    size_t there = (size_t)(a->until - x->reply.offset);
+    size_t there = (size_t)(a->until - exchange_offset(x));
 
     return body_sendfile.send(fd, x, most < there ? most : there);
 }

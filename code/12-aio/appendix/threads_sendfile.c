@@ -50,7 +50,7 @@ static enum fetched fetch(struct exchange *x)
     struct reply *r = &x->reply;
     struct send_job *j = x->held;
 
-    if (x->head_sent < r->head_len) /* goes before, with the remark that more follows */
+    if (exchange_head_left(x) > 0) /* goes before, with the remark that more follows */
         return FETCHED;
     if (j == NULL && (x->held = j = calloc(1, sizeof *j)) == NULL)
         return FETCH_FAILED;
@@ -68,19 +68,19 @@ static enum fetched fetch(struct exchange *x)
             x->conn->deadline = j->deadline;
         if (j->sent < 0 && !j->woken)
             return FETCH_BLOCKED;
-        r->offset += j->sent > 0 ? j->sent : 0;
-        if (r->offset == r->end)
+        x->sent += j->sent > 0 ? j->sent : 0;
+        if (exchange_offset(x) == r->end)
             return FETCHED;
     }
-    off_t want = r->end - r->offset < MOST ? r->end - r->offset : MOST;
-    if (r->offset < j->cached_to || is_cached(r->fd, r->offset, r->offset + want)) {
-        if (r->offset >= j->cached_to)
-            j->cached_to = r->offset + want;
+    off_t at = exchange_offset(x), want = r->end - at < MOST ? r->end - at : MOST;
+    if (at < j->cached_to || is_cached(r->fd, at, at + want)) {
+        if (at >= j->cached_to)
+            j->cached_to = at + want;
         return FETCHED;
     }
     j->from = r->fd;
     j->to = x->conn->fd;
-    j->offset = r->offset;
+    j->offset = at;
     j->want = (size_t)want;
     j->woken = false;
     j->deadline = x->conn->deadline;
@@ -93,7 +93,7 @@ static enum fetched fetch(struct exchange *x)
 static ssize_t send_body(int fd, struct exchange *x, size_t most)
 {
     struct send_job *j = x->held;
-    size_t there = (size_t)(j->cached_to - x->reply.offset);
+    size_t there = (size_t)(j->cached_to - exchange_offset(x));
 
     return body_sendfile.send(fd, x, most < there ? most : there);
 }
