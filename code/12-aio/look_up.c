@@ -102,7 +102,7 @@ static bool find_or_begin(struct exchange *x, const struct request *req, int doc
     }
     errno = EAGAIN;
     if (helper_fd < 0)
-        fd = open_cached(docroot_fd, path);
+        fd = reply_open(docroot_fd, path, open_cached);
     error = fd < 0 || fstat(fd, &st) < 0 ? errno : 0;
     if (error == EAGAIN && fd < 0 && (error = begin(x, path, docroot_fd)) == 0)
         return false;

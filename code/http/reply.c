@@ -511,15 +511,15 @@ bool reply_keep_spare(bool keep, int docroot_fd)
     return !keep || spare_fd >= 0;
 }
 
-static int open_file(int docroot_fd, const char *path)
+int reply_open(int docroot_fd, const char *path, int (*open_by)(int docroot_fd, const char *path))
 {
     if (keeps_spare && reply_keep_spare(true, docroot_fd)) {
-        int fd = open_below(docroot_fd, path);
+        int fd = open_by(docroot_fd, path);
         if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
             return fd;
         close_spare();
     }
-    return open_below(docroot_fd, path);
+    return open_by(docroot_fd, path);
 }
 
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
@@ -532,7 +532,7 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd)
         reply_error(r, req, status);
         return;
     }
-    int fd = open_file(docroot_fd, path);
+    int fd = reply_open(docroot_fd, path, open_below);
     if (fd < 0) {
         reply_errno(r, req, errno);
     } else if (fstat(fd, &st) < 0) {

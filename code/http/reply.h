@@ -41,6 +41,9 @@ struct reply {
  * does not any more. Returns false if there is none to keep. For servers of one thread. */
 bool reply_keep_spare(bool keep, int docroot_fd);
 
+/* What open_by() returns for the file; the descriptor that is kept is given up if it lacks one. */
+int reply_open(int docroot_fd, const char *path, int (*open_by)(int docroot_fd, const char *path));
+
 /* For the send() of a reply that may close: the end of the connection follows, and its FIN shares
  * the packet. It leaves with shutdown(). The BSDs have no such flag; there it is a packet of its
  * own. */
