@@ -1,6 +1,6 @@
 /*
- * constant.c: the web server of the 2003 talk, made right. It says the same to everybody, one
- * client at a time.
+ * constant.c: the web server of the 2003 talk, made right. It sends the same reply to
+ * every client, one client at a time.
  *
  * Run: build/bin/constant [PORT]   Poke: build/bin/00-client -v http://127.0.0.1:8080/
  */
@@ -31,7 +31,7 @@ static int read_request(int fd)
         ssize_t n = recv(fd, request + have, sizeof request - have, 0);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) /* an error, silent too long, gone, or no room left for more */
+        if (n <= 0) /* an error, the time-out, the end of the stream, or no room left */
             return -1;
         have += (size_t)n;
     }
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     if (argc > 2 || *end != '\0' || port < 1 || port > 65535)
         die(EXIT_USAGE, "usage: constant [PORT]");
     addr.sin_port = htons((unsigned short)port);
-    signal(SIGPIPE, SIG_IGN); /* a client that is gone shall be an error of send(), not our end */
+    signal(SIGPIPE, SIG_IGN); /* else send() to a client that has closed would end the process */
 
     int listen_fd = socket(AF_INET, SOCK_STREAM, 0);
     if (listen_fd < 0)
@@ -84,8 +84,8 @@ int main(int argc, char **argv)
         int fd = accept(listen_fd, NULL, NULL);
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                sleep(1); /* the client stays in the queue: at once it would fail again */
-            continue;     /* or one has left the queue, or a signal came: the next one may do */
+                sleep(1); /* the client stays in the queue, so accept() would fail again at once */
+            continue;     /* other errors: of one connection, or EINTR */
         }
         serve_client(fd);
         close(fd);

@@ -66,7 +66,7 @@ static void begin_step(struct client *c)
 
 /*
  * Returns the length of the request head at the start of c->in, minus the status for a bad one, or
- * 0 when the client is gone, silent or crawling: then there is nobody to answer.
+ * 0 when the client has closed, or was silent or slow for too long: then no reply is sent.
  */
 static int read_request(struct client *c, struct request *req)
 {
@@ -84,8 +84,8 @@ static int read_request(struct client *c, struct request *req)
     }
 }
 
-/* Sends all of buf or fails: send() on a blocking socket takes less when a signal or the time-out
- * strikes. */
+/* Sends all of buf. A blocking send() returns a short count when a signal or the socket time-out
+ * interrupts it. Returns 0, or -1: the client is gone or too slow. */
 static int send_all(struct client *c, const char *buf, size_t len, int flags)
 {
     begin_step(c);
@@ -117,12 +117,12 @@ static int send_reply(struct client *c, const struct reply *r)
 }
 
 /*
- * Whatever comes after close() is answered with a reset, and a reset takes along what has not been
- * delivered of the last reply. So the socket is shut for sending first, and what still comes is
- * read and thrown away until the peer has acknowledged all (RFC 9112 section 9.6), for one step and
- * LINGER_BYTES at most. Where more was announced (`unread`) the client is given another second to
- * look up from its sending. Nothing tells us of the acknowledgement, so we look. A client that has
- * said that it sends no more, after a short reply, is not waited for (`may_close`).
+ * The kernel answers bytes that come after close() with a reset, and a reset makes the client throw
+ * away what it has not yet read of the last reply. So we shut the socket for sending, and read and
+ * throw away what still comes, until the client has acknowledged all (RFC 9112 section 9.6): for
+ * one step and LINGER_BYTES at most. No event tells of the acknowledgement, so we look every
+ * LOOK_MS. `unread`: the client may be sending more, and gets a second to read our reply after it
+ * has arrived. `may_close`: it has said that it sends no more, and the reply is short: no wait.
  */
 static void linger(struct client *c, bool unread, bool may_close)
 {
@@ -144,7 +144,7 @@ static void linger(struct client *c, bool unread, bool may_close)
         if (arrived && c->deadline > now() + UNREAD_SECONDS)
             c->deadline = now() + UNREAD_SECONDS;
         if (n < 0 && poll(&p, 1, LOOK_MS) < 0 && errno != EINTR)
-            return; /* without a wait this would spin */
+            return; /* without poll() this loop would spin */
         bytes += n > 0 ? n : 0;
     }
 }
@@ -156,7 +156,7 @@ static bool serve_request(struct client *c)
     struct reply reply;
     int used = read_request(c, &req);
 
-    if (used == 0 && stopping) /* what was answered before may still be on its way */
+    if (used == 0 && stopping) /* the reply before this one may still be under way */
         linger(c, false, false);
     if (used == 0)
         return false;

@@ -1,6 +1,6 @@
 /*
- * 01-iterative: one client at a time. The others wait in the listen backlog until it is done, and
- * so a slow client stops everybody.
+ * 01-iterative: one client at a time. The others wait in the listen backlog until it is done,
+ * so one slow client stops them all.
  *
  * Run:  build/bin/01-iterative -p 8080 /usr/share/doc
  * Poke: sleep 9 > /dev/tcp/127.0.0.1/8080 &       (bash: a client that connects and says nothing)
@@ -19,7 +19,7 @@
 
 static void serve(int listen_fd, int fd, const struct options *o)
 {
-    /* With keep-alive a client that says nothing more would hold the only server. */
+    /* With keep-alive an idle client would keep the server from all others. */
     const struct serve how = {.options = o, .keep_alive = false};
 
     if (serve_set_timeouts(fd, o->timeout) < 0)

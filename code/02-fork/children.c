@@ -13,16 +13,16 @@
 
 #define ROUND_MS         1000
 #define MOST_EMPTY       5    /* rounds in a row of which no child is left */
-#define DEFAULT_CHILDREN 1000 /* without a limit the peer decides how many processes run here */
+#define DEFAULT_CHILDREN 1000 /* else clients decide how many processes run here */
 
-/* Global, because a signal handler has no other way to reach them. */
+/* Global: a signal handler gets no other argument than the number. */
 static pid_t *children; /* 0 marks a free place */
 static int max_children;
 static volatile sig_atomic_t live, grace_over;
 static int turns;                 /* children_wait_for_turn(): how many are left in this round */
 static sigset_t handled, outside; /* the signals with handlers; the mask outside hold and release */
 
-/* One signal may stand for several children, so this waits until there is none left to wait for. */
+/* One SIGCHLD may stand for several children, so waitpid() is called until it finds no more. */
 static void on_child(int signum)
 {
     int saved = errno;
@@ -40,11 +40,11 @@ static void on_child(int signum)
         }
     }
     /* endregion: collect */
-    if (pid < 0 && errno == ECHILD) { /* none is left, whatever became of them */
+    if (pid < 0 && errno == ECHILD) { /* no child is left, however they ended */
         memset(children, 0, (size_t)max_children * sizeof *children);
         live = 0;
     }
-    errno = saved; /* or accept() would seem to have failed with ECHILD */
+    errno = saved; /* the interrupted code may be about to read its own errno */
 }
 
 static void on_grace_over(int signum)
@@ -53,8 +53,8 @@ static void on_grace_over(int signum)
     grace_over = 1;
 }
 
-/* Under load children end all the time: accept() goes on (SA_RESTART), and what it says is about
- * connections. sigsuspend() and pselect() return all the same. */
+/* SA_RESTART: under load children end all the time, and accept() shall not fail with EINTR for
+ * each. sigsuspend() and pselect() are never restarted (signal(7)). */
 void children_init(int most)
 {
     struct sigaction child_ends = {.sa_handler = on_child, .sa_flags = SA_RESTART};
@@ -87,7 +87,7 @@ void children_release(void)
 void children_add(pid_t pid)
 {
     if (pid < 0)
-        turns = 0; /* the system has no room for more: not before the next round */
+        turns = 0; /* fork() failed: wait for the next round */
     for (int i = 0; i < max_children && pid > 0; i++) {
         if (children[i] == 0) {
             children[i] = pid;
@@ -97,8 +97,8 @@ void children_add(pid_t pid)
     }
 }
 
-/* sigsuspend() lets the signals in and sleeps in one step: a child that ends just before it is not
- * missed. */
+/* sigsuspend() unblocks the signals and sleeps in one step, so a child that ends between the test
+ * and the sleep wakes it. */
 void children_wait_for_room(void)
 {
     while (live >= max_children && !stopping)
@@ -106,10 +106,10 @@ void children_wait_for_room(void)
 }
 
 /*
- * All free places are filled in one round, and a second lies between the beginnings of two rounds.
- * sleep() would not do: any signal ends it, and each child that dies sends one. So the clock says
- * when it is over. pselect() is sigsuspend() with a time limit: no signal to stop is missed. Where
- * all die again and again, whatever they die of does not pass.
+ * All free places are filled in one round, and rounds begin at least a second apart: a child that
+ * dies at once must not be forked in a loop. sleep() would end with every SIGCHLD, so the time is
+ * taken from the clock. pselect() is sigsuspend() with a time limit, so no signal is missed. After
+ * MOST_EMPTY rounds without a child that lives, the cause does not pass: returns false.
  */
 bool children_wait_for_turn(void)
 {
@@ -120,7 +120,7 @@ bool children_wait_for_turn(void)
     children_hold();
     if (turns == 0) {
         children_wait_for_room();
-        bool lived = now_ms() >= next_round; /* the last round's, for its second */
+        bool lived = now_ms() >= next_round; /* children of the last round, for its second */
         while (!stopping && (left = next_round - now_ms()) > 0) {
             struct timespec limit = {left / 1000, left % 1000 * 1000000L};
             pselect(0, NULL, NULL, NULL, &limit, &outside);
@@ -152,7 +152,7 @@ void children_end(void)
 {
     children_hold();
     signal_all(SIGTERM);
-    while (live > 0 && !grace_over) /* the handler of the stop has set the alarm: stop.c */
+    while (live > 0 && !grace_over) /* the handler of SIGTERM has set alarm(STOP_GRACE): stop.c */
         sigsuspend(&outside);
     signal_all(SIGKILL);
     while (live > 0)

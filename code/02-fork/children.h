@@ -3,8 +3,8 @@
  * by every server that forks.
  *
  * The list is changed by the handler of SIGCHLD. So everything here is called between
- * children_hold() and children_release(), while no handler can run; but not children_init(), nor
- * children_wait_for_turn() and children_end(), which would sleep for ever.
+ * children_hold() and children_release(), while no handler can run; except children_init(),
+ * and children_wait_for_turn() and children_end(), which hold and release by themselves.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H
@@ -18,25 +18,26 @@
  */
 void children_init(int most);
 
-/* Blocks the signals that have handlers, so that a child cannot end before it is noted; and lets
- * them in again. */
+/* Blocks the signals that have handlers, so that a child cannot end before it is in the list; and
+ * unblocks them. */
 void children_hold(void);
 void children_release(void);
 
-/* Notes what fork() returned; after a failure (-1) the next turn does not come at once. */
+/* Enters what fork() returned. After -1 children_wait_for_turn() waits for the next round. */
 void children_add(pid_t pid);
 
 /* Sleeps until there is room for one more, or the server is told to stop. */
 void children_wait_for_room(void);
 
 /*
- * For a server that has its children beforehand: sleeps until the next one may be started. At first
- * and after deaths all may be that there is room for, and then none for a second, since some die as
- * soon as they live. Returns false when the server is told to stop, or none lives for seconds.
+ * For a server that starts its children before there are clients: sleeps until the next one may be
+ * started. As many as there is room for may start at once, and the next round a second later, since
+ * a child may die as soon as it is started. Returns false when the server is told to stop, or when
+ * no child has lived for some seconds.
  */
 bool children_wait_for_turn(void);
 
-/* In the child, instead of children_release(): none of these handlers is the child's business. */
+/* In the child, instead of children_release(): takes the parent's handlers away. */
 void children_forget(void);
 
 /* Asks all children to stop, kills those that have not after STOP_GRACE seconds, and waits for

@@ -1,5 +1,5 @@
 /*
- * 02-fork: a process for each connection. A slow client holds up its own process and nobody else.
+ * 02-fork: a process for each connection. A slow client holds up its own process only.
  *
  * Run:  build/bin/02-fork -p 8080 /usr/share/doc
  * Poke: sleep 9 > /dev/tcp/127.0.0.1/8080 &       (bash: a client that connects and says nothing)
@@ -26,7 +26,7 @@ static _Noreturn void child(int listen_fd, int fd, const struct options *o)
     stop_wakes(-1, fd);
     children_forget();
     serve_client(fd, &how);
-    _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
+    _exit(EXIT_SUCCESS); /* not exit(), which would write what stdio has buffered a second time */
 }
 
 static void start_child(int listen_fd, int fd, const struct options *o)
@@ -57,7 +57,7 @@ static void accept_loop(int listen_fd, const struct options *o)
         }
         accept_succeeded();
         start_child(listen_fd, fd, o);
-        close(fd); /* the child has its own; without this the parent runs out of descriptors */
+        close(fd); /* the child has its own copy; else the parent would run out of descriptors */
     }
 }
 

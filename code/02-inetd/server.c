@@ -1,5 +1,5 @@
 /*
- * 02-inetd: the server without a server. inetd, tcpserver or xinetd listens, accepts, forks, and
+ * 02-inetd: a server that does not listen. inetd, tcpserver or xinetd listens, accepts, forks, and
  * runs this program with the connection as its standard input and output, once for each connection.
  *
  * Run:  tcpserver 127.0.0.1 8080 build/bin/02-inetd /usr/share/doc
@@ -19,7 +19,7 @@
 #include "options.h"
 #include "stop.h"
 
-/* inetd and xinetd make the connection stderr, too: a line of ours would be part of a reply. */
+/* inetd and xinetd make the connection stderr, too: a message would become part of a reply. */
 static void keep_stderr_apart(const struct stat *connection)
 {
     struct stat st;
@@ -47,8 +47,8 @@ int main(int argc, char **argv)
         die(EXIT_FAILURE, "standard input is not a socket: run it from inetd or tcpserver");
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
-    /* As tcp_listen() for the other servers. It fails where the socket is not TCP's: nothing is
-     * held back there. */
+    /* As tcp_listen() for the other servers. It fails where the socket is not TCP's, which
+     * has no such delay. */
     (void)!setsockopt(STDIN_FILENO, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 
     const struct serve how = {.options = &o, .keep_alive = true, .watchdog = alarm};

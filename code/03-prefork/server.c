@@ -1,6 +1,7 @@
 /*
- * 03-prefork: the processes are there first. All sleep in accept(), and for each connection the
- * kernel wakes one of them; when all are busy, the next client waits in the listen backlog.
+ * 03-prefork: the processes are started before there are clients. All sleep in accept(), and for
+ * each connection the kernel wakes one of them; when all are busy, the next client waits in the
+ * listen backlog.
  *
  * Run:  build/bin/03-prefork -p 8080 -w 2 /usr/share/doc
  * Poke: for i in 1 2; do sleep 9 > /dev/tcp/127.0.0.1/8080 & done    (bash: two silent clients)
@@ -26,10 +27,10 @@ static void accept_loop(int listen_fd, const struct options *o);
 static _Noreturn void child(pid_t parent, int listen_fd, const struct options *o)
 {
     stop_wakes(-1, -1);
-    end_with_parent(parent); /* else nobody stops us once it was killed, and the port stays ours */
+    end_with_parent(parent); /* else we would keep the port after it was killed */
     children_forget();
     accept_loop(listen_fd, o);
-    _exit(EXIT_SUCCESS); /* not exit(): what stdio has buffered is the parent's to write */
+    _exit(EXIT_SUCCESS); /* not exit(), which would write what stdio has buffered a second time */
 }
 
 /* Returns false, with errno, where there is no room for another process. */
@@ -70,11 +71,11 @@ static void accept_loop(int listen_fd, const struct options *o)
     }
 }
 
-/* A child that dies is replaced; but some die as soon as they live, so each waits for its turn. */
+/* A child that dies is replaced, at the rate that children_wait_for_turn() allows. */
 static void keep_children(int listen_fd, const struct options *o)
 {
     while (children_wait_for_turn())
-        if (!start_child(listen_fd, o)) /* those that run serve on, and it is tried again */
+        if (!start_child(listen_fd, o)) /* the others serve on; the next turn tries again */
             warn_errno("fork");
     if (!stopping)
         die(EXIT_FAILURE, "no process could be kept alive");
@@ -90,7 +91,7 @@ int main(int argc, char **argv)
     children_init(o.workers);
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
-    demand_room(listen_fd);          /* before a child serves that would outlive us */
+    demand_room(listen_fd);          /* fails now, while no child serves */
     if (!start_child(listen_fd, &o)) /* the first: without it no process would serve */
         die_errno("fork");
     tcp_ready(listen_fd, &o);

@@ -14,9 +14,9 @@
 #include "refusal.h"
 #include "stop.h"
 
-#define DEFAULT_MOST 1000         /* without a limit the peer decides how many threads run here */
+#define DEFAULT_MOST 1000         /* else clients decide how many threads run here */
 #define STACK_SIZE   (256 * 1024) /* twice what a request takes; 8 MiB is usual */
-#define WAKE         SIGUSR1      /* not blocked in the threads: for one that sleeps in recv() */
+#define WAKE         SIGUSR1      /* not blocked in the threads: interrupts their recv() */
 
 pthread_attr_t detached;
 
@@ -29,7 +29,7 @@ static int live;
 static sigset_t handled; /* the signals with handlers */
 static int max_live;
 
-/* Detached: nobody will ask how it ended, so nothing of it stays behind. */
+/* Detached: the C library frees a thread's stack when it ends; no pthread_join() is needed. */
 static int set_attributes(void)
 {
     errno = pthread_attr_init(&detached); /* these functions return their errors */
@@ -40,8 +40,7 @@ static int set_attributes(void)
     return errno == 0 ? 0 : -1;
 }
 
-/* What a signal interrupts is what it is for. When the grace is over connections_end() knows, and
- * the end of main is that of the other threads. */
+/* The signals are for what they interrupt: recv() in a thread, or the wait in connections_end(). */
 static void do_nothing(int signum)
 {
     (void)signum;
@@ -79,10 +78,11 @@ static bool wait_for_room(void)
 {
     struct timespec end;
 
-    /* The handler of a signal must not touch a condition variable, so it cannot wake us: we look
-     * once a second whether it was there. */
+    /* A signal handler must not signal a condition variable (signal-safety(7)). So this wakes once
+     * a second and looks whether the server is to stop. */
     while (live >= max_live && !stopping) {
-        clock_gettime(CLOCK_REALTIME, &end); /* the clock it goes by; it cannot fail here */
+        clock_gettime(CLOCK_REALTIME,
+                      &end); /* the clock of pthread_cond_timedwait(); cannot fail here */
         end.tv_sec++;
         pthread_cond_timedwait(&removed, &lock, &end);
     }
@@ -126,20 +126,21 @@ void connections_remove(struct connection *conn)
     live--;
     pthread_cond_signal(&removed);
     pthread_mutex_unlock(&lock);
-    close(conn->fd); /* not before it is out of the list: the number may be another's at once */
+    close(
+        conn->fd); /* after it has left the list: the next connection may get the number at once */
     free(conn);
 }
 
-/* So that recv() returns: the next one does not wait, and one that sleeps is interrupted. */
+/* stop_waiting() makes the next recv() return at once; the signal interrupts one that sleeps. */
 static void wake(struct connection *conn)
 {
     stop_waiting(conn->fd);
     if (conn->owned)
-        pthread_kill(conn->thread, WAKE); /* it cannot have ended: it has not left the list */
+        pthread_kill(conn->thread, WAKE); /* the thread runs: it leaves the list before it ends */
 }
 
-/* Looks a hundred times a second: it is done once, so nobody has to wake us; and a time-out that
- * comes after ours, or a recv() that begins between the two, is met the next time. */
+/* Polls, a hundred times a second: a recv() that begins between stop_waiting() and the signal, or
+ * sets a time-out after ours, is met the next time. */
 void connections_end(void)
 {
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};

@@ -1,6 +1,6 @@
 /*
- * connections.h: what the threads of a server share: the list of its connections. With it the
- * main thread can wake all others when the server is told to stop, and wait for them.
+ * connections.h: what the threads of a server share: the list of its connections. When the
+ * server is told to stop, the main thread wakes the others through it, and waits for them.
  */
 #ifndef CONNECTIONS_H
 #define CONNECTIONS_H
@@ -19,20 +19,19 @@ struct connection {
     struct list node; /* in the list of all */
 };
 
-/* For threads that nobody will join, with a stack that serve_client() fits into. */
+/* For threads that are not joined, with a stack that serve_client() fits into. */
 extern pthread_attr_t detached;
 
 /* After stop_on_signals() and before the first thread: at most `most` connections from here on; 0
  * means a default. A failure ends the program. */
 void connections_init(int most);
 
-/* Around pthread_create(): a thread inherits what is blocked, so signals come to main alone
- * and interrupt nobody else. */
+/* Around pthread_create(): a thread inherits the mask, so signals go to the main thread alone. */
 void connections_hold(void);
 void connections_release(void);
 
 /* Takes fd over and returns its connection, after waiting while there are too many of them. Without
- * memory, or if the signal to stop ends the wait, it tells the client, closes fd, returns NULL. */
+ * memory, or if the signal to stop ends the wait, it sends a 503, closes fd and returns NULL. */
 struct connection *connections_add(int fd, const struct options *o);
 
 /* The thread that calls serves it from here on, and is woken when the server stops. */

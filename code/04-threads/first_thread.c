@@ -1,7 +1,7 @@
 /*
- * dietlibc has a process that starts the threads, and a pipe to it, both made with the first one.
- * Without descriptors for the pipe it ends the program, with status 42. Once we serve, there may be
- * none, so the first thread is one that does nothing, at the start.
+ * With the first pthread_create() dietlibc makes a process that starts all threads, and a pipe to
+ * it. Without descriptors for the pipe it ends the program, with status 42. While we serve,
+ * descriptors may run out. So the first thread is started before, and does nothing.
  */
 #include "04-threads/first_thread.h"
 

@@ -2,8 +2,8 @@
 #ifndef FIRST_THREAD_H
 #define FIRST_THREAD_H
 
-/* Called at the start, with the signals blocked that threads shall not get. Returns 0, or -1 with
- * errno. */
+/* Called once at the start, while the signals are blocked that only main may get. Returns 0, or -1
+ * with errno. */
 int first_thread(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * 04-threads: a thread for each connection. Threads share memory, descriptors and the hour of
- * death; to start one is cheaper than a fork, because nothing is copied.
+ * 04-threads: a thread for each connection. Threads share their memory and descriptors, and when
+ * one crashes, all end. To start one is cheaper than a fork, because nothing is copied.
  *
  * Run:  build/bin/04-threads -p 8080 /usr/share/doc
  * Poke: sleep 9 > /dev/tcp/127.0.0.1/8080 &       (bash: a client that connects and says nothing)
@@ -80,5 +80,5 @@ int main(int argc, char **argv)
     tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     connections_end();
-    exit(EXIT_SUCCESS); /* not return: dietlibc has the errno of main in the frame it returns to */
+    exit(EXIT_SUCCESS); /* not return: dietlibc keeps the errno of main on main's stack */
 }

@@ -9,7 +9,7 @@
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
 static struct connection **ring;
-static int room, oldest, waiting; /* ring[oldest], and waiting - 1 after it, round the end */
+static int room, oldest, waiting; /* ring[oldest] and the waiting - 1 after it, modulo room */
 static bool closed;
 
 void queue_init(int most)
@@ -34,8 +34,8 @@ struct connection *queue_take(void)
     struct connection *conn = NULL;
 
     pthread_mutex_lock(&queue_lock);
-    /* while and not if: between the signal and the lock another thread may have been faster, and a
-     * wait may end without any signal. */
+    /* while, not if: another thread may have taken the connection between the signal and the lock,
+     * and a wait may end without a signal (a spurious wakeup). */
     /* region: oldest */
     while (waiting == 0 && !closed)
         pthread_cond_wait(&not_empty, &queue_lock);
@@ -45,7 +45,7 @@ struct connection *queue_take(void)
         waiting--;
     }
     /* endregion: oldest */
-    if (waiting > 0) /* dietlibc may give two signals in a row to one and the same thread */
+    if (waiting > 0) /* dietlibc may wake the same thread by two signals in a row */
         pthread_cond_signal(&not_empty);
     pthread_mutex_unlock(&queue_lock);
     return conn;

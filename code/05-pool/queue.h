@@ -1,6 +1,6 @@
 /*
  * queue.h: connections that are accepted and not yet served: a queue between the thread that
- * accepts and those that serve. connections_add() is what bounds it.
+ * accepts and those that serve. connections_add() limits how many there are.
  */
 #ifndef QUEUE_H
 #define QUEUE_H
@@ -16,7 +16,7 @@ void queue_put(struct connection *conn);
 /* Returns the oldest, after waiting while there is none; NULL when it is closed and empty. */
 struct connection *queue_take(void);
 
-/* Nothing is put any more: those who wait for a connection are let go. */
+/* No connection will be put any more: queue_take() returns NULL once the queue is empty. */
 void queue_close(void);
 
 #endif

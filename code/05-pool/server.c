@@ -1,7 +1,7 @@
 /*
- * 05-pool: as many threads as there is work for, and no more. They are there first, and take their
- * connections from a queue; when all are busy a client waits there, and when the queue is full, in
- * the listen backlog.
+ * 05-pool: a fixed number of threads, which are started before there are clients. They take their
+ * connections from a queue. When all are busy a client waits in the queue, and when the queue is
+ * full, in the listen backlog.
  *
  * Run:  build/bin/05-pool -p 8080 -w 2 /usr/share/doc
  * Poke: for i in 1 2; do sleep 9 > /dev/tcp/127.0.0.1/8080 & done    (bash: two silent clients)
@@ -86,5 +86,5 @@ int main(int argc, char **argv)
     accept_loop(listen_fd, &o);
     connections_end();
     queue_close();
-    exit(EXIT_SUCCESS); /* not return: dietlibc has the errno of main in the frame it returns to */
+    exit(EXIT_SUCCESS); /* not return: dietlibc keeps the errno of main on main's stack */
 }

@@ -23,16 +23,16 @@
 #define LOOK_S          1 /* between two looks whether the last reply has arrived */
 
 /*
- * What has just been read. By recv() and not by io_tryread(), which puts a descriptor that filled
- * the buffer into a list of its own, where io_close() finds it and does not close it yet.
+ * What has just been read. By recv(), not io_tryread(): that puts a descriptor whose bytes filled
+ * the buffer into a list, and io_close() does not close what is in that list.
  */
 static char input[HTTP_HEAD_MAX];
 
 struct owfat_reply {
     struct reply reply; /* its offset is how far the file has been put into the batch */
     io_batch *batch;    /* what is to be sent next, and how far that is: the library's affair */
-    bool has_body;      /* the request may be followed by bytes that nobody will read */
-    off_t proof;        /* so far gets only who reads: unsent.h */
+    bool has_body;      /* the request may be followed by bytes that are never read */
+    off_t proof;        /* this offset is reached only by a client that reads: unsent.h */
 };
 
 static struct list by_step = LIST_EMPTY(by_step);
@@ -151,7 +151,8 @@ static void end_reply(struct owfat_conn *c)
 static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
 {
     if (may_close && !unread)
-        shutdown(c->fd, SHUT_WR); /* what is held leaves with it; close() could throw it away */
+        shutdown(c->fd,
+                 SHUT_WR); /* sends what MSG_MORE holds; close() with bytes unread would not */
     if (!unread && (may_close || all_acknowledged(c->fd)))
         return WANT_CLOSE;
     c->lingering = true;
@@ -169,8 +170,8 @@ bool owfat_overdue(struct owfat_conn *c)
 }
 
 /*
- * iob_send() announces to the kernel that more will follow (MSG_MORE), also where no file does, and
- * the kernel would wait for that 200 ms. To set this option, even once more, sends what is held.
+ * iob_send() sets MSG_MORE also where no file follows, and the kernel would hold the last packet
+ * for 200 ms. To set TCP_NODELAY, even if it is set, sends what is held.
  */
 static bool send_held(int fd)
 {
@@ -200,7 +201,7 @@ static enum want send_on(struct owfat_conn *c, long *budget)
         int64 n = iob_send(c->fd, out->batch);
         if (n == -1 && errno == EAGAIN)
             return WANT_WRITE;
-        if (n == 0) /* and yet there is something left: the file is shorter than promised */
+        if (n == 0) /* the file is shorter than promised */
             return WANT_CLOSE;
         if (n < 0 && errno != EINTR)
             return WANT_CLOSE;
@@ -214,7 +215,7 @@ static enum want send_on(struct owfat_conn *c, long *budget)
 static enum want go_on(struct owfat_conn *c)
 {
     long budget = BUDGET_BYTES;
-    bool dry = false; /* the socket has no more, as far as we know */
+    bool dry = false; /* the last recv() did not fill the buffer */
 
     for (int requests = 0; requests < BUDGET_REQUESTS;) {
         struct request req;
@@ -252,7 +253,7 @@ enum want owfat_handle(struct owfat_conn *c)
 {
     enum want want = c->lingering ? linger_read(&c->linger, c->fd) : go_on(c);
     c->held_up = want == WANT_WRITE;
-    return want == WANT_AGAIN ? WANT_WRITE : want; /* there is room: as a rule no wait lasts */
+    return want == WANT_AGAIN ? WANT_WRITE : want; /* as a rule there is room at once */
 }
 
 void owfat_end(struct owfat_conn *c)

@@ -1,8 +1,8 @@
 /*
  * conn.h: a connection on libowfat: what comes is collected in an array of the library, what goes
- * out is put into a batch of it. What is promised is that of want.h; but the library tells of what
- * is ready as long as it is so, and whoever wants another turn waits for room to write, which there
- * is.
+ * out is put into a batch of it. The promises are those of want.h, except that the library is
+ * level-triggered, and that WANT_AGAIN is never returned: a connection that wants another turn
+ * waits for room to write, which there is.
  */
 #ifndef OWFAT_CONN_H
 #define OWFAT_CONN_H
@@ -31,15 +31,16 @@ bool owfat_init(struct owfat_conn *c, int fd, const struct options *o);
 
 enum want owfat_handle(struct owfat_conn *c);
 
-/* The one that is to leave for a new client, as clients_make_room() of 06-select/clients.h has it;
- * else NULL. */
+/* The connection that is to be ended for a new client, by the rule of clients_make_room() in
+ * 06-select/clients.h; NULL: none. */
 struct owfat_conn *owfat_that_leaves(int ms);
 
-/* Its time is up: whether it shall end. One that lingers gets another second, so many times. */
+/* Its time is up: returns whether it shall end. One that lingers gets another second, as long as
+ * its credit lasts. */
 bool owfat_overdue(struct owfat_conn *c);
 
-/* Closes fd and frees what the connection owns. Not in the middle of a turn: the library may have
- * the descriptor in a queue, and what is accepted next would be taken for it. */
+/* Closes fd and frees what the connection owns. At the end of a turn: the library may still
+ * have the descriptor in a queue, and the next connection would get its number. */
 void owfat_end(struct owfat_conn *c);
 
 #endif

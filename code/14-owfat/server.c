@@ -1,7 +1,7 @@
 /*
- * 14-owfat: the library of the talk's author waits and sends; what is left is what to say to whom,
- * and when it is over. It keeps a table of descriptors, and finds out by itself what the system
- * offers to wait with: here epoll.
+ * 14-owfat: libowfat, the library of the talk's author, waits and sends. It has a table of
+ * descriptors, and chooses by itself what the system offers to wait with: here epoll. What is left
+ * for a server is HTTP, time-outs, and when a connection ends.
  *
  * Run:  build/bin/14-owfat -p 8080 /usr/share/doc
  * Poke: strace build/bin/14-owfat -p 8080 /usr/share/doc
@@ -34,9 +34,9 @@ struct owfat_client {
 
 static struct owfat_client *ended;     /* in this turn */
 static int clients, highest_fd, tight; /* tight: so many were here when descriptors ran out */
-static long long shut_until;           /* for accept(), by now_ms(); 0: it is open */
+static long long paused_until;         /* no accept() before, by now_ms(); 0: it is not paused */
 
-static void want_guests(int listen_fd)
+static void watch_listener(int listen_fd)
 {
     if (!want_read(listen_fd))
         die_errno("io_wantread");
@@ -44,7 +44,8 @@ static void want_guests(int listen_fd)
 
 static void end_client(struct owfat_client *c)
 {
-    io_setcookie(c->conn.fd, NULL); /* it may still be in one of the library's queues */
+    io_setcookie(c->conn.fd,
+                 NULL); /* the library may have it in a queue, and would name it again */
     io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
     c->next = ended;
     ended = c;
@@ -52,7 +53,7 @@ static void end_client(struct owfat_client *c)
 
 static void handle(struct owfat_client *c)
 {
-    if (c == NULL) /* has ended in this turn */
+    if (c == NULL) /* has ended in this turn: end_client() */
         return;
     enum want before = c->want;
     c->want = owfat_handle(&c->conn);
@@ -103,7 +104,7 @@ static void accept_some(int listen_fd, const struct options *o)
             tight = lacks_room ? clients : tight;
             if (lacks_room && (ended != NULL || make_room()))
                 break;
-            shut_until = now_ms() + ACCEPT_PAUSE_MS;
+            paused_until = now_ms() + ACCEPT_PAUSE_MS;
             if (clients > 0)
                 io_dontwantread(listen_fd);
             else /* with nothing to wait for io_waituntil2() does not wait */
@@ -119,12 +120,13 @@ static void end_overdue(int listen_fd)
     tai6464 now;
     int64 fd;
 
-    taia_now(&now); /* it may be set back */
+    taia_now(&now); /* the wall clock, which may be set back */
     if (taia_less(&now, &next) && !taia_less(&now, &last))
         return;
     last = now;
     taia_addsec(&next, &now, WALK_S);
-    /* io_timeouted() looks as far as the descriptor that was told last (0.32, 0.33). */
+    /* io_timeouted() looks no further than the descriptor of the last call (libowfat 0.32, 0.33).
+     * */
     io_fd_flags(highest_fd, IO_FD_NONBLOCK);
     while ((fd = io_timeouted()) >= 0) {
         struct owfat_client *c = io_getcookie(fd);
@@ -132,16 +134,16 @@ static void end_overdue(int listen_fd)
             end_client(c);
     }
     if (!stopping)
-        want_guests(listen_fd);
+        watch_listener(listen_fd);
 }
 
 static void free_ended(int listen_fd)
 {
     struct owfat_client *c;
 
-    if (!stopping && (ended != NULL || (shut_until > 0 && now_ms() >= shut_until))) {
-        want_guests(listen_fd);
-        shut_until = 0;
+    if (!stopping && (ended != NULL || (paused_until > 0 && now_ms() >= paused_until))) {
+        watch_listener(listen_fd);
+        paused_until = 0;
     }
     while ((c = ended) != NULL) {
         ended = c->next;
@@ -155,8 +157,8 @@ static void free_ended(int listen_fd)
     }
 }
 
-/* After the signal to stop: each has one more turn, in which what has come is answered, and who has
- * asked for nothing is ended. */
+/* After the signal to stop each client has one more turn: requests that have come are answered, and
+ * a client without one is ended. */
 static void stop_clients(int listen_fd)
 {
     static bool stopped;
@@ -164,8 +166,8 @@ static void stop_clients(int listen_fd)
     if (stopped)
         return;
     stopped = true;
-    stop_wakes(-1, -1);  /* its number may soon be another's */
-    io_close(listen_fd); /* shut by the handler: it would be ready for ever */
+    stop_wakes(-1, -1);  /* the number may soon be a client's */
+    io_close(listen_fd); /* the signal handler has shut it: it would be ready for ever */
     for (int fd = 0; fd <= highest_fd; fd++)
         handle(io_getcookie(fd));
     free_ended(listen_fd);
@@ -178,7 +180,7 @@ static void event_loop(int listen_fd, const struct options *o)
     while (!stopping || clients > 0) {
         if (stopping)
             stop_clients(listen_fd);
-        int64 ms = clients == 0 ? -1 : shut_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
+        int64 ms = clients == 0 ? -1 : paused_until > 0 ? ACCEPT_PAUSE_MS : WALK_S * 1000;
         if (io_waituntil2(ms) < 0 && errno != EINTR)
             die_errno("io_waituntil2");
         /* region: turn */
@@ -205,14 +207,14 @@ int main(int argc, char **argv)
 
     options_parse(&o, argc, argv, "a web server on libowfat's io_* and iob_*");
     stop_on_signals();
-    io_check(); /* without: Debian's 0.32 hangs in its first wait, if it knows a descriptor 16 n */
-    if (!io_fd(o.docroot_fd)) /* the first descriptor it is told makes it open its epoll */
+    io_check(); /* without it Debian's 0.32 hangs in its first wait if it has a descriptor 16 n */
+    if (!io_fd(o.docroot_fd)) /* the first descriptor has the library open its epoll */
         die_errno("io_fd");
     int listen_fd = tcp_listen(&o);
     stop_wakes(listen_fd, -1);
-    if (!io_fd_canwrite(listen_fd)) /* io_fd() would have it watched for room to write as well */
+    if (!io_fd_canwrite(listen_fd)) /* not io_fd(), which would watch it for room to write, too */
         die_errno("io_fd");
-    io_nonblock(listen_fd); /* the peer may have left since */
+    io_nonblock(listen_fd); /* accept() must not block when the client has left the queue */
     io_wantread(listen_fd);
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);

@@ -4,9 +4,10 @@
 #include <io.h>
 
 /*
- * The library keeps in mind what it takes to be ready, and asks the kernel nothing about it. It is
- * made to forget that before it is told what is wanted: else the descriptor may only be put into a
- * queue, which is looked at after the next wait. Whether the kernel agreed only errno tells.
+ * The library remembers which descriptors it takes to be ready. io_wantread() of such a one does
+ * not call epoll_ctl(), but puts it into a queue that is looked at after the next wait.
+ * io_eagain_read() makes it forget. io_wantread() returns nothing: only errno tells that
+ * epoll_ctl() failed.
  */
 bool want_read(int fd)
 {
@@ -24,8 +25,8 @@ bool want_write(int fd)
     return errno == 0;
 }
 
-/* After each batch of more than one part the library is no longer sure that there is room, and
- * would have the kernel look, in two calls a request. To say that the socket is new ends that. */
+/* After a batch of more than one part the library would ask epoll whether there is room: two calls
+ * more for each request. These flags say that the socket is new, which stops it. */
 static void assume_room(int fd)
 {
     io_fd_flags(fd, IO_FD_NONBLOCK | IO_FD_CANWRITE);
@@ -39,7 +40,7 @@ bool watch(int fd, enum want want, enum want before)
         return true;
     if (want == WANT_READ) {
         bool heard = want_read(fd);
-        io_dontwantwrite(fd); /* last: it asks for what is wanted then, and no more */
+        io_dontwantwrite(fd); /* last: it calls epoll_ctl() with all that is wanted by then */
         return heard;
     }
     io_dontwantread(fd);

@@ -1,5 +1,4 @@
-/* watching.h: what a descriptor is wanted for, said to a library that keeps more in mind than it
- * tells. */
+/* watching.h: tells the library what to watch a descriptor for. */
 #ifndef WATCHING_H
 #define WATCHING_H
 
@@ -7,11 +6,11 @@
 
 #include "want.h"
 
-/* False where the kernel refused: it will never be heard of. */
+/* False where the kernel refused: there will be no event for it. */
 bool want_read(int fd);
 bool want_write(int fd);
 
-/* A client's, which wanted `before`. */
+/* For a client, which was watched for `before`. */
 bool watch(int fd, enum want want, enum want before);
 
 #endif
