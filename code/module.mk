@@ -16,11 +16,11 @@
 #   10-kqueue        server.c, closing.[ch]; on Linux linux/kqueue.c            + 05b conn, 06 clients
 #   11-sendfile      server.c, send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c     + 05b conn, 06 clients
 #   12-aio           server.c, cached.[ch], look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
-#                                       + 05b conn, 06 clients, send_path.h, body_mmap; appendix/ beside
+#                                       + 05b conn, 06 clients; appendix/ beside
 #   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)  + 12 cached
 #   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
-#                                       + 05b conn, 06 clients, 12 cached, job
+#                                       + 05b conn, 06 clients, 12 cached, job, look_up
 #
 # A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
 
@@ -75,7 +75,7 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
 12-aio_SRC := code/12-aio/server.c $(CLIENTS_SRC) \
               $(addprefix code/12-aio/,cached.c job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
-              $(addprefix appendix/,helper.c threads_sendfile.c readahead.c)) \
+              $(addprefix appendix/,appendix.c helper.c threads_sendfile.c readahead.c)) \
               $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
 12-aio_VARIANTS := glibc static asan tsan
 12-aio_LIBS     := -pthread

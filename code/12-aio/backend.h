@@ -1,8 +1,9 @@
 /*
- * backend.h: how the bytes of a file come from the disk to the socket without anybody else
- * waiting for them: the table of lighttpd 1.5. backend_send() is the same for all; writev and
- * sendfile, with which all wait, are in backend.c, threads in piece.c, posix and linux in files of
- * their own, and what others have tried since is in appendix/.
+ * backend.h: how the bytes of a file come from the disk to the socket while the loop goes on. A
+ * backend (-d) reads a piece of the file into memory and says when it is there; then the loop sends
+ * it. They differ in what waits for the disk: our threads (piece.c), threads of the C library
+ * (backend_posix.c), the kernel (backend_linux.c). Other rows of the table of lighttpd 1.5 are in
+ * appendix/.
  */
 #ifndef BACKEND_H
 #define BACKEND_H
@@ -13,82 +14,69 @@
 #include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 
-enum fetched {
-    FETCHED, /* what send() sends next will not wait for the disk, as far as we know */
-    FETCHING,
-    FETCH_BLOCKED, /* of those who send by themselves: the socket is full */
-    FETCH_FAILED   /* errno says why: the file cannot be read, or is shorter than promised (EIO), or
-                      the disk does not answer (EAGAIN) */
-};
-
-struct backend {
-    const char *name;
-    void (*start)(
-        int readers); /* threads, or whoever reads; ends the program if it fails; or NULL */
-    /* Sees to it that the next bytes are in memory. NULL: nothing is done about that. */
-    enum fetched (*fetch)(struct exchange *x);
-    /*
-     * Sends at most `most` bytes of the body. Returns how many; 0 if the file has become too
-     * short; -1 with errno.
-     */
-    ssize_t (*send)(int fd, struct exchange *x, size_t most);
-    void (*end)(
-        struct exchange *x); /* gives x->held back, which may be NULL; no job is under way */
-};
-
-extern const struct backend backend_posix, backend_threads, backend_linux;
-extern const struct backend backend_threads_sendfile, backend_readahead;
-
-#define BACKEND_HELP                                                                               \
-    "who waits for what is not in memory, default threads: writev or sendfile\n"                   \
-    "              (all do), posix, threads, threads-sendfile, linux, readahead"
-
-/*
- * What serves from now on. A name that is none ends the program; NULL is the default. With
- * noatime, reading a file shall not be noted in its inode, where we may ask for that.
- */
-void backend_choose(const char *name, int readers, bool noatime);
-
-/* To be called with each file before it is read. */
-void backend_opened(int fd);
-
-/* The send() and end() of struct conn_ops. */
-enum sent backend_send(int fd, struct exchange *x, long *budget);
-void backend_end(struct exchange *x);
-
-/*
- * For backends that read a piece of a file into memory, and differ in who does it: a thread, the C
- * library, the kernel.
- */
-#define PIECE_SIZE  (256 * 1024) /* at most; a turn's budget */
-#define PIECE_KEPT  (56 * 1024)  /* for a client whose socket is full: with the rest below 64 KiB */
-#define PIECE_ALIGN 4096         /* of buffer, offset and length: what O_DIRECT may ask for */
+#define PIECE_SIZE  (256 * 1024) /* of a piece at most: what one turn may send */
+#define PIECE_KEPT  (56 * 1024)  /* for a client whose socket is full: all told below 64 KiB */
+#define PIECE_ALIGN 4096         /* of buffer, offset and length, as O_DIRECT asks for */
 
 struct piece {
-    struct job job; /* first: a job is taken for its piece */
+    struct job job; /* first: a pointer to it is a pointer to the piece */
     int fd;
-    off_t wanted; /* what it was read for: it may bring less than it should, but not nothing */
-    off_t from;   /* the multiple of PIECE_ALIGN before that */
-    size_t want;  /* bytes; a multiple of PIECE_ALIGN, too */
-    ssize_t have; /* what the reading brought: bytes, or minus an errno */
-    bool direct;  /* read past the page cache from now on (O_DIRECT) */
+    off_t wanted; /* the offset that the client needs next */
+    off_t from;   /* the multiple of PIECE_ALIGN at or before it, where the reading begins */
+    size_t want;  /* bytes to read, a multiple of PIECE_ALIGN */
+    ssize_t have; /* bytes read, or minus an errno; may be less than `want` */
+    bool direct;  /* fd has O_DIRECT: reads go past the page cache */
     char *buffer;
     size_t room;          /* in it: PIECE_SIZE or PIECE_KEPT */
     struct aiocb control; /* for backend_posix.c alone */
 };
 
-/*
- * What a backend's fetch() is: FETCHED if the next bytes are in memory, its own or the page cache;
- * else begin(piece) gets the reading under way, which sets have, and says that the job is over.
- */
-enum fetched piece_fetch(struct exchange *x, void (*begin)(struct piece *p));
+struct backend {
+    const char *name;
+    void (*start)(int readers); /* at most so many reads at a time; ends the program if it fails */
+    /* Begins to read p->want bytes at p->from. The job is UNDER_WAY then, and p->have is set when
+     * it is over. If it could not begin, or is done already, p->have is set and the job is IDLE. */
+    void (*begin_read)(struct piece *p);
+};
 
-/* After job_is_lost(): the file is the job's from now on. FETCH_FAILED. */
+extern const struct backend backend_threads, backend_posix, backend_linux;
+
+enum fetched {
+    FETCHED,     /* the next bytes can be sent without waiting for the disk, as far as we know */
+    FETCHING,    /* a job is under way */
+    FETCH_FAILED /* errno says why; EIO: the file is shorter than promised; EAGAIN: no answer */
+};
+
+/* Where the body of a reply comes from: pieces, or what appendix/ has in their place. */
+struct body_source {
+    enum fetched (*fetch)(struct exchange *x); /* the next bytes, so that send() need not wait */
+    /* Sends at most `most` bytes. Returns how many; 0 if the file has become too short; -1 with
+     * errno. */
+    ssize_t (*send)(int fd, struct exchange *x, size_t most);
+    void (*end)(struct exchange *x); /* frees x->held, which may be NULL; no job is under way */
+};
+
+#define BACKEND_HELP                                                                               \
+    "what waits for bytes that are not in memory, default threads: threads,\n"                     \
+    "              posix, linux; also writev, sendfile, threads-sendfile, readahead"
+
+/* An unknown name ends the program; NULL is the default. */
+void backend_choose(const char *name, int readers);
+
+/* send() and end() of struct conn_ops. */
+enum sent backend_send(int fd, struct exchange *x, long *budget);
+void backend_end(struct exchange *x);
+
+/* Gives up the job that x holds: it owns the file from now on. Returns FETCH_FAILED. */
 enum fetched backend_give_up(struct exchange *x, void (*drop)(struct job *));
+
+/* The operations of a body_source whose pieces the backend reads; and its start(). */
+void piece_start(const struct backend *backend, int readers);
+enum fetched piece_fetch(struct exchange *x);
 ssize_t piece_send(int fd, struct exchange *x, size_t most);
 void piece_end(struct exchange *x);
 
-/* Reads it, waiting for the disk: a job's run(). */
+/* Reads the piece and waits for the disk: the run() of a job. */
 void piece_read(struct job *job);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The kernel's own asynchronous I/O, io_submit(2), and no thread at all; it is asynchronous only
- * for O_DIRECT, so nothing stays in the page cache, and a file that everybody wants is read for
- * everybody. glibc has no wrappers for these calls.
+ * The kernel's own asynchronous I/O, io_submit(2), without threads. It is asynchronous only with
+ * O_DIRECT: nothing stays in the page cache, and a file that a hundred clients want is read a
+ * hundred times. glibc has no wrappers for these calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +15,14 @@
 #include "12-aio/backend.h"
 #include "die.h"
 
-#define TAKEN 64 /* at a time */
+#define EVENTS_AT_ONCE 64
 
 static aio_context_t context;
 static int most_reads, room; /* reads the kernel may be given at most, and still */
-static struct job *waiting, **waiting_end = &waiting;
+static struct list waiting = LIST_EMPTY(waiting);
 
-/* Returns whether the kernel has it now; else errno says why not. */
-static bool submit(struct piece *p)
+/* Returns whether the kernel has taken it; else errno says why not. */
+static bool linux_submit(struct piece *p)
 {
     struct iocb control = {.aio_data = (uintptr_t)p,
                            .aio_lio_opcode = IOCB_CMD_PREAD,
@@ -40,49 +40,49 @@ static bool submit(struct piece *p)
     return true;
 }
 
-/* Gives the kernel as many as it may have. Those it refuses have failed. */
-static void hand_over(void)
+/* Gives the kernel as many as it may have. Those that it refuses have failed. */
+static void linux_submit_waiting(void)
 {
-    while (waiting != NULL && room > 0) {
-        struct piece *p = (struct piece *)waiting;
-        bool submitted = submit(p);
+    while (!list_is_empty(&waiting) && room > 0) {
+        struct job *job = LIST_ENTRY(waiting.next, struct job, node);
+        struct piece *p = (struct piece *)job;
+        bool submitted = linux_submit(p);
         if (!submitted && errno == EAGAIN && room < most_reads)
-            return; /* the next one that is over makes room */
-        if ((waiting = p->job.next) == NULL)
-            waiting_end = &waiting;
+            return; /* the next read that is over makes room */
+        list_remove(&job->node);
         if (!submitted) {
             p->have = -errno;
-            job_is_over(&p->job);
+            job_is_over(job);
         }
     }
 }
 
-static void collect(void)
+static void linux_collect(void)
 {
-    struct io_event events[TAKEN];
+    struct io_event events[EVENTS_AT_ONCE];
     struct timespec at_once = {0};
     long n;
 
     do {
-        n = syscall(SYS_io_getevents, context, 0L, (long)TAKEN, events, &at_once);
+        n = syscall(SYS_io_getevents, context, 0L, (long)EVENTS_AT_ONCE, events, &at_once);
         for (long i = 0; i < n; i++) {
             struct piece *p = (struct piece *)(uintptr_t)events[i].data;
             p->have = (ssize_t)events[i].res;
             room++;
             job_collected(&p->job);
         }
-    } while (n == TAKEN || (n < 0 && errno == EINTR));
-    if (n < 0) /* then no read would ever be over */
+    } while (n == EVENTS_AT_ONCE || (n < 0 && errno == EINTR));
+    if (n < 0) /* no read would ever be over */
         die_errno("io_getevents");
-    hand_over();
+    linux_submit_waiting();
 }
 
-static void start(int at_a_time)
+static void linux_start(int at_a_time)
 {
     if (syscall(SYS_io_setup, at_a_time, &context) < 0)
         die(errno == ENOSYS ? EXIT_UNSUPPORTED : EXIT_FAILURE, "io_setup: %s", strerror(errno));
     room = most_reads = at_a_time;
-    jobs_collect_by(collect);
+    jobs_collect_by(linux_collect);
 }
 
 static bool go_direct(int fd)
@@ -92,24 +92,16 @@ static bool go_direct(int fd)
     return flags >= 0 && ((flags & O_DIRECT) != 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
 }
 
-static void begin(struct piece *p)
+static void linux_begin_read(struct piece *p)
 {
     p->direct = go_direct(p->fd);
-    if (!p->direct) { /* not every file system can: all wait for this read */
+    if (!p->direct) { /* not every file system knows O_DIRECT: the loop waits for this read */
         piece_read(&p->job);
         return;
     }
     job_begins(&p->job);
-    p->job.next = NULL;
-    *waiting_end = &p->job;
-    waiting_end = &p->job.next;
-    hand_over();
+    list_append(&waiting, &p->job.node);
+    linux_submit_waiting();
 }
 
-static enum fetched fetch(struct exchange *x)
-{
-    return piece_fetch(x, begin);
-}
-
-const struct backend backend_linux = {
-    .name = "linux", .start = start, .fetch = fetch, .send = piece_send, .end = piece_end};
+const struct backend backend_linux = {"linux", linux_start, linux_begin_read};

@@ -11,18 +11,24 @@
 #include "clock.h"
 #include "die.h"
 
-#define COLLECTORS    2
-#define STACK_SIZE    (256 * 1024)
-#define SILENT_STEPS  2   /* of -t seconds, without the end of any job: seen at the third */
-#define LONGEST_STEPS 30  /* ... whatever comes to an end */
-#define GIVEN_UP_MOST 256 /* each may hold a thread, and has a descriptor and memory */
+#define COLLECTORS    2            /* one reads, one looks up */
+#define STACK_SIZE    (256 * 1024) /* the default is 8 MiB of address space for each thread */
+#define SILENT_STEPS  2            /* of -t seconds without the end of any job */
+#define LONGEST_STEPS 30           /* of -t seconds, even if other jobs come to an end */
+#define GIVEN_UP_MOST 256          /* each holds a descriptor and memory, perhaps a thread */
 
-static int event_fd; /* counts what is over and not yet taken */
+static int event_fd; /* counts the jobs that are over and not yet taken */
 
-static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
-static struct job *over, **over_end = &over;
+static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of `over` and `over_count` */
+static struct list over = LIST_EMPTY(over);
+static int over_count;
 
 static void (*collectors[COLLECTORS])(void);
+
+static struct job *first_job(const struct list *queue)
+{
+    return LIST_ENTRY(queue->next, struct job, node);
+}
 
 void jobs_init(void)
 {
@@ -48,10 +54,9 @@ void jobs_collect_by(void (*collect)(void))
 
 void job_collected(struct job *job)
 {
-    job->next = NULL;
     pthread_mutex_lock(&over_lock);
-    *over_end = job;
-    over_end = &job->next;
+    list_append(&over, &job->node);
+    over_count++;
     pthread_mutex_unlock(&over_lock);
 }
 
@@ -59,8 +64,8 @@ void jobs_ring(void)
 {
     uint64_t one = 1;
 
-    while (write(event_fd, &one, sizeof one) < 0 && errno != EAGAIN) /* after 2^64 jobs: it looks */
-        if (errno != EINTR) /* the loop would not hear of this one, nor of any other */
+    while (write(event_fd, &one, sizeof one) < 0 && errno != EAGAIN) /* EAGAIN: it is readable */
+        if (errno != EINTR) /* the loop would never hear that a job is over */
             die_errno("write eventfd");
 }
 
@@ -70,9 +75,9 @@ void job_is_over(struct job *job)
     jobs_ring();
 }
 
-static struct job *taken;  /* what was over when the turn began */
+static int taken;          /* jobs that jobs_next_over() may still return in this turn */
 static long long last_end; /* of any job, by now_ms() */
-static int given_up;       /* and not yet over */
+static int given_up;       /* jobs that were given up and are not yet over */
 
 void job_begins(struct job *job)
 {
@@ -86,7 +91,7 @@ bool job_is_lost(const struct job *job)
     long long silent = now_ms() - last_end < waited ? now_ms() - last_end : waited;
 
     if (silent >= step)
-        jobs_ring(); /* perhaps it is over, and a notice was lost */
+        jobs_ring(); /* it may be over, and the notice lost: have the collectors look */
     return silent > SILENT_STEPS * step || waited > LONGEST_STEPS * step;
 }
 
@@ -107,27 +112,29 @@ void jobs_take_over(void)
     uint64_t number;
 
     while (read(event_fd, &number, sizeof number) < 0 && errno != EAGAIN)
-        if (errno != EINTR) /* it would be readable for ever */
+        if (errno != EINTR) /* the descriptor would stay readable, and the loop never sleep */
             die_errno("read eventfd");
     for (int i = 0; i < COLLECTORS && collectors[i] != NULL; i++)
         collectors[i]();
     pthread_mutex_lock(&over_lock);
-    taken = over;
-    over = NULL;
-    over_end = &over;
+    taken = over_count;
     pthread_mutex_unlock(&over_lock);
 }
 
 struct conn *jobs_next_over(void)
 {
-    struct job *job;
-
-    while ((job = taken) != NULL) {
-        taken = job->next;
+    for (; taken > 0; taken--) {
+        pthread_mutex_lock(&over_lock);
+        struct job *job = first_job(&over);
+        list_remove(&job->node);
+        over_count--;
+        pthread_mutex_unlock(&over_lock);
         job->state = OVER;
         last_end = now_ms();
-        if (job->conn != NULL)
+        if (job->conn != NULL) {
+            taken--;
             return job->conn;
+        }
         given_up--;
         job->drop(job);
     }
@@ -137,21 +144,19 @@ struct conn *jobs_next_over(void)
 struct pool {
     pthread_mutex_t lock; /* of the queue */
     pthread_cond_t not_empty;
-    struct job *first, **end;
+    struct list queue;
 };
 
-static void *work_loop(void *arg)
+static void *pool_work_loop(void *arg)
 {
     struct pool *pool = arg;
 
     for (;;) {
         pthread_mutex_lock(&pool->lock);
-        while (pool->first == NULL)
+        while (list_is_empty(&pool->queue))
             pthread_cond_wait(&pool->not_empty, &pool->lock);
-        struct job *job = pool->first;
-        pool->first = job->next;
-        if (pool->first == NULL)
-            pool->end = &pool->first;
+        struct job *job = first_job(&pool->queue);
+        list_remove(&job->node);
         pthread_mutex_unlock(&pool->lock);
         job->run(job);
         job_is_over(job);
@@ -162,17 +167,14 @@ static void *work_loop(void *arg)
 void pool_run(struct pool *pool, struct job *job)
 {
     job_begins(job);
-    job->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    *pool->end = job;
-    pool->end = &job->next;
+    list_append(&pool->queue, &job->node);
     pthread_cond_signal(&pool->not_empty);
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Signals are for the loop: in a thread they would not wake it. Where there is no room for all
- * threads the pool goes on with those that it has, at least one. */
-static void start_threads(struct pool *pool, int threads)
+/* The threads block all signals: one that a thread took would not wake the loop. */
+static void pool_start_threads(struct pool *pool, int threads)
 {
     pthread_attr_t detached;
     pthread_t thread;
@@ -180,7 +182,7 @@ static void start_threads(struct pool *pool, int threads)
     int started = 0;
 
     sigfillset(&all);
-    errno = pthread_attr_init(&detached); /* these functions return their errors */
+    errno = pthread_attr_init(&detached); /* pthread functions return their errors */
     if (errno == 0)
         errno = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     if (errno == 0)
@@ -190,7 +192,7 @@ static void start_threads(struct pool *pool, int threads)
     if (errno != 0)
         die_errno("attributes of threads");
     while (errno == 0 && started < threads)
-        if ((errno = pthread_create(&thread, &detached, work_loop, pool)) == 0)
+        if ((errno = pthread_create(&thread, &detached, pool_work_loop, pool)) == 0)
             started++;
     if (started == 0)
         die_errno("pthread_create");
@@ -208,9 +210,9 @@ struct pool *pool_start(int threads)
 
     if (pool == NULL)
         die_errno("malloc");
-    *pool = (struct pool){.first = NULL, .end = &pool->first};
-    pthread_mutex_init(&pool->lock, NULL); /* with defaults these do not fail on Linux */
+    list_init(&pool->queue);
+    pthread_mutex_init(&pool->lock, NULL); /* with default attributes these do not fail on Linux */
     pthread_cond_init(&pool->not_empty, NULL);
-    start_threads(pool, threads);
+    pool_start_threads(pool, threads);
     return pool;
 }

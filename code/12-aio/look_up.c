@@ -5,151 +5,116 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "12-aio/backend.h"
 #include "12-aio/cached.h"
+#include "clock.h"
 #include "open_below.h"
-#include "options.h"
 
-#define DEFAULT_THREADS "4"
-#define MOST_THREADS    1000
+struct look_up {
+    struct job job; /* first */
+    int docroot_fd;
+    void (*then)(struct found *found);
+    struct found found;
+    char path[];
+};
 
 static struct pool *pool;
-static int helper_fd = -1;
 
-void look_up_start(const char *who, int docroot_fd)
+void look_up_start(int threads, int docroot_fd)
 {
-    if (who == NULL)
-        who = DEFAULT_THREADS;
-    if (strcmp(who, "unix") == 0 || strcmp(who, "tcp") == 0) {
-        helper_fd = helper_start(who[0] == 't', docroot_fd);
-        who = DEFAULT_THREADS; /* for what it leaves unanswered when it dies */
-    }
-    int threads = options_number('m', who, 0, MOST_THREADS);
     if (threads > 0)
         pool = pool_start(threads);
-    cached_how(docroot_fd);
+    cached_how(docroot_fd); /* asks the file system now, and not in the first request */
 }
 
-int look_up_fd(void)
+/* Looks at the file that open returned, or notes why there is none. */
+static void look_up_opened(struct found *found, int fd)
 {
-    return helper_fd;
-}
-
-void look_up_stop(void)
-{
-    if (helper_fd >= 0)
-        helper_stop();
-}
-
-static void look(struct job *job)
-{
-    struct look_up *l = (struct look_up *)job;
-
-    l->fd = open_below(l->docroot_fd, l->path);
-    l->error = l->fd < 0 ? errno : 0;
-    if (l->fd >= 0 && fstat(l->fd, &l->st) < 0) {
-        l->error = errno;
-        close(l->fd);
-        l->fd = -1;
+    found->fd = fd;
+    found->seen = time(NULL);
+    found->error = fd < 0 || fstat(fd, &found->st) < 0 ? errno : 0;
+    if (found->error != 0 && fd >= 0) {
+        close(fd);
+        found->fd = -1;
     }
 }
 
-static void drop(struct job *job)
+bool look_up_now(struct found *found, int docroot_fd, const char *path)
+{
+    *found = (struct found){.asked = now_ms()};
+    look_up_opened(found, reply_open(docroot_fd, path, open_cached));
+    return found->error != EAGAIN;
+}
+
+static void look_up_run(struct job *job)
 {
     struct look_up *l = (struct look_up *)job;
 
-    if (l->fd >= 0)
-        close(l->fd);
+    l->found.asked = now_ms();
+    look_up_opened(&l->found, open_below(l->docroot_fd, l->path));
+    if (l->found.fd >= 0 && l->then != NULL)
+        l->then(&l->found);
+}
+
+static void look_up_drop(struct job *job)
+{
+    struct look_up *l = (struct look_up *)job;
+
+    if (l->found.fd >= 0)
+        close(l->found.fd);
+    free(l->found.body);
     free(l);
 }
 
-static void hand_over(struct look_up *l)
-{
-    if (helper_fd < 0 || !helper_begin(l))
-        pool_run(pool, &l->job);
-}
-
-/* Returns 0, or an errno. */
-static int begin(struct exchange *x, const char *path, int docroot_fd)
+bool look_up_begin(struct exchange *x, int docroot_fd, const char *path,
+                   void (*then)(struct found *))
 {
     size_t size = strlen(path) + 1;
     struct look_up *l = jobs_refused() ? NULL : calloc(1, sizeof *l + size);
 
     if (l == NULL)
-        return EAGAIN;
-    l->job.conn = x->conn;
-    l->job.run = look;
-    l->docroot_fd = docroot_fd;
-    l->fd = -1;
-    l->error = LOOK_UP_NONE;
-    memcpy(l->path, path, size);
-    hand_over(l);
-    x->held = l;
-    return 0;
-}
-
-/* What is in memory is found at once; the helper is for servers that cannot tell, and is asked
- * always. Returns false if a job has begun. */
-static bool find_or_begin(struct exchange *x, const struct request *req, int docroot_fd)
-{
-    char path[REPLY_PATH_MAX];
-    struct stat st;
-    int error, fd = -1;
-
-    if (pool == NULL || reply_path(req, path) != 0) { /* reply_plan() says what is wrong */
-        reply_plan(&x->reply, req, docroot_fd);
-        return true;
-    }
-    errno = EAGAIN;
-    if (helper_fd < 0)
-        fd = reply_open(docroot_fd, path, open_cached);
-    error = fd < 0 || fstat(fd, &st) < 0 ? errno : 0;
-    if (error == EAGAIN && fd < 0 && (error = begin(x, path, docroot_fd)) == 0)
         return false;
-    if (error == 0) {
-        reply_file(&x->reply, req, fd, &st, path);
-    } else {
-        reply_errno(&x->reply, req, error);
-        if (fd >= 0)
-            close(fd);
-    }
+    l->job.conn = x->conn;
+    l->job.run = look_up_run;
+    l->docroot_fd = docroot_fd;
+    l->then = then;
+    memcpy(l->path, path, size);
+    x->held = l;
+    pool_run(pool, &l->job);
     return true;
 }
 
-/* Returns false if it has to be waited for. */
-static bool take_result(struct exchange *x, const struct request *req, int docroot_fd)
+bool look_up_take(struct exchange *x, struct found *found)
 {
     struct look_up *l = x->held;
-    bool under_way = l->job.state == UNDER_WAY;
 
-    if (under_way && !job_is_lost(&l->job))
-        return false;
-    if (!under_way && l->error == LOOK_UP_NONE) { /* the helper has died */
-        hand_over(l);
+    if (l->job.state == OVER) {
+        *found = l->found;
+        free(l);
+    } else if (job_is_lost(&l->job)) {
+        job_give_up(&l->job, look_up_drop);
+        *found = (struct found){.fd = -1, .error = EAGAIN}; /* 503 */
+    } else {
         return false;
     }
     x->held = NULL;
-    if (under_way) {
-        job_give_up(&l->job, drop);
-        reply_error(&x->reply, req, 503);
-        return true;
-    }
-    if (l->fd >= 0)
-        reply_file(&x->reply, req, l->fd, &l->st, l->path);
-    else if (l->error != 0)
-        reply_errno(&x->reply, req, l->error);
-    else
-        reply_plan(&x->reply, req, docroot_fd);
-    free(l);
     return true;
 }
 
 bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd)
 {
-    bool found =
-        x->held == NULL ? find_or_begin(x, req, docroot_fd) : take_result(x, req, docroot_fd);
+    char path[REPLY_PATH_MAX];
+    struct found found;
 
-    if (found && x->reply.fd >= 0)
-        backend_opened(x->reply.fd);
-    return found;
+    if (pool == NULL || reply_path(req, path) != 0) { /* reply_plan() says what is wrong */
+        reply_plan(&x->reply, req, docroot_fd);
+        return true;
+    }
+    bool here = x->held != NULL ? look_up_take(x, &found) : look_up_now(&found, docroot_fd, path);
+    if (!here && (x->held != NULL || look_up_begin(x, docroot_fd, path, NULL)))
+        return false;
+    if (found.error == 0)
+        reply_file(&x->reply, req, found.fd, &found.st, path);
+    else
+        reply_errno(&x->reply, req, found.error); /* EAGAIN: no job could begin */
+    return true;
 }

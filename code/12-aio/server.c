@@ -1,10 +1,10 @@
 /*
- * 12-aio: nobody waits for the disk any more but those who are there for it. A connection whose
- * file has to be looked up or read first waits for it; threads, the kernel or another process
- * do it, and the loop hears of it by an eventfd. -d chooses who reads, -m who looks up.
+ * 12-aio: the loop does not wait for the disk. Files that are not in memory are looked up by
+ * threads and read by threads or by the kernel (-d), while their connections wait; an eventfd tells
+ * the loop when a job is over.
  *
  * Run:  build/bin/12-aio -p 8080 /usr/share/doc
- *       (-d sendfile -m 0: waits, as 11-sendfile does)
+ *       (-d sendfile -m 0: the loop waits, as in 11-sendfile)
  * Poke: strace -f -e trace=openat2,pread64,write build/bin/12-aio -p 8080 /usr/share/doc
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 
 #include "06-select/clients.h"
+#include "12-aio/appendix/appendix.h"
 #include "12-aio/backend.h"
 #include "12-aio/look_up.h"
 #include "die.h"
@@ -19,17 +20,19 @@
 #include "options.h"
 #include "stop.h"
 
-#define EVENTS 256
+#define EVENTS          256
+#define LOOK_UP_THREADS 4
+#define READ_THREADS    16
+#define MOST_THREADS    1000
 
-static bool disk; /* somebody has something to hand over */
+static bool disk; /* jobs are over */
 static int epoll_fd;
 
-static const struct conn_ops ops = {
-    .find = look_up_reply, .send = backend_send, .end = backend_end};
+static struct conn_ops ops = {.find = look_up_reply, .send = backend_send, .end = backend_end};
 
 /*
- * Edge-triggered: with level triggering, an answer for a client who waits for the disk would have
- * to be un-asked for, and asked for again.
+ * Edge-triggered, once and for all. By level epoll would report at every wait that the socket of a
+ * client that waits for the disk has room, or that its next request has come.
  */
 static bool enter(struct client *c)
 {
@@ -106,16 +109,22 @@ int main(int argc, char **argv)
     struct own_option own[] = {
         {'d', "BACKEND", BACKEND_HELP, NULL},
         {'r', "N", "so many reads at a time, default 16", NULL},
-        {'m', "WHO", LOOK_UP_HELP, NULL},
+        {'m', "N", APPENDIX_LOOK_UP_HELP, NULL},
         {'n', NULL, "do not note in a file's inode that it was read (O_NOATIME)", NULL},
     };
 
     options_parse_own(&o, argc, argv, "a web server that does not wait for the disk", own, 4);
     jobs_init();
-    look_up_start(own[2].value, o.docroot_fd); /* forks, so before there are threads */
-    backend_choose(own[0].value,
-                   own[1].value != NULL ? options_number('r', own[1].value, 1, 1000) : 16,
-                   own[3].value != NULL);
+    bool has_helper = helper_choose(&ops, own[2].value, o.docroot_fd); /* forks before threads */
+    int threads = own[2].value != NULL && !has_helper
+                      ? options_number('m', own[2].value, 0, MOST_THREADS)
+                      : LOOK_UP_THREADS;
+    look_up_start(threads, o.docroot_fd);
+    backend_choose(own[0].value, own[1].value != NULL
+                                     ? options_number('r', own[1].value, 1, MOST_THREADS)
+                                     : READ_THREADS);
+    if (own[3].value != NULL)
+        appendix_no_atime(&ops);
     stop_on_signals();
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0)
@@ -123,10 +132,11 @@ int main(int argc, char **argv)
     int listen_fd = tcp_listen_nonblocking(&o);
     watch_for(listen_fd, &clients_pending, EPOLLET);
     watch_for(jobs_fd(), &disk, 0);
-    if (look_up_fd() >= 0)
-        watch_for(look_up_fd(), &disk, 0);
+    if (has_helper)
+        watch_for(helper_fd(), &disk, 0);
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &o);
-    look_up_stop();
+    if (has_helper)
+        helper_stop();
     return EXIT_SUCCESS;
 }

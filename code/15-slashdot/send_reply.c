@@ -17,9 +17,9 @@
 #include "12-aio/cached.h"
 #include "clock.h"
 
-#define READ_MOST (512 * 1024) /* by a thread at a time */
-#define CHUNK     (16 * 1024)
-#define COPIED    4096 /* head and body together */
+#define READ_MOST  (512 * 1024) /* by a thread at a time */
+#define READ_CHUNK (16 * 1024)
+#define COPIED     4096 /* head and body together */
 
 struct pool *disk_threads;
 
@@ -54,7 +54,8 @@ void transfer_end(struct exchange *x)
 static void fetch(struct job *job)
 {
     struct transfer *t = (struct transfer *)job;
-    char junk[CHUNK]; /* _Thread_local, all threads would have theirs in memory from the start */
+    char junk
+        [READ_CHUNK]; /* _Thread_local, all threads would have theirs in memory from the start */
 
     (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from)); /* advice only */
     for (off_t at = t->from; at < t->to;) {

@@ -1,12 +1,12 @@
 /*
- * helper.c: the idea of lighttpd's stat accelerator (2006). A process that opens every file and
+ * helper.c: the idea of lighttpd's stat accelerator (2006). A process that opens each file and
  * closes it again before the server opens it: then names and inodes are in the kernel's caches,
- * and the server's own open() does not wait. It was made for servers that one could not change:
- * all it takes is that the server asks somebody else first.
+ * and the server's own open() does not wait. It was made for servers that could not be changed: all
+ * it takes is that the server asks first.
  *
- * A question on a line is the path with its length before it, the answer one byte. Each line has
- * a thread of the helper that waits at its other end; so a line has one question at a time, and
- * questions wait for a line.
+ * A question on a line, which is a socket, is the path with its length before it, the answer one
+ * byte. A thread of the helper waits at the other end of each line; so a line has one question at a
+ * time, and questions wait for a line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "end_with_parent.h"
+#include "12-aio/appendix/appendix.h"
 #include "12-aio/look_up.h"
 #include "die.h"
+#include "end_with_parent.h"
 #include "log.h"
 #include "open_below.h"
 
@@ -35,16 +36,23 @@ struct question {
     char path[REPLY_PATH_MAX];
 };
 
+/* A job whose run() is NULL: that tells it from those of look_up.c. */
+struct helper_job {
+    struct job job; /* first */
+    bool answered;  /* else the helper has died */
+    struct question question;
+};
+
 static struct line {
     int fd, far_end;
-    struct look_up *asked; /* NULL: the line is free */
+    struct helper_job *asked; /* NULL: the line is free */
 } lines[LINES];
 
 static pid_t helper;
 static int epoll_fd = -1;
 static int live; /* lines that work */
 static int files_below;
-static struct job *waiting, **waiting_end = &waiting;
+static struct list waiting = LIST_EMPTY(waiting);
 
 /* ---- in the helper ---- */
 
@@ -74,12 +82,12 @@ static void *answer_loop(void *arg)
         if (send(line->far_end, "", 1, MSG_NOSIGNAL) != 1)
             break;
     }
-    close(line->far_end); /* else the server would wait for an answer */
+    close(line->far_end); /* the server sees that no answer will come */
     return NULL;
 }
 
 /* Ends when the server closes the lines, and with the server. */
-static _Noreturn void be_helper(pid_t parent)
+static _Noreturn void helper_main(pid_t parent)
 {
     pthread_t threads[LINES];
 
@@ -105,7 +113,7 @@ static int no_delay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/* What socketpair() is for Unix sockets. Whoever else connects meanwhile is not our other end. */
+/* What socketpair() is for Unix sockets. If another process connects meanwhile, the ports differ. */
 static int tcp_pair(int ends[2])
 {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -129,7 +137,7 @@ static int tcp_pair(int ends[2])
     return no_delay(ends[0]) < 0 ? -1 : no_delay(ends[1]);
 }
 
-static void lose(struct line *line)
+static void line_lose(struct line *line)
 {
     close(line->fd); /* which takes it out of the epoll set, too */
     line->fd = -1;
@@ -138,27 +146,25 @@ static void lose(struct line *line)
 }
 
 /* Puts a question on a free line. Returns false if there is none. */
-static bool ask(struct look_up *l)
+static bool line_ask(struct helper_job *h)
 {
-    struct question q;
+    ssize_t len = (ssize_t)(sizeof h->question.length + h->question.length);
 
-    q.length = (uint16_t)strlen(l->path);
-    memcpy(q.path, l->path, q.length);
-    ssize_t len = (ssize_t)(sizeof q.length + q.length);
     for (int i = 0; i < LINES; i++) {
         if (lines[i].fd < 0 || lines[i].asked != NULL)
             continue;
-        if (send(lines[i].fd, &q, (size_t)len, MSG_NOSIGNAL) != len) { /* a free line is empty */
-            lose(&lines[i]);
+        if (send(lines[i].fd, &h->question, (size_t)len, MSG_NOSIGNAL) !=
+            len) { /* a free line is empty */
+            line_lose(&lines[i]);
             continue;
         }
-        lines[i].asked = l;
+        lines[i].asked = h;
         return true;
     }
     return false;
 }
 
-static void take_answer(struct line *line)
+static void line_take_answer(struct line *line)
 {
     char byte;
     ssize_t n = recv(line->fd, &byte, 1, 0);
@@ -166,45 +172,91 @@ static void take_answer(struct line *line)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0)
-        lose(line);
+        line_lose(line);
     if (line->asked == NULL)
         return;
-    if (n > 0) /* else a thread looks */
-        line->asked->error = 0;
+    line->asked->answered = n > 0;
     job_collected(&line->asked->job);
     line->asked = NULL;
 }
 
-static void collect(void)
+static void helper_collect(void)
 {
     struct epoll_event events[LINES];
     int n = epoll_wait(epoll_fd, events, LINES, 0);
 
     for (int i = 0; i < n; i++)
-        take_answer(events[i].data.ptr);
-    while (waiting != NULL && (ask((struct look_up *)waiting) || live == 0)) {
-        struct job *job = waiting;
-        if ((waiting = job->next) == NULL)
-            waiting_end = &waiting;
+        line_take_answer(events[i].data.ptr);
+    while (!list_is_empty(&waiting)) {
+        struct job *job = LIST_ENTRY(waiting.next, struct job, node);
+        if (live > 0 && !line_ask((struct helper_job *)job) && live > 0)
+            return;
+        list_remove(&job->node);
         if (live == 0)
             job_collected(job);
     }
 }
 
-bool helper_begin(struct look_up *l)
+static void helper_drop(struct job *job)
 {
-    if (!ask(l)) {
-        if (live == 0)
+    free(job);
+}
+
+/* Returns false if that cannot be: no memory, or the helper is gone. */
+static bool helper_begin(struct exchange *x, const char *path)
+{
+    struct helper_job *h = jobs_refused() ? NULL : calloc(1, sizeof *h);
+
+    if (h == NULL)
+        return false;
+    h->job.conn = x->conn;
+    h->question.length = (uint16_t)strlen(path);
+    memcpy(h->question.path, path, h->question.length);
+    if (!line_ask(h)) {
+        if (live == 0) {
+            free(h);
             return false;
-        l->job.next = NULL;
-        *waiting_end = &l->job;
-        waiting_end = &l->job.next;
+        }
+        list_append(&waiting, &h->job.node);
     }
-    job_begins(&l->job);
+    job_begins(&h->job);
+    x->held = h;
     return true;
 }
 
-int helper_start(bool over_tcp, int docroot_fd)
+/* The find() of struct conn_ops: asks the helper, then the loop opens the file. Where the helper
+ * has died look_up_reply() does both. */
+static bool helper_find(struct exchange *x, const struct request *req, int docroot_fd)
+{
+    struct helper_job *h = x->held;
+    char path[REPLY_PATH_MAX];
+
+    if (h == NULL && live > 0 && reply_path(req, path) == 0 && helper_begin(x, path))
+        return false;
+    if (h == NULL || h->job.run != NULL)
+        return look_up_reply(x, req, docroot_fd);
+    if (h->job.state == UNDER_WAY && !job_is_lost(&h->job))
+        return false;
+    x->held = NULL;
+    if (h->job.state == UNDER_WAY) {
+        job_give_up(&h->job, helper_drop);
+        reply_error(&x->reply, req, 503);
+        return true;
+    }
+    bool answered = h->answered;
+    free(h);
+    if (!answered)
+        return look_up_reply(x, req, docroot_fd);
+    reply_plan(&x->reply, req, docroot_fd);
+    return true;
+}
+
+int helper_fd(void)
+{
+    return epoll_fd;
+}
+
+static void helper_start(bool over_tcp, int docroot_fd)
 {
     pid_t parent = getpid();
 
@@ -223,7 +275,7 @@ int helper_start(bool over_tcp, int docroot_fd)
     if (helper < 0)
         die_errno("fork");
     if (helper == 0)
-        be_helper(parent);
+        helper_main(parent);
     live = LINES;
     for (int i = 0; i < LINES; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &lines[i]};
@@ -233,8 +285,16 @@ int helper_start(bool over_tcp, int docroot_fd)
             epoll_ctl(epoll_fd, EPOLL_CTL_ADD, lines[i].fd, &event) < 0)
             die_errno("a line to the helper");
     }
-    jobs_collect_by(collect);
-    return epoll_fd;
+    jobs_collect_by(helper_collect);
+}
+
+bool helper_choose(struct conn_ops *ops, const char *who, int docroot_fd)
+{
+    if (who == NULL || (strcmp(who, "unix") != 0 && strcmp(who, "tcp") != 0))
+        return false;
+    helper_start(strcmp(who, "tcp") == 0, docroot_fd);
+    ops->find = helper_find;
+    return true;
 }
 
 void helper_stop(void)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "11-sendfile/send_path.h"
-#include "12-aio/backend.h"
+#include "12-aio/appendix/appendix.h"
 #include "12-aio/cached.h"
 #include "12-aio/job.h"
 
@@ -26,12 +26,12 @@ struct ahead {
 
 static struct pool *pool;
 
-static void start(int readers)
+void readahead_start(int readers)
 {
     pool = pool_start(readers);
 }
 
-static void run(struct job *job)
+static void readahead_run(struct job *job)
 {
     struct ahead *a = (struct ahead *)job;
     char byte;
@@ -47,13 +47,13 @@ static void run(struct job *job)
     }
 }
 
-static void drop(struct job *job)
+static void readahead_drop(struct job *job)
 {
     close(((struct ahead *)job)->fd);
     free(job);
 }
 
-static enum fetched fetch(struct exchange *x)
+static enum fetched readahead_fetch(struct exchange *x)
 {
     struct reply *r = &x->reply;
     struct ahead *a = x->held;
@@ -61,7 +61,7 @@ static enum fetched fetch(struct exchange *x)
     if (a == NULL && (x->held = a = calloc(1, sizeof *a)) == NULL)
         return FETCH_FAILED;
     if (a->job.state == UNDER_WAY)
-        return job_is_lost(&a->job) ? backend_give_up(x, drop) : FETCHING;
+        return job_is_lost(&a->job) ? backend_give_up(x, readahead_drop) : FETCHING;
     errno = a->error;
     if (a->error != 0)
         return FETCH_FAILED;
@@ -76,12 +76,12 @@ static enum fetched fetch(struct exchange *x)
     if (jobs_refused())
         return FETCH_FAILED;
     a->job.conn = x->conn;
-    a->job.run = run;
+    a->job.run = readahead_run;
     pool_run(pool, &a->job);
     return FETCHING;
 }
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+static ssize_t readahead_send(int fd, struct exchange *x, size_t most)
 {
     struct ahead *a = x->held;
     size_t there = (size_t)(a->until - exchange_offset(x));
@@ -89,10 +89,9 @@ static ssize_t send_body(int fd, struct exchange *x, size_t most)
     return body_sendfile.send(fd, x, most < there ? most : there);
 }
 
-static void end(struct exchange *x)
+static void readahead_end(struct exchange *x)
 {
     free(x->held);
 }
 
-const struct backend backend_readahead = {
-    .name = "readahead", .start = start, .fetch = fetch, .send = send_body, .end = end};
+const struct body_source source_readahead = {readahead_fetch, readahead_send, readahead_end};

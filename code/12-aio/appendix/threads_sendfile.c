@@ -1,8 +1,8 @@
 /*
- * The whole of sendfile() in a thread, unless the pages are in memory: nothing is copied, and the
- * loop only hears how much is out. When it hears that the socket was full, that may be old: if
- * room was made meanwhile, the edge that told of it has gone by, and no other will come. Then the
- * thread is sent again.
+ * -d threads-sendfile: sendfile() in a thread, unless the pages are in memory. Nothing is copied,
+ * and the loop only hears how much was sent. When it hears that the socket was full, that may be
+ * out of date: if the client read meanwhile, the edge that said so has gone by, and no other will
+ * come. Then the job begins again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "11-sendfile/send_path.h"
-#include "12-aio/backend.h"
+#include "12-aio/appendix/appendix.h"
 #include "12-aio/cached.h"
 #include "12-aio/job.h"
 
@@ -30,12 +30,12 @@ struct send_job {
 
 static struct pool *pool;
 
-static void start(int readers)
+void threads_sendfile_start(int readers)
 {
     pool = pool_start(readers);
 }
 
-static void run(struct job *job)
+static void sendfile_run(struct job *job)
 {
     struct send_job *j = (struct send_job *)job;
 
@@ -45,63 +45,68 @@ static void run(struct job *job)
     j->error = j->sent < 0 ? errno : 0;
 }
 
-static enum fetched fetch(struct exchange *x)
+static void sendfile_begin(struct exchange *x, off_t at, off_t want)
 {
-    struct reply *r = &x->reply;
     struct send_job *j = x->held;
 
-    if (exchange_head_left(x) > 0) /* goes before, with the remark that more follows */
-        return FETCHED;
-    if (j == NULL && (x->held = j = calloc(1, sizeof *j)) == NULL)
-        return FETCH_FAILED;
-    if (j->job.state == UNDER_WAY) {
-        j->woken = true;
-        if (job_is_lost(&j->job)) /* its socket cannot be given up, but its client need not wait */
-            shutdown(j->to, SHUT_RDWR);
-        return FETCHING;
-    }
-    if (j->job.state == OVER) {
-        j->job.state = IDLE;
-        if (j->sent == 0 || (j->sent < 0 && j->error != EAGAIN))
-            return FETCH_FAILED;
-        if (j->sent < 0) /* it was not the disk that took the time */
-            x->conn->deadline = j->deadline;
-        if (j->sent < 0 && !j->woken)
-            return FETCH_BLOCKED;
-        x->sent += j->sent > 0 ? j->sent : 0;
-        if (exchange_offset(x) == r->end)
-            return FETCHED;
-    }
-    off_t at = exchange_offset(x), want = r->end - at < MOST ? r->end - at : MOST;
-    if (at < j->cached_to || is_cached(r->fd, at, at + want)) {
-        if (at >= j->cached_to)
-            j->cached_to = at + want;
-        return FETCHED;
-    }
-    j->from = r->fd;
+    j->from = x->reply.fd;
     j->to = x->conn->fd;
     j->offset = at;
     j->want = (size_t)want;
     j->woken = false;
     j->deadline = x->conn->deadline;
     j->job.conn = x->conn;
-    j->job.run = run;
+    j->job.run = sendfile_run;
     pool_run(pool, &j->job);
+}
+
+static enum fetched sendfile_fetch(struct exchange *x)
+{
+    struct reply *r = &x->reply;
+    struct send_job *j = x->held;
+
+    if (exchange_head_left(x) > 0) /* goes before, with MSG_MORE */
+        return FETCHED;
+    if (j == NULL && (x->held = j = calloc(1, sizeof *j)) == NULL)
+        return FETCH_FAILED;
+    if (j->job.state == UNDER_WAY) {
+        j->woken = true;
+        if (job_is_lost(&j->job)) /* the job needs the socket: it cannot be given up, only shut */
+            shutdown(j->to, SHUT_RDWR);
+        return FETCHING;
+    }
+    if (j->job.state == OVER && j->error == EAGAIN) /* it was not the disk that took the time */
+        x->conn->deadline = j->deadline;
+    if (j->job.state == OVER && (j->error != EAGAIN || !j->woken))
+        return FETCHED; /* sendfile_send() has the result */
+    j->job.state = IDLE;
+    off_t at = exchange_offset(x), want = r->end - at < MOST ? r->end - at : MOST;
+    if (at < j->cached_to || is_cached(r->fd, at, at + want)) {
+        if (at >= j->cached_to)
+            j->cached_to = at + want;
+        return FETCHED;
+    }
+    sendfile_begin(x, at, want);
     return FETCHING;
 }
 
-static ssize_t send_body(int fd, struct exchange *x, size_t most)
+/* What the thread has sent is sent; else the loop sends what is in memory. */
+static ssize_t sendfile_send(int fd, struct exchange *x, size_t most)
 {
     struct send_job *j = x->held;
-    size_t there = (size_t)(j->cached_to - exchange_offset(x));
 
+    if (j->job.state == OVER) {
+        j->job.state = IDLE;
+        errno = j->error;
+        return j->sent;
+    }
+    size_t there = (size_t)(j->cached_to - exchange_offset(x));
     return body_sendfile.send(fd, x, most < there ? most : there);
 }
 
-static void end(struct exchange *x)
+static void sendfile_end(struct exchange *x)
 {
     free(x->held);
 }
 
-const struct backend backend_threads_sendfile = {
-    .name = "threads-sendfile", .start = start, .fetch = fetch, .send = send_body, .end = end};
+const struct body_source source_threads_sendfile = {sendfile_fetch, sendfile_send, sendfile_end};
