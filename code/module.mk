@@ -97,7 +97,7 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
 15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c) \
-                        $(CLIENTS_SRC) code/12-aio/cached.c code/12-aio/job.c
+                        $(CLIENTS_SRC) code/12-aio/cached.c code/12-aio/job.c code/12-aio/look_up.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
 

@@ -8,7 +8,8 @@ conn_test_SRC       := tests/unit/conn_test.c code/06-select/clients.c \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 file_cache_test_SRC := tests/unit/file_cache_test.c code/15-slashdot/file_cache.c code/common/die.c code/common/log.c \
                        code/common/open_below_walk.c $(addprefix code/http/,http_date.c http_parse.c reply.c)
-queue_test_SRC      := tests/unit/queue_test.c code/05-pool/queue.c code/12-aio/job.c code/common/clock.c code/common/die.c
+queue_test_SRC      := tests/unit/queue_test.c code/05-pool/queue.c code/12-aio/job.c code/common/clock.c code/common/die.c code/common/log.c \
+                       code/common/open_below_walk.c $(addprefix code/http/,http_date.c http_parse.c reply.c)
 http_date_test_SRC  := tests/unit/http_date_test.c code/http/http_date.c
 http_parse_test_SRC := tests/unit/http_parse_test.c code/http/http_parse.c
 kqueue_test_SRC_any := tests/unit/kqueue_test.c $(KQUEUE_SRC)
@@ -18,7 +19,7 @@ reply_test_SRC      := tests/unit/reply_test.c code/common/die.c code/common/log
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 $(foreach t,$(DISK_TESTS),$(eval $(t)_SRC := tests/unit/$(t).c benchmarks/disk/$(patsubst disk_%_test,%,$(t)).c)$(eval $(t)_LIBS := -lm))
 
-$(foreach t,conn_test file_cache_test open_below_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
+$(foreach t,conn_test file_cache_test open_below_test queue_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
 file_cache_test_VARIANTS := glibc static static-pie musl asan # dietlibc's struct stat has no nanoseconds
 queue_test_VARIANTS := glibc static static-pie musl asan # dietlibc has no eventfd()

@@ -21,16 +21,6 @@ void backend_choose(const char *name, int readers)
         die(EXIT_USAGE, "-d %s: there is no such backend; -h lists them", name);
 }
 
-/* No byte of the reply has been sent: the client can still be told. */
-static void send_error_instead(struct exchange *x, int error)
-{
-    backend_end(x);
-    x->held = NULL;
-    reply_errno(&x->reply, NULL, error);
-    if (x->conn->options->verbose)
-        reply_log(&x->reply, &(struct request){0}); /* the line before has the request */
-}
-
 enum sent backend_send(int fd, struct exchange *x, long *budget)
 {
     struct reply *r = &x->reply;
@@ -41,12 +31,10 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
         enum fetched fetched = r->fd >= 0 ? source.fetch(x) : FETCHED;
         if (fetched == FETCHING)
             return SENT_WAITS;
-        if (fetched == FETCH_FAILED && x->sent > 0)
+        if (fetched == FETCH_FAILED && !job_reply_error(x, errno))
             return SENT_FAILED;
-        if (fetched == FETCH_FAILED) {
-            send_error_instead(x, errno);
+        if (fetched == FETCH_FAILED)
             continue;
-        }
         size_t head = exchange_head_left(x);
         off_t left = r->end - exchange_offset(x);
         ssize_t n = head > 0 ? send(fd, r->head + x->sent, head, r->fd >= 0 ? MSG_MORE : 0)
@@ -61,15 +49,6 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
         *budget -= n;
     }
     return SENT_ALL;
-}
-
-enum fetched backend_give_up(struct exchange *x, void (*drop)(struct job *))
-{
-    job_give_up(x->held, drop);
-    x->held = NULL;
-    x->reply.fd = -1;
-    errno = EAGAIN; /* 503 */
-    return FETCH_FAILED;
 }
 
 void backend_end(struct exchange *x)

@@ -67,9 +67,6 @@ void backend_choose(const char *name, int readers);
 enum sent backend_send(int fd, struct exchange *x, long *budget);
 void backend_end(struct exchange *x);
 
-/* Gives up the job that x holds: it owns the file from now on. Returns FETCH_FAILED. */
-enum fetched backend_give_up(struct exchange *x, void (*drop)(struct job *));
-
 /* The operations of a body_source whose pieces the backend reads; and its start(). */
 void piece_start(const struct backend *backend, int readers);
 enum fetched piece_fetch(struct exchange *x);

@@ -95,11 +95,30 @@ bool job_is_lost(const struct job *job)
     return silent > SILENT_STEPS * step || waited > LONGEST_STEPS * step;
 }
 
-void job_give_up(struct job *job, void (*drop)(struct job *))
+bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *))
 {
+    struct job *job = x->held;
+
+    if (!job_is_lost(job))
+        return false;
     job->conn = NULL;
     job->drop = drop;
     given_up++;
+    x->held = NULL;
+    x->reply.fd = -1;
+    return true;
+}
+
+bool job_reply_error(struct exchange *x, int error)
+{
+    if (x->sent > 0)
+        return false;
+    x->conn->ops->end(x);
+    x->held = NULL;
+    reply_errno(&x->reply, NULL, error);
+    if (x->conn->options->verbose)
+        reply_log(&x->reply, &(struct request){0}); /* the line before has the request */
+    return true;
 }
 
 bool jobs_refused(void)

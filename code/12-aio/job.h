@@ -46,11 +46,17 @@ void job_is_over(struct job *job);
 /*
  * Whether the connection of a job that is UNDER_WAY has waited long enough: twice -t seconds in
  * which no job at all came to an end, or thirty times -t seconds. It is asked every -t seconds,
- * when the connection's deadline passes. job_give_up() makes the job the owner of all it uses;
- * drop() is called when it is over, which may be never.
+ * when the connection's deadline passes.
  */
 bool job_is_lost(const struct job *job);
-void job_give_up(struct job *job, void (*drop)(struct job *));
+
+/* If the job x->held is lost, gives it up and returns true: the job owns the reply's file and all
+ * else that it uses, and drop() is called when it is over, which may be never. */
+bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *));
+
+/* After a job that failed: if no byte of the reply has been sent the client is told `error`
+ * instead; else false, and only the end of the connection can say it. */
+bool job_reply_error(struct exchange *x, int error);
 
 /* True while so many given-up jobs are not over that no other may begin. */
 bool jobs_refused(void);

@@ -90,8 +90,7 @@ bool look_up_take(struct exchange *x, struct found *found)
     if (l->job.state == OVER) {
         *found = l->found;
         free(l);
-    } else if (job_is_lost(&l->job)) {
-        job_give_up(&l->job, look_up_drop);
+    } else if (job_give_up_if_lost(x, look_up_drop)) {
         *found = (struct found){.fd = -1, .error = EAGAIN}; /* 503 */
     } else {
         return false;

@@ -132,7 +132,7 @@ enum fetched piece_fetch(struct exchange *x)
     if (p == NULL && (p = piece_new(x)) == NULL)
         return FETCH_FAILED;
     if (p->job.state == UNDER_WAY)
-        return job_is_lost(&p->job) ? backend_give_up(x, piece_drop) : FETCHING;
+        return job_give_up_if_lost(x, piece_drop) ? piece_failed(EAGAIN) : FETCHING;
     if (piece_ready(x, p) > 0)
         return FETCHED;
     if (p->job.state == OVER) { /* what it has read is sent, or it has read nothing of use */

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "12-aio/look_up.h"
 #include "list.h"
 #include "reply.h"
 
@@ -56,15 +57,6 @@ struct file *file_find(const char *path, long long now, bool *fresh);
 /* Whether this is the file, unchanged, to which its name has just led, by fstat(): then it is
  * fresh. */
 bool file_confirm(struct file *f, const struct stat *st, long long now);
-
-/* A file that has just been opened by its name. */
-struct found {
-    int fd;
-    long long asked; /* by now_ms(), before it was opened: a slow disk answers late */
-    struct stat st;  /* by fstat() ... */
-    time_t seen;     /* ... and when, or before: whether the file was young is a question of then */
-    char *body;      /* all its bytes (malloc), or NULL */
-};
 
 /*
  * Takes fd and body over. Puts the file in the place of what was there under this path, or finds

@@ -1,7 +1,6 @@
 /*
- * Sends a reply: head and body by one call where the body is in memory, else the head with the
- * remark that more follows, and the file by sendfile(). What the kernel would have to fetch from
- * the disk is fetched by a thread first.
+ * Sends a reply: head and body by one call where the body is in memory, else the head with MSG_MORE
+ * and the file by sendfile(). What is not in the page cache is read by a thread first.
  */
 #include "15-slashdot/transfer.h"
 
@@ -23,7 +22,7 @@
 
 struct pool *disk_threads;
 
-static struct transfer *spare; /* one is needed for every reply */
+static struct transfer *spare; /* every reply needs one: one is kept for the next */
 
 bool transfer_begin(struct exchange *x, struct file *f)
 {
@@ -50,14 +49,15 @@ void transfer_end(struct exchange *x)
         free(t);
 }
 
-/* In a thread: what is read comes to the page cache, and is sent from there. */
-static void fetch(struct job *job)
+/* In a thread: the bytes come to the page cache, and sendfile() finds them there. */
+static void transfer_read_ahead(struct job *job)
 {
     struct transfer *t = (struct transfer *)job;
     char junk
-        [READ_CHUNK]; /* _Thread_local, all threads would have theirs in memory from the start */
+        [READ_CHUNK]; /* on the stack: _Thread_local takes memory for all threads at their start */
 
-    (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from)); /* advice only */
+    (void)!readahead(t->file->fd, t->from,
+                     (size_t)(t->to - t->from)); /* an advice: pread() waits */
     for (off_t at = t->from; at < t->to;) {
         size_t left = (size_t)(t->to - at);
         ssize_t n = pread(t->file->fd, junk, left < sizeof junk ? left : sizeof junk, at);
@@ -71,7 +71,7 @@ static void fetch(struct job *job)
     }
 }
 
-static void drop(struct job *job)
+static void transfer_drop(struct job *job)
 {
     struct transfer *t = (struct transfer *)job;
 
@@ -79,9 +79,9 @@ static void drop(struct job *job)
     free(t);
 }
 
-/* A thread has read it, or it is in memory, as has been seen: for FRESH_MS that is believed.
- * Returns how much of it. */
-static off_t known(struct transfer *t, off_t at, off_t most, long long now)
+/* How many bytes from `at` on are taken to be in memory: for FRESH_MS after a thread has read them,
+ * or after is_cached() has said so. */
+static off_t transfer_in_memory(struct transfer *t, off_t at, off_t most, long long now)
 {
     struct file *f = t->file;
 
@@ -90,21 +90,20 @@ static off_t known(struct transfer *t, off_t at, off_t most, long long now)
     t->job.state = IDLE;
     if (now < t->trusted_till && at >= t->from && at < t->to)
         return t->to - at < most ? t->to - at : most;
-    if (now - f->resident_at >= FRESH_MS) { /* to be seen anew */
+    if (now - f->resident_at >= FRESH_MS) { /* ask again */
         f->resident_at = now;
         f->resident_to = 0;
     }
     return at + most <= f->resident_to ? most : 0;
 }
 
-/* How much of the file may be sent now without waiting for the disk; -1 if it cannot be read
- * (t->error). 0 if a thread has to read first, which has begun: *t is not ours alone from then on.
- * */
-static ssize_t ready(struct transfer *t, const struct exchange *x, long budget)
+/* How many bytes can be sent now without waiting for the disk. 0: a thread has begun to read, and
+ * *t must not be freed before it is done. -1: the file cannot be read, t->error says why. */
+static ssize_t transfer_ready(struct transfer *t, const struct exchange *x, long budget)
 {
     struct file *f = t->file;
     off_t at = exchange_offset(x), left = x->reply.end - at, most = left < budget ? left : budget;
-    off_t here = known(t, at, most, now_ms());
+    off_t here = transfer_in_memory(t, at, most, now_ms());
 
     if (t->error != 0)
         return -1;
@@ -121,39 +120,15 @@ static ssize_t ready(struct transfer *t, const struct exchange *x, long budget)
     }
     t->from = at;
     t->to = at + (left < READ_MOST ? left : READ_MOST);
-    t->job.run = fetch;
+    t->job.run = transfer_read_ahead;
     pool_run(disk_threads, &t->job);
     return 0;
 }
 
-/* Nothing of the reply is out yet: the client can still be told. */
-static enum sent fail(struct exchange *x, int error)
-{
-    if (x->sent > 0)
-        return SENT_FAILED;
-    transfer_end(x);
-    x->held = NULL;
-    reply_errno(&x->reply, NULL, error);
-    if (x->conn->options->verbose)
-        reply_log(&x->reply, &(struct request){0}); /* what was asked for is in the line before */
-    return SENT_BUDGET;
-}
-
-/* The disk does not answer: what the thread holds is the thread's from now on. */
-static enum sent give_up(struct exchange *x)
-{
-    struct transfer *t = x->held;
-
-    x->held = NULL;
-    x->reply.fd = -1; /* the file's */
-    job_give_up(&t->job, drop);
-    return fail(x, EAGAIN);
-}
-
 /*
- * What is in memory goes by one call: a little is copied together for send(2), more is taken from
- * where it is by sendmsg(2), which has the kernel read three structures. (With 1 kB no difference
- * was seen.) FIN_FOLLOWS: reply.h.
+ * Head and body from memory in one call. Up to COPIED bytes are copied together for send(2); for
+ * more sendmsg(2) takes them from where they are, at the price of three structures that the kernel
+ * has to read.
  */
 static ssize_t send_memory(int fd, struct exchange *x, const char *body)
 {
@@ -180,16 +155,21 @@ enum sent transfer_send(int fd, struct exchange *x, long *budget)
     struct reply *r = &x->reply;
     struct transfer *t = x->held;
 
-    if (t != NULL && t->job.state == UNDER_WAY)
-        return job_is_lost(&t->job) ? give_up(x) : SENT_WAITS;
+    if (t != NULL && t->job.state == UNDER_WAY) {
+        if (!job_give_up_if_lost(x, transfer_drop))
+            return SENT_WAITS;
+        return job_reply_error(x, EAGAIN) ? SENT_BUDGET : SENT_FAILED;
+    }
     while (exchange_head_left(x) > 0 || exchange_offset(x) < r->end) {
         bool from_file = r->fd >= 0 && exchange_offset(x) < r->end;
         size_t head = exchange_head_left(x);
         ssize_t n, most = 0;
         if (*budget <= 0)
             return SENT_BUDGET;
-        if (from_file && (most = ready(t, x, *budget)) <= 0)
-            return most < 0 ? fail(x, t->error) : SENT_WAITS;
+        if (from_file && (most = transfer_ready(t, x, *budget)) == 0)
+            return SENT_WAITS;
+        if (most < 0)
+            return job_reply_error(x, t->error) ? SENT_BUDGET : SENT_FAILED;
         if (!from_file)
             n = send_memory(fd, x, t != NULL ? t->file->body : NULL);
         else if (head > 0)
@@ -200,7 +180,7 @@ enum sent transfer_send(int fd, struct exchange *x, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
+        if (n == 0) /* shorter than promised: only the end of the connection can say so */
             return SENT_FAILED;
         x->sent += n;
         *budget -= n;

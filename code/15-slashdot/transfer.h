@@ -1,6 +1,7 @@
 /*
- * transfer.h: what a reply on its way holds of its file, in the `held` of struct exchange, from
- * find_reply.c to send_reply.c.
+ * transfer.h: what a reply that is being sent holds of its file, in `held` of struct exchange. Until
+ * it is found `held` may be a job of look_up.h. find_reply.c makes it, send_reply.c uses and frees
+ * it.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H
@@ -14,23 +15,24 @@
 struct transfer {
     struct job job; /* first: a thread reads a part of the file into the kernel's memory */
     struct file *file;
-    off_t from, to;         /* that part ... */
-    long long trusted_till; /* ... is taken to be in memory, by now_ms() */
-    int error;              /* errno of that reading, 0 */
+    off_t from, to;         /* that part */
+    long long trusted_till; /* until then it is taken to be in memory, by now_ms() */
+    int error;              /* errno of that reading; 0 */
 };
 
+/* The operations of struct conn_ops. */
 bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd);
 enum sent transfer_send(int fd, struct exchange *x, long *budget);
 void transfer_end(struct exchange *x);
 
-/* Starts the threads that wait for the disk: so many for bytes, and some for names. Who wants a
- * name alone does not stand in the queue for bytes. */
+/* Starts the threads that wait for the disk: so many for bytes, and some for names, so that a
+ * request for a name does not wait behind those for bytes. */
 void transfer_start(int readers, int docroot_fd);
 
 /* Those for bytes. */
 extern struct pool *disk_threads;
 
-/* Makes x hold it, and takes the caller's use of f over. Returns false without memory. */
+/* Makes x hold f, and takes over the caller's use of it. Returns false without memory. */
 bool transfer_begin(struct exchange *x, struct file *f);
 
 #endif

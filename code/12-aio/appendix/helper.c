@@ -235,15 +235,14 @@ static bool helper_find(struct exchange *x, const struct request *req, int docro
         return false;
     if (h == NULL || h->job.run != NULL)
         return look_up_reply(x, req, docroot_fd);
-    if (h->job.state == UNDER_WAY && !job_is_lost(&h->job))
-        return false;
-    x->held = NULL;
     if (h->job.state == UNDER_WAY) {
-        job_give_up(&h->job, helper_drop);
-        reply_error(&x->reply, req, 503);
-        return true;
+        bool lost = job_give_up_if_lost(x, helper_drop);
+        if (lost)
+            reply_error(&x->reply, req, 503);
+        return lost;
     }
     bool answered = h->answered;
+    x->held = NULL;
     free(h);
     if (!answered)
         return look_up_reply(x, req, docroot_fd);

@@ -53,6 +53,12 @@ static void readahead_drop(struct job *job)
     free(job);
 }
 
+static enum fetched readahead_failed(int error)
+{
+    errno = error;
+    return FETCH_FAILED;
+}
+
 static enum fetched readahead_fetch(struct exchange *x)
 {
     struct reply *r = &x->reply;
@@ -61,10 +67,9 @@ static enum fetched readahead_fetch(struct exchange *x)
     if (a == NULL && (x->held = a = calloc(1, sizeof *a)) == NULL)
         return FETCH_FAILED;
     if (a->job.state == UNDER_WAY)
-        return job_is_lost(&a->job) ? backend_give_up(x, readahead_drop) : FETCHING;
-    errno = a->error;
+        return job_give_up_if_lost(x, readahead_drop) ? readahead_failed(EAGAIN) : FETCHING;
     if (a->error != 0)
-        return FETCH_FAILED;
+        return readahead_failed(a->error);
     if (exchange_offset(x) >= a->from && exchange_offset(x) < a->until)
         return FETCHED;
     a->fd = r->fd;
@@ -72,9 +77,8 @@ static enum fetched readahead_fetch(struct exchange *x)
     a->until = r->end - exchange_offset(x) < AHEAD ? r->end : exchange_offset(x) + AHEAD;
     if (is_cached(a->fd, a->from, a->until))
         return FETCHED;
-    errno = EAGAIN;
     if (jobs_refused())
-        return FETCH_FAILED;
+        return readahead_failed(EAGAIN);
     a->job.conn = x->conn;
     a->job.run = readahead_run;
     pool_run(pool, &a->job);
