@@ -13,8 +13,6 @@
 #include "reply.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood must not keep the others waiting */
-
 /*
  * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
  * has the latest deadline, and a list ordered by activity is ordered by deadline. A list for each

@@ -20,6 +20,8 @@
 #include "05b-nonblocking/conn.h"
 #include "list.h"
 
+#define EVENTS 256 /* that one wait may report */
+
 /* A client is in one list: in that of its state, or where it waits for another turn, or its end. */
 enum client_list { AGAIN = STATES, ENDED, LISTS };
 

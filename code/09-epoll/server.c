@@ -15,8 +15,6 @@
 #include "options.h"
 #include "stop.h"
 
-#define EVENTS 256
-
 static int epoll_fd;
 static bool edge; /* -e */
 

@@ -21,8 +21,6 @@
 #include "options.h"
 #include "stop.h"
 
-#define EVENTS 256
-
 static int queue;
 
 /* What the kernel is told with the next kevent(). */

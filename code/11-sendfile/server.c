@@ -17,8 +17,6 @@
 #include "options.h"
 #include "stop.h"
 
-#define EVENTS 256
-
 static int epoll_fd;
 
 /* The kernel gives the pointer back with each event: no table has to be searched. */

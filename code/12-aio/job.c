@@ -12,7 +12,7 @@
 #include "die.h"
 
 #define COLLECTORS    2            /* one reads, one looks up */
-#define STACK_SIZE    (256 * 1024) /* the default is 8 MiB of address space for each thread */
+#define POOL_STACK    (256 * 1024) /* the default is 8 MiB of address space for each thread */
 #define SILENT_STEPS  2            /* of -t seconds without the end of any job */
 #define LONGEST_STEPS 30           /* of -t seconds, even if other jobs come to an end */
 #define GIVEN_UP_MOST 256          /* each holds a descriptor and memory, perhaps a thread */
@@ -205,7 +205,7 @@ static void pool_start_threads(struct pool *pool, int threads)
     if (errno == 0)
         errno = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     if (errno == 0)
-        errno = pthread_attr_setstacksize(&detached, STACK_SIZE);
+        errno = pthread_attr_setstacksize(&detached, POOL_STACK);
     if (errno == 0)
         errno = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (errno != 0)

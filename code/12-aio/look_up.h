@@ -22,7 +22,9 @@ struct found {
     char *body;      /* for 15-slashdot: all its bytes (malloc), or NULL */
 };
 
-/* So many threads; 0: the loop itself waits, in look_up_reply(). */
+#define LOOK_UP_THREADS 4
+
+/* Starts so many threads. 0: the loop itself waits, in look_up_reply(). */
 void look_up_start(int threads, int docroot_fd);
 
 /* Opens the file if that needs no disk. False: it has to be looked up by a thread. */

@@ -20,10 +20,8 @@
 #include "options.h"
 #include "stop.h"
 
-#define EVENTS          256
-#define LOOK_UP_THREADS 4
-#define READ_THREADS    16
-#define MOST_THREADS    1000
+#define READ_THREADS 16
+#define MOST_THREADS 1000
 
 static bool disk; /* jobs are over */
 static int epoll_fd;

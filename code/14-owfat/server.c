@@ -23,8 +23,7 @@
 #include "reply.h"
 #include "stop.h"
 
-#define ACCEPTS 16 /* in a turn at most: a flood of connections must not keep the clients waiting */
-#define WALK_S  1  /* between two looks at all time-outs */
+#define WALK_S 1 /* between two looks at all time-outs */
 
 struct owfat_client {
     struct owfat_conn conn;

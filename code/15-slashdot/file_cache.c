@@ -13,9 +13,9 @@ static struct file *buckets[BUCKETS];
 static struct list by_use = LIST_EMPTY(by_use); /* the oldest first */
 static int entries;
 
-/* FNV-1a. That somebody may make paths of one bucket costs him the requests, and us file_cache_most
- * steps at worst. */
-static struct file **bucket_of(const char *path)
+/* FNV-1a. An attacker can choose paths that fall into one bucket; a search then takes
+ * file_cache_most steps at worst. */
+static struct file **cache_bucket(const char *path)
 {
     uint32_t hash = 2166136261u;
 
@@ -24,16 +24,16 @@ static struct file **bucket_of(const char *path)
     return &buckets[(hash ^ hash >> 16) % BUCKETS];
 }
 
-static struct file **place_of(const char *path)
+static struct file **cache_place(const char *path)
 {
-    struct file **place = bucket_of(path);
+    struct file **place = cache_bucket(path);
 
     while (*place != NULL && strcmp((*place)->path, path) != 0)
         place = &(*place)->next;
     return place;
 }
 
-static struct file *oldest(void)
+static struct file *cache_oldest(void)
 {
     return list_is_empty(&by_use) ? NULL : LIST_ENTRY(by_use.next, struct file, by_use);
 }
@@ -48,7 +48,7 @@ void file_release(struct file *f)
     free(f);
 }
 
-static void take_out(struct file **place)
+static void cache_remove(struct file **place)
 {
     struct file *f = *place;
 
@@ -60,7 +60,7 @@ static void take_out(struct file **place)
 
 struct file *file_find(const char *path, long long now, bool *fresh)
 {
-    struct file *f = *place_of(path);
+    struct file *f = *cache_place(path);
 
     *fresh = f != NULL && now - f->checked < FRESH_MS;
     if (f == NULL)
@@ -74,18 +74,18 @@ struct file *file_find(const char *path, long long now, bool *fresh)
 
 void file_forget(const char *path)
 {
-    struct file **place = place_of(path);
+    struct file **place = cache_place(path);
 
     if (*place != NULL)
-        take_out(place);
+        cache_remove(place);
 }
 
 int file_cache_sweep(long long now)
 {
     struct file *f;
 
-    while ((f = oldest()) != NULL && now - f->used >= UNUSED_MS)
-        take_out(place_of(f->path));
+    while ((f = cache_oldest()) != NULL && now - f->used >= UNUSED_MS)
+        cache_remove(cache_place(f->path));
     return f != NULL ? (int)(f->used + UNUSED_MS - now) : -1;
 }
 
@@ -94,13 +94,13 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 
-/* A clock that was set back makes files of the future: those are young until it has caught up. */
+/* After the clock was set back files have times in the future: they are young until it catches up. */
 static bool was_young(const struct found *found)
 {
     return found->st.st_ctim.tv_sec > found->seen - YOUNG_S;
@@ -108,13 +108,13 @@ static bool was_young(const struct found *found)
 
 bool file_confirm(struct file *f, const struct stat *st, long long now)
 {
-    if (!is_same(&f->st, st))
+    if (!is_same_file(&f->st, st))
         return false;
     f->checked = now;
     return true;
 }
 
-static struct file *new_file(const char *path, const struct found *found)
+static struct file *file_new(const char *path, const struct found *found)
 {
     size_t size = strlen(path) + 1;
     struct file *f = malloc(sizeof *f + size);
@@ -138,10 +138,11 @@ static struct file *new_file(const char *path, const struct found *found)
 
 struct file *file_enter(const char *path, const struct found *found, long long now)
 {
-    struct file **place = place_of(path), *f = *place;
-    bool is_late = f != NULL && f->checked > found->asked; /* somebody has looked since */
+    struct file **place = cache_place(path), *f = *place;
+    bool is_late =
+        f != NULL && f->checked > found->asked; /* the name was looked up later, and that is done */
 
-    if (f != NULL && is_same(&f->st, &found->st)) {
+    if (f != NULL && is_same_file(&f->st, &found->st)) {
         f->checked = is_late ? f->checked : found->asked;
         close(found->fd);
         free(found->body);
@@ -149,13 +150,13 @@ struct file *file_enter(const char *path, const struct found *found, long long n
         return f;
     }
     if (f != NULL && !is_late)
-        take_out(place);
-    f = new_file(path, found);
+        cache_remove(place);
+    f = file_new(path, found);
     if (f == NULL || is_late || was_young(found) || !S_ISREG(found->st.st_mode))
         return f;
     if (entries >= file_cache_most)
-        take_out(place_of(oldest()->path));
-    place = bucket_of(path);
+        cache_remove(cache_place(cache_oldest()->path));
+    place = cache_bucket(path);
     f->next = *place;
     *place = f;
     list_append(&by_use, &f->by_use);
@@ -166,8 +167,9 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     return f;
 }
 
-/* The head of a 200 in HTTP/1.1, without the empty line: good for as long as its Date is. */
-static bool make_head(struct file *f, struct reply *r, const struct request *req, time_t second)
+/* Makes the head of a 200 in HTTP/1.1, without the empty line. It is good for the second of its Date. */
+static bool file_make_head(struct file *f, struct reply *r, const struct request *req,
+                           time_t second)
 {
     struct request plain = {.method = HTTP_GET, .minor = 1, .keep_alive = true};
 
@@ -186,7 +188,7 @@ void file_reply(struct file *f, struct reply *r, const struct request *req)
     time_t second = time(NULL);
 
     if (req->method > HTTP_HEAD || req->conditional || req->range.at != NULL ||
-        (f->head_second != second && !make_head(f, r, req, second))) {
+        (f->head_second != second && !file_make_head(f, r, req, second))) {
         reply_found(r, req, f->fd, &f->st, f->path);
         return;
     }

@@ -13,8 +13,6 @@
 #include "clock.h"
 #include "net.h"
 
-#define LOOK_UP_THREADS 4
-
 void transfer_start(int readers, int docroot_fd)
 {
     look_up_start(LOOK_UP_THREADS, docroot_fd);

@@ -27,96 +27,97 @@
 #define MOST_ROUNDS     5 /* of replacing, in which no worker came to serve */
 #define NEVER           LLONG_MAX
 
-static const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGCHLD, SIGIO}; /* no handler */
-static sigset_t ours;
+/* Blocked, and taken by sigtimedwait(): there is no handler. */
+static const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGCHLD, SIGIO};
+static sigset_t awaited;
 
 /*
- * The children: first the workers, by number, then places for successors, which are masters of
- * workers of their own. Both understand SIGTERM and RETIRE. All times are by now_ms(): a wait
- * ends whenever a child does, so to count waits is not to count seconds.
+ * First the workers, by number, then places for successors, which are masters of their own workers.
+ * SIGTERM and RETIRE mean the same to both. All times are by now_ms(): a wait ends whenever a child
+ * does, so counting waits does not count seconds.
  */
-struct child {
-    pid_t pid; /* not above 0: none */
-    long long since;
-    long long kill_at; /* once it was told to stop; else NEVER */
-    bool serves;
-};
-static struct child *children;
+static struct child {
+    pid_t pid;         /* 0 or -1: there is none */
+    long long since;   /* it was started */
+    long long kill_at; /* it gets SIGKILL, after SIGTERM; else NEVER */
+    bool serves;       /* of a worker: it has said so */
+} * children;
 static int own_workers, places;
-static int serving = -1; /* the place of the successor that accepts; -1: the workers do */
+static int serving = -1; /* the place of the successor that accepts; -1: our workers do */
 
-static struct successor candidate;
-static bool candidate_is_wanted;
-static long long replace_at; /* when the workers are started that are missing */
-static int rounds;           /* of that, since one ended that had served for a while */
+static struct successor candidate; /* that sets itself up; its pid is 0 if there is none */
+static bool candidate_is_wanted;   /* SIGHUP, or the serving successor has ended */
+static long long replace_at;       /* when missing workers are started; NEVER: none is missing */
+static int rounds; /* of starting them, since a worker ended that had served for PAUSE_MS */
 
-static int hearing[2]; /* a pipe: a worker writes its number when it serves */
-static bool has_served, first_failed;
+static int hearing[2];    /* a pipe: a worker writes its number when it serves */
+static bool has_served;   /* all of the first workers: "listening" is printed */
+static bool first_failed; /* one of them ended, or could not be started, before that */
 
 void master_begin(const char *argv0)
 {
-    sigemptyset(&ours);
+    sigemptyset(&awaited);
     for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
-        sigaddset(&ours, waited_for[i]);
-    known_state(argv0, &ours);
+        sigaddset(&awaited, waited_for[i]);
+    known_state(argv0, &awaited);
 }
 
-static bool is_there(int i)
+static bool child_is_there(int i)
 {
     return children[i].pid > 0;
 }
 
-/* Alive, or also known to serve. */
-static bool is_any(bool known_to_serve)
+/* Whether any process that accepts connections is there, or may soon be. */
+static bool serving_is_alive(bool known_to_serve)
 {
     if (serving >= 0)
-        return is_there(serving) || (!known_to_serve && candidate.pid > 0);
+        return child_is_there(serving) || (!known_to_serve && candidate.pid > 0);
     for (int i = 0; i < own_workers; i++)
-        if (is_there(i) && (children[i].serves || !known_to_serve))
+        if (child_is_there(i) && (children[i].serves || !known_to_serve))
             return true;
     return false;
 }
 
-static bool all_are_there(void)
+static bool serving_is_whole(void)
 {
     if (serving >= 0)
-        return is_there(serving);
+        return child_is_there(serving);
     for (int i = 0; i < own_workers; i++)
-        if (!is_there(i))
+        if (!child_is_there(i))
             return false;
     return true;
 }
 
-static void tell(int i, int signum)
+static void child_signal(int i, int signum)
 {
-    if (is_there(i))
-        kill(children[i].pid, signum); /* ESRCH: it has ended, and will be waited for */
+    if (child_is_there(i))
+        kill(children[i].pid, signum); /* ESRCH: it has ended; waitpid() will say so */
 }
 
-/* All of them have STOP_GRACE seconds, which they keep by themselves (stop_begin()). A successor
- * has workers to wait for, so it has more time than they. */
-static void stop(int from, int to)
+/* Each ends by itself within STOP_GRACE seconds (stop_begin()); kill_at is for one that does not. A
+ * successor has to wait for its workers, so it has a second more. */
+static void children_stop(int from, int to)
 {
     for (int i = from; i < to; i++) {
-        if (!is_there(i) || children[i].kill_at != NEVER)
+        if (!child_is_there(i) || children[i].kill_at != NEVER)
             continue;
         children[i].kill_at = now_ms() + (STOP_GRACE + (i < own_workers ? 1 : 2)) * 1000;
-        tell(i, SIGTERM);
+        child_signal(i, SIGTERM);
     }
 }
 
-static void kill_overdue(void)
+static void children_kill_overdue(void)
 {
     for (int i = 0; i < places; i++) {
         if (now_ms() < children[i].kill_at)
             continue;
-        tell(i, SIGKILL);
+        child_signal(i, SIGKILL);
         children[i].kill_at += PAUSE_MS;
     }
 }
 
-/* One that ends by itself has said why. */
-static void report(int status)
+/* A worker that exits has said why; one that a signal ended has not. */
+static void report_signal_of(int status)
 {
     char line[64];
 
@@ -126,13 +127,13 @@ static void report(int status)
     log_line(line);
 }
 
-static void has_ended(pid_t pid, int status)
+static void child_has_ended(pid_t pid, int status)
 {
     for (int i = 0; i < places; i++) {
         if (children[i].pid != pid)
             continue;
         if (i < own_workers && children[i].kill_at == NEVER)
-            report(status);
+            report_signal_of(status);
         first_failed |= !has_served;
         if (children[i].serves && now_ms() - children[i].since >= PAUSE_MS)
             rounds = 0;
@@ -142,16 +143,16 @@ static void has_ended(pid_t pid, int status)
         successor_failed(&candidate, status);
 }
 
-/* Takes note of those that have ended; returns how many are left. */
-static int reap(void)
+/* Waits for the children that have ended. Returns how many are left. */
+static int children_reap(void)
 {
     int left = 0, status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        has_ended(pid, status);
+        child_has_ended(pid, status);
     for (int i = 0; i < places; i++)
-        left += is_there(i);
+        left += child_is_there(i);
     return left;
 }
 
@@ -165,7 +166,7 @@ static long long next_deadline(void)
     return candidate.pid > 0 && candidate.until < until ? candidate.until : until;
 }
 
-/* Returns a signal; -1 if the next deadline is past, or soon. */
+/* Sleeps until a signal or the next deadline. Returns the signal, or -1. */
 static int wait_for_signal(void)
 {
     long long until = next_deadline(), left = until - now_ms();
@@ -173,7 +174,7 @@ static int wait_for_signal(void)
 
     if (left > 0)
         most = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
-    int signum = sigtimedwait(&ours, NULL, until == NEVER ? NULL : &most);
+    int signum = sigtimedwait(&awaited, NULL, until == NEVER ? NULL : &most);
     if (signum < 0 && errno != EAGAIN && errno != EINTR)
         die_errno("sigtimedwait");
     return signum;
@@ -181,60 +182,63 @@ static int wait_for_signal(void)
 
 /* ---- the next program */
 
-static int free_place(void)
+static int successor_free_place(void)
 {
     for (int i = own_workers; i < places; i++)
-        if (i != serving && !is_there(i))
+        if (i != serving && !child_is_there(i))
             return i;
     return -1;
 }
 
-static void stop_oldest(void)
+static void successor_stop_oldest(void)
 {
     int oldest = -1;
 
     for (int i = own_workers; i < places; i++)
         if (i != serving && (oldest < 0 || children[i].since < children[oldest].since))
             oldest = i;
-    stop(oldest, oldest + 1);
+    children_stop(oldest, oldest + 1);
 }
 
-static void retire(void)
+static void serving_retire(void)
 {
     if (serving >= 0)
-        tell(serving, RETIRE);
+        child_signal(serving, RETIRE);
     for (int i = 0; serving < 0 && i < own_workers; i++)
-        tell(i, RETIRE);
+        child_signal(i, RETIRE);
 }
 
-/* From now on it is a child like others. */
-static int give_place(pid_t pid)
+/* The candidate becomes one of the children. Returns its place. */
+static int successor_give_place(pid_t pid)
 {
-    int i = free_place(); /* there was one when it was started, and no other child has taken it */
+    int i = successor_free_place(); /* there is one: restart_step() asked before it was started */
 
     children[i] = (struct child){.pid = pid, .since = now_ms(), .kill_at = NEVER};
     return i;
 }
 
-/* Once in a turn. Until the next program has said that it is ready no worker retires; and none is
- * started before the line "listening", for the first workers' end would be the program's. */
-static void succeed(char **argv, const int *fds, int sockets)
+/*
+ * Once in a turn of master_run(). No worker retires before the new program has said that it is
+ * ready. No successor is started before "listening": until then the end of a worker is the end of
+ * the program.
+ */
+static void restart_step(char **argv, const int *fds, int sockets)
 {
     pid_t pid = candidate.pid;
 
     if (pid > 0 && successor_is_ready(&candidate)) {
-        retire();
-        serving = give_place(pid);
+        serving_retire();
+        serving = successor_give_place(pid);
         rounds = 0;
     } else if (pid > 0 && now_ms() >= candidate.until) {
         successor_failed(&candidate, -1);
-        int i = give_place(pid);
-        stop(i, i + 1);
+        int i = successor_give_place(pid);
+        children_stop(i, i + 1);
     }
     if (!candidate_is_wanted || candidate.pid > 0 || !has_served)
         return;
-    if (free_place() < 0) { /* SIGHUP faster than clients leave */
-        stop_oldest();
+    if (successor_free_place() < 0) { /* SIGHUP comes faster than clients leave */
+        successor_stop_oldest();
         return;
     }
     candidate_is_wanted = false;
@@ -244,12 +248,12 @@ static void succeed(char **argv, const int *fds, int sockets)
 /* ---- start, keep, end */
 
 /* Returns true in the child. */
-static bool start(int number)
+static bool worker_start(int number)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
 
-    if (pid < 0) /* EAGAIN, ENOMEM: those that run serve on, and this one is tried again */
+    if (pid < 0) /* EAGAIN, ENOMEM: the others go on, and this one is tried again */
         warn_errno("fork");
     first_failed |= pid < 0 && !has_served;
     children[number] = (struct child){.pid = pid, .since = now_ms(), .kill_at = NEVER};
@@ -269,13 +273,13 @@ void master_hears(int number)
     close(hearing[1]);
 }
 
-/* Once in a turn: which workers have come to serve. */
-static void hear(void)
+/* Once in a turn: notes which workers have written that they serve. */
+static void workers_hear(void)
 {
     int number;
 
     while (read(hearing[0], &number, sizeof number) == sizeof number) {
-        if (number < 0 || number >= own_workers || !is_there(number))
+        if (number < 0 || number >= own_workers || !child_is_there(number))
             continue;
         children[number].serves = true;
         if (has_served)
@@ -286,70 +290,70 @@ static void hear(void)
 }
 
 /*
- * After one round of replacing these sockets still have no worker. A client that the kernel hashed
- * to one of them would wait without end. A socket that is shut leaves the group, until a worker is
- * there that can serve it (workers_listen_again()). What is in its queue is reset, or where
- * net.ipv4.tcp_migrate_req is 1, another socket's.
+ * A client that the kernel hashes to a socket without a worker would wait for ever. A socket that
+ * is shut leaves the SO_REUSEPORT group until a worker listens again (workers_listen_again()).
+ * Connections in its queue are reset, or, where net.ipv4.tcp_migrate_req is 1, moved to another
+ * socket.
  */
-static void shut_deaf(const int *fds, int sockets)
+static void shut_sockets_without_worker(const int *fds, int sockets)
 {
     for (int s = 0; s < sockets; s++) {
-        bool deaf = serving < 0 || !is_there(serving);
+        bool deaf = serving < 0 || !child_is_there(serving);
         for (int i = s; serving < 0 && i < own_workers; i += sockets)
-            deaf = deaf && !is_there(i);
+            deaf = deaf && !child_is_there(i);
         if (deaf)
             shutdown(fds[s], SHUT_RD);
     }
 }
 
-/* Some die as soon as they live, or serve, so none is replaced at once. The pause is doubled with
- * each round of such; not where no worker serves, for then clients wait. */
-static long long pause_ms(void)
+/* Workers may die as soon as they start, so none is replaced at once. The pause doubles with each
+ * round, unless no worker serves: then clients wait. */
+static long long replace_pause_ms(void)
 {
     int doublings = rounds < MOST_DOUBLINGS ? rounds : MOST_DOUBLINGS;
 
-    return is_any(true) ? (long long)PAUSE_MS << doublings : PAUSE_MS;
+    return serving_is_alive(true) ? (long long)PAUSE_MS << doublings : PAUSE_MS;
 }
 
-/* Starts the workers that are missing. At first that is one alone: what it lacks the others would
- * lack, too, and say so. Returns the number of a new worker in that, -1 in the master. */
-static int replace(const int *fds, int sockets)
+/* Starts the workers that are missing. The very first is started alone: if it lacks something, one
+ * line says so and not one of each. Returns the worker's number in a new worker, -1 in the master. */
+static int workers_replace(const int *fds, int sockets)
 {
     int most = has_served || children[0].serves ? own_workers : 1;
     bool fork_fails = false;
 
-    if (all_are_there())
+    if (serving_is_whole())
         replace_at = NEVER;
     else if (replace_at == NEVER)
-        replace_at = now_ms() + pause_ms();
+        replace_at = now_ms() + replace_pause_ms();
     if (now_ms() < replace_at || (serving >= 0 && candidate.pid > 0))
         return -1;
-    if (has_served && rounds > 0) /* before that a successor's sockets are still the old workers' */
-        shut_deaf(fds, sockets);
+    if (has_served && rounds > 0) /* before, the old program's workers serve the sockets */
+        shut_sockets_without_worker(fds, sockets);
     for (int i = 0; serving < 0 && i < most && !fork_fails; i++) {
-        if (!is_there(i) && start(i))
+        if (!child_is_there(i) && worker_start(i))
             return i;
         fork_fails = children[i].pid < 0;
     }
     candidate_is_wanted |= serving >= 0;
     rounds++;
-    replace_at = first_failed ? now_ms() : now_ms() + pause_ms();
+    replace_at = first_failed ? now_ms() : now_ms() + replace_pause_ms();
     return -1;
 }
 
-/* Before all of the first workers serve it is the end if one of them fails; later if in so many
- * rounds none could be had, and none is left. */
-static bool gives_up(void)
+/* Before "listening" the program ends if one worker fails; later if none is left and MOST_ROUNDS
+ * have brought none. */
+static bool master_gives_up(void)
 {
-    bool none_left = has_served && rounds >= MOST_ROUNDS && !is_any(false);
+    bool none_left = has_served && rounds >= MOST_ROUNDS && !serving_is_alive(false);
 
     if (none_left)
         log_line("no worker could be started again: the end");
     return none_left || first_failed;
 }
 
-/* Once in a turn, until it is true. */
-static void look_whether_first_serve(int listen_fd, const struct options *o)
+/* Once in a turn: when all of the first workers serve, says "listening" or, as a successor, ready. */
+static void first_workers_step(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < own_workers; i++)
         if (!children[i].serves)
@@ -361,26 +365,27 @@ static void look_whether_first_serve(int listen_fd, const struct options *o)
         tcp_ready(listen_fd, o);
 }
 
-static void end_all(bool hurry)
+/* Returns when no child is left: soon after SIGTERM or SIGINT (`hurry`), else when clients leave. */
+static void children_end(bool hurry)
 {
     replace_at = NEVER;
-    if (candidate.pid > 0) { /* it serves no client, but may have workers */
+    if (candidate.pid > 0) { /* it may have workers, and they serve no client */
         close(candidate.fd);
-        give_place(candidate.pid);
+        successor_give_place(candidate.pid);
         candidate.pid = 0;
     }
     for (;;) {
         if (hurry)
-            stop(0, places);
-        kill_overdue();
-        if (reap() == 0)
+            children_stop(0, places);
+        children_kill_overdue();
+        if (children_reap() == 0)
             return;
         int signum = wait_for_signal();
         hurry = signum == SIGTERM || signum == SIGINT;
     }
 }
 
-static void make_places(int number)
+static void children_make_places(int number)
 {
     own_workers = number;
     places = own_workers + MOST_SUCCESSORS;
@@ -399,23 +404,23 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
     bool is_successor = successor_begin(), failed = false;
     int signum = 0, number;
 
-    make_places(o->workers);
+    children_make_places(o->workers);
     while (!failed && signum != SIGTERM && signum != SIGINT &&
            (signum != RETIRE || !is_successor)) {
-        if ((number = replace(fds, sockets)) >= 0)
+        if ((number = workers_replace(fds, sockets)) >= 0)
             return number;
         candidate_is_wanted |= signum == SIGHUP && !is_successor;
-        succeed(argv, fds, sockets);
-        kill_overdue();
+        restart_step(argv, fds, sockets);
+        children_kill_overdue();
         signum = wait_for_signal();
-        hear();
-        reap();
-        look_whether_first_serve(fds[0], o);
-        failed = gives_up();
+        workers_hear();
+        children_reap();
+        first_workers_step(fds[0], o);
+        failed = master_gives_up();
     }
     if (signum == RETIRE)
-        retire();
-    end_all(signum != RETIRE);
+        serving_retire();
+    children_end(signum != RETIRE);
     if (failed)
         exit(EXIT_FAILURE);
     return -1;

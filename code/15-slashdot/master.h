@@ -1,18 +1,33 @@
 /*
- * master.h: the process that keeps the workers alive, and lets another program take their place
- * without a client being turned away.
+ * master.h: the process that keeps the workers alive, and has another program take their place
+ * without refusing a client.
  *
- * SIGHUP starts the program anew, in a child, with the same command line and the same listening
- * sockets, which stay open all the time. Once it is ready (successor.h) that child is the master of
- * its own workers, and those of before retire: they accept no more; each reply says that it is the
- * last of its connection, and when all are gone, by that or by their time-out, they end. The first
- * master stays, for it is the process that the administrator and the system know:
+ *     master                 waits for signals (sigtimedwait); serves no client
+ *      +-- worker 0          an event_loop() (server.c), its listening socket, its file cache
+ *      |     `-- threads     20, that wait for the disk: 4 for names, 16 for bytes (-r)
+ *      +-- worker 1
+ *     ...                    one for each core (-w)
  *
- *     before SIGHUP   master --- workers
- *     after it        master -+- workers that retire
- *                             +- master of the new program --- workers
- *     after the next  master -+- master that retires --- workers that retire
- *                             +- master of the new program --- workers
+ * They hear of each other by: a pipe, on which a worker writes its number when it serves; signals,
+ * SIGTERM to stop, RETIRE to accept no more and to end when the last client has left; SIGCHLD.
+ * A worker that ends is started again.
+ *
+ * A restart, by SIGHUP. The listening sockets stay open all the time, so no connection is refused:
+ *
+ *  1  master -+- workers             master runs the program again, in a child: the candidate
+ *             `- candidate           (successor.h), with the same command line and sockets
+ *
+ *  2  master -+- workers             the candidate sets itself up and starts its own workers. If
+ *             `- candidate - workers it fails, or is not ready in 10 s, it is stopped, a line says
+ *                                    why, and the old workers have noticed nothing
+ *
+ *  3  master -+- workers (retire)    when all its workers serve it writes "ready" to the master,
+ *             `- successor - workers which sends RETIRE to the old ones: each reply is the last of
+ *                                    its connection, and they end when their clients have left
+ *
+ *  4  master --- successor - workers the first process stays: its number is known to others. The
+ *                                    next SIGHUP starts another candidate, and the successor then
+ *                                    retires with its workers
  */
 #ifndef MASTER_H
 #define MASTER_H
@@ -22,8 +37,8 @@
 
 #include "options.h"
 
-/* known_state(), with those signals held that the master waits for: the first call of main(). One
- * that comes while a successor sets itself up must not end it. */
+/* known_state(), with the signals blocked that the master waits for: one that comes while a
+ * successor sets itself up must not end it. The first call of main(). */
 void master_begin(const char *argv0);
 
 /*
@@ -34,35 +49,34 @@ void master_begin(const char *argv0);
  */
 int master_run(const struct options *o, char **argv, const int *fds, int sockets);
 
-/* In worker `number`, when it serves. */
+/* In worker `number`, when it serves: tells the master. */
 void master_hears(int number);
 
-/* What all workers have from their master, the listening sockets, and how each of them hears
- * that it is to end: workers.c. */
+/* ---- workers.c: the listening sockets, and how a worker hears that it is to end */
+
 #define WORKERS_MOST_SOCKETS 1024
 
-/* To a worker: accept no more, and end when the last client has left. Not SIGHUP, which "pkill
- * -HUP" sends to all processes of a name, though it is meant for the master. */
+/* To a worker or a successor. Not SIGHUP: "pkill -HUP" sends that to all processes of a name. */
 #define RETIRE SIGUSR1
 
 /*
- * The listening sockets, into fds: those of the old program, however many, if this is a successor;
- * else `count` new ones. Returns how many. Each gets TCP_DEFER_ACCEPT before it listens: a
- * connection has the options that the socket had when it came.
+ * Puts the listening sockets into fds: in a successor those of the old program, however many, else
+ * `count` new ones. Returns how many. Each gets TCP_DEFER_ACCEPT before it listens, since a
+ * connection inherits the options that the socket had when it came.
  */
 int workers_listen(const struct options *o, int *fds, int count);
 
-/* In a worker that can serve, for its socket: the master may have shut it (master.c). Ends the
+/* In a worker that can serve: makes its socket listen, which the master may have shut. Ends the
  * worker if there is no descriptor for a client. */
 void workers_listen_again(int fd, const struct options *o);
 
-/* That of this worker, of so many; the others are closed here, the master keeps them. */
+/* Returns the socket of this worker, and closes the others; the master keeps them. */
 int workers_own(const int *fds, int number, int worker);
 
 /*
- * A descriptor that is readable when a signal is to be taken. workers_signals() reads it: after
- * SIGTERM or SIGINT stopping is true, as in all servers; it is true as well if the worker is to
- * retire, but then *retiring is, too: nobody is hurried.
+ * A descriptor that is readable when a signal is pending. workers_signals() takes the signals:
+ * after SIGTERM or SIGINT `stopping` is true, as in all servers; after RETIRE both `stopping` and
+ * *retiring are, and clients may take their time.
  */
 int workers_signal_fd(void);
 void workers_signals(int fd, bool *retiring);

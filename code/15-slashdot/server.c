@@ -31,25 +31,23 @@
 #include "stop.h"
 #include "unsent.h"
 
-#define ACCEPTS       16 /* in a turn: a flood of connections must not keep the clients waiting */
-#define EVENTS        256
 #define DISK_THREADS  "16"
 #define CACHE_AT_MOST 1024 /* files */
 #define OTHER_AT_MOST 64   /* descriptors of a worker, beside clients and files */
 #define ENTERED       1    /* in `place`: it is in the epoll */
 #define CROWD         1000 /* clients, whose memory is worth giving back */
 
-static bool disk;    /* a thread has something to hand over */
-static bool signals; /* ... a signal to be taken */
-static bool retiring;
-static long last_rounds; /* of accepting, once we retire */
+static bool disk;        /* jobs are over */
+static bool signals;     /* a signal is to be taken */
+static bool retiring;    /* after RETIRE */
+static long last_rounds; /* of accepting, while retiring */
 static int epoll_fd, reserve_fd = -1;
 static int most_clients;
 
 /*
- * recv() that brought less than it could is not asked again: what comes later is a new event. That
- * the client will send no more is told once, perhaps together with its last bytes, perhaps while it
- * waits for the disk or for another turn. From then on recv() is asked until it says so itself.
+ * After a short count recv() is not called again: what comes later is a new event. The end of the
+ * client is reported once, perhaps together with its last bytes, perhaps while it waits for the
+ * disk or for another turn. From then on (last_ops) recv() is called until it returns 0 or EAGAIN.
  */
 static const struct conn_ops ops = {.find = transfer_find,
                                     .send = transfer_send,
@@ -60,11 +58,11 @@ static const struct conn_ops last_ops = {
     .find = transfer_find, .send = transfer_send, .end = transfer_end, .turn_bytes = SENDFILE_TURN};
 
 /*
- * Once for a connection, and by edge: the kernel is never told anything else about it. After the
- * first turn, not before: whoever is answered and gone in that turn costs no call, and what came
- * since then is reported all the same (epoll_ctl(2) looks at the socket).
+ * Once for a connection, and by edge. After its first turn, not before: a connection that ends in
+ * that turn costs no call, and what came meanwhile is reported all the same, since epoll_ctl(2)
+ * looks at the socket.
  */
-static bool enter(struct client *c)
+static bool client_register(struct client *c)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
@@ -72,28 +70,29 @@ static bool enter(struct client *c)
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, c->conn.fd, &event) == 0;
 }
 
-static void enter_unless_ended(struct client *c)
+static void client_register_unless_ended(struct client *c)
 {
-    if (c->list != ENDED && !enter(c) && !conn_waits(&c->conn)) /* else its time-out will end it */
+    if (c->list != ENDED && !client_register(c) &&
+        !conn_waits(&c->conn)) /* else its time-out will end it */
         clients_end(c);
 }
 
-static void begin(struct client *c)
+static void client_begin(struct client *c)
 {
     c->conn.ops = &ops;
-    clients_handle(c, conn_handle); /* its request is here, as a rule: TCP_DEFER_ACCEPT */
-    if (c->conn.state != LINGERING) /* else it is over, as a rule, when it is looked at again */
-        enter_unless_ended(c);
+    clients_handle(c, conn_handle); /* TCP_DEFER_ACCEPT: its request is here, as a rule */
+    if (c->conn.state != LINGERING) /* else it ends soon, as a rule: conn_timed_out() looks */
+        client_register_unless_ended(c);
 }
 
-static void go_on(struct client *c)
+static void client_go_on(struct client *c)
 {
     clients_handle(c, conn_handle);
     if (c->place != ENTERED)
-        enter_unless_ended(c);
+        client_register_unless_ended(c);
 }
 
-static void handle(struct client *c, unsigned events)
+static void client_handle(struct client *c, unsigned events)
 {
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
         c->conn.ops = &last_ops;
@@ -107,8 +106,7 @@ static void refuse(int fd)
     close(fd);
 }
 
-/* Also at the end of each turn, in which something may have been closed: open() fails as well while
- * descriptors are out, and the next client shall be told, too. */
+/* Also at the end of each turn: while descriptors are out open() fails, until one is closed. */
 static void keep_reserve(void)
 {
     if (reserve_fd < 0)
@@ -116,8 +114,8 @@ static void keep_reserve(void)
 }
 
 /*
- * Out of descriptors: the connection would stay in the queue, and its client would not know why.
- * The one that was kept for this is given up for as long as it takes to tell him.
+ * Without a descriptor the connection stays in the queue, and its client waits for no reason it
+ * could see. The descriptor kept for this is closed, used to refuse the client, and opened again.
  */
 static void refuse_with_reserve(int listen_fd)
 {
@@ -131,8 +129,8 @@ static void refuse_with_reserve(int listen_fd)
     keep_reserve();
 }
 
-/* A new client is worth more than one that asks for nothing, or reads too slowly. If there is none
- * of these the new one has to come again. */
+/* When it is full a client that asks for nothing or reads too slowly has to leave
+ * (clients_make_room()); if there is none the new one is refused. */
 static void admit(int fd, const struct options *o)
 {
     struct client *c;
@@ -140,10 +138,10 @@ static void admit(int fd, const struct options *o)
     if (clients_count() >= most_clients && clients_make_room(0) != ROOM)
         refuse(fd);
     else if ((c = clients_add(fd, o)) != NULL)
-        begin(c);
+        client_begin(c);
 }
 
-/* As clients_accept(), but for a full house. Returns whether connections may still be pending. */
+/* As clients_accept(), but refuses clients when it is full. Returns whether more may be pending. */
 static bool accept_some(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
@@ -166,10 +164,9 @@ static bool accept_some(int listen_fd, const struct options *o)
 }
 
 /*
- * The master has the listening socket too, and so have other workers: it stays open, and would stay
- * in the epoll. Whoever retires is not the only one who waits for connections, and one wakes one of
- * those who wait (EPOLLEXCLUSIVE): if it was us nobody else knows of it. So the queue as it is now
- * is still ours, and that is no more than the backlog.
+ * The listening socket has to be taken out of the epoll: it stays open, since master and other
+ * workers have it too. EPOLLEXCLUSIVE wakes one waiter per connection. If it woke this worker, no
+ * other will hear of it, so a worker that retires accepts what is queued now: at most the backlog.
  */
 static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 {
@@ -184,9 +181,8 @@ static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 }
 
 /*
- * What a crowd took, free() keeps for the next: glibc leaves small blocks in its lists, and the
- * pages under them stay ours (mallopt(3), M_MXFAST). When seven of eight have left, the pages go
- * back, by malloc_trim(3), which is glibc's own.
+ * free() keeps small blocks in its lists, and the pages under them (mallopt(3), M_MXFAST). When
+ * seven of eight clients have left, malloc_trim(3), which only glibc has, gives the pages back.
  */
 static void give_back(void)
 {
@@ -200,7 +196,7 @@ static void give_back(void)
     most = here;
 }
 
-/* How long to sleep: until a client's time is up, or a file's. */
+/* How long to sleep: until a client is overdue, or a cached file. */
 static int timeout_ms(void)
 {
     int clients = clients_timeout_ms(), files = file_cache_sweep(now_ms());
@@ -225,7 +221,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
             if (ptr == &clients_pending || ptr == &disk || ptr == &signals)
                 *(bool *)ptr = true;
             else
-                handle(ptr, events[i].events);
+                client_handle(ptr, events[i].events);
         }
         if (signals)
             take_signals(signal_fd, listen_fd, o);
@@ -235,7 +231,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         while ((conn = jobs_next_over()) != NULL)
             clients_handle((struct client *)conn, conn_handle); /* its first member */
         while ((c = clients_next_again()) != NULL)
-            go_on(c);
+            client_go_on(c);
         if (clients_pending && clients_may_accept())
             clients_pending = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
         while ((c = clients_next_overdue()) != NULL)
@@ -284,7 +280,7 @@ static void set_limits(int clients, int workers)
         die(EXIT_FAILURE, "a limit of %llu descriptors is too low", (unsigned long long)most);
 }
 
-static void work(int listen_fd, int threads, int number, const struct options *o)
+static void worker_main(int listen_fd, int threads, int number, const struct options *o)
 {
     stop_on_signals();
     jobs_init();
@@ -300,7 +296,7 @@ static void work(int listen_fd, int threads, int number, const struct options *o
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     transfer_start(threads, o->docroot_fd);
-    workers_listen_again(listen_fd, o); /* the last that can fail: until here no client comes */
+    workers_listen_again(listen_fd, o); /* the last call that can fail; no client comes before */
     master_hears(number);
     event_loop(listen_fd, signal_fd, o);
 }
@@ -341,6 +337,6 @@ int main(int argc, char **argv)
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        work(workers_own(fds, sockets, number), threads, number, &o);
+        worker_main(workers_own(fds, sockets, number), threads, number, &o);
     return EXIT_SUCCESS;
 }

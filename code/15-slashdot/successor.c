@@ -14,15 +14,14 @@
 #include "die.h"
 #include "log.h"
 
-#define HANDED_SOCKETS "SLASHDOT_SOCKETS" /* in its environment */
-#define HANDED_STDERR  "SLASHDOT_STDERR"  /* the pipe, and what is to be stderr again */
+/* In the environment of the new program: descriptors, with commas between them. */
+#define HANDED_SOCKETS "SLASHDOT_SOCKETS"
+#define HANDED_STDERR  "SLASHDOT_STDERR" /* the pipe, and the descriptor that stderr was */
 
 static const char ready_text[] = "ready";
 static int ready_fd = -1; /* of a successor and its workers */
 
-/* ---- what one program hands to the next: numbers, with commas between them */
-
-static bool hand_over(const char *name, const int *numbers, int n)
+static bool env_set_numbers(const char *name, const int *numbers, int n)
 {
     char text[12 * WORKERS_MOST_SOCKETS] = "", *at = text; /* ten digits, a comma */
 
@@ -31,8 +30,8 @@ static bool hand_over(const char *name, const int *numbers, int n)
     return setenv(name, text, 1) == 0;
 }
 
-/* How many numbers there were; the variable is gone then. */
-static int take_over(const char *name, int *numbers, int most)
+/* Returns how many numbers there were, and removes the variable. */
+static int env_take_numbers(const char *name, int *numbers, int most)
 {
     const char *at = getenv(name);
     int n = 0;
@@ -46,22 +45,23 @@ static int take_over(const char *name, int *numbers, int most)
     return n;
 }
 
-/* ---- the old program */
-/* In the child, which has the listening sockets from its parent. dup() makes descriptors that
- * outlive execve(). */
-static _Noreturn void become(char **argv, const int *fds, int count, int say_fd)
+/* ---- in the old program */
+
+/* In the child, which has inherited the listening sockets. dup() makes descriptors without
+ * FD_CLOEXEC. */
+static _Noreturn void successor_exec(char **argv, const int *fds, int count, int say_fd)
 {
     int handed[] = {dup(say_fd), dup(STDERR_FILENO)};
 
-    if (dup2(say_fd, STDERR_FILENO) >= 0 && hand_over(HANDED_STDERR, handed, 2) &&
-        hand_over(HANDED_SOCKETS, fds, count))
+    if (dup2(say_fd, STDERR_FILENO) >= 0 && env_set_numbers(HANDED_STDERR, handed, 2) &&
+        env_set_numbers(HANDED_SOCKETS, fds, count))
         execvp(argv[0], argv);
     warn_errno("execvp %s", argv[0]);
     _exit(EXIT_FAILURE);
 }
 
-/* The reader of the pipe gets SIGIO, as the master waits for signals and for nothing else; and
- * each write() is a packet of its own (O_DIRECT: pipe(2)). */
+/* O_ASYNC: the reader of the pipe gets SIGIO, since the master waits for signals alone. O_DIRECT:
+ * each write() is a packet of its own (pipe(2)). */
 void successor_start(struct successor *s, char **argv, const int *fds, int count)
 {
     pid_t parent = getpid();
@@ -79,14 +79,14 @@ void successor_start(struct successor *s, char **argv, const int *fds, int count
         close(ends[0]);
     } else if (s->pid == 0) {
         end_with_parent(parent);
-        become(argv, fds, count, ends[1]);
+        successor_exec(argv, fds, count, ends[1]);
     }
     close(ends[1]);
     s->fd = ends[0];
 }
 
-/* Returns whether it has said that it is ready. Anything else is what would have been on stderr. */
-static bool listen_to(struct successor *s)
+/* Returns whether it has said that it is ready. Any other packet is a line for stderr: kept. */
+static bool successor_hear(struct successor *s)
 {
     char packet[PIPE_BUF];
     ssize_t n;
@@ -101,14 +101,14 @@ static bool listen_to(struct successor *s)
     return false;
 }
 
-static void forget(struct successor *s)
+static void successor_forget(struct successor *s)
 {
     close(s->fd);
     s->pid = 0;
 }
 
-/* In one line, with what it has said. */
-static void report(struct successor *s, const char *how)
+/* Writes one line, with what the candidate has said. */
+static void successor_report(struct successor *s, const char *how)
 {
     char line[256 + sizeof s->said];
 
@@ -123,11 +123,11 @@ static void report(struct successor *s, const char *how)
 
 bool successor_is_ready(struct successor *s)
 {
-    if (!listen_to(s))
+    if (!successor_hear(s))
         return false;
     if (s->len > 0)
-        report(s, "is ready, and said");
-    forget(s);
+        successor_report(s, "is ready, and said");
+    successor_forget(s);
     return true;
 }
 
@@ -142,28 +142,28 @@ void successor_failed(struct successor *s, int status)
     else
         snprintf(what, sizeof what, "ended with status %d", WEXITSTATUS(status));
     snprintf(how, sizeof how, "%s, the old one goes on", what);
-    listen_to(s);
-    report(s, how);
-    forget(s);
+    successor_hear(s);
+    successor_report(s, how);
+    successor_forget(s);
 }
 
-/* ---- the new one */
+/* ---- in the new program */
 
 int successor_sockets(int *fds, int most)
 {
-    return take_over(HANDED_SOCKETS, fds, most);
+    return env_take_numbers(HANDED_SOCKETS, fds, most);
 }
 
 bool successor_begin(void)
 {
     int handed[2];
 
-    if (take_over(HANDED_STDERR, handed, 2) < 2)
+    if (env_take_numbers(HANDED_STDERR, handed, 2) < 2)
         return false;
     ready_fd = handed[0];
     if (dup2(handed[1], STDERR_FILENO) >= 0)
         close(handed[1]);
-    log_open(); /* what it found at the start was the pipe */
+    log_open(); /* again: stderr is no longer the pipe */
     return true;
 }
 

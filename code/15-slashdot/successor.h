@@ -1,7 +1,7 @@
 /*
- * successor.h: the program that is to take over, and how it shows that it can. It sets itself up
- * beside the one that serves. Where it lacks something, its DOCROOT, descriptors, the program
- * itself, the old one serves on, and no client goes without a reply.
+ * successor.h: the program that is to take over, a candidate until it has said that it is ready. It
+ * sets itself up beside the one that serves. If it fails (DOCROOT is missing, descriptors, the
+ * program itself) the old one serves on, and no client notices. The picture is in master.h.
  */
 #ifndef SUCCESSOR_H
 #define SUCCESSOR_H
@@ -13,32 +13,34 @@
 #define READY_MS 10000 /* for a successor to be ready */
 
 struct successor {
-    pid_t pid;       /* 0: none sets itself up */
-    int fd;          /* of a pipe: what it says goes here, and not to stderr, until it is ready */
-    long long until; /* by now_ms() */
+    pid_t pid;       /* 0: there is none */
+    int fd;          /* of a pipe, which is its stderr until it is ready */
+    long long until; /* it has time to be ready, by now_ms() */
     size_t len;
     char said[512];
 };
 
 /*
- * Starts argv[0] in a child, with these listening sockets. s->pid is 0 if that fails, after a line
- * on stderr. Whenever it says something the caller gets SIGIO, which has to be blocked.
+ * Runs argv[0] in a child, with these listening sockets. If that fails s->pid is 0, and a line on
+ * stderr says why. The caller, which must have SIGIO blocked, gets that signal whenever the child
+ * writes to the pipe.
  */
 void successor_start(struct successor *s, char **argv, const int *fds, int count);
 
-/* Listens to it. Once it is ready it is a child like others, and *s is free for the next one. */
+/* Reads the pipe. After true the child is the caller's, and *s is free for the next one. */
 bool successor_is_ready(struct successor *s);
 
-/* It will never be: it has ended with this status, of waitpid(), or its time is over. A line on
- * stderr says why, and *s is free. */
+/* It has ended with this status of waitpid(), or its time is over (-1). A line on stderr says so, and
+ * *s is free. */
 void successor_failed(struct successor *s, int status);
 
 /*
- * For the successor itself. The listening sockets it was started with, into fds; 0: it is none.
- * When its set-up is over, except for that of its workers, its stderr is given back to it; returns
- * whether it is one. successor_ready(true) says that it is ready, when all its workers are. They
- * inherit the descriptor that this needs, and close it by successor_ready(false). It returns false
- * in a program that is no successor.
+ * In the new program. successor_sockets() puts the listening sockets it was started with into fds,
+ * and returns how many; 0: it is no successor. successor_begin(), after its set-up and before that
+ * of its workers, gives its stderr back to it, and returns whether it is a successor.
+ * successor_ready(true) says that it is ready, when all its workers are; they inherit the
+ * descriptor that this needs, and close it by successor_ready(false). It returns false in a program
+ * that is no successor.
  */
 int successor_sockets(int *fds, int most);
 bool successor_begin(void);

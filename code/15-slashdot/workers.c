@@ -14,8 +14,9 @@
 #include "net.h"
 #include "stop.h"
 
-#define DEFER_S 1 /* a client that says nothing is accepted after that */
-static void set_up(int fd)
+#define DEFER_S 1 /* seconds; then a client is accepted though it has sent nothing */
+
+static void workers_set_up_socket(int fd)
 {
     int seconds = DEFER_S;
 
@@ -28,15 +29,15 @@ int workers_listen(const struct options *o, int *fds, int number)
     int handed = successor_sockets(fds, WORKERS_MOST_SOCKETS);
 
     if (handed == 0)
-        tcp_listen_each(o, fds, number, set_up);
+        tcp_listen_each(o, fds, number, workers_set_up_socket);
     for (int i = 0; i < handed; i++)
-        set_up(fds[i]);
+        workers_set_up_socket(fds[i]);
     return handed > 0 ? handed : number;
 }
 
 void workers_listen_again(int fd, const struct options *o)
 {
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) /* the peer may have left since */
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0) /* else accept() waits if the client has left since */
         die_errno("fcntl");
     demand_room(fd);
     if (listen(fd, o->backlog) < 0)
@@ -78,6 +79,7 @@ void workers_signals(int fd, bool *retiring)
             stopping = *retiring = true;
         }
     }
-    if (errno != EAGAIN && errno != EINTR) /* it would be readable for ever */
+    if (errno != EAGAIN &&
+        errno != EINTR) /* the descriptor would stay readable, and the loop never sleep */
         die_errno("read signalfd");
 }

@@ -14,7 +14,7 @@
 #include "12-aio/cached.h"
 #include "12-aio/job.h"
 
-#define MOST (512 * 1024) /* bytes a job */
+#define SEND_MOST (512 * 1024) /* bytes of a job */
 
 struct send_job {
     struct job job; /* first */
@@ -80,7 +80,7 @@ static enum fetched sendfile_fetch(struct exchange *x)
     if (j->job.state == OVER && (j->error != EAGAIN || !j->woken))
         return FETCHED; /* sendfile_send() has the result */
     j->job.state = IDLE;
-    off_t at = exchange_offset(x), want = r->end - at < MOST ? r->end - at : MOST;
+    off_t at = exchange_offset(x), want = r->end - at < SEND_MOST ? r->end - at : SEND_MOST;
     if (at < j->cached_to || is_cached(r->fd, at, at + want)) {
         if (at >= j->cached_to)
             j->cached_to = at + want;
