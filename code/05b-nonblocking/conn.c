@@ -15,7 +15,7 @@
 #include "http_parse.h"
 #include "stop.h"
 
-/* What one may do before it is another's turn. */
+/* What one connection may do before others have their turn. */
 #define TURN_REQUESTS 16
 #define TURN_BYTES    (256 * 1024)
 
@@ -24,24 +24,24 @@
 
 bool conn_waits_while_stopping;
 
-/* The request that is being read, of whichever connection is being handled. */
+/* The input of the connection that is being handled: one buffer for all. */
 static struct {
     size_t have;
-    bool is_all; /* the socket has no more, before the next event */
+    bool is_all; /* the socket has no more bytes before the next event */
     char bytes[HTTP_HEAD_MAX];
 } in;
 
-/* An exchange has more than a kilobyte, and every reply needs one: one is kept for the next. */
+/* An exchange is more than a kilobyte, and every reply needs one: one is kept for the next. */
 static struct exchange *spare;
 
 static void free_input(struct conn *c)
 {
-    if (c->exchange == NULL) /* else it is part of that */
+    if (c->exchange == NULL) /* else c->in is part of the exchange */
         free(c->in);
     c->in = NULL;
 }
 
-/* From the connection to the common buffer, and back. */
+/* Moves what has come of the next request from the connection to `in`. */
 static void take_input(struct conn *c)
 {
     in.have = c->have;
@@ -52,6 +52,7 @@ static void take_input(struct conn *c)
     c->have = 0;
 }
 
+/* ... and back. Returns -1 without memory. */
 static int keep_input(struct conn *c)
 {
     if (in.have == 0)
@@ -64,7 +65,8 @@ static int keep_input(struct conn *c)
     return 0;
 }
 
-/* With room for what has come: a connection that waits for the disk must not end for want of it. */
+/* NULL without memory. It has room for all that has come, so keep_input() cannot fail while the
+ * connection waits for the disk and must not be ended. */
 static struct exchange *new_exchange(struct conn *c)
 {
     size_t room = in.have > REST_ROOM ? in.have : REST_ROOM;
@@ -101,7 +103,7 @@ static void end_exchange(struct conn *c)
     c->exchange = NULL;
 }
 
-/* False: that has to be waited for. */
+/* Returns false if the reply has to be waited for. */
 static bool find_reply(struct exchange *x, const struct request *req, const struct conn_ops *ops)
 {
     int docroot_fd = x->conn->options->docroot_fd;
@@ -112,7 +114,7 @@ static bool find_reply(struct exchange *x, const struct request *req, const stru
     return true;
 }
 
-/* `used` is what http_parse() returned, not 0. */
+/* `used` is what http_parse() returned: the length of the request, or minus a status; not 0. */
 static enum want begin_reply(struct conn *c, struct request *req, int used)
 {
     if (c->exchange == NULL && (c->exchange = new_exchange(c)) == NULL)
@@ -127,20 +129,20 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     } else {
         x->waits = !find_reply(x, req, c->ops);
     }
-    conn_begin_step(c); /* the time that finding it took is not the client's */
+    conn_begin_step(c); /* the client's time does not run while the file is found */
     if (x->waits)
         return WANT_READ;
     x->found = true;
     if (c->options->verbose)
         reply_log(&x->reply, req);
-    if (used > 0) { /* what follows is the next request, if the client sends several at once */
+    if (used > 0) { /* what follows is the next request: the client may pipeline */
         in.have -= (size_t)used;
         memmove(in.bytes, in.bytes + used, in.have);
     }
     return WANT_AGAIN;
 }
 
-/* WANT_AGAIN here means that the reply is there to be sent. */
+/* Returns WANT_AGAIN when the reply can be sent. */
 static enum want read_request(struct conn *c)
 {
     bool ends = stopping && !conn_waits_while_stopping;
@@ -164,8 +166,8 @@ static enum want read_request(struct conn *c)
 }
 
 /*
- * By copying. What the socket does not take is read from the file once more, out of the page cache,
- * when it does: so the buffer belongs to no connection.
+ * Sends by copying: the send() of connections without operations. What the socket does not take is
+ * read from the file again later, so one buffer does for all connections.
  */
 static enum sent send_copy(int fd, struct exchange *x, long *budget)
 {
@@ -198,7 +200,7 @@ static enum want after_reply(struct conn *c)
     return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }
 
-/* WANT_AGAIN: all is sent, or as much as was allowed. */
+/* Returns WANT_AGAIN when all is sent, or as much as the budget allowed. */
 static enum want send_reply(struct conn *c, long *budget)
 {
     struct exchange *x = c->exchange;
@@ -244,7 +246,7 @@ enum want conn_handle(struct conn *c)
 {
     if (c->state == LINGERING)
         return linger_read(&c->linger, c->fd);
-    if (conn_waits(c)) /* the time that the disk took is not the client's */
+    if (conn_waits(c)) /* the client's time did not run while the disk was waited for */
         conn_begin_step(c);
     take_input(c);
     enum want want = go_on(c);

@@ -1,12 +1,10 @@
 /*
- * conn.h: a connection that never waits. conn_handle() goes on with whatever there is to do until
- * the socket would block, and returns what to wait for (want.h). The server waits, each by another
- * system call: the servers from here on differ in that and in little else.
+ * conn.h: a connection that never waits. conn_handle() reads, looks up and sends until the socket
+ * would block, and returns what to wait for (want.h). Each server waits by another system call, and
+ * differs from the others in little else.
  *
- * From 11-sendfile on replies are found and sent by other means, behind a pointer (struct conn_ops)
- * that is NULL until then.
- *
- * All calls come from one thread: the buffers are shared.
+ * From 11-sendfile on replies are found and sent by operations (struct conn_ops); before, that
+ * pointer is NULL. All calls must come from one thread: the buffers are shared.
  */
 #ifndef CONN_H
 #define CONN_H
@@ -34,16 +32,17 @@ struct conn {
     unsigned short have : 14; /* READING, SENDING: bytes in `in` */
     union {
         struct linger_state linger; /* LINGERING */
-        bool has_read;              /* SENDING: has taken so much that it must read: unsent.h */
+        bool has_read;              /* SENDING: has taken UNSENT_PROOF bytes, so it reads */
     };
-    char *in; /* what has come of the next request; NULL: nothing. Part of the exchange, if any */
+    char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
     struct exchange *exchange; /* SENDING: the reply on its way; else NULL */
-    long long deadline;        /* of the step in hand, by now_ms(): then conn_timed_out() */
+    long long deadline;        /* of the present step, by now_ms(): then conn_timed_out() */
     const struct options *options;
     const struct conn_ops *ops;
 };
 
-/* Once the process is stopping, a connection that has asked for nothing more is ended. */
+/* Goes on until the socket would block, or the turn is over. On WANT_CLOSE the caller calls
+ * conn_end(). When the process is stopping, a connection without a pending request ends. */
 enum want conn_handle(struct conn *c);
 
 /* Closes fd and frees what the connection owns. */
@@ -56,12 +55,13 @@ struct exchange {
     bool found;    /* `reply` is there to be sent; else the file is still being looked up */
     bool waits;    /* for the disk */
     struct conn *conn;
-    void *held;  /* what the operations hold beside the open file: NULL at first */
+    void *held;  /* the operations' own; NULL at first, and freed by their end() */
     size_t room; /* bytes of `rest` */
-    char rest[]; /* for what has come after the request: more is not read meanwhile */
+    char rest[]; /* what had come after the request; no more is read while SENDING */
 };
 
-/* How many bytes of the head are still to be sent; and where the body goes on in its file. */
+/* How many bytes of the head are still to be sent; and the offset in the file of the next of the
+ * body. */
 static inline size_t exchange_head_left(const struct exchange *x)
 {
     return x->sent < (off_t)x->reply.head_len ? x->reply.head_len - (size_t)x->sent : 0;
@@ -77,34 +77,35 @@ static inline off_t exchange_offset(const struct exchange *x)
 enum sent {
     SENT_ALL,
     SENT_BLOCKED, /* send() gave EAGAIN */
-    SENT_BUDGET,  /* as much as was allowed */
-    SENT_WAITS,   /* the file has to be waited for */
-    SENT_FAILED,  /* the client is gone, or the file is shorter than promised */
+    SENT_BUDGET,  /* the budget is used up */
+    SENT_WAITS,   /* for the disk */
+    SENT_FAILED, /* the client is gone, or the file is shorter than promised: the connection ends */
 };
 
 /*
- * How replies are found and sent. While conn_waits() the answers of conn_handle() mean nothing:
- * the operations know when to go on, and until then the connection must not be ended.
+ * How replies are found and sent. While conn_waits() is true a job uses the connection's memory and
+ * descriptors: it must not be ended, whatever conn_handle() returns. When the job is over the server
+ * calls conn_handle() again.
  */
 struct conn_ops {
-    /* Fills x->reply; NULL: reply_plan(). Returns false if that has to be waited for: then it is
-     * called again, with the same request. */
+    /* Fills x->reply. Returns false if that has to be waited for: it is called again, with the same
+     * request, when conn_handle() is. NULL: reply_plan(). */
     bool (*find)(struct exchange *x, const struct request *req, int docroot_fd);
-    /* Sends what the socket takes, adds it to x->sent, and stops soon after *budget bytes, which it
-     * counts down. */
+    /* Sends until the socket would block or *budget bytes are out, which it counts down, and adds
+     * them to x->sent. */
     enum sent (*send)(int fd, struct exchange *x, long *budget);
-    /* Closes the file, and gives back what is held; sent or not. */
+    /* Closes the file and frees x->held, whether or not all is sent. */
     void (*end)(struct exchange *x);
     long turn_bytes; /* as TURN_BYTES of conn.c; 0: that */
-    /* recv() that brought less than there was room for is not asked again before the next event:
-     * for a loop that is told of every byte, and of the client's end (epoll by edge, EPOLLRDHUP).
-     */
+    /* After a recv() that brought less than there was room for, wait for the next event instead of
+     * calling it until EAGAIN. Only for epoll by edge, with EPOLLRDHUP: else the client's end may go
+     * unnoticed. */
     bool short_count_is_all;
 };
 
-#define SENDFILE_TURN (2L << 20) /* it is quick: as many as nginx (sendfile_max_chunk) */
+#define SENDFILE_TURN (2L << 20) /* sendfile() copies nothing: as nginx (sendfile_max_chunk) */
 
-/* Set where a process that is stopping still waits for the next request of each client. */
+/* Set where a process that is stopping still waits for the next request of each client (15). */
 extern bool conn_waits_while_stopping;
 
 static inline bool conn_waits(const struct conn *c)
@@ -138,8 +139,8 @@ static inline enum want conn_begin_to_linger(struct conn *c, bool unread)
 }
 
 /*
- * After the last reply, or when the server stops. The FIN first, and then close(): with bytes
- * unread close() alone would throw away what FIN_FOLLOWS holds back.
+ * After the last reply, or when the server stops. shutdown() before close(): if unread bytes have
+ * come, close() alone would drop what FIN_FOLLOWS holds back.
  */
 static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 {
@@ -151,10 +152,10 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 }
 
 /*
- * When the deadline has passed: the end, but while LINGERING only the next look. A client that has
- * sent something in time, which is not read yet, has a turn first, and so has one that waits for
- * the disk. One that is still receiving the last reply would lose the end of it, if we closed and
- * the next request came then.
+ * The turn of a connection whose deadline has passed. It ends, except: a client that has sent bytes
+ * which are not read yet, or that waits for the disk, gets another turn; one whose last reply is not
+ * acknowledged lingers first, since a request that came after close() would reset the connection
+ * and drop the reply; one that lingers is looked at again.
  */
 static inline enum want conn_timed_out(struct conn *c)
 {

@@ -1,7 +1,7 @@
 /*
- * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for
- * what the connection said it wants. What is missing to a server for thousands is
- * to wait for all of them in the same call, and that is the next chapter.
+ * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for what
+ * the connection wants. To serve thousands it would have to wait for all of them in one call: that
+ * is the next chapter.
  *
  * Run:  build/bin/05b-nonblocking -p 8080 /usr/share/doc
  * Poke: strace -e trace=recvfrom,sendto,poll build/bin/05b-nonblocking ...
@@ -18,8 +18,8 @@
 #include "stop.h"
 
 /*
- * False when the time is up. The signal to stop shuts the listening socket, and of that poll()
- * tells unasked (POLLHUP): so one that comes just before the call is noticed as well.
+ * Returns false when the deadline has passed. The signal to stop shuts the listening socket, which
+ * poll() always reports (POLLHUP): so a signal that comes just before the call is noticed as well.
  */
 static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
 {

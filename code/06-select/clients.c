@@ -14,19 +14,20 @@
 #include "stop.h"
 
 /*
- * Deadlines without a heap or a tree: the time-out is the same for all, so whoever was active last
- * has the latest deadline, and a list ordered by activity is ordered by deadline. A list for each
- * state: in one, those that are LINGERING, for 100 ms, would stand behind those who have seconds.
+ * Deadlines without a heap or a tree: the time-out is the same for all, so a list ordered by
+ * activity is ordered by deadline. There is a list for each state: LINGERING clients, which are
+ * looked at every 100 ms, would be out of order among those that have seconds.
  */
 #define EMPTY(which) [which] = LIST_EMPTY(lists[which])
 static struct list lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
                                    EMPTY(ENDED)};
 
 static int count;
-static int again, turns;       /* in AGAIN now, and of those from before the wait */
+static int again;              /* clients in AGAIN */
+static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
-static int tight;              /* so many were here when there was no descriptor for another */
-static long long full_since;   /* ... and no client could be ended; 0 if it is not so */
+static int tight;              /* clients when descriptors ran out; 0: there are enough */
+static long long full_since;   /* no client could be made to leave since then; 0: one could */
 
 bool clients_pending;
 
@@ -119,7 +120,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
         } else if (accept_must_pause(errno)) {
             if (accept_lacks_room(errno)) {
                 tight = count;
-                clients_lack_room(ACCEPT_PAUSE_MS); /* its request may be on its way */
+                clients_lack_room(ACCEPT_PAUSE_MS); /* a newer client's request may be coming */
             } else {
                 clients_pause();
             }
@@ -143,7 +144,7 @@ bool clients_handle(struct client *c, enum want (*turn)(struct conn *c))
         return false;
     enum want want = turn(&c->conn);
     int list = list_for(&c->conn, want);
-    /* Where nothing has happened, the deadline is the old one, and so is the place. */
+    /* If nothing has happened the deadline is unchanged, and the place in the list still right. */
     if (list != c->list || is_latest(c, list))
         move(c, list);
     if (list < AGAIN)
@@ -164,7 +165,7 @@ struct client *clients_next_again(void)
 
 struct client *clients_next_overdue(void)
 {
-    static long long now = -1; /* of the first call in a turn: who lingers is soon overdue again */
+    static long long now = -1; /* one value per turn: LINGERING is soon overdue again */
 
     now = now < 0 ? now_ms() : now;
     for (int list = 0; list < STATES; list++) {
@@ -191,7 +192,7 @@ int clients_count(void)
     return count;
 }
 
-/* A reply that waits for its client to read. (One that waits for the disk wants to read.) */
+/* Whether a reply waits for its client to read. (One that waits for the disk has WANT_READ.) */
 static bool is_held_up(const struct client *c)
 {
     return c->want == WANT_WRITE && !c->conn.has_read;
@@ -202,9 +203,8 @@ static bool has_lingered(const struct client *c, int ms)
     return c->conn.linger.credit + ms / 10 <= LINGER_CREDIT(c->conn.options->timeout);
 }
 
-/* Two lists are ordered by when the step in hand began: the first in it has needed the most time
- * for it. */
-static struct client *who_leaves(int ms)
+/* READING and SENDING are ordered by when the present step began: the first is the slowest. */
+static struct client *slowest_client(int ms)
 {
     long long now = now_ms();
     struct client *c = first(READING);
@@ -233,7 +233,7 @@ static bool one_may_have_to_leave(void)
 
 static enum room look_for_room(int ms)
 {
-    if (who_leaves(ms) != NULL)
+    if (slowest_client(ms) != NULL)
         return ROOM;
     full_since = full_since > 0 ? full_since : now_ms();
     return now_ms() - full_since < 2 * FULL_STEP_MS && one_may_have_to_leave() ? SOON : NONE;
@@ -244,7 +244,7 @@ enum room clients_make_room(int ms)
     enum room room = look_for_room(ms);
 
     if (room == ROOM)
-        clients_end(who_leaves(ms));
+        clients_end(slowest_client(ms));
     return room;
 }
 
@@ -275,7 +275,7 @@ int clients_timeout_ms(void)
 {
     long long now = now_ms(), until = clients_pending ? paused_until : LLONG_MAX;
 
-    turns = again; /* who comes to that list after the wait has had a turn */
+    turns = again; /* clients that join AGAIN after the wait have had a turn */
     for (int list = 0; list < STATES; list++)
         if (first(list) != NULL && first(list)->conn.deadline < until)
             until = first(list)->conn.deadline;

@@ -1,6 +1,6 @@
 /*
- * 06-select: one process, and one place to wait for everybody at once. select(2) tells which
- * descriptors are ready, of those below FD_SETSIZE.
+ * 06-select: one process that waits for all clients in one call. select(2) tells which descriptors
+ * are ready, of those below FD_SETSIZE.
  *
  * Run:  build/bin/06-select -p 8080 /usr/share/doc
  * Poke: strace -e trace=select,pselect6 build/bin/06-select -p 8080 /usr/share/doc
@@ -29,7 +29,7 @@ static void watch(struct client *c)
 
 static bool enter(struct client *c)
 {
-    /* Its bit would be in some other variable, and nobody looks but us. */
+    /* FD_SET() with fd >= FD_SETSIZE writes past the array; libc does not check. */
     if (c->conn.fd >= FD_SETSIZE)
         return false;
     who[c->conn.fd] = c;

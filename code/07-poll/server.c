@@ -1,6 +1,6 @@
 /*
- * 07-poll: as many clients as there are descriptors, in an array that goes to the kernel with every
- * call, whole, and comes back, whole.
+ * 07-poll: as many clients as there are descriptors. The array of all of them goes to the kernel and
+ * back with every call.
  *
  * Run:  build/bin/07-poll -p 8080 /usr/share/doc
  * Poke: strace -e trace=poll build/bin/07-poll -p 8080 /usr/share/doc
@@ -15,7 +15,7 @@
 #include "options.h"
 #include "stop.h"
 
-/* fds[0] is the listening socket, fds[i] that of who[i]. A gap would cost what a client costs. */
+/* fds[0] is the listening socket, fds[i] that of who[i]. No gaps: poll() looks at each entry. */
 static struct pollfd *fds;
 static struct client **who;
 static int used, room;

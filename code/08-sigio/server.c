@@ -1,6 +1,6 @@
 /*
- * 08-sigio: the kernel keeps the list of whom we wait for, and queues a signal for each descriptor
- * that becomes ready. The queue has an end, and what to do there is the harder half.
+ * 08-sigio: the kernel keeps the list of descriptors, and queues a signal for each that becomes
+ * ready. The queue may overflow; recover() is for that.
  *
  * Run:  build/bin/08-sigio -p 8080 /usr/share/doc
  * Poke: strace -e trace=rt_sigtimedwait,poll build/bin/08-sigio -p 8080 /usr/share/doc
@@ -21,9 +21,9 @@
 #include "options.h"
 #include "stop.h"
 
-#define READY (SIGRTMIN + 1) /* with it comes si_fd; SIGIO alone means that signals were lost */
+#define READY (SIGRTMIN + 1) /* brings si_fd; SIGIO comes only where the queue was full */
 
-/* A client's place is its descriptor: fds[i] is i, or -1 where nobody waits, who[i] its client. */
+/* A client's place is its descriptor: fds[i] is i, or -1 if there is none, who[i] its client. */
 static struct pollfd *fds;
 static struct client **who;
 static int room;
@@ -53,7 +53,7 @@ static bool has_room(int place)
     return true;
 }
 
-/* From now on the kernel queues READY, to us, whenever something happens to fd. */
+/* From now on the kernel queues READY for this process whenever something happens to fd. */
 static bool arm(int fd)
 {
     return fcntl(fd, F_SETOWN, getpid()) == 0 && fcntl(fd, F_SETSIG, READY) == 0 &&
@@ -91,9 +91,9 @@ static void begin(struct client *c)
 }
 
 /*
- * The queue was full, so somebody is ready of whom no signal tells. What is in the queue is thrown
- * away, as poll() will say the same and more: by SIG_IGN; SIG_DFL would leave it there. What comes
- * from here on is queued again. SIGIO is believed from anybody: it may hide the kernel's.
+ * The queue was full, so signals were lost: poll() finds all that is ready. The signals in the queue
+ * are discarded first, by SIG_IGN; SIG_DFL would keep them. Later ones are queued again. SIGIO from
+ * another process has the same effect: it may have merged with the kernel's.
  */
 static void recover(void)
 {
@@ -135,9 +135,9 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
             clients_pending = true;
         /* endregion: taken */
         else if (fd >= 0 && fd < room && who[fd] != NULL)
-            handle(who[fd]); /* or whoever has the number now: it does no harm */
+            handle(who[fd]); /* or a newer client with this number: a turn too many is harmless */
         if (signum > 0 && timeout_ms == 0 && ++taken % 256 != 0)
-            continue; /* one for each turn of all the others would be less than they cause */
+            continue; /* else each turn takes one signal, and the turn's replies queue more */
         while ((c = clients_next_again()) != NULL)
             handle(c);
         clients_accept(listen_fd, o, begin);
@@ -151,7 +151,7 @@ static void event_loop(int listen_fd, const sigset_t *signals, const struct opti
     }
 }
 
-/* Blocked, they wait in their queue until sigtimedwait() takes them; none can come in between. */
+/* Blocked signals stay queued until sigtimedwait() takes them: none can be missed before it. */
 static sigset_t block_signals(void)
 {
     sigset_t signals;
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     stop_wakes(listen_fd, -1);
     if (!arm(listen_fd))
         die_errno("fcntl");
-    clients_pending = true; /* some may have come before that */
+    clients_pending = true; /* clients that came before arm() raise no signal */
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd, &signals, &o);
     return EXIT_SUCCESS;

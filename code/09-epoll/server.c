@@ -1,6 +1,6 @@
 /*
- * 09-epoll: the kernel keeps the list of whom we wait for, and tells who is ready, many at a time.
- * A wait costs what has happened, however many clients are silent.
+ * 09-epoll: the kernel keeps the list of descriptors, and tells which are ready, many at a time. The
+ * cost of a wait depends on the number of events, not on that of silent clients.
  *
  * Run:  build/bin/09-epoll -p 8080 /usr/share/doc       (-e: edge-triggered)
  * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/09-epoll -p 8080 /usr/share/doc
@@ -18,7 +18,7 @@
 static int epoll_fd;
 static bool edge; /* -e */
 
-/* The kernel gives the pointer back with each event: no table has to be searched. */
+/* The kernel returns the pointer with each event: no table has to be searched. */
 static bool register_interest(struct client *c, int op)
 {
     struct epoll_event event = {.data.ptr = c};
@@ -38,8 +38,7 @@ static void watch(struct client *c)
 
 static bool enter(struct client *c)
 {
-    return register_interest(c,
-                             EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
+    return register_interest(c, EPOLL_CTL_ADD); /* no DEL: close() takes the descriptor out */
 }
 
 static void handle(struct client *c)

@@ -7,7 +7,7 @@
 #include <sys/event.h>
 
 #ifdef LIBKQUEUE
-/* EV_RECEIPT, so that no event comes along. What was not there need not be deleted. */
+/* EV_RECEIPT: no event is taken. Errors are ignored: a filter that was not there is no fault. */
 void before_close(int queue, int fd)
 {
     struct kevent gone[2], answers[2];

@@ -1,6 +1,6 @@
 /*
- * closing.h: what a queue is told before a descriptor is closed. kqueue(2): events of a descriptor
- * are deleted when it is closed, so there is nothing to say; libkqueue does not find out.
+ * closing.h: to be called before close(). kqueue(2) deletes the events of a descriptor when it is
+ * closed, so this does nothing, except with libkqueue, which does not notice close().
  */
 #ifndef CLOSING_H
 #define CLOSING_H

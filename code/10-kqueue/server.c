@@ -1,6 +1,6 @@
 /*
- * 10-kqueue: as epoll, but what is to be watched goes along with the wait, and descriptors are only
- * one kind of what can be watched. For the BSDs and macOS; on Linux over linux/kqueue.c.
+ * 10-kqueue: as epoll, but changes to the list go along with the wait, and descriptors are one kind
+ * of event among others. For the BSDs and macOS; on Linux over linux/kqueue.c.
  *
  * Run:  build/bin/10-kqueue -p 8080 /usr/share/doc
  * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/10-kqueue -p 8080 /usr/share/doc
@@ -23,18 +23,18 @@
 
 static int queue;
 
-/* What the kernel is told with the next kevent(). */
+/* Changes that the next kevent() takes along. */
 static struct kevent changes[EVENTS];
 static int nchanges;
 
-/* What could not be registered would never be told of. */
+/* If a change failed no event of this client would ever come: end it. */
 static void end_refused(const struct kevent *answer)
 {
     if (answer->data != 0)
         clients_end(answer->udata);
 }
 
-/* No room left: now, without taking an event along. EV_RECEIPT puts an answer for each change. */
+/* The list is full. EV_RECEIPT: kevent() returns an answer for each change, and no events. */
 static void apply_changes(void)
 {
     for (int i = 0; i < nchanges; i++)
@@ -64,10 +64,10 @@ static bool enter(struct client *c)
 {
     change(c, EVFILT_READ, EV_ADD);
     change(c, EVFILT_WRITE, EV_ADD | EV_DISABLE);
-    return true; /* if it cannot be: EV_ERROR, later */
+    return true; /* if the kernel refuses, EV_ERROR says so later */
 }
 
-/* Else the answer to a change in the list would name it. */
+/* Takes the changes of a client that is freed out of the list: their answers would name it. */
 static void forget(const struct client *c)
 {
     int kept = 0;
@@ -92,8 +92,8 @@ static void begin(struct client *c)
         clients_refuse(c);
 }
 
-/* Answers to changes come instead of events. Where each turn leaves some, as many short connections
- * do, nobody would ever be heard: so ask once more, for the events. */
+/* Answers to failed changes come instead of events. Short connections may leave some in every turn,
+ * and no event would ever be taken: so after answers alone, ask once more for events. */
 static int wait_for_events(struct kevent *events, const struct timespec *limit)
 {
     int answers = 0, nready = kevent(queue, changes, nchanges, events, EVENTS, limit);
@@ -124,7 +124,7 @@ static void event_loop(int listen_fd, const struct options *o)
         for (int i = 0; i < nready; i++) {
             c = events[i].udata;
             if (events[i].filter == EVFILT_SIGNAL)
-                stop_begin(); /* again, where its handler has run */
+                stop_begin(); /* a second time, if the handler has run: harmless */
             else if (events[i].flags & EV_ERROR)
                 end_refused(&events[i]);
             else if (c != NULL)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     if (queue < 0)
         die_errno("kqueue");
     /* region: first */
-    /* Such an event ends the wait. NetBSD makes none of a listening socket that is shut. */
+    /* A signal ends the wait. NetBSD makes no event of a listening socket that was shut. */
     EV_SET(&first[0], SIGTERM, EVFILT_SIGNAL, EV_ADD, 0, 0, NULL);
     EV_SET(&first[1], SIGINT, EVFILT_SIGNAL, EV_ADD, 0, 0, NULL);
     if (kevent(queue, first, 2, NULL, 0, NULL) < 0)

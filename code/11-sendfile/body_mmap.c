@@ -1,8 +1,8 @@
 /*
- * The file's pages are made part of the process's memory, and sent from there: one copy less, but
- * page tables to set up and to throw away for each file. Only the kernel ever touches the
- * mapping. So where the file has become shorter, send() returns EFAULT; touched here, the process
- * would be killed by SIGBUS.
+ * The file's pages are mapped into the process and sent from there: one copy less than read(), but
+ * page tables have to be set up and torn down for each file. Only the kernel touches the mapping:
+ * where the file has become shorter send() returns EFAULT. If the process touched it, SIGBUS would
+ * kill it.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
 
 #include "11-sendfile/send_path.h"
 
-/* Of no connection: what the socket does not take is read once more. */
+/* One for all connections: what the socket does not take is read from the file again. */
 static char buffer[65536];
 
 static ssize_t read_show(struct exchange *x, size_t most, const char **bytes)

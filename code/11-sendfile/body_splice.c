@@ -1,7 +1,7 @@
 /*
  * splice(2): what sendfile() is made of, in two steps, file to pipe and pipe to socket. A pipe
  * holds references to pages and not their bytes, so nothing is copied here either. What the
- * socket does not take stays in the pipe, so every reply in flight has one of its own. Linux only.
+ * socket does not take stays in the pipe, so each reply in flight owns one. Linux only.
  */
 #include "11-sendfile/send_path.h"
 
@@ -17,7 +17,7 @@ struct channel {
     size_t full; /* bytes in it */
 };
 
-/* A pipe that no reply has, for the next one: most replies are sent in one go. */
+/* A pipe for the next reply: most replies are sent in one turn and give theirs back. */
 static struct channel *spare;
 
 static struct channel *splice_new_pipe(void)

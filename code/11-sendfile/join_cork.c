@@ -1,8 +1,8 @@
 /*
- * A cork in the bottle: TCP keeps back what fills no packet until the cork is pulled. TCP_CORK on
- * Linux (tcp(7)), TCP_NOPUSH on the BSDs (tcp(4)). Two more system calls a reply. Whoever forgets
- * to pull it, waits: 200 ms on Linux. NetBSD has none: its <netinet/tcp.h> keeps a number for
- * TCP_NOPUSH, and says "notyet".
+ * TCP keeps back what does not fill a packet until the option is taken away: TCP_CORK on Linux
+ * (tcp(7)), TCP_NOPUSH on the BSDs (tcp(4)). Two more system calls a reply. If it is not taken away
+ * the last packet waits, 200 ms on Linux. NetBSD has none: its <netinet/tcp.h> defines TCP_NOPUSH
+ * with the remark "notyet".
  */
 #include <sys/socket.h>
 
@@ -20,7 +20,7 @@ static ssize_t cork_send_head(int fd, struct exchange *x, const struct body *bod
 
 static void cork_end(int fd)
 {
-    cork(fd, false); /* if the socket is no more, the next recv() says so */
+    cork(fd, false); /* if the connection is gone, the next recv() says so */
 }
 
 const struct join join_cork = {.name = "cork", .send_head = cork_send_head, .end = cork_end};

@@ -1,6 +1,6 @@
 /*
- * The head goes with the remark that more follows: MSG_MORE (send(2)), a cork that lasts for one
- * call and costs none. Linux only.
+ * MSG_MORE (send(2)): TCP keeps the head back until the next send. A cork that lasts for one call
+ * and costs none. Linux only.
  */
 #include <sys/socket.h>
 

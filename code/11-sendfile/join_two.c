@@ -17,7 +17,7 @@ static void two_begin(int fd)
     int off = 0;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off,
-               sizeof off); /* a socket that is no more says so soon */
+               sizeof off); /* it fails if the connection is gone: recv() will say so */
 }
 
 static ssize_t two_send_head(int fd, struct exchange *x, const struct body *body)

@@ -35,7 +35,7 @@ static enum sent send_by_path(int fd, struct exchange *x, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n == 0) /* the promised length cannot be kept: only the connection's end says so */
+        if (n == 0) /* shorter than promised: only the end of the connection can say so */
             return SENT_FAILED;
         x->sent += n;
         *budget -= n;

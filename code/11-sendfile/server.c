@@ -1,9 +1,9 @@
 /*
- * 11-sendfile: the waiting is that of 09-epoll. What changes is how a reply leaves: the kernel
- * sends the file from its own memory, and the head in the same packet. -s chooses among the ways
- * to do that (send_path.c); without it join_more.c sends the head, body_sendfile_linux.c the body.
+ * 11-sendfile: waits as 09-epoll does. What changes is how a reply is sent: the kernel sends the file
+ * from its own memory, and the head in the same packet. -s chooses a way to send (send_path.c);
+ * by default join_more.c sends the head, body_sendfile_linux.c the body.
  *
- * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: as everybody begins)
+ * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: the simplest way)
  * Poke: strace -e trace=sendto,sendfile build/bin/11-sendfile -p 8080 /usr/share/doc
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 static int epoll_fd;
 
-/* The kernel gives the pointer back with each event: no table has to be searched. */
+/* The kernel returns the pointer with each event: no table has to be searched. */
 static bool register_interest(struct client *c, int op)
 {
     struct epoll_event event = {.data.ptr = c};
@@ -37,8 +37,7 @@ static void watch(struct client *c)
 static bool enter(struct client *c)
 {
     send_path_begin(&c->conn);
-    return register_interest(c,
-                             EPOLL_CTL_ADD); /* and no DEL: a closed descriptor leaves by itself */
+    return register_interest(c, EPOLL_CTL_ADD); /* no DEL: close() takes the descriptor out */
 }
 
 static void handle(struct client *c)

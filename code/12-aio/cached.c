@@ -9,13 +9,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define STRIDE (64 * 1024) /* between the pages that are asked for */
+#define STRIDE (64 * 1024) /* between the pages that is_cached() asks for */
 
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20 /* headers of before Linux 5.12 */
 #endif
 
-/* Those whose open() needs nothing but the name and the inode. Whatever is not listed may wait. */
+/* File systems whose open() needs only the name and the inode. Others may wait in it. */
 static bool opens_from_memory(int root)
 {
     struct statfs fs;
@@ -45,7 +45,7 @@ const struct open_how *cached_how(int root)
     static int asked = -1;
     static bool can;
 
-    if (asked != root) /* a server has one, and asks first when it starts */
+    if (asked != root) /* a server has one root, and asks when it starts */
         can = opens_from_memory(root);
     asked = root;
     return can ? &how : NULL;
@@ -64,15 +64,15 @@ int open_cached(int root, const char *path)
     long fd = how != NULL ? syscall(SYS_openat2, root, path, how, sizeof *how) : -1;
 
     /* ENOSYS, EINVAL, EPERM: before Linux 5.6, before 5.12, forbidden by a container's filter.
-     * EXDEV: another file system; or out of root, which is for those to say who can wait. */
+     * EXDEV: another file system, or out of root: open_below(), in a thread, tells these apart. */
     if (how == NULL || (fd < 0 && (errno == ENOSYS || errno == EINVAL || errno == EPERM ||
                                    errno == EINTR || errno == EXDEV)))
         errno = EAGAIN;
     return (int)fd;
 }
 
-/* tmpfs cannot tell, but has no disk; FUSE cannot either, and may have one. Files of tmpfs alone
- * have seals (fcntl(2)); statfs(2) would ask FUSE's program, and wait for it. */
+/* tmpfs and FUSE know no RWF_NOWAIT, but tmpfs has no disk. Only files of tmpfs have seals
+ * (fcntl(2)); statfs(2) would ask the program behind FUSE, and wait for it. */
 static bool is_tmpfs(int fd)
 {
     return fcntl(fd, F_GET_SEALS) >= 0;
@@ -98,5 +98,5 @@ bool is_cached(int fd, off_t from, off_t to)
     for (off_t at = from; at < to; at += STRIDE)
         if (read_cached(fd, &byte, 1, at) < 0)
             return false;
-    return read_cached(fd, &byte, 1, to - 1) >= 0; /* 0: shorter now; sendfile() will say so */
+    return read_cached(fd, &byte, 1, to - 1) >= 0; /* 0: now shorter; sendfile() will say so */
 }

@@ -1,9 +1,8 @@
 /*
- * cached.h: asks the kernel for what it has in its memory, and is told EAGAIN where it would have
- * to wait for a disk or for another machine. A server tries this first, and hands over what is
- * left: so a page that is in memory does not stand in a queue behind those that are not.
- *
- * Not every file system can tell. Where one cannot, the answer is EAGAIN too, always.
+ * cached.h: opens and reads what the kernel has in memory, and fails with EAGAIN where that would
+ * wait for a disk or for another machine. A server tries this first and gives the rest to a thread:
+ * so a page in memory does not wait in a queue behind pages that are not. On a file system that
+ * cannot tell the answer is always EAGAIN.
  */
 #ifndef CACHED_H
 #define CACHED_H
@@ -19,18 +18,18 @@
 struct open_how;
 const struct open_how *cached_how(int root);
 
-/* Whether all that it finds is in memory: tmpfs has no disk, and cannot tell either. */
+/* Whether all files are in memory, always: tmpfs. */
 bool cached_is_all(int root);
 
 /* As open_below(); -1 with EAGAIN if that might wait. */
 int open_cached(int root, const char *path);
 
-/* As pread(); -1 with EAGAIN if that might wait. A part that is in memory is read alone. */
+/* As pread(); -1 with EAGAIN if that might wait. If only a part is in memory it reads that. */
 ssize_t read_cached(int fd, void *buffer, size_t size, off_t offset);
 
-/* Whether sendfile() from `from` to `to` will find its pages in memory. Not every page is asked
- * for: files come to memory, and leave it, in longer runs. Where the guess is wrong the caller
- * waits. */
+/* Whether sendfile() from `from` to `to` will find its pages in memory. It asks for one page in
+ * sixteen, since files come to memory, and leave it, in longer runs. If the guess is wrong
+ * sendfile() waits. */
 bool is_cached(int fd, off_t from, off_t to);
 
 #endif

@@ -13,8 +13,8 @@
  * costs nothing.
  *
  * The table `slots` goes by descriptor. When a descriptor is closed the kernel takes it out of
- * epoll and nobody tells us; what the table says of that number is then stale, and epoll's ENOENT
- * says so at the next change. Only EV_ADD makes a number live again, with a new generation; an
+ * epoll without telling us; the table is then stale for that number, and ENOENT from epoll says so
+ * at the next change. Only EV_ADD makes a number live again, with a new generation; an
  * event brings the generation of its registration with it and is dropped if the slot has another.
  *
  * What is not promised:
@@ -134,11 +134,11 @@ static int knote_control(struct kq *kq, enum side side, int fd, int operation)
     return epoll_ctl(side == SIDE_READ ? kq->fd : kq->write_fd, operation, fd, &e) == 0 ? 0 : errno;
 }
 
-/* Is it still the same open file? Its number may have been closed, and be somebody else's. */
+/* Whether it is still the same open file: the number may have been closed and given out again. */
 static bool is_registered(const struct kq *kq, enum side side, int fd)
 {
     int epoll_fd = side == SIDE_READ ? kq->fd : kq->write_fd;
-    struct epoll_event e = {.data.u64 = (unsigned)fd}; /* a generation that nobody has */
+    struct epoll_event e = {.data.u64 = (unsigned)fd}; /* generation 0: no slot has it */
 
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
         return errno == EEXIST;
@@ -356,7 +356,7 @@ static void accepts_again(struct kq *kq)
     for (int *link = &kq->waiting; *link >= 0;) {
         int fd = *link, left = connections_waiting(fd);
         struct slot *slot = &kq->slots[fd];
-        if (left == slot->waited) { /* nobody was accepted, or one has come for one that was */
+        if (left == slot->waited) { /* none was accepted, or as many have come as were */
             link = &slot->next_waiting;
             continue;
         }
@@ -401,8 +401,8 @@ static int64_t room_to_write(int fd)
     return room > 0 && ioctl(fd, FIONREAD, &used) == 0 && used < room ? room - used : 1;
 }
 
-/* By a shutdown() of our own. epoll does not tell of it, but to send nothing fails then; where
- * there are messages, nothing would be one. */
+/* Whether we shut it for sending: epoll does not report that, but sending 0 bytes then fails. Not
+ * for sockets with messages, where 0 bytes would be one. */
 static bool is_shut_for_writing(int fd, int *error)
 {
     int type;
@@ -425,7 +425,7 @@ static void descriptor_event(struct kq *kq, enum side side, uint32_t events, str
 
     if (events & EPOLLERR) {
         if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-            end = true; /* a pipe that nobody reads any more */
+            end = true; /* a pipe without a reader */
         else if (error != 0)
             slot->error = error;
     }
@@ -482,8 +482,8 @@ static int knote_report(struct kq *kq, enum side side, const struct epoll_event 
     return 1;
 }
 
-/* Those who can be written to: where they are more than there is room for they come first the next
- * time. Among the readers they are one descriptor of many, and have their turn once in as many. */
+/* Writable descriptors. If there is no room for all, they come first the next time: within `fd`
+ * write_fd is one descriptor among many, and would have its turn once in as many calls. */
 static int collect_writers(struct kq *kq, struct kevent *events, int room)
 {
     struct epoll_event ready[MAX_BATCH];
