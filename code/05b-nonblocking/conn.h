@@ -84,8 +84,8 @@ enum sent {
 
 /*
  * How replies are found and sent. While conn_waits() is true a job uses the connection's memory and
- * descriptors: it must not be ended, whatever conn_handle() returns. When the job is over the server
- * calls conn_handle() again.
+ * descriptors: it must not be ended, whatever conn_handle() returns. When the job is over the
+ * server calls conn_handle() again.
  */
 struct conn_ops {
     /* Fills x->reply. Returns false if that has to be waited for: it is called again, with the same
@@ -98,8 +98,8 @@ struct conn_ops {
     void (*end)(struct exchange *x);
     long turn_bytes; /* as TURN_BYTES of conn.c; 0: that */
     /* After a recv() that brought less than there was room for, wait for the next event instead of
-     * calling it until EAGAIN. Only for epoll by edge, with EPOLLRDHUP: else the client's end may go
-     * unnoticed. */
+     * calling it until EAGAIN. Only for epoll by edge, with EPOLLRDHUP: else the client's end may
+     * go unnoticed. */
     bool short_count_is_all;
 };
 
@@ -153,9 +153,9 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 
 /*
  * The turn of a connection whose deadline has passed. It ends, except: a client that has sent bytes
- * which are not read yet, or that waits for the disk, gets another turn; one whose last reply is not
- * acknowledged lingers first, since a request that came after close() would reset the connection
- * and drop the reply; one that lingers is looked at again.
+ * which are not read yet, or that waits for the disk, gets another turn; one whose last reply is
+ * not acknowledged lingers first, since a request that came after close() would reset the
+ * connection and drop the reply; one that lingers is looked at again.
  */
 static inline enum want conn_timed_out(struct conn *c)
 {

@@ -9,7 +9,7 @@
  *     clients_next_again()      ... and those that had more to do before the wait
  *     clients_accept()
  *     clients_next_overdue()    clients_handle(c, conn_timed_out)
- *     clients_next_ended()      conn_end() and clients_free(). At the end of the turn, not before: a
+ * clients_next_ended()      conn_end() and clients_free(). At the end of the turn, not before: a
  *                               later event of the same wait may name the client
  */
 #ifndef CLIENTS_H
@@ -73,8 +73,8 @@ enum room clients_make_room(int ms);
 /* If `most` clients are here and there may be room SOON: accepts none for a while, returns true. */
 bool clients_wait_for_room(int most);
 
-/* clients_pause(): accepts none for ACCEPT_PAUSE_MS. clients_lack_room(), where descriptors or memory
- * ran out: clients_make_room(ms), and pauses if that ended none. */
+/* clients_pause(): accepts none for ACCEPT_PAUSE_MS. clients_lack_room(), where descriptors or
+ * memory ran out: clients_make_room(ms), and pauses if that ended none. */
 void clients_pause(void);
 enum room clients_lack_room(int ms);
 bool clients_may_accept(void);

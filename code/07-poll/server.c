@@ -1,6 +1,6 @@
 /*
- * 07-poll: as many clients as there are descriptors. The array of all of them goes to the kernel and
- * back with every call.
+ * 07-poll: as many clients as there are descriptors. The array of all of them goes to the kernel
+ * and back with every call.
  *
  * Run:  build/bin/07-poll -p 8080 /usr/share/doc
  * Poke: strace -e trace=poll build/bin/07-poll -p 8080 /usr/share/doc

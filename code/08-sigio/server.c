@@ -91,9 +91,9 @@ static void begin(struct client *c)
 }
 
 /*
- * The queue was full, so signals were lost: poll() finds all that is ready. The signals in the queue
- * are discarded first, by SIG_IGN; SIG_DFL would keep them. Later ones are queued again. SIGIO from
- * another process has the same effect: it may have merged with the kernel's.
+ * The queue was full, so signals were lost: poll() finds all that is ready. The signals in the
+ * queue are discarded first, by SIG_IGN; SIG_DFL would keep them. Later ones are queued again.
+ * SIGIO from another process has the same effect: it may have merged with the kernel's.
  */
 static void recover(void)
 {

@@ -1,6 +1,6 @@
 /*
- * 09-epoll: the kernel keeps the list of descriptors, and tells which are ready, many at a time. The
- * cost of a wait depends on the number of events, not on that of silent clients.
+ * 09-epoll: the kernel keeps the list of descriptors, and tells which are ready, many at a time.
+ * The cost of a wait depends on the number of events, not on that of silent clients.
  *
  * Run:  build/bin/09-epoll -p 8080 /usr/share/doc       (-e: edge-triggered)
  * Poke: strace -e trace=epoll_ctl,epoll_wait build/bin/09-epoll -p 8080 /usr/share/doc

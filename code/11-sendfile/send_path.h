@@ -1,7 +1,8 @@
 /*
- * send_path.h: how a reply gets from the file to the socket. There are several ways to send the body
- * (body_read.c, body_mmap.c, ...) and several to send the head before it (join_two.c, join_more.c,
- * ...), a file for each. Any two go together, except that writev() needs a body in memory.
+ * send_path.h: how a reply gets from the file to the socket. There are several ways to send the
+ * body (body_read.c, body_mmap.c, ...) and several to send the head before it (join_two.c,
+ * join_more.c, ...), a file for each. Any two go together, except that writev() needs a body in
+ * memory.
  */
 #ifndef SEND_PATH_H
 #define SEND_PATH_H

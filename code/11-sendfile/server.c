@@ -1,7 +1,7 @@
 /*
- * 11-sendfile: waits as 09-epoll does. What changes is how a reply is sent: the kernel sends the file
- * from its own memory, and the head in the same packet. -s chooses a way to send (send_path.c);
- * by default join_more.c sends the head, body_sendfile_linux.c the body.
+ * 11-sendfile: waits as 09-epoll does. What changes is how a reply is sent: the kernel sends the
+ * file from its own memory, and the head in the same packet. -s chooses a way to send
+ * (send_path.c); by default join_more.c sends the head, body_sendfile_linux.c the body.
  *
  * Run:  build/bin/11-sendfile -p 8080 /usr/share/doc    (-s two+read: the simplest way)
  * Poke: strace -e trace=sendto,sendfile build/bin/11-sendfile -p 8080 /usr/share/doc

@@ -100,7 +100,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 
-/* After the clock was set back files have times in the future: they are young until it catches up. */
+/* After the clock was set back files have times in the future: they are young until it catches up.
+ */
 static bool was_young(const struct found *found)
 {
     return found->st.st_ctim.tv_sec > found->seen - YOUNG_S;
@@ -167,7 +168,8 @@ struct file *file_enter(const char *path, const struct found *found, long long n
     return f;
 }
 
-/* Makes the head of a 200 in HTTP/1.1, without the empty line. It is good for the second of its Date. */
+/* Makes the head of a 200 in HTTP/1.1, without the empty line. It is good for the second of its
+ * Date. */
 static bool file_make_head(struct file *f, struct reply *r, const struct request *req,
                            time_t second)
 {

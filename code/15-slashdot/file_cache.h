@@ -48,8 +48,8 @@ struct file {
 /* How many entries there may be; each may hold a descriptor. To be set before the first call. */
 extern int file_cache_most;
 
-/* The entry of this path, or NULL. *fresh: it may be used without opening the name again. The caller
- * becomes a user of it: file_release(). */
+/* The entry of this path, or NULL. *fresh: it may be used without opening the name again. The
+ * caller becomes a user of it: file_release(). */
 struct file *file_find(const char *path, long long now, bool *fresh);
 
 /* Whether f is unchanged: st is from fstat() of what its name has just led to. Then it is fresh. */
@@ -57,8 +57,8 @@ bool file_confirm(struct file *f, const struct stat *st, long long now);
 
 /*
  * Takes over fd and body, also when it fails. Puts the file in the place of the entry of this path,
- * or keeps that if it is still right. The caller becomes a user of what is returned: file_release();
- * NULL: no memory.
+ * or keeps that if it is still right. The caller becomes a user of what is returned:
+ * file_release(); NULL: no memory.
  */
 struct file *file_enter(const char *path, const struct found *found, long long now);
 

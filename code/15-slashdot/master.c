@@ -316,7 +316,8 @@ static long long replace_pause_ms(void)
 }
 
 /* Starts the workers that are missing. The very first is started alone: if it lacks something, one
- * line says so and not one of each. Returns the worker's number in a new worker, -1 in the master. */
+ * line says so and not one of each. Returns the worker's number in a new worker, -1 in the master.
+ */
 static int workers_replace(const int *fds, int sockets)
 {
     int most = has_served || children[0].serves ? own_workers : 1;
@@ -352,7 +353,8 @@ static bool master_gives_up(void)
     return none_left || first_failed;
 }
 
-/* Once in a turn: when all of the first workers serve, says "listening" or, as a successor, ready. */
+/* Once in a turn: when all of the first workers serve, says "listening" or, as a successor, ready.
+ */
 static void first_workers_step(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < own_workers; i++)
@@ -365,7 +367,8 @@ static void first_workers_step(int listen_fd, const struct options *o)
         tcp_ready(listen_fd, o);
 }
 
-/* Returns when no child is left: soon after SIGTERM or SIGINT (`hurry`), else when clients leave. */
+/* Returns when no child is left: soon after SIGTERM or SIGINT (`hurry`), else when clients leave.
+ */
 static void children_end(bool hurry)
 {
     replace_at = NEVER;

@@ -30,8 +30,8 @@ void successor_start(struct successor *s, char **argv, const int *fds, int count
 /* Reads the pipe. After true the child is the caller's, and *s is free for the next one. */
 bool successor_is_ready(struct successor *s);
 
-/* It has ended with this status of waitpid(), or its time is over (-1). A line on stderr says so, and
- * *s is free. */
+/* It has ended with this status of waitpid(), or its time is over (-1). A line on stderr says so,
+ * and *s is free. */
 void successor_failed(struct successor *s, int status);
 
 /*

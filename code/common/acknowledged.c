@@ -3,8 +3,8 @@
 #include <sys/ioctl.h>
 
 #if defined(__linux__)
-/* SIOCOUTQ of tcp(7), by the name that every libc has. The kernel counts what is not acknowledged,
- * a FIN included, and not only, as the manual page says, what is not sent. */
+/* SIOCOUTQ of tcp(7), by the name that every libc has. It counts all that is not acknowledged, a
+ * FIN included; the manual page says: what is not sent. */
 #define UNACKNOWLEDGED TIOCOUTQ
 #elif defined(__FreeBSD__) || defined(__NetBSD__) /* compiled by `make cross`, never run */
 /* The bytes in the send buffer, where they stay until they are acknowledged. */
@@ -18,7 +18,7 @@ bool all_acknowledged(int fd)
     int bytes;
 
     return ioctl(fd, UNACKNOWLEDGED, &bytes) == 0 && bytes == 0;
-#else /* OpenBSD and macOS do not tell: one waits until the client closes */
+#else /* OpenBSD and macOS do not tell: the server lingers until the client closes */
     (void)fd;
     return false;
 #endif

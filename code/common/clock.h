@@ -4,9 +4,9 @@
 
 long long now_ms(void);
 
-/* From now on now_ms() is the time of the last tick, up to 10 ms ago (CONFIG_HZ), where the system
- * has such a clock: it is read, not measured, and costs a fifth (clock_gettime(2)). For those who
- * ask several times in a request, and whose deadlines are seconds away. */
+/* From now on now_ms() is the time of the last tick, up to 10 ms ago (CONFIG_HZ), if the system has
+ * such a clock. It costs a fifth of the exact one (clock_gettime(2)). For a server that asks
+ * several times in a request and has deadlines of seconds. */
 void clock_coarse(void);
 
 #endif

@@ -22,7 +22,7 @@ _Noreturn void die(int status, const char *format, ...) __attribute__((format(pr
 /* Prints "NAME: message: strerror(errno)" and exits with EXIT_FAILURE. */
 _Noreturn void die_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same line without the exit, for what costs one connection and not the server. */
+/* The same line without the exit: for errors that end one connection and not the server. */
 void warn_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

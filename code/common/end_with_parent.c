@@ -23,7 +23,7 @@ static void ask(void)
     if (procctl(P_PID, 0, PROC_PDEATHSIG_CTL, &signum) < 0)
         warn_errno("procctl PROC_PDEATHSIG_CTL");
 }
-#else /* the processes of a server that was killed serve on until somebody stops each */
+#else /* the children of a server that was killed go on until each is stopped by hand */
 static void ask(void)
 {
 }
@@ -32,6 +32,6 @@ static void ask(void)
 void end_with_parent(pid_t parent)
 {
     ask();
-    if (getppid() != parent) /* it was gone before we could say that we want to know */
+    if (getppid() != parent) /* it ended before the call above: no signal will come */
         raise(SIGTERM);
 }

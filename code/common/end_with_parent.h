@@ -1,11 +1,11 @@
-/* end_with_parent.h: no process without the one that would stop it. */
+/* end_with_parent.h: a child ends when its parent does. */
 #ifndef END_WITH_PARENT_H
 #define END_WITH_PARENT_H
 
 #include <sys/types.h>
 
-/* In a child of `parent`: SIGTERM comes as soon as that process is gone, also by SIGKILL, after
- * which it can ask nobody to stop. Does nothing where the system has no such thing. */
+/* In a child of `parent`: gets SIGTERM as soon as the parent is gone, also by SIGKILL, after which
+ * the parent cannot stop its children. Does nothing where the system has no such call. */
 void end_with_parent(pid_t parent);
 
 #endif

@@ -10,8 +10,9 @@
 
 #define STACK_LEAST (256 * 1024) /* bytes: twice what a request takes */
 
-/* open() takes the lowest number: a client's connection would get it, and the next line of the log
- * would be a part of its reply. In the wrong direction, so that its use is EBADF as before. */
+/* accept() returns the lowest free number: if 2 is closed a client's connection gets it, and the
+ * next line of the log goes into its reply. Opened in the wrong direction: its use is EBADF, as
+ * before. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -20,9 +21,9 @@ static void open_standard_descriptors(void)
             die_errno("open /dev/null");
 }
 
-/* SIGALRM is ignored before it is let in: one may be pending. SIGXFSZ would end us where a file
- * that we write to has reached the limit; now write() fails. Ignored children cannot be waited
- * for. SIGHUP stays as it is, for nohup(1). */
+/* SIGALRM is ignored before it is unblocked: one may be pending. SIGXFSZ would end the process
+ * where a file that it writes to has reached the limit; ignored, write() fails. SIGCHLD must not be
+ * ignored: waitpid() would not find the children. SIGHUP stays as it is, for nohup(1). */
 static void set_signals(const sigset_t *held)
 {
     const struct itimerval never = {0};

@@ -1,7 +1,7 @@
 /*
  * known_state.h: a process inherits more than its command line: blocked and ignored signals, a
- * running timer, closed descriptors, a small stack. Each of them can make a server deaf, or make it
- * end without a word, long after the start.
+ * running timer, closed descriptors, a small stack. Each can make a server deaf, or end it without
+ * a message long after the start.
  */
 #ifndef KNOWN_STATE_H
 #define KNOWN_STATE_H

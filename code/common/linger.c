@@ -8,7 +8,7 @@
 
 #define CREDIT_MS 10
 #define UNREAD_CREDIT                                                                              \
-    100 /* after all has arrived, where the client still sends: a second, or 50 MiB */
+    100 /* after all has arrived, if the client may still be sending: a second, or 50 MiB */
 #define TURN_READS 64
 
 enum want linger_begin(struct linger_state *l, int fd, bool unread, int timeout_s)

@@ -13,7 +13,7 @@ struct list {
     struct list *next, *prev;
 };
 
-/* The first value of a head, or of a node in no list. */
+/* Initialises a head, or a node that is in no list. */
 #define LIST_EMPTY(list)                                                                           \
     {                                                                                              \
         &(list), &(list)                                                                           \

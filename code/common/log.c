@@ -12,15 +12,14 @@
 #include <unistd.h>
 
 static atomic_ulong own_count;
-static atomic_ulong *lost = &own_count; /* lines, not yet told of */
+static atomic_ulong *lost = &own_count; /* lines that are not yet reported */
 static int log_fd = STDERR_FILENO;
 
 /*
- * Whether a write() waits is a property of what was opened, and that is shared with whoever gave us
- * stderr: made non-blocking, the shell's writes would not wait either. So a pipe or a terminal is
- * opened once more, by the name that Linux has for it. Elsewhere, or without the right to, it is
- * asked before each line whether there is room. (A pipe that does not block already is taken as it
- * is: 15-slashdot has one with flags of its own.)
+ * O_NONBLOCK belongs to the open file, which is shared with the process that gave us stderr: set
+ * here, the shell's writes would not wait either. So a pipe or a terminal is opened once more, by
+ * the name that Linux has for it. Elsewhere, or without the right to, poll() says before each line
+ * whether there is room. A pipe that does not block already is taken as it is (15-slashdot's).
  */
 static void open_once_more(void)
 {
@@ -49,8 +48,8 @@ void log_open(void)
     write_line = log_line;
 }
 
-/* With room for a whole line poll() says so of a pipe (POLLOUT); of a file it always does. Where
- * poll() itself is refused the line may be about that, and the last one: it is written. */
+/* poll() reports POLLOUT for a pipe with room for a whole line, and always for a file. If poll()
+ * fails the line may be about that, and the last one: it is written. */
 static bool put(const char *line, size_t len)
 {
     struct pollfd p = {.fd = log_fd, .events = POLLOUT};

@@ -27,8 +27,8 @@ int open_below(int root, const char *path)
         .resolve = RESOLVE_BENEATH_V0 | RESOLVE_NO_MAGICLINKS_V0,
     };
 
-    /* EAGAIN: a folder on the way was renamed meanwhile, and the kernel could not tell where ".."
-     * leads. If that does not end the caller has to know: the walk would refuse the link. */
+    /* EAGAIN: a folder on the way was renamed meanwhile, and the kernel cannot tell where ".."
+     * leads. If it persists it is returned: the walk would refuse links that are allowed. */
     for (int tries = 0; tries < 8; tries++) {
         long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
         if (fd >= 0 || (errno != EAGAIN && errno != EINTR && errno != ENOSYS && errno != EPERM))

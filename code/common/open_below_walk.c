@@ -28,8 +28,8 @@ static int open_component(int at, const char *name, int flags)
     return fd;
 }
 
-/* O_PATH opens even a link itself (O_NOFOLLOW alone would say ELOOP), so what was opened has to be
- * looked at. */
+/* With O_PATH and O_NOFOLLOW open() opens the link itself instead of failing with ELOOP, so what
+ * was opened has to be checked. */
 static int open_folder(int at, const char *name)
 {
     struct stat st = {0};

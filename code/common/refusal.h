@@ -1,8 +1,8 @@
-/* refusal.h: what a client is told for whom there is no process, no thread, no room. */
+/* refusal.h: the reply for a client if there is no process, no thread or no room to serve it. */
 #ifndef REFUSAL_H
 #define REFUSAL_H
 
-/* Tells a client that there is nobody to serve it, 503, without ever waiting for it. The caller
+/* Sends 503 to a client that cannot be served, without ever waiting for it. The caller
  * closes fd. */
 void serve_refusal(int fd);
 

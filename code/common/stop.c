@@ -66,7 +66,8 @@ void stop_listening(void)
 {
     int fd = listening;
 
-    stop_wakes(-1, -1); /* first: the next signal's handler must not shut who has the number then */
+    stop_wakes(-1,
+               -1); /* before close(): the handler must not shut a newer socket of this number */
     if (fd >= 0)
         close(fd);
 }

@@ -59,7 +59,7 @@ static bool is(unsigned what, char c)
     return (may_be[(unsigned char)c] & what) != 0;
 }
 
-/* Without a look at each byte's answer: there is next to never a wrong one. */
+/* Without a branch for each byte: a wrong one is very rare. */
 static bool is_all(unsigned what, struct slice s)
 {
     unsigned all = what;
@@ -203,8 +203,8 @@ static int parse_request_line(struct slice line, struct request *req)
     return status == 0 && !strip_authority(&req->target) ? 400 : status;
 }
 
-/* Takes the first element off a list with commas; false if there is none left. An element may be
- * empty (RFC 9110 section 5.6.1). */
+/* Takes the first element off a list with commas; false if none is left. An element may be empty
+ * (RFC 9110 section 5.6.1). */
 static bool take_element(struct slice *list, struct slice *element)
 {
     const char *at = list->at, *end = at + list->len;
@@ -228,8 +228,8 @@ static void parse_connection(struct slice value, struct framing *f)
     }
 }
 
-/* Returns 0, or 400 if something is applied to what is in chunks already, be it chunks again: then
- * no recipient can tell where the body ends (RFC 9112 section 6.3). */
+/* Returns 0, or 400 if a coding is applied after chunked, be it chunked again: then no recipient
+ * can tell where the body ends (RFC 9112 section 6.3). */
 static int parse_transfer_encoding(struct slice value, struct request *req, struct framing *f)
 {
     struct slice coding;
@@ -268,8 +268,7 @@ static int parse_host(struct slice value, struct framing *f)
     return is_authority(value) && ++f->hosts == 1 ? 0 : 400; /* RFC 9112 section 3.2 */
 }
 
-/* Where the value of a field is kept that says which reply is wanted; NULL if it is none of those.
- */
+/* Where the request keeps the value of a conditional or range field; NULL for all other fields. */
 static struct slice *place_of(struct slice name, struct request *req)
 {
     if (slice_is(name, "If-Match"))
@@ -335,7 +334,7 @@ static int judge(struct request *req, const struct framing *f)
     return 0;
 }
 
-/* Past the empty lines that may stand before a request. A CR that no LF follows is none. */
+/* Skips the empty lines that may stand before a request. A CR without an LF is no line. */
 static const char *skip_empty_lines(const char *at, const char *end)
 {
     while (at < end && (*at == '\n' || (*at == '\r' && end - at > 1 && at[1] == '\n')))
@@ -344,8 +343,8 @@ static const char *skip_empty_lines(const char *at, const char *end)
 }
 
 /*
- * The request line has no end yet. What cannot become one is refused at once: a client that speaks
- * TLS to this port is told so and need not wait for its time-out.
+ * The request line has no end yet. Bytes that cannot become one are refused at once: a client that
+ * speaks TLS to this port gets an answer instead of a time-out.
  */
 static int incomplete_line(const char *at, const char *end, size_t len)
 {
@@ -358,7 +357,7 @@ static int incomplete_line(const char *at, const char *end, size_t len)
 
 int http_parse(const char *buf, size_t len, struct request *req)
 {
-    if (len > HTTP_HEAD_MAX) /* what lies behind that is refused unread, however much has come */
+    if (len > HTTP_HEAD_MAX) /* a longer head is refused, whatever follows */
         len = HTTP_HEAD_MAX;
     const char *at = buf, *end = buf + len, *next;
     struct framing framing = {0};

@@ -36,8 +36,8 @@ static const struct {
     {505, "HTTP Version Not Supported", ""},
 };
 
-/* What a browser shows or runs only under the right name: it refuses a module script, a style sheet
- * or WebAssembly under another. As in Debian's /etc/mime.types, which a test compares. */
+/* A browser refuses a module script, a style sheet or WebAssembly with the wrong type. As in
+ * Debian's /etc/mime.types, with which a test compares. */
 static const struct {
     const char *suffix, *type;
 } types[] = {
@@ -75,8 +75,8 @@ static const struct {
     {".epub", "application/epub+zip"},
 };
 
-/* ---- writing the head; what does not fit cannot happen: all but Location is of bounded length,
- * and that is checked */
+/* ---- writing the head. It always fits: all fields but Location have a bound, and Location is
+ * checked */
 
 static void put_bytes(struct reply *r, const char *bytes, size_t len)
 {
@@ -250,9 +250,9 @@ static bool has_dot_dot(const char *path)
 }
 
 /*
- * "/a//b/./c" is "a/b/c": to the file system empty segments and "." are nothing, and who keeps
- * files by name (15-slashdot) would keep one under as many names as a client can think of. A last
- * "." is a folder's, as a slash is. In place; returns the new length.
+ * "/a//b/./c" becomes "a/b/c": to the file system they are the same, and a cache by name
+ * (15-slashdot) would hold one file under as many names as a client can make up. A last "." is a
+ * folder's, as a slash is. In place; returns the new length.
  */
 static size_t collapse(char *path)
 {
@@ -283,8 +283,7 @@ int reply_path(const struct request *req, char path[REPLY_PATH_MAX])
         return -length;
     if (path[0] != '/' || req->target.at[0] != '/') /* "%2fa" is no path either */
         return 400;
-    if (has_dot_dot(path)) /* open_below() would refuse what leads out; this refuses the rest alike
-                              everywhere */
+    if (has_dot_dot(path)) /* open_below() refuses ".." that leads out; refuse it everywhere */
         return 403;
     size_t n = collapse(path);
     if (n == 0 || path[n - 1] == '/')
@@ -304,8 +303,8 @@ static const char *content_type(const char *path)
     return "application/octet-stream";
 }
 
-/* Digits at *at, as far as they go; returns -1 if there are none. Too large a number is as good as
- * the largest. */
+/* Reads the digits at *at and moves *at past them; -1 if there are none. A number that is too large
+ * becomes the largest. */
 static off_t parse_position(const char **at, const char *end)
 {
     off_t n = -1;
@@ -335,7 +334,7 @@ static int parse_range(struct slice s, off_t size, off_t *first, off_t *last)
     off_t to = parse_position(&at, end);
     if (at != end || (from < 0 && to < 0) || (from >= 0 && to >= 0 && to < from))
         return 200;
-    if (from < 0) { /* the last so many bytes */
+    if (from < 0) { /* "-length": the last bytes */
         if (to == 0)
             return 416;
         from = to < size ? size - to : 0;
@@ -348,16 +347,16 @@ static int parse_range(struct slice s, off_t size, off_t *first, off_t *last)
     return 206;
 }
 
-/* What is no date is as good as not there. */
+/* A malformed date counts as absent. */
 static bool has_date(struct slice s, time_t *t)
 {
     return s.at != NULL && http_date_parse(s.at, s.len, t);
 }
 
 /*
- * 200 if the request is to be carried out, else 304 or 412: RFC 9110 section 13.2.2, whose order
- * this is. No file has an ETag here, so a list of them never names it, and "*" does. A field about
- * ETags makes the one about dates void, also where its list is empty.
+ * Returns 200 if the request is to be carried out, else 304 or 412, in the order of RFC 9110
+ * section 13.2.2. No file has an ETag here: a list never matches, "*" does. A field about ETags
+ * overrides the one about dates, also if its list is empty.
  */
 static int precondition(const struct request *req, time_t modified)
 {
@@ -374,8 +373,7 @@ static int precondition(const struct request *req, time_t modified)
     return has_date(req->if_modified_since, &t) && modified <= t ? 304 : 200;
 }
 
-/* A range counts only if the file is still the one the client has a part of: the date must be the
- * same. */
+/* A range counts only if the client has a part of this same file: the dates must be equal. */
 static bool range_applies(const struct request *req, time_t modified)
 {
     time_t known;
@@ -419,8 +417,8 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
         finish_error(r, req);
         return;
     }
-    /* None of this second, in which the file may change again and keep its date, and none of the
-     * future: whoever asks with it later would be told to keep what he has (RFC 9110 8.8.2). */
+    /* No Last-Modified of this second or later: the file may change again and keep that date, and a
+     * client that asks with it would get a wrong 304 (RFC 9110 section 8.8.2). */
     if (st->st_mtime < now)
         put_date(r, "Last-Modified: ", st->st_mtime);
     if (status != 304) {
@@ -439,10 +437,10 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
 }
 
 /*
- * "/folder" without its slash: relative links in its page would lead astray, so the client is sent
- * to "/folder/", with its query. Only one slash in front: "//name/" would be another host's
- * address. A target that ends in a slash has got here because its index.html is a folder, and would
- * be sent on for ever.
+ * "/folder" without its slash: relative links in its page would be wrong, so the client is
+ * redirected to "/folder/", with its query. Location has only one slash in front: "//name/" is the
+ * address of another host. A target that ends in a slash is here because its index.html is a
+ * folder; a redirect would loop.
  */
 static void folder(struct reply *r, const struct request *req)
 {
@@ -479,8 +477,7 @@ void reply_found(struct reply *r, const struct request *req, int fd, const struc
     else if (S_ISDIR(st->st_mode))
         folder(r, req);
     else
-        reply_error(r, req, 403); /* a FIFO or a device: reading could wait for ever, or do
-                                     something (to open it has let a writer go on already) */
+        reply_error(r, req, 403); /* a FIFO or a device: read() could wait for ever, or act on it */
 }
 
 void reply_file(struct reply *r, const struct request *req, int fd, const struct stat *st,

@@ -17,15 +17,15 @@
 /* Files of 2 GiB and more, also where a long has 32 bits; the parser of ranges counts on it. */
 _Static_assert(sizeof(off_t) >= 8, "compile with -D_FILE_OFFSET_BITS=64");
 
-/* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928). If all of a reply has
- * left, a reset that comes later cannot overtake it. */
+/* Bytes that TCP sends without an acknowledgement: ten packets (RFC 6928). A reset cannot overtake
+ * a reply that has left as a whole. */
 #define REPLY_SHORT    (10 * 1460)
 #define REPLY_HEAD_MAX 1024
 #define REPLY_PATH_MAX 4096
 
 /*
- * Send head[0..head_len), then the bytes offset..end of fd. fd is -1 where no file is sent: an
- * error, HEAD, 304; the text of an error is part of head. Whoever holds the reply closes fd.
+ * Send head[0..head_len), then the bytes offset..end of fd. fd is -1 if no file is sent: an error,
+ * HEAD, 304; the text of an error is part of head. The holder of the reply closes fd.
  */
 struct reply {
     int status;
@@ -37,23 +37,22 @@ struct reply {
     char head[REPLY_HEAD_MAX];
 };
 
-/* From now on reply_plan() keeps a descriptor for the case that there is none for a file, or it
- * does not any more. Returns false if there is none to keep. For servers of one thread. */
+/* From now on reply_plan() keeps a descriptor in reserve for a file, or gives it up (`keep` false).
+ * Returns false if none could be had. For servers of one thread. */
 bool reply_keep_spare(bool keep, int docroot_fd);
 
-/* What open_by() returns for the file; the descriptor that is kept is given up if it lacks one. */
+/* Returns what open_by() does; if that lacks a descriptor the one in reserve is given up for it. */
 int reply_open(int docroot_fd, const char *path, int (*open_by)(int docroot_fd, const char *path));
 
-/* For the send() of a reply that may close: the end of the connection follows, and its FIN shares
- * the packet. It leaves with shutdown(). The BSDs have no such flag; there it is a packet of its
- * own. */
+/* For the last send() of a reply with may_close: the packet waits for the FIN, which shutdown()
+ * adds. The BSDs have no such flag; there the FIN is a packet of its own. */
 #ifdef MSG_MORE
 #define FIN_FOLLOWS MSG_MORE
 #else
 #define FIN_FOLLOWS 0
 #endif
 
-/* The whole way from request to reply: path, open, stat, head. What goes wrong becomes an error. */
+/* From request to reply: path, open, stat, head. A failure becomes the reply of an error. */
 void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
 
 /*
@@ -61,7 +60,7 @@ void reply_plan(struct reply *r, const struct request *req, int docroot_fd);
  * reply_path   0, and in path the path below the docroot, without empty segments and "."; or the
  *              status that refuses the request
  * reply_file   the reply for an open file; takes fd over
- * reply_found  the same, but fd stays the caller's, who closes it whether or not the reply names it
+ * reply_found  the same, but the caller keeps fd, and closes it whether or not the reply names it
  * reply_errno  the reply for an open or stat that failed with `error`
  * reply_error  the reply for a status; req may be what http_parse() refused, and is NULL when
  *              nothing was read
@@ -75,17 +74,17 @@ void reply_errno(struct reply *r, const struct request *req, int error);
 void reply_error(struct reply *r, const struct request *req, int status);
 
 /*
- * The last lines of a head, which are about the connection and not about the file: for those who
- * keep what is before them (15-slashdot). They go by r->keep_alive and, in HTTP/1.0, by the
- * request. Sets r->may_close, so r->offset and r->end have to be right.
+ * Appends the last lines of a head, which are about the connection and not about the file: for a
+ * server that keeps the lines before (15-slashdot). They depend on r->keep_alive and, in HTTP/1.0,
+ * on the request. Sets r->may_close, so r->offset and r->end must be set before.
  */
 void reply_connection(struct reply *r, const struct request *req);
 
 /*
- * The next bytes of a reply of which `sent` are out, for those who send by copying: head and first
- * of the body together, so that they share a packet. Puts them to `to`, of `size` bytes, at least
- * REPLY_HEAD_MAX. Returns how many; 0: all are out; -1: the file cannot be read, or has become
- * shorter. Then the promised length cannot be kept, and only the end of the connection says so.
+ * For servers that send by copying: puts the next bytes of a reply of which `sent` are out into
+ * `to`, of `size` bytes, at least REPLY_HEAD_MAX; the head and the first of the body together, so
+ * that they share a packet. Returns how many; 0: all are out; -1: the file cannot be read, or is
+ * shorter than promised: close the connection, nothing else can tell the client.
  */
 ssize_t reply_next(const struct reply *r, off_t sent, char *to, size_t size);
 

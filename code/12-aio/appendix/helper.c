@@ -113,7 +113,8 @@ static int no_delay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/* What socketpair() is for Unix sockets. If another process connects meanwhile, the ports differ. */
+/* What socketpair() is for Unix sockets. If another process connects meanwhile, the ports differ.
+ */
 static int tcp_pair(int ends[2])
 {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
