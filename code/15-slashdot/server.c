@@ -315,7 +315,7 @@ int main(int argc, char **argv)
         {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
         {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
         {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
-        {'u', "BYTES",
+        {'s', "BYTES",
          "that may wait unsent for each; default 131072, until a client has read 1 MiB", NULL},
     };
     int fds[WORKERS_MOST_SOCKETS];
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
     int clients = own[0].value != NULL ? options_number('c', own[0].value, 1, INT_MAX) : INT_MAX;
     int threads = options_number('r', own[2].value != NULL ? own[2].value : DISK_THREADS, 1, 1000);
     if (own[3].value != NULL)
-        unsent_limit = options_number('u', own[3].value, 0, INT_MAX);
+        unsent_limit = options_number('s', own[3].value, 0, INT_MAX);
     unsent_lifts = own[3].value == NULL;
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)

@@ -142,7 +142,7 @@ def test_who_does_not_read_has_little_of_the_kernels_memory(server: Server, docr
 
 @contract("memory", "mechanism", servers=(name for name in EVERY if name not in RINGS))
 def test_the_limit_is_lifted_for_who_reads(traced: Traced) -> None:
-    for options in ((), ("-u", "65536")):
+    for options in ((), ("-s", "65536")):
         server, trace = traced("setsockopt", *options)
         server.get("/big.bin")
         lifted = trace.has(
