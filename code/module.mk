@@ -27,7 +27,7 @@
 CPPFLAGS += -Icode -Icode/http
 
 COMMON_SRC := $(addprefix code/common/,acknowledged.c clock.c die.c end_with_parent.c known_state.c linger.c log.c net.c open_below_walk.c \
-              options.c refusal.c stop.c unsent.c) \
+              options.c privileges.c refusal.c stop.c unsent.c) \
               $(addprefix code/http/,http_parse.c http_date.c reply.c)
 
 # How a file is kept below the docroot: by the kernel, or by walking where a libc or a system has no way to ask for that.

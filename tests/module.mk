@@ -4,7 +4,7 @@ DISK_TESTS := disk_cache_test disk_files_test disk_model_test
 UNIT_TESTS := conn_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
 
 conn_test_SRC       := tests/unit/conn_test.c code/06-select/clients.c \
-                       $(addprefix code/common/,acknowledged.c clock.c die.c linger.c log.c net.c open_below_walk.c refusal.c stop.c unsent.c) \
+                       $(addprefix code/common/,acknowledged.c clock.c die.c linger.c log.c net.c open_below_walk.c privileges.c refusal.c stop.c unsent.c) \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
 file_cache_test_SRC := tests/unit/file_cache_test.c code/15-slashdot/file_cache.c code/common/die.c code/common/log.c \
                        code/common/open_below_walk.c $(addprefix code/http/,http_date.c http_parse.c reply.c)

@@ -17,6 +17,7 @@
 #include "01-iterative/serve_client.h"
 #include "die.h"
 #include "options.h"
+#include "privileges.h"
 #include "stop.h"
 
 /* inetd and xinetd make the connection stderr, too: a message would become part of a reply. */
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
                   "a web server for one connection, to be run by inetd or tcpserver");
     if (!is_connection)
         die(EXIT_FAILURE, "standard input is not a socket: run it from inetd or tcpserver");
+    privileges_drop(); /* without a word where that is not asked for: inetd has chosen the user */
     stop_on_signals();
     stop_wakes(-1, STDIN_FILENO);
     /* As tcp_listen() for the other servers. It fails where the socket is not TCP's, which

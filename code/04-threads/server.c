@@ -74,9 +74,9 @@ int main(int argc, char **argv)
 
     options_parse(&o, argc, argv, "a web server with a thread for each connection");
     stop_on_signals();
-    connections_init(o.workers);
-    int listen_fd = tcp_listen(&o);
+    int listen_fd = tcp_listen(&o); /* no thread before -u has its effect: see privileges.h */
     stop_wakes(listen_fd, -1);
+    connections_init(o.workers);
     tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     connections_end();

@@ -77,11 +77,11 @@ int main(int argc, char **argv)
     options_parse(&o, argc, argv, "a web server with a fixed number of threads");
     o.workers = o.workers > 0 ? o.workers : DEFAULT_THREADS;
     stop_on_signals();
+    int listen_fd = tcp_listen(&o); /* no thread before -u has its effect: see privileges.h */
+    stop_wakes(listen_fd, -1);
     connections_init(2 * o.workers); /* one for each thread, and as many in the queue */
     queue_init(2 * o.workers);
     start_threads(o.workers);
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
     tcp_ready(listen_fd, &o);
     accept_loop(listen_fd, &o);
     connections_end();

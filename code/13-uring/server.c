@@ -233,11 +233,11 @@ int main(int argc, char **argv)
                       1);
     int workers = own.value != NULL ? options_number('r', own.value, 1, 4096) : WORKERS;
     stop_on_signals();
+    int listen_fd = tcp_listen(&o); /* no thread before -u has its effect: see privileges.h */
+    stop_wakes(listen_fd, -1);
     ring_set_up((unsigned)workers);
     buffers_set_up((unsigned)workers);
     steps_set_up(&o);
-    int listen_fd = tcp_listen(&o);
-    stop_wakes(listen_fd, -1);
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd);
     ring_end();

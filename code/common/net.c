@@ -1,6 +1,7 @@
 #include "net.h"
 #include "clock.h"
 #include "die.h"
+#include "privileges.h"
 #include "stop.h"
 #include "unsent.h"
 
@@ -57,6 +58,7 @@ void tcp_ready(int fd, const struct options *o)
     socklen_t len = sizeof a;
 
     demand_room(fd);
+    privileges_warn();
     if (getsockname(fd, &a.any, &len) < 0)
         die_errno("getsockname");
     bool v6 = a.any.sa_family == AF_INET6;
@@ -103,6 +105,7 @@ int tcp_listen(const struct options *o)
     int fd = bound_socket(&a, len, o, false);
     if (listen(fd, o->backlog) < 0)
         die_errno("listen %s:%d", o->addr, o->port);
+    privileges_drop();
     return fd;
 }
 
@@ -135,6 +138,7 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
         if (listen(fds[i], o->backlog) < 0)
             die_errno("listen %s:%d", o->addr, o->port);
     }
+    privileges_drop();
 }
 
 int accept_nonblocking(int listen_fd)

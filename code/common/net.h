@@ -9,8 +9,8 @@
 
 #include "options.h"
 
-/* A socket listening on o->addr and o->port with o->backlog. A call that fails ends the program:
- * nothing is being served yet. */
+/* A socket listening on o->addr and o->port with o->backlog. After that root is given up
+ * (privileges_drop()). A call that fails ends the program: nothing is being served yet. */
 int tcp_listen(const struct options *o);
 
 /* The last call of the set-up: the line "NAME: listening on http://ADDR:PORT/" on stdout. A client

@@ -2,6 +2,7 @@
 #include "die.h"
 #include "known_state.h"
 #include "log.h"
+#include "privileges.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@ static const char usage_text[] =
     "  -b BACKLOG  listen backlog, default 1024\n"
     "  -w N        processes or threads, where the server has them\n"
     "  -t SECONDS  end a connection that is silent for so long, default 23\n"
+    "  -u USER     whose rights it keeps once it listens, if root starts it\n"
     "  -v          print a line on stderr for every request\n";
 
 int options_number(char option, const char *text, long low, long high)
@@ -34,9 +36,9 @@ static int own_count;
 
 static _Noreturn void print_usage(const char *summary)
 {
-    printf("%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v]",
+    printf("%s: %s\nusage: %s [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-u USER] [-v]",
            program_name, summary, program_name);
-    if (own_count > 2)
+    if (own_count > 0)
         printf("\n      ");
     for (int i = 0; i < own_count; i++)
         printf(" [-%c%s%s]", own_options[i].letter, own_options[i].metavar != NULL ? " " : "",
@@ -79,6 +81,9 @@ static void take_option(struct options *o, int option, const char *summary)
     case 't':
         o->timeout = options_number('t', optarg, 1, 86400);
         break;
+    case 'u':
+        privileges_user(optarg);
+        break;
     case 'v':
         o->verbose = true;
         break;
@@ -94,7 +99,7 @@ static void take_option(struct options *o, int option, const char *summary)
 void options_parse_own(struct options *o, int argc, char **argv, const char *summary,
                        struct own_option *own, int count)
 {
-    char letters[64] = ":a:p:b:w:t:vh";
+    char letters[64] = ":a:p:b:w:t:u:vh";
     size_t len = strlen(letters);
     int option;
 

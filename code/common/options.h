@@ -1,7 +1,7 @@
 /*
  * options.h: the command line all servers share.
  *
- *     NN-slug [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-v] [DOCROOT]
+ *     NN-slug [-a ADDR] [-p PORT] [-b BACKLOG] [-w N] [-t SECONDS] [-u USER] [-v] [DOCROOT]
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -20,7 +20,7 @@ struct options {
 };
 
 /*
- * Fills *o from the command line and opens DOCROOT, after known_state().
+ * Fills *o from the command line and opens DOCROOT, after known_state(); -u is for privileges.h.
  * -h, or --help alone, prints usage with `summary` (one sentence) on stdout and exits 0; a wrong
  * command line exits with EXIT_USAGE, a DOCROOT that cannot be opened with EXIT_FAILURE, each with
  * one line on stderr.

@@ -197,6 +197,7 @@ LINES = {
     "one-worker": "-w 1 is accepted by all",
     "log": "-v: a log line per request on stderr; without it none",
     "docroot": "DOCROOT is what is served, . without it",
+    "privileges": "-u USER: once it listens it has that user's rights, and no way back to root's",
     "inherited": "whatever state it is started in: it serves, or ends with one line and 1 or 77",
     # ---- ending
     "stop": "SIGTERM and SIGINT: stop accepting, leave no child, exit 0",

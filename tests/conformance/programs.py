@@ -10,7 +10,7 @@ import pytest
 
 from conformance import tracing
 from conformance.matrix import FOLDERS, KINDS, MODELS, Kind
-from conformance.process import Server, Target
+from conformance.process import AS_ROOT, Server, Target
 
 TREE = Path(__file__).resolve().parents[2]
 Start = Callable[..., Server]  #: of the fixture `start`
@@ -73,7 +73,7 @@ def is_about(item: pytest.Item, program: str) -> bool:
 def complaint(done: subprocess.CompletedProcess[str], status: int, name: str) -> str:
     """What a program says that cannot go on: one line on stderr, nothing on stdout."""
     assert (done.returncode, done.stdout) == (status, ""), done
-    line = re.fullmatch(rf"{re.escape(name)}: (.*)\n", done.stderr)
+    line = re.fullmatch(rf"{re.escape(name)}: (.*)\n", AS_ROOT.sub("", done.stderr))
     assert line is not None, done
     return line[1]
 

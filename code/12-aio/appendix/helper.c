@@ -28,6 +28,7 @@
 #include "end_with_parent.h"
 #include "log.h"
 #include "open_below.h"
+#include "privileges.h"
 
 #define LINES 20 /* as many as lighttpd's had threads */
 
@@ -91,7 +92,8 @@ static _Noreturn void helper_main(pid_t parent)
 {
     pthread_t threads[LINES];
 
-    end_with_parent(parent);
+    privileges_drop();
+    end_with_parent(parent); /* after that: a change of user takes the request back */
     signal(SIGINT, SIG_IGN); /* Ctrl-C is for the server */
     for (int i = 0; i < LINES; i++) {
         close(lines[i].fd);
