@@ -19,7 +19,7 @@
 #                                       + 05b conn, 06 clients; appendix/ beside
 #   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)  + 12 cached
 #   14-owfat         server.c, conn.[ch], watching.[ch]
-#   15-slashdot      server.c, master.[ch], workers.c, successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
+#   15-slashdot      server.c, master.[ch], workers.c, confine.[ch], successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
 #                                       + 05b conn, 06 clients, 12 cached, job, look_up
 #
 # A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
@@ -96,7 +96,7 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS += $(14-owfat_CPPFLAGS)
 
 # Linux alone: signalfd, EPOLLEXCLUSIVE, openat2 with RESOLVE_CACHED.
-15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c successor.c file_cache.c find_reply.c send_reply.c) \
+15-slashdot_SRC      := $(addprefix code/15-slashdot/,server.c master.c workers.c confine.c successor.c file_cache.c find_reply.c send_reply.c) \
                         $(CLIENTS_SRC) code/12-aio/cached.c code/12-aio/job.c code/12-aio/look_up.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread

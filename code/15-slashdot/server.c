@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "06-select/clients.h"
+#include "15-slashdot/confine.h"
 #include "15-slashdot/file_cache.h"
 #include "15-slashdot/master.h"
 #include "15-slashdot/successor.h"
@@ -280,7 +281,8 @@ static void set_limits(int clients, int workers)
         die(EXIT_FAILURE, "a limit of %llu descriptors is too low", (unsigned long long)most);
 }
 
-static void worker_main(int listen_fd, int threads, int number, const struct options *o)
+static void worker_main(int listen_fd, int threads, int number, bool confined,
+                        const struct options *o)
 {
     stop_on_signals();
     jobs_init();
@@ -295,8 +297,10 @@ static void worker_main(int listen_fd, int threads, int number, const struct opt
     watch_for(signal_fd, &signals, 0);
     watch_for(jobs_fd(), &disk, 0);
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
+    confine_files(confined, o);
     transfer_start(threads, o->docroot_fd);
     workers_listen_again(listen_fd, o); /* the last call that can fail; no client comes before */
+    confine_calls(confined, o);
     master_hears(number);
     event_loop(listen_fd, signal_fd, o);
 }
@@ -314,6 +318,7 @@ int main(int argc, char **argv)
     struct own_option own[] = {
         {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
         {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
+        {'n', NULL, "do not confine the workers (to measure what that costs)", NULL},
         {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
         {'s', "BYTES",
          "that may wait unsent for each; default 131072, until a client has read 1 MiB", NULL},
@@ -321,13 +326,13 @@ int main(int argc, char **argv)
     int fds[WORKERS_MOST_SOCKETS];
 
     master_begin(argv[0]);
-    options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 4);
+    options_parse_own(&o, argc, argv, "a web server for all who want to see it", own, 5);
     o.workers = o.workers > 0 ? o.workers : cores();
     int clients = own[0].value != NULL ? options_number('c', own[0].value, 1, INT_MAX) : INT_MAX;
-    int threads = options_number('r', own[2].value != NULL ? own[2].value : DISK_THREADS, 1, 1000);
-    if (own[3].value != NULL)
-        unsent_limit = options_number('s', own[3].value, 0, INT_MAX);
-    unsent_lifts = own[3].value == NULL;
+    int threads = options_number('r', own[3].value != NULL ? own[3].value : DISK_THREADS, 1, 1000);
+    if (own[4].value != NULL)
+        unsent_limit = options_number('s', own[4].value, 0, INT_MAX);
+    unsent_lifts = own[4].value == NULL;
     int sockets = WORKERS_MOST_SOCKETS;
     if (own[1].value != NULL)
         sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);
@@ -337,6 +342,6 @@ int main(int argc, char **argv)
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        worker_main(workers_own(fds, sockets, number), threads, number, &o);
+        worker_main(workers_own(fds, sockets, number), threads, number, own[2].value == NULL, &o);
     return EXIT_SUCCESS;
 }

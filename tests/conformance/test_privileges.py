@@ -1,4 +1,6 @@
-"""What a server may do: -u USER takes root's rights."""
+"""What a server may do: -u USER takes root's rights, and a worker of 15-slashdot has fewer still.
+What a confined worker is refused: tests/unit/confine_test.c.
+"""
 
 import os
 import signal
@@ -111,17 +113,21 @@ class StillRoot(Unprivileged):
 
 
 def workers_rights(server: Server) -> set[tuple[str, ...]]:
-    return {rights(status(task)) for pid in server.children() for task in proc.tasks(pid)}
+    return {(*rights(status(task)), *status(task)["Seccomp"])
+            for pid in server.children() for task in proc.tasks(pid)}  # fmt: skip
 
 
 @as_root
 @contract("privileges", servers=("15-slashdot",))
 def test_a_restart_of_who_is_no_longer_root(target: Target, start: Start, top: Path) -> None:
-    """The same command line, by the user: it is that user already."""
+    """The same command line, by the user: it is that user already. Workers are confined, all their
+    threads, before and after; with -n they are not.
+    """
     if target.variant == "tsan":
         pytest.skip("as above")
+    filtered = "0" if target.variant == "asan" else "2"
     server = start("-u", USER, "-w", "2", user=StillRoot(top, False))
-    assert workers_rights(server) == {OF_USER}
+    assert workers_rights(server) == {(*OF_USER, filtered)}
     before = server.children()
     server.signal(signal.SIGHUP)
 
@@ -129,6 +135,7 @@ def test_a_restart_of_who_is_no_longer_root(target: Target, start: Start, top: P
         return len(server.children()) == 2 and not set(before) & set(server.children())
 
     assert wait_until(replaced, server.patience.limit), server.stderr()
-    assert workers_rights(server) == {OF_USER}
+    assert workers_rights(server) == {(*OF_USER, filtered)}
     assert server.serves()
     server.is_back_with(2)
+    assert {row[-1] for row in workers_rights(start("-n"))} == {"0"}
