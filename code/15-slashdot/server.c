@@ -317,8 +317,8 @@ int main(int argc, char **argv)
     struct options o;
     struct own_option own[] = {
         {'c', "CLIENTS", "at once at most; default: as the limit of descriptors allows", NULL},
+        {'f', NULL, "free workers: they are not confined (to measure what that costs)", NULL},
         {'l', "SOCKETS", "that listen, default one for each worker; 1: shared by all", NULL},
-        {'n', NULL, "do not confine the workers (to measure what that costs)", NULL},
         {'r', "N", "threads of each worker that wait for the disk, default " DISK_THREADS, NULL},
         {'s', "BYTES",
          "that may wait unsent for each; default 131072, until a client has read 1 MiB", NULL},
@@ -334,14 +334,14 @@ int main(int argc, char **argv)
         unsent_limit = options_number('s', own[4].value, 0, INT_MAX);
     unsent_lifts = own[4].value == NULL;
     int sockets = WORKERS_MOST_SOCKETS;
-    if (own[1].value != NULL)
-        sockets = options_number('l', own[1].value, 1, WORKERS_MOST_SOCKETS);
+    if (own[2].value != NULL)
+        sockets = options_number('l', own[2].value, 1, WORKERS_MOST_SOCKETS);
     sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
     if (o.workers < sockets) /* those of before had more; a socket without a worker would be deaf */
         o.workers = sockets;
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);
     if (number >= 0)
-        worker_main(workers_own(fds, sockets, number), threads, number, own[2].value == NULL, &o);
+        worker_main(workers_own(fds, sockets, number), threads, number, own[1].value == NULL, &o);
     return EXIT_SUCCESS;
 }

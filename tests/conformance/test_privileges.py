@@ -121,7 +121,7 @@ def workers_rights(server: Server) -> set[tuple[str, ...]]:
 @contract("privileges", servers=("15-slashdot",))
 def test_a_restart_of_who_is_no_longer_root(target: Target, start: Start, top: Path) -> None:
     """The same command line, by the user: it is that user already. Workers are confined, all their
-    threads, before and after; with -n they are not.
+    threads, before and after; with -f they are not.
     """
     if target.variant == "tsan":
         pytest.skip("as above")
@@ -138,4 +138,4 @@ def test_a_restart_of_who_is_no_longer_root(target: Target, start: Start, top: P
     assert workers_rights(server) == {(*OF_USER, filtered)}
     assert server.serves()
     server.is_back_with(2)
-    assert {row[-1] for row in workers_rights(start("-n"))} == {"0"}
+    assert {row[-1] for row in workers_rights(start("-f"))} == {"0"}
