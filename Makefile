@@ -325,7 +325,7 @@ amalgamate: ## one self-contained C file of a server: CH=02-fork
 
 # $(call lint,TOOL,command): runs it, or says that TOOL is missing; LINT=strict (CI) makes that an error.
 lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
-C_SOURCES      := $(wildcard code/*/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
+C_SOURCES      := $(wildcard code/*/*.[ch] code/*/appendix/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
 SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.

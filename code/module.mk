@@ -73,10 +73,10 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 11-sendfile_SRC := code/11-sendfile/server.c $(CLIENTS_SRC) $(SEND_PATH_SRC)
 
 # Linux and glibc only: eventfd, the kernel's own asynchronous I/O, aio_init().
-12-aio_SRC := code/12-aio/server.c $(CLIENTS_SRC) \
-              $(addprefix code/12-aio/,cached.c job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c \
-              $(addprefix appendix/,appendix.c helper.c threads_sendfile.c readahead.c)) \
-              $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
+12-aio_APPENDIX := $(addprefix code/12-aio/appendix/,appendix.c helper.c threads_sendfile.c readahead.c) \
+                   $(addprefix code/11-sendfile/,body_mmap.c body_sendfile_linux.c)
+12-aio_SRC      := code/12-aio/server.c $(CLIENTS_SRC) $(12-aio_APPENDIX) \
+                   $(addprefix code/12-aio/,cached.c job.c look_up.c piece.c backend.c backend_posix.c backend_linux.c)
 12-aio_VARIANTS := glibc static asan tsan
 12-aio_LIBS     := -pthread
 

@@ -24,7 +24,7 @@
 #define LINGER_BYTES   (64 << 20) /* that are read and thrown away, at most */
 #define UNREAD_SECONDS 1
 
-struct client {
+struct session {
     int fd;
     const struct serve *serve;
     time_t deadline; /* of the step in hand */
@@ -52,7 +52,7 @@ int serve_set_timeouts(int fd, int seconds)
     return -1;
 }
 
-static void begin_step(struct client *c)
+static void begin_step(struct session *c)
 {
     int seconds = c->serve->options->timeout;
 
@@ -68,7 +68,7 @@ static void begin_step(struct client *c)
  * Returns the length of the request head at the start of c->in, minus the status for a bad one, or
  * 0 when the client has closed, or was silent or slow for too long: then no reply is sent.
  */
-static int read_request(struct client *c, struct request *req)
+static int read_request(struct session *c, struct request *req)
 {
     begin_step(c);
     for (;;) {
@@ -86,7 +86,7 @@ static int read_request(struct client *c, struct request *req)
 
 /* Sends all of buf. A blocking send() returns a short count when a signal or the socket time-out
  * interrupts it. Returns 0, or -1: the client is gone or too slow. */
-static int send_all(struct client *c, const char *buf, size_t len, int flags)
+static int send_all(struct session *c, const char *buf, size_t len, int flags)
 {
     begin_step(c);
     while (len > 0) {
@@ -101,7 +101,7 @@ static int send_all(struct client *c, const char *buf, size_t len, int flags)
     return 0;
 }
 
-static int send_reply(struct client *c, const struct reply *r)
+static int send_reply(struct session *c, const struct reply *r)
 {
     char chunk[CHUNK];
     off_t sent = 0;
@@ -124,7 +124,7 @@ static int send_reply(struct client *c, const struct reply *r)
  * LOOK_MS. `unread`: the client may be sending more, and gets a second to read our reply after it
  * has arrived. `may_close`: it has said that it sends no more, and the reply is short: no wait.
  */
-static void linger(struct client *c, bool unread, bool may_close)
+static void linger(struct session *c, bool unread, bool may_close)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
     char junk[4096];
@@ -150,7 +150,7 @@ static void linger(struct client *c, bool unread, bool may_close)
 }
 
 /* One request and its reply. Returns whether the connection goes on. */
-static bool serve_request(struct client *c)
+static bool serve_request(struct session *c)
 {
     struct request req;
     struct reply reply;
@@ -183,7 +183,7 @@ static bool serve_request(struct client *c)
 
 void serve_client(int fd, const struct serve *s)
 {
-    struct client c = {.fd = fd, .serve = s};
+    struct session c = {.fd = fd, .serve = s};
 
     while (serve_request(&c))
         continue;

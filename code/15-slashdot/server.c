@@ -143,7 +143,7 @@ static void admit(int fd, const struct options *o)
 }
 
 /* As clients_accept(), but refuses clients when it is full. Returns whether more may be pending. */
-static bool accept_some(int listen_fd, const struct options *o)
+static bool accept_or_refuse(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         if (clients_wait_for_room(most_clients))
@@ -198,7 +198,7 @@ static void give_back(void)
 }
 
 /* How long to sleep: until a client is overdue, or a cached file. */
-static int timeout_ms(void)
+static int loop_timeout_ms(void)
 {
     int clients = clients_timeout_ms(), files = file_cache_sweep(now_ms());
 
@@ -214,7 +214,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
     while (!stopping || clients_pending || clients_count() > 0) {
         if (stopping && !retiring)
             clients_stop();
-        int nready = epoll_wait(epoll_fd, events, EVENTS, timeout_ms());
+        int nready = epoll_wait(epoll_fd, events, EVENTS, loop_timeout_ms());
         if (nready < 0 && errno != EINTR)
             die_errno("epoll_wait");
         for (int i = 0; i < nready; i++) {
@@ -234,7 +234,7 @@ static void event_loop(int listen_fd, int signal_fd, const struct options *o)
         while ((c = clients_next_again()) != NULL)
             client_go_on(c);
         if (clients_pending && clients_may_accept())
-            clients_pending = accept_some(listen_fd, o) && (!stopping || --last_rounds > 0);
+            clients_pending = accept_or_refuse(listen_fd, o) && (!stopping || --last_rounds > 0);
         while ((c = clients_next_overdue()) != NULL)
             clients_handle(c, conn_timed_out);
         while ((c = clients_next_ended()) != NULL) {

@@ -121,7 +121,7 @@ static size_t find_status(int status)
 }
 
 /* Status line and the fields every reply has. Returns the time that is its date. */
-static time_t begin(struct reply *r, const struct request *req, int status)
+static time_t head_begin(struct reply *r, const struct request *req, int status)
 {
     size_t i = find_status(status);
     time_t now = time(NULL);
@@ -174,7 +174,7 @@ static void finish_error(struct reply *r, const struct request *req)
 
 void reply_error(struct reply *r, const struct request *req, int status)
 {
-    begin(r, req, status);
+    head_begin(r, req, status);
     finish_error(r, req);
 }
 
@@ -410,7 +410,7 @@ static void regular_file(struct reply *r, const struct request *req, int fd, con
     }
     if (status == 200 && range_applies(req, st->st_mtime))
         status = parse_range(req->range, st->st_size, &first, &last);
-    time_t now = begin(r, req, status);
+    time_t now = head_begin(r, req, status);
     if (status == 206 || status == 416)
         put_content_range(r, first, last, st->st_size);
     if (status == 416) {
@@ -460,7 +460,7 @@ static void folder(struct reply *r, const struct request *req)
         reply_error(r, req, 414);
         return;
     }
-    begin(r, req, 301);
+    head_begin(r, req, 301);
     put(r, "Location: ");
     put_bytes(r, target.at, path_len);
     put(r, "/");

@@ -239,10 +239,10 @@ static bool helper_find(struct exchange *x, const struct request *req, int docro
     if (h == NULL || h->job.run != NULL)
         return look_up_reply(x, req, docroot_fd);
     if (h->job.state == UNDER_WAY) {
-        bool lost = job_give_up_if_lost(x, helper_drop);
-        if (lost)
+        bool is_lost = job_give_up_if_lost(x, helper_drop);
+        if (is_lost)
             reply_error(&x->reply, req, 503);
-        return lost;
+        return is_lost;
     }
     bool answered = h->answered;
     x->held = NULL;

@@ -1,0 +1,78 @@
+"""code/lint.py: a name is defined in one place, and what a reader opens is counted."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(name="lint")
+def fixture_lint(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("code_lint", ROOT / "code/lint.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(ROOT)
+    return module
+
+
+FIRST = """\
+#ifndef FIRST_H
+#define FIRST_H
+struct one {
+    int a;
+};
+int exported(int a)
+{
+    return a;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "second", "fault"),
+    [
+        (".h", "#ifndef FIRST_H\n#define FIRST_H\n", "include guard FIRST_H"),
+        (".h", "static struct one {\n    int b;\n} all[3];\n", "struct one"),
+        (".c", "struct two *exported(const char *a,\n        int b)\n{\n}\n", "function exported"),
+        (".c", "static int exported(int a)\n{\n}\nstruct one a = {\n    1,\n};\n", ""),
+        (".c", "int exported(int a);\nstruct one;\nenum one {\n};\n", ""),
+    ],
+)
+def test_a_name_that_is_there_twice(
+    lint: ModuleType, tmp_path: Path, suffix: str, second: str, fault: str
+) -> None:
+    files = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
+    for path, text in zip(files, (FIRST, second), strict=True):
+        path.write_text(text)
+    found = list(lint.check_names(files))
+    assert len(found) == (1 if fault else 0), found
+    assert all(fault in line for line in found)
+
+
+def test_names_of_static_functions_are_counted(
+    lint: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [tmp_path / name for name in ("a.c", "b.c")]
+    for path in files:
+        path.write_text("static void begin(int a,\n                  int b)\n{\n}\n")
+    for allowed in (0, 1):
+        monkeypatch.setattr(lint, "DOUBLED_STATIC", allowed)
+        found = list(lint.check_names(files))
+        assert len(found) == 1 - allowed
+        assert all(line.endswith(": begin") for line in found)
+
+
+def test_what_a_reader_opens(lint: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sources and headers, but those that every server has, and no appendix."""
+    sources = [Path(f"code/{name}") for name in ("09-epoll/server.c", "06-select/clients.c")]
+    expected = ["05b-nonblocking/conn.h", "06-select/clients.c", "06-select/clients.h"]
+    assert lint.files_of(sources) == [Path("code") / n for n in (*expected, "09-epoll/server.c")]
+    lint.print_table()
+    title, *rows = capsys.readouterr().out.splitlines()
+    assert "files  lines" in title
+    assert [row.split()[2] for row in rows] == list(lint.READ_WHOLE)
