@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if (about := str(config.getoption("--about"))) in MODELS:
         config.option.servers = about
-    of_a_lab = config.getoption("--unjudged")  # whose place the grader has tried
+    of_a_lab = "LAB_RECORD" in os.environ  # whose place the grader has tried
     if of_a_lab or hasattr(config, "workerinput"):
         return
     if lack := place.lacking(Path(str(config.getoption("--build")))):

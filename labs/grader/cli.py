@@ -157,7 +157,15 @@ def _grade(lab: Lab, folder: Path, given: Given) -> int:
         files.write(results, report.gradescope(verdict, trusted))
     if verdict.built:
         say(f"What the tests said: {logs_of(lab, folder, given)}")
-    return UNJUDGED if verdict.no_cell and not trusted else _status(verdict)
+    if not verdict.no_cell or trusted:
+        return _status(verdict)
+    _complain(f"no grade: {verdict.no_cell}; SANDBOX=no gives one all the same")
+    return UNJUDGED
+
+
+def _complain(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print("lab: " + foreign.line(line.replace("\n", " ")), file=sys.stderr)
 
 
 def _only(lab: Lab, given: Given) -> Lab:
@@ -243,6 +251,5 @@ def main() -> int:
         line = _told(error, given)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    with contextlib.suppress(OSError):
-        print("lab: " + foreign.line(line.replace("\n", " ")), file=sys.stderr)
+    _complain(line)
     return WRONG

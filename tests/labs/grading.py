@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grader import work
+from grader import many, work
 from grader.lab import Lab
 
 from conformance import proc
@@ -95,9 +95,12 @@ class Place:
         return Grade(json.loads(results.read_text()), done.stdout, done.stderr)
 
     def grade_class(
-        self, lab: str, everybody: Mapping[str, Mapping[str, str]], *words: str, **environment: str
-    ) -> dict[str, dict[str, str]]:
-        """Name -> files of each; and whatever lies in the folder already."""
+        self, lab: str, everybody: Mapping[str, Mapping[str, str]], *words: str,
+        unjudged: bool = False, **environment: str,
+    ) -> dict[str, dict[str, str]]:  # fmt: skip
+        """Name -> files of each; and whatever lies in the folder already. A skip where the place
+        cannot judge, unless that is what is asked.
+        """
         for name, texts in everybody.items():
             write(self.top / "class" / name, texts)
         table = self.top / "grades.csv"
@@ -107,7 +110,11 @@ class Place:
         )  # fmt: skip
         assert table.exists(), done.stdout + done.stderr
         with table.open(newline="", encoding="utf-8") as file:
-            return {row["name"]: row for row in csv.DictReader(file)}
+            rows = {row["name"]: row for row in csv.DictReader(file)}
+        for row in rows.values():
+            if row["state"] == many.UNJUDGED and not unjudged:
+                pytest.skip(f"{row['name']}: {row['failed']} could not be judged here")
+        return rows
 
     def refusal(self, *words: str, under: Sequence[str] = (), **environment: str) -> str:
         """The one line that is said instead of a grade."""
