@@ -22,17 +22,17 @@
 #define CHUNK     65536
 #define REST_ROOM 512
 
-bool conn_waits_while_stopping;
+bool conn_serves_while_stopping;
 
 /* The input of the connection that is being handled: one buffer for all. */
 static struct {
     size_t have;
-    bool is_all; /* the socket has no more bytes before the next event */
+    bool is_drained; /* the last recv() emptied the socket: do not call it again in this turn */
     char bytes[HTTP_HEAD_MAX];
 } in;
 
 /* An exchange is more than a kilobyte, and every reply needs one: one is kept for the next. */
-static struct exchange *spare;
+static struct exchange *spare_exchange;
 
 static void free_input(struct conn *c)
 {
@@ -45,7 +45,7 @@ static void free_input(struct conn *c)
 static void take_input(struct conn *c)
 {
     in.have = c->have;
-    in.is_all = false;
+    in.is_drained = false;
     if (c->in != NULL)
         memcpy(in.bytes, c->in, c->have);
     free_input(c);
@@ -65,15 +65,15 @@ static int keep_input(struct conn *c)
     return 0;
 }
 
-/* NULL without memory. It has room for all that has come, so keep_input() cannot fail while the
- * connection waits for the disk and must not be ended. */
+/* Returns NULL without memory. The exchange has room for all input, so keep_input() cannot fail
+ * while a job runs for the connection. */
 static struct exchange *new_exchange(struct conn *c)
 {
     size_t room = in.have > REST_ROOM ? in.have : REST_ROOM;
-    struct exchange *x = spare;
+    struct exchange *x = spare_exchange;
 
     if (x != NULL && x->room >= in.have)
-        spare = NULL;
+        spare_exchange = NULL;
     else if ((x = malloc(sizeof *x + room)) != NULL)
         x->room = room;
     else
@@ -96,8 +96,8 @@ static void end_exchange(struct conn *c)
         c->ops->end(x);
     else if (x->reply.fd >= 0)
         close(x->reply.fd);
-    if (spare == NULL)
-        spare = x;
+    if (spare_exchange == NULL)
+        spare_exchange = x;
     else
         free(x);
     c->exchange = NULL;
@@ -124,12 +124,11 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     c->has_read = false;
     req->keep_alive = req->keep_alive && !stopping;
     x->has_body = used > 0 && req->has_body;
-    if (used < 0) {
+    if (used < 0)
         reply_error(&x->reply, req, -used);
-    } else {
+    else
         x->waits = !find_reply(x, req, c->ops);
-    }
-    conn_begin_step(c); /* the client's time does not run while the file is found */
+    conn_begin_step(c); /* restarts the deadline: the time of the look-up is not the client's */
     if (x->waits)
         return WANT_READ;
     x->found = true;
@@ -142,16 +141,16 @@ static enum want begin_reply(struct conn *c, struct request *req, int used)
     return WANT_AGAIN;
 }
 
-/* Returns WANT_AGAIN when the reply can be sent. */
+/* WANT_AGAIN: go_on() can send the reply. */
 static enum want read_request(struct conn *c)
 {
-    bool ends = stopping && !conn_waits_while_stopping;
+    bool ends = stopping && !conn_serves_while_stopping;
     struct request req;
     int used;
 
     while ((used = http_parse(in.bytes, in.have, &req)) == 0) {
         size_t room = sizeof in.bytes - in.have;
-        if (in.is_all)
+        if (in.is_drained)
             return WANT_READ;
         ssize_t n = recv(c->fd, in.bytes + in.have, room, 0);
         if (n < 0 && errno == EAGAIN)
@@ -159,7 +158,7 @@ static enum want read_request(struct conn *c)
         if (n == 0 || (n < 0 && errno != EINTR))
             return WANT_CLOSE;
         in.have += n > 0 ? (size_t)n : 0;
-        in.is_all =
+        in.is_drained =
             c->ops != NULL && c->ops->short_count_is_all && !ends && n > 0 && (size_t)n < room;
     }
     return begin_reply(c, &req, used);
@@ -200,7 +199,8 @@ static enum want after_reply(struct conn *c)
     return last ? conn_finish(c, unread, may_close) : WANT_AGAIN;
 }
 
-/* Returns WANT_AGAIN when all is sent, or as much as the budget allowed. */
+/* WANT_AGAIN: go_on() continues. The reply is sent and the connection kept, or it has begun to
+ * linger, or the budget is used up. */
 static enum want send_reply(struct conn *c, long *budget)
 {
     struct exchange *x = c->exchange;
@@ -233,6 +233,8 @@ static enum want go_on(struct conn *c)
     enum want want;
 
     for (int i = 0; i < TURN_REQUESTS && budget > 0 && c->state != LINGERING; i++) {
+        /* A request whose file is still being looked up is parsed again, and find() called again.
+         * */
         if (c->state == READING || !c->exchange->found)
             if ((want = read_request(c)) != WANT_AGAIN)
                 return want;
@@ -246,7 +248,8 @@ enum want conn_handle(struct conn *c)
 {
     if (c->state == LINGERING)
         return linger_read(&c->linger, c->fd);
-    if (conn_waits(c)) /* the client's time did not run while the disk was waited for */
+    if (conn_waits_for_disk(
+            c)) /* restarts the deadline: the time of the disk is not the client's */
         conn_begin_step(c);
     take_input(c);
     enum want want = go_on(c);

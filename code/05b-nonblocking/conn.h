@@ -1,7 +1,7 @@
 /*
  * conn.h: a connection that never waits. conn_handle() reads, looks up and sends until the socket
- * would block, and returns what to wait for (want.h). Each server waits by another system call, and
- * differs from the others in little else.
+ * would block, the disk must be waited for, or the turn is over; it returns what to wait for
+ * (want.h). Each server waits by another system call, and differs from the others in little else.
  *
  * From 11-sendfile on replies are found and sent by operations (struct conn_ops); before, that
  * pointer is NULL. All calls must come from one thread: the buffers are shared.
@@ -22,7 +22,10 @@
 /*
  *     +--- more requests ---+
  *     v                     |
- *  READING a request -> SENDING its reply -> LINGERING -> closed
+ *  READING a request -> SENDING its reply -> LINGERING --+-> closed
+ *     |     |               |                   ^        |
+ *     |     +-- the server ends the connection -+        |
+ *     +----- error, time-out, or all has arrived --------+
  */
 enum state { READING, SENDING, LINGERING, STATES };
 
@@ -36,16 +39,16 @@ struct conn {
     };
     char *in; /* bytes of the next request, or NULL. While SENDING it points into the exchange */
     struct exchange *exchange; /* SENDING: the reply on its way; else NULL */
-    long long deadline;        /* of the present step, by now_ms(): then conn_timed_out() */
+    long long deadline;        /* of the step, or LINGERING the next look: conn_timed_out() */
     const struct options *options;
     const struct conn_ops *ops;
 };
 
-/* Goes on until the socket would block, or the turn is over. On WANT_CLOSE the caller calls
- * conn_end(). When the process is stopping, a connection without a pending request ends. */
+/* One turn: as much as can be done now. On WANT_CLOSE the caller calls conn_end(). When the process
+ * is stopping, a connection without a complete request is finished (conn_finish()). */
 enum want conn_handle(struct conn *c);
 
-/* Closes fd and frees what the connection owns. */
+/* Closes fd and frees what the connection owns; *c itself is the caller's. */
 void conn_end(struct conn *c);
 
 struct exchange {
@@ -83,9 +86,9 @@ enum sent {
 };
 
 /*
- * How replies are found and sent. While conn_waits() is true a job uses the connection's memory and
- * descriptors: it must not be ended, whatever conn_handle() returns. When the job is over the
- * server calls conn_handle() again.
+ * How replies are found and sent. While conn_waits_for_disk(c), a job uses c's memory and
+ * descriptors: conn_end(c) must not be called, and conn_handle() does not ask for it. When the job
+ * is over the server calls conn_handle() again.
  */
 struct conn_ops {
     /* Fills x->reply. Returns false if that has to be waited for: it is called again, with the same
@@ -96,19 +99,21 @@ struct conn_ops {
     enum sent (*send)(int fd, struct exchange *x, long *budget);
     /* Closes the file and frees x->held, whether or not all is sent. */
     void (*end)(struct exchange *x);
-    long turn_bytes; /* as TURN_BYTES of conn.c; 0: that */
+    long turn_bytes; /* the most that one turn sends; 0: TURN_BYTES (conn.c) */
     /* After a recv() that brought less than there was room for, wait for the next event instead of
      * calling it until EAGAIN. Only for epoll by edge, with EPOLLRDHUP: else the client's end may
      * go unnoticed. */
     bool short_count_is_all;
 };
 
-#define SENDFILE_TURN (2L << 20) /* sendfile() copies nothing: as nginx (sendfile_max_chunk) */
+/* sendfile() copies nothing in the process, so its turn may be longer. nginx's sendfile_max_chunk
+ * is 2 MiB, too. */
+#define SENDFILE_TURN (2L << 20)
 
 /* Set where a process that is stopping still waits for the next request of each client (15). */
-extern bool conn_waits_while_stopping;
+extern bool conn_serves_while_stopping;
 
-static inline bool conn_waits(const struct conn *c)
+static inline bool conn_waits_for_disk(const struct conn *c)
 {
     return c->exchange != NULL && c->exchange->waits;
 }
@@ -139,8 +144,10 @@ static inline enum want conn_begin_to_linger(struct conn *c, bool unread)
 }
 
 /*
- * After the last reply, or when the server stops. shutdown() before close(): if unread bytes have
- * come, close() alone would drop what FIN_FOLLOWS holds back.
+ * Ends a connection after its last reply, or when the server stops. `unread`: the client has sent,
+ * or may be sending, bytes that no request will use. `may_close`: it sends no more and the reply is
+ * short, so that we need not linger. Then shutdown() sends the packet that FIN_FOLLOWS holds back:
+ * if bytes have come in the meantime, close() alone would reset the connection and lose it.
  */
 static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 {
@@ -152,16 +159,16 @@ static inline enum want conn_finish(struct conn *c, bool unread, bool may_close)
 }
 
 /*
- * The turn of a connection whose deadline has passed. It ends, except: a client that has sent bytes
- * which are not read yet, or that waits for the disk, gets another turn; one whose last reply is
- * not acknowledged lingers first, since a request that came after close() would reset the
- * connection and drop the reply; one that lingers is looked at again.
+ * The turn of a connection whose deadline has passed. WANT_AGAIN if the client has sent bytes that
+ * are not read yet, or waits for the disk. READING with a reply that is not acknowledged: begins to
+ * linger, since a request that comes after close() would reset the connection and lose the reply.
+ * LINGERING: another look. All others: WANT_CLOSE; a reply that is being sent is cut off.
  */
 static inline enum want conn_timed_out(struct conn *c)
 {
     char byte;
 
-    if (conn_waits(c) || (c->state == READING && recv(c->fd, &byte, 1, MSG_PEEK) > 0))
+    if (conn_waits_for_disk(c) || (c->state == READING && recv(c->fd, &byte, 1, MSG_PEEK) > 0))
         return WANT_AGAIN;
     if (c->state == READING && !all_acknowledged(c->fd))
         return conn_begin_to_linger(c, false);

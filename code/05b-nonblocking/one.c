@@ -1,7 +1,7 @@
 /*
- * one.c: one client at a time again, but on a socket that never blocks. Only poll() waits, for what
- * the connection wants. To serve thousands it would have to wait for all of them in one call: that
- * is the next chapter.
+ * one.c: one client at a time again, but its socket never blocks: poll() waits for what the
+ * connection wants. Between clients accept() waits. To serve thousands, one call would have to wait
+ * for all of them: that is the next chapter.
  *
  * Run:  build/bin/05b-nonblocking -p 8080 /usr/share/doc
  * Poke: strace -e trace=recvfrom,sendto,poll build/bin/05b-nonblocking ...
@@ -32,6 +32,7 @@ static bool wait_for(const struct conn *conn, enum want want, int listen_fd)
             return true;
         if (left <= 0)
             return false;
+        /* When stopping, listen_fd would be reported at once, for ever. */
         int nready = poll(p, stopping ? 1 : 2, (int)left);
         if (nready > 0 || (nready < 0 && errno == EINTR && stopping))
             return true;

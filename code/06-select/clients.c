@@ -15,7 +15,8 @@
 
 /*
  * Deadlines without a heap or a tree: the time-out is the same for all, so a list ordered by
- * activity is ordered by deadline. There is a list for each state: LINGERING clients, which are
+ * activity is ordered by deadline. (Nearly: a client back from AGAIN stands at the end with its old
+ * deadline, and may be found late.) There is a list for each state: LINGERING clients, which are
  * looked at every 100 ms, would be out of order among those that have seconds.
  */
 #define EMPTY(which) [which] = LIST_EMPTY(lists[which])
@@ -26,8 +27,10 @@ static int count;
 static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
-static int tight;              /* clients when descriptors ran out; 0: there are enough */
-static long long full_since;   /* no client could be made to leave since then; 0: one could */
+static int
+    count_at_shortage; /* clients at the last shortage of descriptors; 0 once a quarter has left */
+static long long
+    no_room_since; /* no client could be ended since then; 0: one could, or one was added */
 
 bool clients_pending;
 
@@ -56,7 +59,7 @@ static void move(struct client *c, int list)
     again += list == AGAIN;
 }
 
-/* The latest deadline of the list is that of its last client. */
+/* Whether c may stand at the end of the list. */
 static bool is_latest(const struct client *c, int list)
 {
     const struct client *last = LIST_ENTRY(lists[list].prev, struct client, node);
@@ -77,7 +80,7 @@ struct client *clients_add(int fd, const struct options *o)
     list_init(&c->node);
     move(c, READING);
     count++;
-    full_since = 0;
+    no_room_since = 0;
     return c;
 }
 
@@ -86,8 +89,8 @@ void clients_free(struct client *c)
     leave(c);
     count--;
     free(c);
-    if (count < tight / 4 * 3 || count == 0) {
-        tight = 0;
+    if (count < count_at_shortage / 4 * 3 || count == 0) {
+        count_at_shortage = 0;
         reply_keep_spare(false, -1);
     }
 }
@@ -110,7 +113,9 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
     if (!clients_may_accept())
         return;
     for (int i = 0; clients_pending && i < ACCEPTS; i++) {
-        int fd = reply_keep_spare(tight > 0, o->docroot_fd) ? accept_nonblocking(listen_fd) : -1;
+        int fd = reply_keep_spare(count_at_shortage > 0, o->docroot_fd)
+                     ? accept_nonblocking(listen_fd)
+                     : -1;
         if (fd >= 0) {
             struct client *c = clients_add(fd, o);
             if (c != NULL)
@@ -119,7 +124,7 @@ void clients_accept(int listen_fd, const struct options *o, void (*begin)(struct
             clients_pending = false;
         } else if (accept_must_pause(errno)) {
             if (accept_lacks_room(errno)) {
-                tight = count;
+                count_at_shortage = count;
                 clients_lack_room(ACCEPT_PAUSE_MS); /* a newer client's request may be coming */
             } else {
                 clients_pause();
@@ -144,7 +149,7 @@ bool clients_handle(struct client *c, enum want (*turn)(struct conn *c))
         return false;
     enum want want = turn(&c->conn);
     int list = list_for(&c->conn, want);
-    /* If nothing has happened the deadline is unchanged, and the place in the list still right. */
+    /* With a new deadline, which is the latest, the client moves to the end; else it stays. */
     if (list != c->list || is_latest(c, list))
         move(c, list);
     if (list < AGAIN)
@@ -192,7 +197,8 @@ int clients_count(void)
     return count;
 }
 
-/* Whether a reply waits for its client to read. (One that waits for the disk has WANT_READ.) */
+/* True if the client reads too little: send() would block, and less than UNSENT_PROOF bytes of this
+ * reply are out. (One that waits for the disk has WANT_READ.) */
 static bool is_held_up(const struct client *c)
 {
     return c->want == WANT_WRITE && !c->conn.has_read;
@@ -235,8 +241,8 @@ static enum room look_for_room(int ms)
 {
     if (slowest_client(ms) != NULL)
         return ROOM;
-    full_since = full_since > 0 ? full_since : now_ms();
-    return now_ms() - full_since < 2 * FULL_STEP_MS && one_may_have_to_leave() ? SOON : NONE;
+    no_room_since = no_room_since > 0 ? no_room_since : now_ms();
+    return now_ms() - no_room_since < 2 * FULL_STEP_MS && one_may_have_to_leave() ? SOON : NONE;
 }
 
 enum room clients_make_room(int ms)
@@ -253,7 +259,7 @@ void clients_pause(void)
     paused_until = now_ms() + ACCEPT_PAUSE_MS;
 }
 
-bool clients_wait_for_room(int most)
+bool clients_pause_if_room_soon(int most)
 {
     bool waits = count >= most && look_for_room(0) == SOON;
 

@@ -32,6 +32,7 @@ static bool register_interest(struct client *c, int op)
 
 static void watch(struct client *c)
 {
+    /* By edge both directions are registered once, in enter(). */
     if (!edge && !register_interest(c, EPOLL_CTL_MOD))
         clients_end(c);
 }

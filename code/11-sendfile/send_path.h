@@ -11,6 +11,7 @@
 
 #include "05b-nonblocking/conn.h"
 
+/* How a file is sent. The last two functions may be NULL. */
 struct body {
     const char *name;
     long turn; /* bytes that a connection may send in a turn; 0: TURN_BYTES of conn.c */
@@ -19,22 +20,24 @@ struct body {
      * the caller adds to x->sent; 0 if the file has become too short; -1 with errno.
      */
     ssize_t (*send)(int fd, struct exchange *x, size_t most);
-    /* Points *bytes at the next bytes in memory; returns as send() does. NULL: not in memory. */
+    /* Points *bytes at the next bytes in memory; returns as send() does. NULL if this body
+     * is never in memory. */
     ssize_t (*show)(struct exchange *x, size_t most, const char **bytes);
-    void (*end)(struct exchange *x); /* frees x->held, which may be NULL; or NULL */
-    void (*prepare)(void);           /* once, at the start; ends the program if it fails; or NULL */
+    void (*end)(struct exchange *x); /* frees x->held, if it is not NULL */
+    void (*prepare)(void);           /* once, at the start; ends the program if it fails */
 };
 
+/* How the head joins it. begin() and end() may be NULL. */
 struct join {
     const char *name;
     bool needs_memory;     /* the body's show() */
-    void (*begin)(int fd); /* of a new connection; or NULL */
+    void (*begin)(int fd); /* of a new connection */
     /*
      * Sends the rest of the head, perhaps with the first of the body. Returns how many bytes of
      * both, 0 where the file has become too short, or -1 with errno.
      */
     ssize_t (*send_head)(int fd, struct exchange *x, const struct body *body);
-    void (*end)(int fd); /* when a reply with a body is sent; or NULL */
+    void (*end)(int fd); /* when a reply with a body is sent */
 };
 
 extern const struct body body_read, body_mmap, body_sendfile, body_splice;

@@ -28,6 +28,7 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
     while (exchange_head_left(x) > 0 || (r->fd >= 0 && exchange_offset(x) < r->end)) {
         if (*budget <= 0)
             return SENT_BUDGET;
+        /* Before the head, too: if this fails, an error can be sent in its place. */
         enum fetched fetched = r->fd >= 0 ? source.fetch(x) : FETCHED;
         if (fetched == FETCHING)
             return SENT_WAITS;
@@ -43,7 +44,8 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n == 0) /* shorter than promised: only the end of the connection can say so */
+        if (n ==
+            0) /* the file has become shorter, and Content-Length is sent: close the connection */
             return SENT_FAILED;
         x->sent += n;
         *budget -= n;

@@ -14,37 +14,39 @@
 #include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 
-#define PIECE_SIZE  (256 * 1024) /* of a piece at most: what one turn may send */
-#define PIECE_KEPT  (56 * 1024)  /* for a client whose socket is full: all told below 64 KiB */
-#define PIECE_ALIGN 4096         /* of buffer, offset and length, as O_DIRECT asks for */
+#define PIECE_SIZE (256 * 1024) /* of a piece at most; as TURN_BYTES of conn.c */
+#define PIECE_KEPT                                                                                 \
+    (56 * 1024)          /* for a client whose socket is full: with its exchange below 64 KiB */
+#define PIECE_ALIGN 4096 /* of buffer, offset and length, as O_DIRECT asks for */
 
 struct piece {
     struct job job; /* first: a pointer to it is a pointer to the piece */
     int fd;
-    off_t wanted; /* the offset that the client needs next */
+    off_t wanted; /* offset of the reply when the reading began */
     off_t from;   /* the multiple of PIECE_ALIGN at or before it, where the reading begins */
     size_t want;  /* bytes to read, a multiple of PIECE_ALIGN */
     ssize_t have; /* bytes read, or minus an errno; may be less than `want` */
     bool direct;  /* fd has O_DIRECT: reads go past the page cache */
     char *buffer;
-    size_t room;          /* in it: PIECE_SIZE or PIECE_KEPT */
+    size_t room;          /* size of the buffer: PIECE_SIZE or PIECE_KEPT */
     struct aiocb control; /* for backend_posix.c alone */
 };
 
 struct backend {
     const char *name;
     void (*start)(int readers); /* at most so many reads at a time; ends the program if it fails */
-    /* Begins to read p->want bytes at p->from. The job is UNDER_WAY then, and p->have is set when
-     * it is over. If it could not begin, or is done already, p->have is set and the job is IDLE. */
+    /* Begins to read p->want bytes at p->from, and sets the job UNDER_WAY; when it is OVER, p->have
+     * is the result. Or it is done, or fails, at once: sets p->have and leaves the job IDLE. */
     void (*begin_read)(struct piece *p);
 };
 
 extern const struct backend backend_threads, backend_posix, backend_linux;
 
 enum fetched {
-    FETCHED,     /* the next bytes can be sent without waiting for the disk, as far as we know */
+    FETCHED,     /* send() need not wait for the disk (with the sources of appendix/ it may) */
     FETCHING,    /* a job is under way */
-    FETCH_FAILED /* errno says why; EIO: the file is shorter than promised; EAGAIN: no answer */
+    FETCH_FAILED /* errno: EIO, too, if the file has become shorter; EAGAIN: the disk did not
+                    answer, or too many jobs were given up; ENOMEM */
 };
 
 /* Where the body of a reply comes from: pieces, or what appendix/ has in their place. */
@@ -53,7 +55,7 @@ struct body_source {
     /* Sends at most `most` bytes. Returns how many; 0 if the file has become too short; -1 with
      * errno. */
     ssize_t (*send)(int fd, struct exchange *x, size_t most);
-    void (*end)(struct exchange *x); /* frees x->held, which may be NULL; no job is under way */
+    void (*end)(struct exchange *x); /* frees x->held, if it is not NULL; no job is under way */
 };
 
 #define BACKEND_HELP                                                                               \

@@ -18,7 +18,8 @@
 #define EVENTS_AT_ONCE 64
 
 static aio_context_t context;
-static int most_reads, room; /* reads the kernel may be given at most, and still */
+static int most_reads; /* in the kernel at a time */
+static int room;       /* how many more it may get now */
 static struct list waiting = LIST_EMPTY(waiting);
 
 /* Returns whether the kernel has taken it; else errno says why not. */
@@ -40,7 +41,8 @@ static bool linux_submit(struct piece *p)
     return true;
 }
 
-/* Gives the kernel as many as it may have. Those that it refuses have failed. */
+/* Submits waiting reads while there is room. A refused read is over, with an error; on EAGAIN it
+ * stays in the list. */
 static void linux_submit_waiting(void)
 {
     while (!list_is_empty(&waiting) && room > 0) {

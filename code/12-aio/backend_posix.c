@@ -1,8 +1,9 @@
 /*
  * POSIX asynchronous I/O, aio(7): aio_read() and a call back. On Linux it is threads of the C
  * library, at most as many as aio_init() is told; all reads of one descriptor go to the same
- * thread, and each call back is a new thread. If that thread cannot be had we are not told that the
- * read is over. So the call back only rings, and the loop asks of each read whether it is over.
+ * thread, and each call back is a new thread. If that thread cannot be created, the call back
+ * is never called. So it only wakes the loop, which asks aio_error() of every read; job_is_lost()
+ * wakes the loop, too.
  */
 #include <errno.h>
 

@@ -45,7 +45,7 @@ const struct open_how *cached_how(int root)
     static int asked = -1;
     static bool can;
 
-    if (asked != root) /* a server has one root, and asks when it starts */
+    if (asked != root) /* once: a server has one root */
         can = opens_from_memory(root);
     asked = root;
     return can ? &how : NULL;
@@ -71,8 +71,8 @@ int open_cached(int root, const char *path)
     return (int)fd;
 }
 
-/* tmpfs and FUSE know no RWF_NOWAIT, but tmpfs has no disk. Only files of tmpfs have seals
- * (fcntl(2)); statfs(2) would ask the program behind FUSE, and wait for it. */
+/* tmpfs and FUSE know no RWF_NOWAIT, but tmpfs has no disk. Its files have seals (fcntl(2)), those
+ * of FUSE have none; statfs(2) would ask the program behind FUSE, and wait for it. */
 static bool is_tmpfs(int fd)
 {
     return fcntl(fd, F_GET_SEALS) >= 0;

@@ -11,14 +11,14 @@
 #include <sys/types.h>
 
 /*
- * How to open a name below `root` without waiting, for openat2(2) (RESOLVE_CACHED, Linux 5.12);
- * NULL where open() itself may wait although the kernel knows the name: FUSE and network file
- * systems send a message. Other file systems that are mounted below `root` are left out (EXDEV).
+ * Options of openat2(2) to open a name below `root` from memory only (RESOLVE_CACHED, Linux 5.12).
+ * NULL unless root is on a file system that cached.c lists: others may wait all the same, as FUSE
+ * and network file systems, which send a message. Mounts below `root` are left out (EXDEV).
  */
 struct open_how;
 const struct open_how *cached_how(int root);
 
-/* Whether all files are in memory, always: tmpfs. */
+/* Whether root is tmpfs, which has no disk. (Its pages may be in swap: then the loop waits.) */
 bool cached_is_all(int root);
 
 /* As open_below(); -1 with EAGAIN if that might wait. */

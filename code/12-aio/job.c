@@ -11,13 +11,14 @@
 #include "clock.h"
 #include "die.h"
 
-#define COLLECTORS    2            /* one reads, one looks up */
+#define COLLECTORS    2            /* of a backend, and of the helper process (appendix/) */
 #define POOL_STACK    (256 * 1024) /* the default is 8 MiB of address space for each thread */
 #define SILENT_STEPS  2            /* of -t seconds without the end of any job */
 #define LONGEST_STEPS 30           /* of -t seconds, even if other jobs come to an end */
 #define GIVEN_UP_MOST 256          /* each holds a descriptor and memory, perhaps a thread */
 
-static int event_fd; /* counts the jobs that are over and not yet taken */
+static int
+    event_fd; /* readable when the loop is to call jobs_take_over(); the number is not used */
 
 static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of `over` and `over_count` */
 static struct list over = LIST_EMPTY(over);
@@ -91,7 +92,7 @@ bool job_is_lost(const struct job *job)
     long long silent = now_ms() - last_end < waited ? now_ms() - last_end : waited;
 
     if (silent >= step)
-        jobs_ring(); /* it may be over, and the notice lost: have the collectors look */
+        jobs_ring(); /* a wake-up may have been lost (backend_posix.c): look again */
     return silent > SILENT_STEPS * step || waited > LONGEST_STEPS * step;
 }
 
@@ -117,7 +118,9 @@ bool job_reply_error(struct exchange *x, int error)
     x->held = NULL;
     reply_errno(&x->reply, NULL, error);
     if (x->conn->options->verbose)
-        reply_log(&x->reply, &(struct request){0}); /* the line before has the request */
+        reply_log(&x->reply,
+                  &(struct request){
+                      0}); /* the line before has the request; this one has the new status */
     return true;
 }
 

@@ -2,10 +2,11 @@
  * job.h: work that has to wait for the disk. A thread of a pool does it, or the kernel, or another
  * process; the loop goes on meanwhile. When a job is over jobs_fd() becomes readable.
  *
- * A job belongs to the connection that waits for it, which frees it after it is over. Until then
- * the connection must not be ended: the job uses its descriptors and its memory. A disk may never
- * answer. So a connection that has waited too long gives its job up: the job then owns what it
- * uses, and the client is told 503.
+ * x->held of an exchange points to its job. While the job is UNDER_WAY it uses the exchange's file
+ * and memory, so the connection must not be ended. When the exchange ends, the end() of its
+ * operations frees the job. A disk may never answer. So a connection that has waited too long gives
+ * its job up: the job then owns what it uses. The client is sent a 503, or loses its connection if
+ * a part of the reply is sent.
  */
 #ifndef JOB_H
 #define JOB_H
@@ -17,11 +18,11 @@
 #include "list.h"
 
 struct job {
-    struct list node;                     /* in a queue, or in the list of those that are over */
-    struct conn *conn;                    /* that waits for it; NULL: given up */
-    void (*run)(struct job *job);         /* what a thread of a pool calls */
-    void (*drop)(struct job *job);        /* frees a job that was given up, when it is over */
-    long long since;                      /* UNDER_WAY since then, by now_ms() */
+    struct list node;              /* in a queue, or in the list of those that are over */
+    struct conn *conn;             /* that waits for it; NULL: given up */
+    void (*run)(struct job *job);  /* what a thread of a pool calls */
+    void (*drop)(struct job *job); /* of a job that was given up and is over: frees what it uses */
+    long long since;               /* UNDER_WAY since then, by now_ms() */
     enum { IDLE, UNDER_WAY, OVER } state; /* only the loop reads and writes it */
 };
 
@@ -31,7 +32,8 @@ void jobs_init(void);
 /*
  * The loop watches jobs_fd(). When that is readable it calls jobs_take_over() once, and then
  * jobs_next_over() until that returns NULL: each call returns the connection of another job that is
- * over, the oldest first. Jobs that come to an end meanwhile wait for the next turn.
+ * over, the oldest first, and calls drop() for jobs that were given up. Jobs that come to an end
+ * meanwhile wait for the next pass.
  */
 int jobs_fd(void);
 void jobs_take_over(void);
@@ -45,8 +47,8 @@ void job_is_over(struct job *job);
 
 /*
  * Whether the connection of a job that is UNDER_WAY has waited long enough: twice -t seconds in
- * which no job at all came to an end, or thirty times -t seconds. It is asked every -t seconds,
- * when the connection's deadline passes.
+ * which no job at all came to an end, or thirty times -t seconds. It is asked at least
+ * every -t seconds: when the connection's deadline passes, and at each event of its socket.
  */
 bool job_is_lost(const struct job *job);
 
@@ -55,10 +57,10 @@ bool job_is_lost(const struct job *job);
 bool job_give_up_if_lost(struct exchange *x, void (*drop)(struct job *));
 
 /* After a job that failed: if no byte of the reply has been sent the client is told `error`
- * instead; else false, and only the end of the connection can say it. */
+ * instead; else returns false: Content-Length is sent, so the connection must be closed. */
 bool job_reply_error(struct exchange *x, int error);
 
-/* True while so many given-up jobs are not over that no other may begin. */
+/* True while 256 jobs that were given up are not over: no other job may begin. */
 bool jobs_refused(void);
 
 /*

@@ -104,7 +104,8 @@ bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd
     char path[REPLY_PATH_MAX];
     struct found found;
 
-    if (pool == NULL || reply_path(req, path) != 0) { /* reply_plan() says what is wrong */
+    if (pool == NULL ||
+        reply_path(req, path) != 0) { /* -m 0: the loop waits for the disk; or no valid path */
         reply_plan(&x->reply, req, docroot_fd);
         return true;
     }
@@ -114,6 +115,7 @@ bool look_up_reply(struct exchange *x, const struct request *req, int docroot_fd
     if (found.error == 0)
         reply_file(&x->reply, req, found.fd, &found.st, path);
     else
-        reply_errno(&x->reply, req, found.error); /* EAGAIN: no job could begin */
+        reply_errno(&x->reply, req,
+                    found.error); /* EAGAIN, 503: no job could begin, or it was given up */
     return true;
 }

@@ -59,6 +59,7 @@ static struct piece *piece_new(struct exchange *x)
     return p;
 }
 
+/* The reply, which ends, owns the descriptor. */
 void piece_end(struct exchange *x)
 {
     struct piece *p = x->held;
@@ -69,6 +70,7 @@ void piece_end(struct exchange *x)
     free(p);
 }
 
+/* A reading that was given up is over; the reply has left the descriptor to it. */
 static void piece_drop(struct job *job)
 {
     struct piece *p = (struct piece *)job;
@@ -110,7 +112,7 @@ static void piece_change_buffer(struct piece *p, size_t room, size_t first)
 static void piece_aim(struct piece *p, const struct exchange *x)
 {
     if (p->room < PIECE_SIZE)
-        piece_change_buffer(p, PIECE_SIZE, p->room);
+        piece_change_buffer(p, PIECE_SIZE, p->room); /* a large one again, with no bytes */
     p->fd = x->reply.fd;
     p->wanted = exchange_offset(x);
     p->from = p->wanted - p->wanted % PIECE_ALIGN;
@@ -135,7 +137,7 @@ enum fetched piece_fetch(struct exchange *x)
         return job_give_up_if_lost(x, piece_drop) ? piece_failed(EAGAIN) : FETCHING;
     if (piece_ready(x, p) > 0)
         return FETCHED;
-    if (p->job.state == OVER) { /* what it has read is sent, or it has read nothing of use */
+    if (p->job.state == OVER) { /* none of its bytes is left; had it any? */
         p->job.state = IDLE;
         if (p->have < 0 || exchange_offset(x) == p->wanted)
             return piece_failed(p->have < 0 ? (int)-p->have : EIO);
@@ -153,7 +155,8 @@ enum fetched piece_fetch(struct exchange *x)
     return piece_ready(x, p) > 0 ? FETCHED : piece_failed(p->have < 0 ? (int)-p->have : EIO);
 }
 
-/* On EAGAIN the client does not read: PIECE_KEPT bytes stay, the rest will be read once more. */
+/* If the socket is full, keeps at most PIECE_KEPT unsent bytes and gives the large buffer back. The
+ * rest is read again: from the page cache, with O_DIRECT from the disk. */
 ssize_t piece_send(int fd, struct exchange *x, size_t most)
 {
     struct piece *p = x->held;

@@ -29,8 +29,9 @@ static int epoll_fd;
 static struct conn_ops ops = {.find = look_up_reply, .send = backend_send, .end = backend_end};
 
 /*
- * Edge-triggered, once and for all. By level epoll would report at every wait that the socket of a
- * client that waits for the disk has room, or that its next request has come.
+ * Registered once, edge-triggered, for both directions. By level epoll_wait() would return at once,
+ * again and again, for the socket of a client that waits for the disk. An event that comes
+ * meanwhile is not repeated: so when the job is over conn_handle() goes on until EAGAIN.
  */
 static bool enter(struct client *c)
 {

@@ -74,7 +74,7 @@ static bool client_register(struct client *c)
 static void client_register_unless_ended(struct client *c)
 {
     if (c->list != ENDED && !client_register(c) &&
-        !conn_waits(&c->conn)) /* else its time-out will end it */
+        !conn_waits_for_disk(&c->conn)) /* else its time-out will end it */
         clients_end(c);
 }
 
@@ -146,7 +146,7 @@ static void admit(int fd, const struct options *o)
 static bool accept_or_refuse(int listen_fd, const struct options *o)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        if (clients_wait_for_room(most_clients))
+        if (clients_pause_if_room_soon(most_clients))
             return true;
         int fd = accept_nonblocking(listen_fd);
         if (fd >= 0) {
@@ -173,7 +173,7 @@ static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 {
     workers_signals(signal_fd, &retiring);
     signals = false;
-    conn_waits_while_stopping = retiring;
+    conn_serves_while_stopping = retiring;
     if (!stopping)
         return;
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, listen_fd, NULL);

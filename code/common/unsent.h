@@ -19,8 +19,9 @@ extern bool unsent_lifts;
  * takes as many, since the limit and its first receive buffer hold less. */
 #define UNSENT_PROOF (1 << 20)
 
-/* How slow a client may read: -t seconds for each STEP_BYTES of a reply. If others wait for its
- * place, FULL_STEP_MS, unless it has taken UNSENT_PROOF. */
+/* How slow a client may read: -t seconds for each STEP_BYTES of a reply. When room is needed for
+ * another client, one that took less than STEP_BYTES in FULL_STEP_MS may be ended; not if it has
+ * taken UNSENT_PROOF bytes of this reply. */
 #define STEP_BYTES   65536
 #define FULL_STEP_MS 1000
 

@@ -1,12 +1,13 @@
 /*
  * want.h: what a connection that never waits returns when it cannot go on.
  *
- * WANT_READ   recv() has just returned EAGAIN: the socket is empty
- * WANT_WRITE  send() has just returned EAGAIN: the socket is full (a short count does not prove it)
+ * WANT_READ   recv() has just returned EAGAIN: call again when the socket is readable. (A
+ * connection             that waits for the disk says WANT_READ, too: call again when its job is
+ * over.) WANT_WRITE  send() has just returned EAGAIN: call again when the socket is writable. (That
+ * send()             took less than it was given is no proof that it would take no more.)
  * WANT_AGAIN  there is more to do, after the turns of others: call again without waiting for the
  *             socket, which may report nothing new
- * WANT_CLOSE  close it; but not before the end of the batch of events at hand, which may name it
- *             once more
+ * WANT_CLOSE  close it, after all events of this wait are handled: one may still hold its pointer
  *
  * So these work with events that are reported as long as they hold (level-triggered) and with
  * events that are reported once (edge-triggered).

@@ -412,7 +412,7 @@ static void check_slow_replies(void)
     tap_ok(clients_make_room(SILENCE) == NONE, "here nobody has to leave");
     slow(16, WANT_WRITE, 0, false);
     tap_ok(clients_make_room(SILENCE) == SOON, "one that may have to is waited for");
-    tap_ok(!clients_wait_for_room(1) && clients_may_accept(), "but not where one is silent");
+    tap_ok(!clients_pause_if_room_soon(1) && clients_may_accept(), "but not where one is silent");
 }
 
 static void check_stop(void)
