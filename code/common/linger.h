@@ -14,6 +14,7 @@
 #include "want.h"
 
 #define LINGER_LOOK_MS 100 /* between two looks; 14-owfat has a clock of seconds, and takes 1000 */
+#define LINGER_READS   64  /* a turn: if each brings bytes, they cost as much credit as 10 ms */
 
 /* What a connection begins with: its time-out in units of 10 ms. */
 #define LINGER_CREDIT(timeout_s) ((timeout_s) < 327 ? (timeout_s)*100 : 32767)
@@ -26,10 +27,15 @@ struct linger_state {
 /* Shuts fd for sending. WANT_AGAIN; WANT_CLOSE if the connection is gone. */
 enum want linger_begin(struct linger_state *l, int fd, bool unread, int timeout_s);
 
-/* Reads and discards. WANT_READ, WANT_AGAIN after TURN_READS, WANT_CLOSE: close fd. */
+/* Reads and discards. WANT_READ, WANT_AGAIN after LINGER_READS, WANT_CLOSE: close fd. */
 enum want linger_read(struct linger_state *l, int fd);
 
 /* The same, when nothing happened for `ms`, which the credit pays for. */
 enum want linger_look(struct linger_state *l, int fd, int ms);
+
+/* The rules without the calls, for a server that makes those by an io_uring: is there credit for
+ * another look after `ms`; and was the last look the last one, if all `arrived` or not? */
+bool linger_pay(struct linger_state *l, int ms);
+bool linger_is_over(struct linger_state *l, bool arrived);
 
 #endif
