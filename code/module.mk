@@ -17,7 +17,7 @@
 #   11-sendfile      server.c, send_path.[ch], body_*.c, join_*.c, cork.h, cork_*.c     + 05b conn, 06 clients
 #   12-aio           server.c, cached.[ch], look_up.[ch], job.[ch], backend.[ch], piece.c, backend_posix.c, backend_linux.c
 #                                       + 05b conn, 06 clients; appendix/ beside
-#   13-uring         server.c, steps, sending, conn, buffers, ring (.[ch] each)  + 12 cached
+#   13-uring         server.c, steps, conn, job, ring (.[ch] each)  + 12 cached
 #   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, confine.[ch], successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
 #                                       + 05b conn, 06 clients, 12 cached, job, look_up
@@ -81,7 +81,7 @@ SEND_PATH_SRC := $(addprefix code/11-sendfile/,send_path.c join_two.c join_nodel
 12-aio_LIBS     := -pthread
 
 # One thread, so there is nothing for TSan; and the libraries that Debian has are glibc's.
-13-uring_SRC      := $(addprefix code/13-uring/,server.c steps.c sending.c conn.c buffers.c ring.c) code/12-aio/cached.c $(COMMON_SRC)
+13-uring_SRC      := $(addprefix code/13-uring/,server.c steps.c conn.c job.c ring.c) code/12-aio/cached.c $(COMMON_SRC)
 13-uring_NEEDS    := liburing.h
 13-uring_LIBS     := -luring
 13-uring_VARIANTS := glibc static static-pie asan

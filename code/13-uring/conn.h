@@ -1,80 +1,80 @@
 /*
- * conn.h: what a connection owns, and in which order connections are to be ended if nothing comes.
- * None of this talks to the kernel: server.c and steps.c do.
+ * conn.h: a connection whose memory the kernel may be using. What has been handed over is the
+ * kernel's until its completion: `in_flight` counts the operations that name the connection, its
+ * socket or its job, and only the last completion frees it.
+ *
+ *                       a request is complete
+ *     accept -> RECEIVING -----------------> REPLYING   waits for a piece of a lane (job.h)
+ *                 |   ^                       |    |    open, stat: the job is the kernel's
+ *                 |   |   all is sent,        |    |    read, send: the piece, too
+ *                 |   +--- keep-alive --------+    |    held_up: polls for POLLOUT, has no piece
+ *                 |                                |
+ *                 |  the server stops              |  all is sent, it was the last reply
+ *                 +-----------> DRAINING <---------+
+ *                                  |
+ *     any state -> ENDING <--------+  the reply has arrived, the client has closed, or time is up
+ *                    |
+ *                    |  The socket is shut, so that what is in flight fails soon. A job that is
+ *                    |  at the disk leaves: it is freed by its own completion.
+ *                    v
+ *              in_flight == 0: close, free
  */
-#ifndef CONN_H
-#define CONN_H
+#ifndef URING_CONN_H
+#define URING_CONN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "13-uring/buffers.h"
-#include "13-uring/sending.h"
+#include "13-uring/job.h"
+#include "linger.h"
+#include "list.h"
 
-struct conn {
-    int slot; /* its socket in the ring's table: not a descriptor of the process; -1: given up */
-    int in_flight;    /* who still names it: operations of the kernel, or the queue for a piece */
-    bool ending;      /* to be freed when nobody does */
-    bool lingering;   /* the last reply is out, and has perhaps not arrived */
-    bool unread;      /* ... and the client may be sending what nobody will read */
-    bool stopped;     /* has been told that the server stops */
-    bool half_closed; /* shut for sending */
-    bool held_up;     /* the reply waits for the client to read */
+enum uring_state { RECEIVING, REPLYING, DRAINING, ENDING };
+
+struct uring_conn {
+    int slot; /* of the socket in the ring's table: not a descriptor of the process */
+    int in_flight;
+    enum uring_state state;
+    bool stopped;           /* its receive was cancelled, because the server stops */
+    bool half_closed;       /* shut for sending */
+    bool held_up;           /* the reply waits for the client to read */
     unsigned short have;    /* bytes in `in` */
-    unsigned short looks;   /* while lingering: how often it will be looked at again ... */
-    unsigned short buffers; /* ... and how many buffers of what nobody reads may still come */
-    unsigned short starved; /* how often in a row there was no buffer for what has come */
-    char *in;               /* what has come of requests not yet answered; else NULL */
-    struct sending *out;    /* the request in hand; else NULL */
-    char *piece;            /* of the reply: while it is read and sent; else NULL */
-    enum lane lane;         /* of the piece, or in whose queue it waits for one */
-    long long since;        /* when the step in hand, or lingering, began, by now_ms() */
-    long long deadline; /* of that step: then the connection shall end (lingering: be looked at) */
-    struct conn *older, *newer; /* among all with the same time-out, by activity */
-    struct conn *next;          /* in the queue for a piece */
+    unsigned short starved; /* receives in a row that found no buffer */
+    unsigned drained;       /* DRAINING: receives whose bytes were thrown away */
+    struct linger_state linger;
+    char *in;              /* what has come of requests not yet answered; else NULL */
+    struct uring_job *job; /* REPLYING; else NULL */
+    long long since;       /* when the step in hand began, or DRAINING, by now_ms() */
+    long long deadline;    /* of the step; DRAINING: of the next look whether all has arrived */
+    struct list node;      /* in the list of its state, unless ENDING */
 };
 
 /* NULL without memory. */
-struct conn *conn_new(int slot);
-void conn_free(struct conn *c);
-int conn_count(void);
+struct uring_conn *uring_conn_new(int slot);
+void uring_conn_free(struct uring_conn *c);
+int uring_conn_count(void);
 
-/* What a client has sent: keep it; forget the first `used` bytes of it. */
-bool conn_keep(struct conn *c, const char *bytes, size_t len);
-void conn_forget(struct conn *c, size_t used);
+/* Keeps what a client has sent, false without memory; forgets the first `used` bytes of it. */
+bool uring_conn_keep(struct uring_conn *c, const char *bytes, size_t len);
+void uring_conn_forget(struct uring_conn *c, size_t used);
 
-/* From now on the client has `ms`. The time-out is the same for all (for those that linger: the
- * same other one), so a queue by activity is a queue by deadline, and all of this is O(1). */
-void conn_begin_step(struct conn *c, int ms);
-void conn_leave_queue(struct conn *c);
+/* The connection goes on, or ends, without its job, if uring_job_can_leave(). The job is freed now,
+ * or when the disk has done with it. */
+void uring_conn_leave_job(struct uring_conn *c);
 
-/* One whose deadline has passed, NULL if there is none; and ms until the next one, -1: never. */
-struct conn *conn_overdue(void);
-int conn_timeout_ms(void);
+/* Enters this state; a step begins, for which there are `ms`. They are the same for all in a state,
+ * so a list in the order of entry is in the order of deadlines. */
+void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms);
 
-/* The one that is to leave for a new client, as clients_make_room() of 06-select/clients.h has it;
- * NULL if there is none. */
-struct conn *conn_that_leaves(int ms);
+/* The one that has been RECEIVING for the longest time; the one whose deadline is next. NULL if
+ * there is none. */
+struct uring_conn *uring_conn_longest_idle(void);
+struct uring_conn *uring_conn_next_due(void);
 
-/* The slowest reply, if it is below that floor: it holds a file. */
-struct conn *conn_slowest_reply(void);
+/* The slowest reply, if it is below the floor of unsent.h: it holds a file. */
+struct uring_conn *uring_conn_slowest(void);
 
-/* Calls `stop` for all that are not marked as stopped and do not linger, until it returns false. */
-void conn_stop_all(bool (*stop)(struct conn *c));
-
-/* Gets a piece of this lane for c: at once, or c waits in a queue: first come, first served. */
-bool conn_has_piece(struct conn *c, enum lane lane);
-
-/* The first in such a queue, with its piece; NULL if there is none, or no piece. */
-struct conn *conn_next_with_piece(void);
-void conn_give_piece(struct conn *c);
-
-/*
- * The kernel has an operation in hand that may never end, and all that it names is c's. A new
- * connection takes over the socket, and what has come of it; c is to be freed when the kernel has
- * done, if ever. NULL without memory.
- */
-struct conn *conn_give_up(struct conn *c);
-int conn_given_up(void);
+/* The one that leaves for a new client, as clients_make_room() of 06-select/clients.h has it. */
+struct uring_conn *uring_conn_that_leaves(int ms);
 
 #endif

@@ -9,107 +9,40 @@
 #include <sys/utsname.h>
 
 #include "die.h"
+#include "http_parse.h"
 
-#define SLOTS_MAX 131072
-#define REST_MS   10 /* where the kernel has no memory */
+#define SUBMISSIONS     256
+#define SLOTS_MAX       131072
+#define RECEIVE_BUFFERS 64 /* a power of two */
+#define PAUSE_MS        10
 
 static struct io_uring ring;
 static int slots;
+static bool closes_late;
 
-/* What the server submits. All of it is older than the flags of make_ring(), but who knows of a
- * kernel of somebody else's making. */
-static const struct {
-    int opcode;
-    const char *name;
-} needed[] = {
-    {IORING_OP_ACCEPT, "ACCEPT"},     {IORING_OP_ASYNC_CANCEL, "ASYNC_CANCEL"},
-    {IORING_OP_CLOSE, "CLOSE"},       {IORING_OP_OPENAT2, "OPENAT2"},
-    {IORING_OP_POLL_ADD, "POLL_ADD"}, {IORING_OP_READ, "READ"},
-    {IORING_OP_RECV, "RECV"},         {IORING_OP_SEND, "SEND"},
-    {IORING_OP_SHUTDOWN, "SHUTDOWN"}, {IORING_OP_STATX, "STATX"},
-};
-
-/* /proc/sys/kernel/io_uring_disabled: 0 nobody, 1 those outside a group, 2 all; -1: not there. */
-static int disabled(void)
-{
-    FILE *file = fopen("/proc/sys/kernel/io_uring_disabled", "re");
-    int value = -1;
-
-    if (file == NULL)
-        return -1;
-    if (fscanf(file, "%d", &value) != 1)
-        value = -1;
-    fclose(file);
-    return value;
-}
-
-static const char *remedy(int error)
-{
-    switch (error) {
-    case ENOSYS:
-        return "a kernel without io_uring, or a container that hides it: Linux 6.1 or later is "
-               "needed, and a seccomp profile that allows it";
-    case EPERM:
-    case EACCES:
-        if (disabled() > 0)
-            return "forbidden by a setting of the kernel: sysctl -w kernel.io_uring_disabled=0 "
-                   "(as root) allows it";
-        return "forbidden by a container: run it with a seccomp profile that allows io_uring "
-               "(docker run --security-opt seccomp=unconfined)";
-    case ENOMEM:
-        return "no memory for the rings: raise the limit of locked memory (ulimit -l), or that of "
-               "the container";
-    default:
-        return "Linux 6.1 or later is needed";
-    }
-}
+static struct io_uring_buf_ring *provided;
+static _Alignas(4096) char received[RECEIVE_BUFFERS][HTTP_HEAD_MAX];
 
 /* `result` is what liburing returned: minus the errno. */
 static void demand(const char *what, int result)
 {
-    struct utsname system;
+    const char *remedy = "Linux 6.1 or later is needed";
 
     if (result >= 0)
         return;
-    if (result == -EMFILE || result == -ENFILE) { /* a limit like any other */
-        errno = -result;
+    errno = -result;
+    if (errno == EMFILE || errno == ENFILE) /* a limit like any other */
         die_errno("%s", what);
-    }
-    die(EXIT_UNSUPPORTED, "%s: %s: %s; this is Linux %s", what, strerror(-result), remedy(-result),
-        uname(&system) == 0 ? system.release : "unknown");
+    if (errno == EPERM || errno == EACCES)
+        remedy =
+            "forbidden by sysctl kernel.io_uring_disabled, or by a container's seccomp profile";
+    if (errno == ENOMEM)
+        remedy = "raise the limit of locked memory (ulimit -l), or that of the container";
+    die(EXIT_UNSUPPORTED, "%s: %s: %s", what, strerror(errno), remedy);
 }
 
-/*
- * DEFER_TASKRUN, Linux 6.1, with what it demands, SINGLE_ISSUER: what the kernel has to do in our
- * name, an accept() of somebody who has just come, say, it does while we are in io_uring_enter() to
- * wait, and at no other time. So between two waits nothing changes behind our back, and no
- * interrupt is needed to make it so.
- */
-static void make_ring(void)
-{
-    struct io_uring_params params = {
-        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE |
-                 IORING_SETUP_SUBMIT_ALL,
-        .cq_entries = RING_COMPLETIONS,
-    };
-
-    demand("io_uring_setup", io_uring_queue_init_params(RING_SUBMISSIONS, &ring, &params));
-}
-
-static void probe(void)
-{
-    struct io_uring_probe *found = io_uring_get_probe_ring(&ring);
-
-    if (found == NULL)
-        demand("io_uring_register PROBE", errno == ENOMEM ? -ENOMEM : -EPERM);
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!io_uring_opcode_supported(found, needed[i].opcode))
-            die(EXIT_UNSUPPORTED, "io_uring has no %s here: %s", needed[i].name, remedy(EINVAL));
-    io_uring_free_probe(found);
-}
-
-/* What may block is done by workers of the kernel, which count as the user's processes. Without one
- * no file could be opened. The first is made when it is needed, so here it is; and it stays. */
+/* Workers of the kernel count as processes of the user. Without one no file can be opened, so the
+ * first is made here, where a failure can still be told. It stays. */
 static void demand_worker(void)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -119,13 +52,35 @@ static void demand_worker(void)
     sqe->flags |= IOSQE_ASYNC;
     demand("io_uring_enter", io_uring_submit_and_wait(&ring, 1));
     demand("io_uring_enter", io_uring_wait_cqe(&ring, &cqe));
-    if (cqe->res < 0) /* ECANCELED, but that is not why */
+    if (cqe->res < 0) /* the result is ECANCELED, whatever the reason */
         die(EXIT_FAILURE, "io_uring: there is no room for a worker of the kernel (ulimit -u)");
     io_uring_cqe_seen(&ring, cqe);
 }
 
-/* The table takes no numbers of the process, but the kernel makes none larger than the limit of
- * descriptors. */
+static void provide(int id)
+{
+    io_uring_buf_ring_add(provided, received[id], sizeof received[id], (unsigned short)id,
+                          io_uring_buf_ring_mask(RECEIVE_BUFFERS), 0);
+    io_uring_buf_ring_advance(provided, 1);
+}
+
+static void provide_all(void)
+{
+    struct io_uring_buf_reg reg = {.ring_entries = RECEIVE_BUFFERS};
+    void *places;
+
+    errno = posix_memalign(&places, 4096, RECEIVE_BUFFERS * sizeof(struct io_uring_buf));
+    if (errno != 0)
+        die_errno("posix_memalign");
+    provided = places;
+    io_uring_buf_ring_init(provided);
+    reg.ring_addr = (unsigned long)provided;
+    demand("io_uring_register PBUF_RING", io_uring_register_buf_ring(&ring, &reg, 0));
+    for (int id = 0; id < RECEIVE_BUFFERS; id++)
+        provide(id);
+}
+
+/* The kernel makes no table larger than the limit of descriptors, although its places are none. */
 static void make_slots(void)
 {
     struct rlimit limit;
@@ -136,31 +91,40 @@ static void make_slots(void)
     demand("io_uring_register FILES2", io_uring_register_files_sparse(&ring, (unsigned)slots));
 }
 
+/*
+ * DEFER_TASKRUN came with Linux 6.1, later than every operation that this server submits: a kernel
+ * that takes the flag has them all. With it, and SINGLE_ISSUER, which it demands, the kernel does
+ * its part for us only while we wait in io_uring_enter(). Between two waits no completion is added.
+ */
 void ring_set_up(unsigned workers)
 {
-    unsigned most[2] = {workers, 0}; /* bounded work: files; and the other kind: 0 leaves it */
+    struct io_uring_params params = {
+        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE |
+                 IORING_SETUP_SUBMIT_ALL,
+        .cq_entries = RING_COMPLETIONS,
+    };
+    unsigned most[2] = {workers, 0}; /* for files; 0: the other kind stays as it is */
+    struct utsname kernel;
+    int major, minor;
 
-    make_ring();
-    probe();
+    demand("io_uring_setup", io_uring_queue_init_params(SUBMISSIONS, &ring, &params));
     make_slots();
     demand("io_uring_register IOWQ_MAX_WORKERS", io_uring_register_iowq_max_workers(&ring, most));
     demand_worker();
-    (void)io_uring_register_ring_fd(&ring); /* saves a look-up in each call; it goes without */
-}
-
-void ring_provide(struct io_uring_buf_ring *queue, unsigned count)
-{
-    struct io_uring_buf_reg reg = {
-        .ring_addr = (unsigned long)queue,
-        .ring_entries = count,
-    };
-
-    demand("io_uring_register PBUF_RING", io_uring_register_buf_ring(&ring, &reg, 0));
+    provide_all();
+    (void)io_uring_register_ring_fd(&ring); /* only saves a look-up in each call */
+    closes_late = uname(&kernel) == 0 && sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+                  (major < 6 || (major == 6 && minor < 13));
 }
 
 int ring_slots(void)
 {
     return slots;
+}
+
+bool ring_closes_late(void)
+{
+    return closes_late;
 }
 
 bool ring_room(void)
@@ -180,18 +144,25 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
     return sqe;
 }
 
-/* At once again would be a busy loop, if there is nothing to be done. */
-static void rest(void)
+/*
+ * Errors that pass: EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
+ * submissions. EBADR: it had no memory to keep completions, and lost some; a connection that waits
+ * for one ends at its time-out, and keeps what the kernel may still use. If there are completions
+ * the server takes them, else it pauses: to try again at once would be a busy loop.
+ */
+static void wait_has_failed(int error)
 {
     static int said;
-    int error = errno;
 
+    errno = error;
+    if (error != EAGAIN && error != EBUSY && error != ENOMEM && error != EBADR)
+        die_errno("io_uring_enter");
     if (io_uring_cq_ready(&ring) > 0 && error != EBADR)
         return;
     if (error != said)
         warn_errno("io_uring_enter");
     said = error;
-    poll(NULL, 0, REST_MS);
+    poll(NULL, 0, PAUSE_MS);
 }
 
 void ring_wait(int ms)
@@ -200,26 +171,12 @@ void ring_wait(int ms)
     struct io_uring_cqe *cqe;
     int result = io_uring_submit_and_wait_timeout(&ring, &cqe, 1, ms < 0 ? NULL : &limit, NULL);
 
-    errno = -result;
-    switch (-result) {
-    case EBADR: /* completions were lost: the kernel had no memory to keep them. Whoever waits for
-                   one is ended by its time-out, and keeps what the kernel may still be using */
-    case ENOMEM:
-    case EAGAIN: /* it took not all, and will after some completions; or it lacks memory, too */
-    case EBUSY:
-        rest();
-        break;
-    case ETIME:
-    case EINTR:
-        break;
-    default:
-        if (result < 0)
-            die_errno("io_uring_enter");
-    }
+    if (result < 0 && result != -ETIME && result != -EINTR)
+        wait_has_failed(-result);
 }
 
-/* A queue of completions that is full loses nothing: the kernel keeps what is left over
- * (IORING_FEAT_NODROP), and liburing asks for it. */
+/* A full queue of completions loses none: the kernel keeps the rest (IORING_FEAT_NODROP), and
+ * liburing asks for it. */
 bool ring_next(struct io_uring_cqe *cqe)
 {
     struct io_uring_cqe *next;
@@ -231,6 +188,22 @@ bool ring_next(struct io_uring_cqe *cqe)
     cqe->flags = next->flags;
     io_uring_cqe_seen(&ring, next);
     return true;
+}
+
+static int buffer_id(const struct io_uring_cqe *cqe)
+{
+    return cqe->flags & IORING_CQE_F_BUFFER ? (int)(cqe->flags >> IORING_CQE_BUFFER_SHIFT) : -1;
+}
+
+const char *ring_received(const struct io_uring_cqe *cqe)
+{
+    return buffer_id(cqe) >= 0 ? received[buffer_id(cqe)] : NULL;
+}
+
+void ring_give_back(const struct io_uring_cqe *cqe)
+{
+    if (buffer_id(cqe) >= 0)
+        provide(buffer_id(cqe));
 }
 
 void ring_end(void)

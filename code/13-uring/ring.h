@@ -1,54 +1,60 @@
 /*
- * ring.h: the two queues shared with the kernel. What is to be done is written into the one
- * (submissions, SQE), what was done is read from the other (completions, CQE), and one system call,
- * io_uring_enter(2), both hands over and waits.
+ * ring.h: the two queues that the process shares with the kernel. The process writes what is to be
+ * done into one (submissions, SQE) and reads what was done from the other (completions, CQE). One
+ * system call, io_uring_enter(2), hands over the first and waits for the second.
  */
-#ifndef RING_H
-#define RING_H
+#ifndef URING_RING_H
+#define URING_RING_H
 
 #include <stdbool.h>
 
 #include <liburing.h>
 
-#define RING_SUBMISSIONS 256
 #define RING_COMPLETIONS 512
 #define RING_STEP        8 /* submissions that one completion leads to, at most */
 
-/* The data of submissions that are of no connection: accept(), the wait for somebody to accept, and
- * those of whose success nobody needs to hear. All other data are pointers. */
-#define RING_GUEST   0
-#define RING_NOBODY  1
+/* The data of submissions that belong to no connection: accept, the watch on a listening socket
+ * while the table is full, and those whose completion is ignored. All other data are pointers. */
+#define RING_ACCEPT  0
+#define RING_IGNORED 1
 #define RING_PENDING 2
 
 /*
- * Makes the ring, with up to `workers` threads of the kernel for what would block. Where the kernel
- * or a container does not allow that, one line says what is missing and the remedy, and the program
- * ends with EXIT_UNSUPPORTED.
+ * Makes the ring, with at most `workers` threads of the kernel for operations that block, and gives
+ * the kernel its receive buffers. If the kernel cannot, the program ends with one line and
+ * EXIT_UNSUPPORTED.
  */
 void ring_set_up(unsigned workers);
 
-/* Lets the kernel take the buffers in `queue`, of `count` places, for what it receives. */
-void ring_provide(struct io_uring_buf_ring *queue, unsigned count);
-
-/* How many sockets its table of direct descriptors holds. */
+/* The size of the ring's table of sockets (direct descriptors). */
 int ring_slots(void);
 
 /* Makes sure that there is room for RING_STEP submissions; false if the kernel takes none now. */
 bool ring_room(void);
 
-/*
- * The next free submission, whose completion will bear `data`. It cannot fail after ring_room(),
- * and the kernel sees it with the next ring_wait() or ring_room().
- */
+/* The next free submission, whose completion will bear `data`. It cannot fail after ring_room().
+ * The kernel sees it with the next ring_wait() or ring_room(). */
 struct io_uring_sqe *ring_sqe(unsigned long long data);
 
-/* Hands over what was submitted, and waits for a completion: at most so many ms, -1 for ever. */
+/* Hands over the submissions and waits for a completion, at most `ms`, without limit if -1. */
 void ring_wait(int ms);
 
 /* Takes the next completion; false if there is none, or no room for what it may lead to. */
 bool ring_next(struct io_uring_cqe *cqe);
 
-/* Hands over what is left, and gives the ring back. */
+/*
+ * Receive buffers belong to no connection. The kernel takes one when bytes arrive, not when the
+ * receive is submitted, and the completion says which one; NULL if it took none. Each is given back
+ * after its completion was handled, in the same turn of the loop.
+ */
+const char *ring_received(const struct io_uring_cqe *cqe);
+void ring_give_back(const struct io_uring_cqe *cqe);
+
+/* True before Linux 6.13: a direct descriptor that is closed stays open until every operation of
+ * the ring that was under way then has ended. close() alone would not tell the client. */
+bool ring_closes_late(void);
+
+/* Hands over the last submissions and frees the ring. */
 void ring_end(void);
 
 #endif

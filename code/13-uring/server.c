@@ -1,59 +1,56 @@
 /*
- * 13-uring: nobody asks whether a call would block. What a request needs is handed to the kernel,
- * and what comes back is not "you may try" but "it is done": accept, receive, open, stat, read and
- * send in one queue, by one system call. Who owns what meanwhile is here; a request's way, step by
- * step, is in steps.c.
+ * 13-uring: no call is tried. The server hands over to the kernel what a request needs, and hears
+ * when it is done: accept, receive, open, stat, read and send in one queue, by one system call.
+ * Here is how connections come and end; what one does, step by step, is in steps.c.
  *
  * Run:  build/bin/13-uring -p 8080 /usr/share/doc      (-r 8: that many workers of the kernel)
  * Poke: strace build/bin/13-uring -p 8080 /usr/share/doc
  *       ps -T -C 13-uring       (while it is busy: the kernel's workers are its threads, iou-wrk)
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 
-#include "13-uring/buffers.h"
 #include "13-uring/conn.h"
+#include "13-uring/job.h"
 #include "13-uring/ring.h"
 #include "13-uring/steps.h"
 #include "clock.h"
-#include "die.h"
 #include "net.h"
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS 256 /* of which half may wait for bytes, and a quarter for names: buffers.c */
+#define WORKERS 256 /* of which half may wait for bytes, and a quarter for names: job.c */
 
-static enum { NOBODY, ONE, MANY, NO_MORE, WATCHED } invited;
-static long long shut_until; /* by now_ms() */
+static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting;
+static long long paused_until; /* by now_ms() */
 
 /*
  * One submission for as many connections as come. Their sockets get no numbers of the process but
- * places in a table of the ring (direct descriptors).
+ * places in the ring's table (direct descriptors).
  *
- * accept(2) that finds no descriptor leaves the connection in the queue. Here it is taken out of
- * the queue first, and where the table is full, ENFILE, its connection is closed: nobody can tell
- * it why. So there must be a place for all who may come before we look again: in one wait, as many
- * as the queue of completions can tell us of. Nearer to the end of the table they are invited one
- * by one, and at its end it is only watched whether somebody comes: make_room().
+ * accept(2) without a free descriptor leaves the connection in the queue. The ring takes it out of
+ * the queue first, and if the table is full (ENFILE) it closes it: the client gets no reply.
+ * So the table needs a place for every connection that one wait can bring, as many as the queue of
+ * completions holds. Nearer to its end they are accepted one by one. At its end the server only
+ * watches whether one is pending: make_room().
  */
-static void invite(int listen_fd)
+static void submit_accept(int listen_fd)
 {
-    int places = ring_slots() - conn_count();
+    int places = ring_slots() - uring_conn_count();
     bool many = places > RING_COMPLETIONS + 1;
 
-    if (invited == MANY && !many) {
-        io_uring_prep_cancel64(ring_sqe(RING_NOBODY), RING_GUEST, 0);
-        invited = NO_MORE;
+    if (accepting == MANY && !many) {
+        io_uring_prep_cancel64(ring_sqe(RING_IGNORED), RING_ACCEPT, 0);
+        accepting = CANCELLED;
     }
-    if (invited != NOBODY || now_ms() < shut_until)
+    if (accepting != NOTHING || now_ms() < paused_until)
         return;
-    struct io_uring_sqe *sqe = ring_sqe(places > 0 ? RING_GUEST : RING_PENDING);
-    invited = places <= 0 ? WATCHED : many ? MANY : ONE;
+    struct io_uring_sqe *sqe = ring_sqe(places > 0 ? RING_ACCEPT : RING_PENDING);
+    accepting = places <= 0 ? WATCH : many ? MANY : ONE;
     if (places <= 0) {
         io_uring_prep_poll_add(sqe, listen_fd, POLLIN);
         return;
@@ -65,77 +62,52 @@ static void invite(int listen_fd)
 
 static void close_slot(int slot)
 {
-    struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
+    struct io_uring_sqe *sqe = ring_sqe(RING_IGNORED);
 
     io_uring_prep_close_direct(sqe, (unsigned)slot);
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-/* Before Linux 6.13 a direct descriptor that is closed stays open until all have ended that were
- * under way then, a silent client's receive among them: close alone would not hang up. */
-static bool close_is_late(void)
+/* Ends a connection, and frees it when nothing of it is in flight: the kernel may be writing to its
+ * memory. Until then the socket is shut, so that all of that fails soon, and each completion comes
+ * back here. */
+static void end_connection(struct uring_conn *c)
 {
-    static int late = -1;
-    struct utsname system;
-    int major = 0, minor = 0;
-
-    if (late < 0)
-        late = uname(&system) == 0 && sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
-               (major < 6 || (major == 6 && minor < 13));
-    return late > 0;
-}
-
-/*
- * A connection ends when the last that names it has been heard of, and not before: the kernel may
- * be writing to its memory. What is in flight is made to fail soon; whoever hears of it calls this
- * again.
- */
-static void end(struct conn *c)
-{
-    bool shut_first = c->in_flight > 0 || (!c->half_closed && close_is_late());
+    if (c->job != NULL && uring_job_can_leave(c->job))
+        uring_conn_leave_job(c);
+    bool shut_first = c->in_flight > 0 || (!c->half_closed && ring_closes_late());
 
     /* region: last */
-    if (shut_first && !c->ending)
+    if (shut_first && c->state != ENDING)
         steps_shut(c, SHUT, SHUT_RDWR);
-    c->ending = true;
-    conn_leave_queue(c);
+    c->state = ENDING;
+    list_remove(&c->node);
     if (c->in_flight > 0)
         return;
-    steps_end_reply(c);
-    if (c->slot >= 0)
-        close_slot(c->slot);
-    conn_free(c);
+    if (c->job != NULL)
+        uring_job_free(c->job);
+    close_slot(c->slot);
+    uring_conn_free(c);
     /* endregion: last */
-    shut_until = 0; /* here is a place */
+    paused_until = 0; /* here is a place */
 }
 
-/* There is no place for a client that is pending, so another leaves, but none that had something to
- * do just now. (Its next request may be among the completions that we have not looked at: then it
- * has to come again.) Its place is free when a worker of the kernel has shut its socket. Until then
- * no client is invited, or another would have to leave, too. */
+/* The table is full and a client is pending, so another leaves, but none that had something to do
+ * just now. Its place is free when a worker of the kernel has shut its socket. Until then no other
+ * client has to leave: the server does not accept. */
 static void make_room(void)
 {
-    struct conn *c = conn_that_leaves(ACCEPT_PAUSE_MS);
+    struct uring_conn *c = uring_conn_that_leaves(ACCEPT_PAUSE_MS);
 
-    shut_until = now_ms() + ACCEPT_PAUSE_MS;
+    paused_until = now_ms() + ACCEPT_PAUSE_MS;
     if (c != NULL)
-        end(c);
-}
-
-/* Slow readers may hold all the files that we may open, though there are places for clients. */
-static void make_room_for_files(void)
-{
-    struct conn *c = steps_lack_files ? conn_slowest_reply() : NULL;
-
-    steps_lack_files = false;
-    if (c != NULL)
-        end(c);
+        end_connection(c);
 }
 
 static void on_pending(void)
 {
-    invited = NOBODY;
-    if (ring_slots() <= conn_count())
+    accepting = NOTHING;
+    if (ring_slots() <= uring_conn_count())
         make_room();
 }
 
@@ -144,83 +116,96 @@ static void on_accepted(const struct io_uring_cqe *cqe)
     int error = -cqe->res;
 
     if ((cqe->flags & IORING_CQE_F_MORE) == 0) /* the last one that this submission brings */
-        invited = NOBODY;
+        accepting = NOTHING;
     if (error <= 0) {
-        struct conn *c = stopping ? NULL : conn_new(cqe->res);
+        struct uring_conn *c = stopping ? NULL : uring_conn_new(cqe->res);
         accept_succeeded();
         if (c != NULL)
             steps_begin(c);
         else
             close_slot(cqe->res);
-    } else if (error != ECANCELED && !stopping && accept_must_pause(error)) { /* invite() cancels */
+    } else if (error != ECANCELED && !stopping && accept_must_pause(error)) {
         if (accept_lacks_room(error))
             make_room();
         else
-            shut_until = now_ms() + ACCEPT_PAUSE_MS;
+            paused_until = now_ms() + ACCEPT_PAUSE_MS;
     }
-}
-
-static void go_on(struct conn *c)
-{
-    if (c->ending || !steps_go_on(c))
-        end(c);
 }
 
 static void on_completion(const struct io_uring_cqe *cqe)
 {
-    struct conn *c = (struct conn *)(uintptr_t)(cqe->user_data & ~(uint64_t)STEP_BITS);
     enum step step = (enum step)(cqe->user_data & STEP_BITS);
+    void *named = (void *)(uintptr_t)(cqe->user_data & ~(uint64_t)STEP_BITS);
+    struct uring_job *job = step <= READ ? named : NULL;
+    struct uring_conn *c = job != NULL ? job->conn : named;
 
-    c->in_flight--;
     if (step == OPENED && cqe->res >= 0)
-        c->out->file = cqe->res; /* ours from now on, even if there is no use for it any more */
-    if (c->ending || !steps_completed(c, step, cqe))
-        end(c);
-    buffers_give_back(cqe);
+        job->file = cqe->res; /* to be closed, even if its connection has ended */
+    if (job != NULL)
+        job->at_disk = false;
+    if (c == NULL) {
+        uring_job_free(job);
+        return;
+    }
+    c->in_flight--;
+    if (c->state == ENDING || !steps_completed(c, step, cqe))
+        end_connection(c);
+    ring_give_back(cqe);
 }
 
-static bool stop_client(struct conn *c)
+static void take_completions(void)
 {
-    c->stopped = ring_room();
-    if (c->stopped)
-        steps_stop(c);
-    return c->stopped;
+    struct io_uring_cqe cqe;
+
+    while (ring_next(&cqe)) {
+        if (cqe.user_data == RING_ACCEPT)
+            on_accepted(&cqe);
+        else if (cqe.user_data == RING_PENDING)
+            on_pending();
+        else if (cqe.user_data != RING_IGNORED)
+            on_completion(&cqe);
+    }
 }
 
-/* As long as nobody is invited, stop_wakes() has nobody to wake: so look again soon. */
+/* Each receive is cancelled once; those that are submitted later do not wait. */
+static void stop_receiving(void)
+{
+    struct uring_conn *c;
+
+    while (ring_room() && (c = uring_conn_longest_idle()) != NULL && !c->stopped)
+        steps_stop(c);
+}
+
+/* While nothing is submitted for the listening socket, the signal to stop does not end the wait
+ * (stop_wakes()): so the wait is short. */
 static int timeout_ms(void)
 {
-    int ms = conn_timeout_ms();
+    struct uring_conn *c = uring_conn_next_due();
+    long long left = c != NULL ? c->deadline - now_ms() : INT_MAX;
 
-    return invited == NOBODY && (ms < 0 || ms > ACCEPT_PAUSE_MS) ? ACCEPT_PAUSE_MS : ms;
+    if (accepting == NOTHING && left > ACCEPT_PAUSE_MS)
+        left = ACCEPT_PAUSE_MS;
+    return left < 0 ? 0 : left < INT_MAX ? (int)left : -1;
 }
 
 static void event_loop(int listen_fd)
 {
-    struct io_uring_cqe cqe;
-    struct conn *c;
+    struct uring_conn *c;
+    struct uring_job *job;
 
-    while (!stopping || conn_count() > 0) {
+    while (!stopping || uring_conn_count() > 0) {
         if (stopping)
-            conn_stop_all(stop_client);
+            stop_receiving();
         else if (ring_room())
-            invite(listen_fd);
+            submit_accept(listen_fd);
         ring_wait(timeout_ms());
-        while (ring_next(&cqe)) {
-            if (cqe.user_data == RING_GUEST)
-                on_accepted(&cqe);
-            else if (cqe.user_data == RING_PENDING)
-                on_pending();
-            else if (cqe.user_data != RING_NOBODY)
-                on_completion(&cqe);
-        }
-        if (ring_room())
-            make_room_for_files();
-        while (ring_room() && (c = conn_next_with_piece()) != NULL)
-            go_on(c);
-        while (ring_room() && (c = conn_overdue()) != NULL)
+        take_completions();
+        while (ring_room() && (job = uring_job_next()) != NULL)
+            if (!steps_go_on((c = job->conn)))
+                end_connection(c);
+        while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now_ms())
             if (!steps_overdue(c))
-                end(c);
+                end_connection(c);
     }
 }
 
@@ -236,7 +221,7 @@ int main(int argc, char **argv)
     int listen_fd = tcp_listen(&o); /* no thread before -u has its effect: see privileges.h */
     stop_wakes(listen_fd, -1);
     ring_set_up((unsigned)workers);
-    buffers_set_up((unsigned)workers);
+    uring_jobs_set_up((unsigned)workers);
     steps_set_up(&o);
     tcp_ready(listen_fd, &o);
     event_loop(listen_fd);

@@ -2,43 +2,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "12-aio/cached.h"
-#include "13-uring/buffers.h"
 #include "clock.h"
 #include "stop.h"
 #include "unsent.h"
 
-#define LOOK_MS       100  /* between two looks whether the last reply has arrived */
-#define UNREAD_LOOKS  10   /* after it has, where the client is still sending */
-#define BUFFERS       8192 /* of what comes meanwhile, that are thrown away at most: 64 MiB */
-#define STARVED_MOST  4096 /* turns in which others took all buffers: more are no bad luck */
+#define STARVED_MOST  4096 /* receives in a row without a buffer: more are not bad luck */
 #define TRIES         8    /* to open a file while folders on the way to it are being renamed */
-#define LATE_MS       1000 /* that a client is given back, who has waited for the disk so long */
+#define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
-#define LONGEST_STEPS 30   /* ... or has, but not this client */
-#define GIVEN_UP_MOST 128  /* and not yet over: then the disk is asked for nothing more */
+#define LONGEST_STEPS 30   /* ... or has answered others, but not this client */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
 #define SOCKET_SETSOCKOPT 3
 
-bool steps_lack_files;
 static const struct options *options;
-static const struct open_how *cached; /* NULL: to open a file may always wait */
+static const struct open_how *cached; /* NULL: to open a file may always wait for the disk */
 static bool all_in_memory;
 static long long disk_answered; /* by now_ms() */
 
-static bool fail(struct conn *c, int error);
-static bool linger(struct conn *c, bool unread);
+static bool reply_with_error(struct uring_conn *c, int error);
+static bool linger(struct uring_conn *c, bool unread);
 
 void steps_set_up(const struct options *o)
 {
@@ -47,21 +39,26 @@ void steps_set_up(const struct options *o)
     all_in_memory = cached_is_all(o->docroot_fd);
 }
 
-static void begin_time_out(struct conn *c)
+static void begin_step(struct uring_conn *c, enum uring_state state)
 {
-    conn_begin_step(c, options->timeout * 1000);
+    uring_conn_begin_step(c, state, options->timeout * 1000);
 }
 
-/* To each submission comes one completion. Until then the kernel has in hand what the submission
- * names, and none of it may be freed. */
-static struct io_uring_sqe *submit(struct conn *c, enum step step)
+/* To each submission comes one completion. Until then the kernel uses what the submission names,
+ * and none of it may be freed. */
+static struct io_uring_sqe *submit(struct uring_conn *c, enum step step)
 {
     c->in_flight++;
-    return ring_sqe((uintptr_t)c | step);
+    if (step > READ)
+        return ring_sqe((uintptr_t)c | step);
+    c->job->at_disk = true;
+    return ring_sqe((uintptr_t)c->job | step);
 }
 
-/* ---- receive: the kernel chooses a buffer when there is something to put into it */
-static bool receive(struct conn *c)
+/* ---- receive */
+
+/* The submission has no buffer: the kernel chooses one when bytes arrive. */
+static bool receive(struct uring_conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, RECEIVED);
 
@@ -70,189 +67,225 @@ static bool receive(struct conn *c)
     return true;
 }
 
-static bool on_received(struct conn *c, const struct io_uring_cqe *cqe)
+static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
 {
-    if (cqe->res == -EINTR)
-        return steps_go_on(c);
-    if (cqe->res == -ENOBUFS) /* all were taken, and are about to come back */
-        return c->starved++ < STARVED_MOST && steps_go_on(c);
+    if (cqe->res == -ENOBUFS) /* all buffers are taken, and come back in this turn */
+        return c->starved++ < STARVED_MOST && receive(c);
     c->starved = 0;
-    if (cqe->res == -ECANCELED) /* steps_stop(): what has come meanwhile is still to be had */
-        return receive(c);
-    if (stopping && cqe->res == -EAGAIN)
-        return c->lingering || linger(c, false);
+    if (cqe->res == -EAGAIN && stopping)
+        return c->state == DRAINING || linger(c, false);
     if (cqe->res <= 0)
         return false;
-    if (c->lingering && c->buffers-- == 0)
-        return false;
-    if (!c->lingering && !conn_keep(c, buffers_received(cqe), (size_t)cqe->res))
-        return false;
-    return steps_go_on(c);
+    if (c->state == DRAINING)
+        return (++c->drained % LINGER_READS != 0 || linger_pay(&c->linger, 10)) && receive(c);
+    return uring_conn_keep(c, ring_received(cqe), (size_t)cqe->res) && steps_go_on(c);
 }
 
-/* ---- who has to wait for the disk, and for how long */
+/* ---- which jobs wait for the disk, and for how long */
 
-/* What is not in memory: when it is its turn, a worker of the kernel waits for it. */
-static bool to_the_disk(struct conn *c, enum lane lane)
+/* The job waits for a piece of the lane; then a worker of the kernel waits for the disk. */
+static bool to_the_disk(struct uring_conn *c, enum lane lane)
 {
-    if (conn_given_up() >= GIVEN_UP_MOST)
-        return fail(c, EAGAIN);
-    c->out->lane = lane;
-    c->out->asked = now_ms();
+    uring_job_enter(c->job, lane);
+    c->job->asked = now_ms();
     return steps_go_on(c);
 }
 
 /* The time that the disk took is not the client's. */
-static void has_come(struct conn *c)
+static void disk_has_answered(struct uring_conn *c)
 {
-    if (c->lane == CACHED)
+    if (c->job->lane == CACHED)
         return;
     disk_answered = now_ms();
-    if (disk_answered - c->out->asked >= LATE_MS)
-        begin_time_out(c);
-    c->out->asked = disk_answered;
+    if (disk_answered - c->job->asked >= LATE_MS)
+        begin_step(c, REPLYING);
+    c->job->asked = disk_answered;
 }
 
-static bool is_lost(const struct sending *out)
+static bool is_lost(const struct uring_job *job)
 {
-    long long step = options->timeout * 1000LL, waited = now_ms() - out->asked;
+    long long step = options->timeout * 1000LL, waited = now_ms() - job->asked;
     long long silent = now_ms() - disk_answered;
 
     return (waited > SILENT_STEPS * step && silent > SILENT_STEPS * step) ||
            waited > LONGEST_STEPS * step;
 }
 
-/* ---- open, and stat what was opened. Its name lies in the piece meanwhile, for it has to stay */
-
-static bool planned(struct conn *c)
+/* The client is told 503, if nothing of the reply is out, by a new job. The old one goes on without
+ * a connection, and keeps its piece, so there are never more of them than pieces. */
+static bool give_up(struct uring_conn *c)
 {
-    if (options->verbose)
-        reply_log(&c->out->reply, &c->out->request);
-    if (c->out->used > 0) /* behind it may be the next request */
-        conn_forget(c, (size_t)c->out->used);
-    c->out->lane = CACHED;
+    struct uring_job *job;
+
+    if (c->job->sent > 0 || !uring_job_can_leave(c->job) ||
+        (job = uring_job_new(c, &c->job->request, c->job->used)) == NULL)
+        return false;
+    uring_conn_leave_job(c);
+    c->job = job;
+    begin_step(c, REPLYING);
+    job->asked = c->since;
+    return reply_with_error(c, EAGAIN);
+}
+
+/* ---- open, and stat what was opened */
+
+static bool reply_is_planned(struct uring_conn *c)
+{
+    struct uring_job *job = c->job;
+
+    if (options->verbose && job->used != 0) /* 0: this reply replaces another */
+        reply_log(&job->reply, &job->request);
+    if (job->used > 0) /* behind it may be the next request */
+        uring_conn_forget(c, (size_t)job->used);
+    job->used = 0;
+    uring_job_enter(job, CACHED);
     return steps_go_on(c);
 }
 
 /* As long as nothing of the reply is out the client can be told. */
-static bool fail(struct conn *c, int error)
+static bool reply_with_error(struct uring_conn *c, int error)
 {
-    bool was_planned = c->out->reply.status != 0;
-
-    if (c->out->head_sent > 0)
+    if (c->job->sent > 0)
         return false;
-    sending_failed(c->out, error);
-    c->out->lane = CACHED;
-    return was_planned ? steps_go_on(c) : planned(c);
+    reply_errno(&c->job->reply, &c->job->request, error);
+    return reply_is_planned(c);
 }
 
-/* What the kernel has in its memory it opens at once; else it says EAGAIN (RESOLVE_CACHED), or
- * EXDEV of another file system, and a worker opens it. */
-static bool open_file(struct conn *c)
+/*
+ * The kernel opens what is in its memory at once (RESOLVE_CACHED). Else it says EAGAIN, or EXDEV of
+ * another file system, and a worker opens the file. The path has to stay where it is until the
+ * submission is handed over; so it lies in the piece.
+ */
+static bool open_file(struct uring_conn *c)
 {
     static struct open_how how = {
         .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
+    struct uring_job *job = c->job;
+    bool waits = job->lane == NAMES;
+    int status = job->used < 0 ? -job->used : reply_path(&job->request, job->piece);
 
-    if (!sending_path(c->out, c->piece))
-        return planned(c);
+    if (status != 0) {
+        reply_error(&job->reply, &job->request, status);
+        return reply_is_planned(c);
+    }
     struct io_uring_sqe *sqe = submit(c, OPENED);
-    bool waits = c->lane == NAMES;
-    io_uring_prep_openat2(sqe, options->docroot_fd, c->piece,
+    io_uring_prep_openat2(sqe, options->docroot_fd, job->piece,
                           waits ? &how : (struct open_how *)cached);
     sqe->flags |= waits ? IOSQE_ASYNC : 0;
     return true;
 }
 
-static bool stat_file(struct conn *c)
+/* Slow readers may hold all the files that the process may open. The slowest reply is ended: its
+ * socket is shut, so its next send fails. */
+static void make_room_for_files(void)
 {
-    /* A direct descriptor will not do here: statx knows only numbers of the process (EBADF). */
-    io_uring_prep_statx(submit(c, STATED), c->out->file, "", AT_EMPTY_PATH,
-                        STATX_TYPE | STATX_SIZE | STATX_MTIME, &c->out->found);
+    struct uring_conn *slowest = uring_conn_slowest();
+
+    if (slowest != NULL)
+        steps_shut(slowest, SHUT, SHUT_RDWR);
+}
+
+static bool on_opened(struct uring_conn *c, int result)
+{
+    struct uring_job *job = c->job;
+
+    if (result >= 0) {
+        job->is_tmpfs = job->lane == CACHED && all_in_memory;
+        return steps_go_on(c);
+    }
+    if (job->lane == CACHED && (result == -EAGAIN || result == -EXDEV || result == -EINVAL))
+        return to_the_disk(c, NAMES);
+    if ((result == -EINTR || result == -EAGAIN) && job->tries++ < TRIES)
+        return steps_go_on(c);
+    if (result == -EMFILE || result == -ENFILE)
+        make_room_for_files();
+    disk_has_answered(c);
+    return reply_with_error(c, -result);
+}
+
+static bool stat_file(struct uring_conn *c)
+{
+    /* statx takes no direct descriptor (EBADF), so the file has one of the process. */
+    io_uring_prep_statx(submit(c, STATED), c->job->file, "", AT_EMPTY_PATH,
+                        STATX_TYPE | STATX_SIZE | STATX_MTIME, &c->job->found);
     return true;
 }
 
-static bool on_opened(struct conn *c, int result)
+static bool on_stated(struct uring_conn *c, int result)
 {
-    c->out->in_memory = c->lane == CACHED && all_in_memory;
-    if (result >= 0)
-        return stat_file(c);
-    if (c->lane == CACHED && (result == -EAGAIN || result == -EXDEV || result == -EINVAL))
-        return to_the_disk(c, NAMES);
-    if ((result == -EINTR || result == -EAGAIN) && c->out->tries++ < TRIES)
-        return open_file(c);
-    steps_lack_files = steps_lack_files || result == -EMFILE || result == -ENFILE;
-    has_come(c);
-    return fail(c, -result);
-}
+    struct uring_job *job = c->job;
 
-static bool on_stated(struct conn *c, int result)
-{
-    if (result == -EINTR)
-        return stat_file(c);
-    has_come(c);
+    disk_has_answered(c);
     if (result < 0)
-        return fail(c, -result);
-    sending_found(c->out, c->piece);
-    return planned(c);
+        return reply_with_error(c, -result);
+    struct stat st = {
+        .st_mode = job->found.stx_mode,
+        .st_size = (off_t)job->found.stx_size,
+        .st_mtime = (time_t)job->found.stx_mtime.tv_sec,
+    };
+    reply_found(&job->reply, &job->request, job->file, &st, job->piece);
+    return reply_is_planned(c);
 }
 
 /* ---- read and send: a piece of the file, the head in front, so that they share a packet */
 
-static bool send_piece(struct conn *c)
+static bool send_piece(struct uring_conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, SENT);
 
-    /* It would wait for room, the piece in its hands, as long as the client likes: not here. */
-    io_uring_prep_send(sqe, c->slot, c->piece, c->out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    /* MSG_DONTWAIT: a send that waits would hold its piece until a slow client reads. On EAGAIN
+     * on_sent() gives the piece back and polls for POLLOUT. */
+    io_uring_prep_send(sqe, c->slot, c->job->piece, c->job->len, MSG_DONTWAIT | MSG_NOSIGNAL);
     sqe->flags |= IOSQE_FIXED_FILE;
     return true;
 }
 
 /*
- * Two submissions, linked: the second begins when the first has done all that it was to do, and
- * then it alone has a completion. If the first falls short, that is its result, and the second is
- * off. (A kernel that has memory for the first and none for the second begins the first alone, and
- * forgets the link: io_submit_sqes() of Linux. Who cannot risk that submits the second when he has
- * heard of the first.)
+ * Two submissions, linked: the send begins when the read has done all that it was to do, and only
+ * the send has a completion. If the read falls short, only the read has one, and the send is
+ * cancelled. A worker's read is not linked: the send finds its socket when it begins, and by then
+ * the slot may belong to another client.
+ * (A kernel that has memory for the read and none for the send forgets the link: io_submit_sqes()
+ * of Linux. A server that must not risk that submits the send after the read's completion.)
  */
-static bool send_on(struct conn *c)
+static bool read_and_send(struct uring_conn *c)
 {
-    struct sending *out = c->out;
-    size_t n = sending_piece(out, c->piece, PIECE_BYTES);
+    struct uring_job *job = c->job;
+    off_t from = uring_job_fill(job);
+    size_t n = job->len - job->head; /* bytes of the file */
+    bool by_worker = n > 0 && job->lane == BYTES;
 
     if (n > 0) {
-        struct io_uring_sqe *sqe = ring_sqe((uintptr_t)c | READ);
-        io_uring_prep_read(sqe, out->file, c->piece + out->len - n, (unsigned)n,
-                           (uint64_t)out->reply.offset);
-        sqe->rw_flags = c->lane == CACHED && !out->in_memory ? RWF_NOWAIT : 0;
-        sqe->flags |= IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS | (c->lane == BYTES ? IOSQE_ASYNC : 0);
+        struct io_uring_sqe *sqe = by_worker ? submit(c, READ) : ring_sqe((uintptr_t)job | READ);
+        io_uring_prep_read(sqe, job->file, job->piece + job->head, (unsigned)n, (uint64_t)from);
+        sqe->flags |= by_worker ? IOSQE_ASYNC : IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS;
+        sqe->rw_flags = by_worker || job->is_tmpfs ? 0 : RWF_NOWAIT;
     }
+    return by_worker || send_piece(c);
+}
+
+/* Of a worker's read, or of another that has fallen short. */
+static bool on_read(struct uring_conn *c, int result)
+{
+    struct uring_job *job = c->job;
+
+    if (job->lane == CACHED && (result == -EAGAIN || result == -EOPNOTSUPP)) {
+        job->cannot_tell = result == -EOPNOTSUPP;
+        return to_the_disk(c, BYTES);
+    }
+    disk_has_answered(c);
+    if (result <= 0)
+        return reply_with_error(c, result < 0 ? -result : EIO); /* EIO: shorter than promised */
+    job->len = job->head + (size_t)result;
     return send_piece(c);
 }
 
-static bool on_short_read(struct conn *c, int result)
+/* Readiness, once: unlike a send that waits it needs no piece. */
+static bool wait_for_room(struct uring_conn *c)
 {
-    struct sending *out = c->out;
-
-    if (result > 0) {
-        out->len = out->len - out->of_file + (size_t)result;
-        return send_piece(c);
-    }
-    if (result == -EINTR)
-        return send_on(c);
-    if (c->lane == CACHED && (result == -EAGAIN || result == -EOPNOTSUPP)) {
-        out->untold = result == -EOPNOTSUPP; /* as FUSE: then all is left to the workers */
-        return to_the_disk(c, BYTES);
-    }
-    has_come(c);
-    return fail(c, result < 0 ? -result : EIO); /* EIO: it is shorter than promised */
-}
-
-static bool wait_for_room(struct conn *c)
-{
-    struct io_uring_sqe *sqe = submit(c, WRITABLE); /* readiness, once: it needs no buffer */
+    struct io_uring_sqe *sqe = submit(c, WRITABLE);
 
     c->held_up = true;
     io_uring_prep_poll_add(sqe, c->slot, POLLOUT);
@@ -260,221 +293,182 @@ static bool wait_for_room(struct conn *c)
     return true;
 }
 
-/* unsent_unlimited() of unsent.h by the ring, from Linux 6.7 on: where it fails the limit stays. */
-static void lift_limit(struct conn *c)
+/* The sockets have no number for setsockopt(2) and ioctl(2). From Linux 6.7 on there are operations
+ * for both; before that these fail. */
+static void socket_command(struct io_uring_sqe *sqe, const struct uring_conn *c, unsigned command)
 {
-    static const int none = 0;
-    struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
-
     io_uring_prep_rw(IORING_OP_URING_CMD, sqe, c->slot, NULL, 0, 0);
-    sqe->cmd_op = SOCKET_SETSOCKOPT;
-    sqe->addr = IPPROTO_TCP | (__u64)TCP_NOTSENT_LOWAT << 32; /* level, optname */
-    sqe->file_index = sizeof none;                            /* optlen */
-    sqe->addr3 = (uintptr_t)&none;                            /* optval */
-    sqe->flags |= IOSQE_FIXED_FILE | IOSQE_CQE_SKIP_SUCCESS;
-    c->out->is_read = true;
-}
-
-/* ---- after the last reply */
-/*
- * SIOCOUTQ of tcp(7), by the ring: how many bytes has the peer not acknowledged? From Linux 6.7 on;
- * before that the answer is an error, and one waits until the client closes.
- */
-static void ask_what_is_unacknowledged(struct conn *c)
-{
-    struct io_uring_sqe *sqe = submit(c, LOOKED);
-
-    io_uring_prep_rw(IORING_OP_URING_CMD, sqe, c->slot, NULL, 0, 0);
-    sqe->cmd_op = SOCKET_OUTQ;
+    sqe->cmd_op = command;
     sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-/* Whatever comes after close is answered with a reset, and that would take along what has not been
- * delivered of the last reply: 05b-nonblocking/conn.c. */
-static bool linger(struct conn *c, bool unread)
+/* unsent_unlimited() of unsent.h. Where it fails the limit stays. */
+static void lift_limit(struct uring_conn *c)
 {
-    int looks = options->timeout * (1000 / LOOK_MS);
+    static const int none = 0;
+    struct io_uring_sqe *sqe = ring_sqe(RING_IGNORED);
 
-    c->lingering = true;
-    c->unread = unread;
-    conn_forget(c, c->have);
-    c->looks = (unsigned short)(looks < USHRT_MAX ? looks : USHRT_MAX);
-    c->buffers = BUFFERS;
-    conn_begin_step(c, LOOK_MS);
-    ask_what_is_unacknowledged(c);
-    return true;
+    socket_command(sqe, c, SOCKET_SETSOCKOPT);
+    sqe->addr = IPPROTO_TCP | (__u64)TCP_NOTSENT_LOWAT << 32; /* level, optname */
+    sqe->file_index = sizeof none;                            /* optlen */
+    sqe->addr3 = (uintptr_t)&none;                            /* optval */
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-static bool on_looked(struct conn *c, int bytes)
+static bool on_all_sent(struct uring_conn *c)
 {
-    if ((bytes == 0 && !c->unread) || (bytes <= 0 && stopping))
-        return false;
-    if (bytes == 0 && c->looks > UNREAD_LOOKS)
-        c->looks = UNREAD_LOOKS;
-    if (!c->half_closed)
-        steps_shut(c, SHUT_TO_LINGER, SHUT_WR);
-    c->half_closed = true;
-    return true;
-}
+    struct uring_job *job = c->job;
+    bool last = !job->reply.keep_alive, may_close = job->reply.may_close;
+    bool unread = c->have > 0 || job->request.has_body;
 
-static bool look(struct conn *c)
-{
-    if (c->looks-- == 0)
-        return false;
-    conn_begin_step(c, LOOK_MS);
-    ask_what_is_unacknowledged(c);
-    return true;
-}
-
-/* The client is told 503, if nothing of the reply is out, by a connection that takes c's place. */
-static bool give_up(struct conn *c)
-{
-    const struct sending *out = c->out;
-    struct sending *other = out->head_sent == 0 ? sending_new(&out->request, out->used) : NULL;
-    struct conn *heir = other != NULL ? conn_give_up(c) : NULL;
-
-    if (heir == NULL) {
-        free(other);
-        return false;
-    }
-    heir->out = other;
-    begin_time_out(heir);
-    other->asked = heir->since;
-    if (out->reply.status != 0) { /* the request has been logged and forgotten */
-        other->used = 0;
-        other->request.line.len = 0;
-    }
-    return fail(heir, EAGAIN);
-}
-
-bool steps_overdue(struct conn *c)
-{
-    if (c->lingering)
-        return look(c);
-    if (c->out == NULL || c->held_up)
-        return false;
-    if (is_lost(c->out))
-        return give_up(c);
-    begin_time_out(c);
-    return true;
-}
-
-static bool on_all_sent(struct conn *c)
-{
-    bool last = !c->out->reply.keep_alive, unread = sending_leaves_unread(c->out, c->have);
-    bool may_close = c->out->reply.may_close;
-
-    steps_end_reply(c);
-    begin_time_out(c);
+    c->job = NULL;
+    uring_job_free(job);
+    begin_step(c, RECEIVING);
     if (last && may_close && !unread) /* the client has said that it sends no more: linger.h */
         return false;
     return last ? linger(c, unread) : steps_go_on(c);
 }
 
-static bool on_sent(struct conn *c, int result)
+static bool on_sent(struct uring_conn *c, int result)
 {
-    struct sending *out = c->out;
-    size_t n = result > 0 ? (size_t)result : 0;
+    struct uring_job *job = c->job;
+    long long before = job->sent;
 
-    if (result < 0 && result != -EINTR && result != -EAGAIN)
+    if (result < 0 && result != -EAGAIN)
         return false;
-    if (sending_sent(out, n))
+    job->sent += result > 0 ? result : 0;
+    if (job->sent == uring_job_size(job))
         return on_all_sent(c);
-    if (!out->is_read && out->reply.offset - out->begin >= UNSENT_PROOF)
+    if (before < UNSENT_PROOF && job->sent >= UNSENT_PROOF)
         lift_limit(c);
-    if (out->step >= STEP_BYTES) {
-        out->step = 0;
-        begin_time_out(c);
-    }
-    has_come(c);
-    conn_give_piece(c);
-    out->lane = out->untold ? BYTES : CACHED;
-    return n == out->len ? steps_go_on(c) : wait_for_room(c);
+    if (before / STEP_BYTES != job->sent / STEP_BYTES)
+        begin_step(c, REPLYING);
+    uring_job_give_piece(job);
+    uring_job_enter(job, job->cannot_tell ? BYTES : CACHED);
+    return job->sent - before == (long long)job->len ? steps_go_on(c) : wait_for_room(c);
+}
+
+/* ---- after the last reply */
+
+/* SIOCOUTQ of tcp(7): how many bytes has the client not acknowledged? */
+static bool look_whether_arrived(struct uring_conn *c)
+{
+    if (!linger_pay(&c->linger, LINGER_LOOK_MS))
+        return false;
+    uring_conn_begin_step(c, DRAINING, LINGER_LOOK_MS);
+    socket_command(submit(c, LOOKED), c, SOCKET_OUTQ);
+    return true;
+}
+
+/* linger.h, by the ring: a socket that was shut for sending is read until all has arrived. */
+static bool linger(struct uring_conn *c, bool unread)
+{
+    c->linger.unread = unread;
+    c->linger.credit = (unsigned short)LINGER_CREDIT(options->timeout);
+    uring_conn_forget(c, c->have);
+    return look_whether_arrived(c);
+}
+
+/* Where the kernel cannot tell, a stopping server does not wait for the client to close. */
+static bool on_looked(struct uring_conn *c, int bytes)
+{
+    if (linger_is_over(&c->linger, bytes == 0) || (bytes < 0 && stopping))
+        return false;
+    if (!c->half_closed)
+        steps_shut(c, HALF_CLOSED, SHUT_WR);
+    c->half_closed = true;
+    return true;
 }
 
 /* ---- from step to step */
 
 /* A request is complete, or never can be. */
-static bool begin_reply(struct conn *c, const struct request *req, int used)
+static bool begin_reply(struct uring_conn *c, const struct request *req, int used)
 {
-    c->out = sending_new(req, used);
-    begin_time_out(c);
-    if (c->out == NULL)
+    c->job = uring_job_new(c, req, used);
+    if (c->job == NULL)
         return false;
-    c->out->asked = c->since;
+    begin_step(c, REPLYING);
+    c->job->asked = c->since;
     return used > 0 && cached == NULL ? to_the_disk(c, NAMES) : steps_go_on(c);
 }
 
-bool steps_go_on(struct conn *c)
+bool steps_go_on(struct uring_conn *c)
 {
     struct request req;
     int used;
 
-    if (c->lingering)
-        return receive(c);
-    if (c->out == NULL && c->have > 0 && (used = http_parse(c->in, c->have, &req)) != 0)
+    if (c->job == NULL && c->have > 0 && (used = http_parse(c->in, c->have, &req)) != 0)
         return begin_reply(c, &req, used);
-    if (c->out == NULL)
+    if (c->job == NULL)
         return receive(c);
-    if (!conn_has_piece(c, c->out->lane))
-        return true; /* it will come */
-    return c->out->reply.status == 0 ? open_file(c) : send_on(c);
+    if (!uring_job_has_piece(c->job))
+        return true; /* uring_job_next() */
+    if (c->job->reply.status != 0)
+        return read_and_send(c);
+    return c->job->file < 0 ? open_file(c) : stat_file(c);
 }
 
-bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *cqe)
+bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
+    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* by steps_stop() */
+
+    if (interrupted && step != OPENED && step < WRITABLE)
+        return steps_go_on(c);
     switch (step) {
-    case RECEIVED:
-        return on_received(c, cqe);
     case OPENED:
         return on_opened(c, cqe->res);
     case STATED:
         return on_stated(c, cqe->res);
     case READ:
-        return on_short_read(c, cqe->res);
+        return on_read(c, cqe->res);
+    case RECEIVED:
+        return on_received(c, cqe);
     case SENT:
         return on_sent(c, cqe->res);
     case WRITABLE:
         c->held_up = false;
-        c->out->asked = now_ms();
-        return cqe->res >= 0 && steps_go_on(c);
-    case SHUT_TO_LINGER:
+        c->job->asked = now_ms();
         return cqe->res >= 0 && steps_go_on(c);
     case LOOKED:
         return on_looked(c, cqe->res);
-    default: /* SHUT: beside a step, and not one itself */
+    case HALF_CLOSED:
+        return cqe->res >= 0 && receive(c);
+    default: /* SHUT: the step in hand goes on, and fails */
         return true;
     }
 }
 
-void steps_begin(struct conn *c)
+bool steps_begin(struct uring_conn *c)
 {
-    begin_time_out(c);
-    receive(c);
+    begin_step(c, RECEIVING);
+    return receive(c);
 }
 
-/* Not shutdown(SHUT_RD): shut both ways, a socket answers what comes with a reset. */
-void steps_stop(struct conn *c)
+bool steps_overdue(struct uring_conn *c)
 {
-    io_uring_prep_cancel64(ring_sqe(RING_NOBODY), (uintptr_t)c | RECEIVED, 0);
+    if (c->state == DRAINING)
+        return look_whether_arrived(c);
+    if (c->state == RECEIVING || c->held_up)
+        return false;
+    if (is_lost(c->job))
+        return give_up(c);
+    begin_step(c, REPLYING);
+    return true;
 }
 
-void steps_shut(struct conn *c, enum step step, int how)
+/* Not shutdown(SHUT_RD): a socket that is shut both ways answers what comes with a reset. */
+void steps_stop(struct uring_conn *c)
+{
+    c->stopped = true;
+    begin_step(c, RECEIVING);
+    io_uring_prep_cancel64(ring_sqe(RING_IGNORED), (uintptr_t)c | RECEIVED, 0);
+}
+
+void steps_shut(struct uring_conn *c, enum step step, int how)
 {
     struct io_uring_sqe *sqe = submit(c, step);
 
     io_uring_prep_shutdown(sqe, c->slot, how);
     sqe->flags |= IOSQE_FIXED_FILE;
-}
-
-void steps_end_reply(struct conn *c)
-{
-    if (c->out != NULL && c->out->file >= 0) {
-        struct io_uring_sqe *sqe = ring_sqe(RING_NOBODY);
-        io_uring_prep_close(sqe, c->out->file);
-        sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
-    }
-    free(c->out);
-    c->out = NULL;
-    conn_give_piece(c);
 }

@@ -1,9 +1,10 @@
 /*
- * steps.h: the life of a request, step by step: receive, open, stat, read and send. Each step is a
- * submission, and the next one is taken when its completion comes.
+ * steps.h: what a connection does, step by step: receive, open, stat, read and send. Each step is a
+ * submission, and its completion leads to the next. Functions that return bool return false if the
+ * connection shall end.
  */
-#ifndef STEPS_H
-#define STEPS_H
+#ifndef URING_STEPS_H
+#define URING_STEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,50 +13,29 @@
 #include "13-uring/ring.h"
 #include "options.h"
 
-/* What has been done when a completion comes. It travels in the low bits of the pointer to the
- * connection, which malloc() leaves free. */
-enum step {
-    RECEIVED = 1,
-    OPENED,
-    STATED,
-    READ,
-    SENT,
-    WRITABLE,
-    LOOKED,
-    SHUT_TO_LINGER,
-    SHUT,
-    STEP_BITS = 15
-};
+/* What a completion is of. It travels in the low bits of the submission's data, which malloc()
+ * leaves free. The rest is a pointer: up to READ to a job, from RECEIVED on to a connection. */
+#define STEP_BITS 15
+enum step { OPENED, STATED, READ, RECEIVED, SENT, WRITABLE, LOOKED, HALF_CLOSED, SHUT };
 _Static_assert(_Alignof(max_align_t) > STEP_BITS, "malloc() leaves too few bits free here");
 
 void steps_set_up(const struct options *o);
 
-/* There was no descriptor for a file: to be taken back by the one that has seen to it. */
-extern bool steps_lack_files;
+/* A new connection: submits its first receive. */
+bool steps_begin(struct uring_conn *c);
 
-/* Begins with a connection that has just been accepted. */
-void steps_begin(struct conn *c);
+/* Goes on with a connection of which no step is in flight; and after a completion. */
+bool steps_go_on(struct uring_conn *c);
+bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe);
 
-/* Goes on with a connection of which nothing is in flight. False: it shall end. */
-bool steps_go_on(struct conn *c);
+/* The server stops: cancels the receive, after which what has come is answered. */
+void steps_stop(struct uring_conn *c);
 
-/* The same, after a completion. */
-bool steps_completed(struct conn *c, enum step step, const struct io_uring_cqe *cqe);
+/* The deadline has passed. A connection that is DRAINING is looked at again. One that waits for the
+ * disk is not to blame, and has another step; if it has waited too long it is told 503. */
+bool steps_overdue(struct uring_conn *c);
 
-/* The server stops: what has come is answered, and nobody waits for more. */
-void steps_stop(struct conn *c);
-
-/*
- * For one whose time is up. One that lingers is looked at again; one that waits for the disk, or
- * for those that do, is not to blame, and begins another step. If it has waited too long it is
- * told 503. False: it shall end.
- */
-bool steps_overdue(struct conn *c);
-
-/* Shuts the socket down: SHUT_WR, SHUT_RDWR. */
-void steps_shut(struct conn *c, enum step step, int how);
-
-/* Gives back what the request in hand holds. Nothing of it may be in flight. */
-void steps_end_reply(struct conn *c);
+/* Shuts the socket: SHUT_WR, SHUT_RDWR. */
+void steps_shut(struct uring_conn *c, enum step step, int how);
 
 #endif

@@ -24,7 +24,6 @@
  *   RING_INJECT=OP:ERRNO:FIRST:LAST:STEP
  *                      those operations of this kind fail with this error, and are never begun: the
  *                      kernel gets a NOP that ends with it, Linux 6.10
- *   RING_LACKS=OP      the kernel does not have this operation, says the probe
  */
 #include <aio.h>
 #include <dlfcn.h>
@@ -295,17 +294,5 @@ int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe 
     int result = next(ring, cqe, wait_nr, ts, sigmask);
     look_at_completions(ring);
     return result;
-}
-
-struct io_uring_probe *io_uring_get_probe_ring(struct io_uring *ring)
-{
-    NEXT(io_uring_get_probe_ring);
-    const char *lacks = getenv("RING_LACKS");
-    struct io_uring_probe *probe = next(ring);
-
-    for (int i = 0; probe != NULL && lacks != NULL && i < probe->ops_len; i++)
-        if (strcmp(name_of(probe->ops[i].op), lacks) == 0)
-            probe->ops[i].flags = 0;
-    return probe;
 }
 #endif

@@ -170,6 +170,21 @@ def test_a_disk_that_never_answers(target: Target, own_site: Site, disks: Disks)
         assert (reply.status, len(reply.body)) == (200, SIZE), server.launch.options
 
 
+@contract("disk-wait", "concurrency")
+def test_what_a_disk_says_too_late_goes_to_no_other_client(own_site: Site, disks: Disks) -> None:
+    """The client has been told 503 and has left. Its number, descriptor or slot, is another's."""
+    disks.mount("late", "--seek", "5000,5000,5000", f"files=10x{SIZE}")
+    server = disks.server("-t", "1")
+    with server.connect() as c:
+        c.send(request(path("late", 3), "Connection: close"))
+        assert c.read_reply().status == 503
+        c.expect_end()
+    with server.connect() as other:
+        for _ in range(50):
+            assert other.ask().body == HELLO
+            assert other.hears_nothing(0.1)
+
+
 @contextlib.contextmanager
 def paused(pid: int) -> Iterator[None]:
     os.kill(pid, signal.SIGSTOP)

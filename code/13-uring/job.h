@@ -1,0 +1,84 @@
+/*
+ * job.h: a request that is complete, its file and its reply: the memory that the kernel uses while
+ * it opens, stats, reads and sends. It is not part of the connection, because the disk may never
+ * answer: the connection then goes on, or ends, and the job stays until the kernel has done.
+ */
+#ifndef URING_JOB_H
+#define URING_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "http_parse.h"
+#include "list.h"
+#include "reply.h"
+
+#define PIECE_BYTES 65536
+
+/*
+ * A job has a piece of memory while the kernel works for it, and none while it waits for the client
+ * to read. Each piece belongs to a lane, and a lane has as many as may be under way in it. A job in
+ * NAMES (to open a file) or BYTES (to read) keeps its piece and a worker of the kernel for as long
+ * as the disk takes. Jobs whose file is in memory have pieces and workers of their own (CACHED).
+ */
+enum lane { CACHED, NAMES, BYTES, LANES };
+
+struct uring_conn;
+
+struct uring_job {
+    struct uring_conn *conn; /* NULL: it has left; the job is freed by its last completion */
+    bool at_disk;            /* the kernel has an operation in hand that names the job alone */
+    bool is_tmpfs;           /* all of the file is in memory, and reads need no RWF_NOWAIT */
+    bool cannot_tell;        /* the file system, FUSE, cannot say what is in memory */
+    enum lane lane;
+    char *piece;            /* NULL: none */
+    struct list node;       /* in the queue for a piece of the lane, or in none */
+    struct request request; /* its slices point into the connection's input, until it is planned */
+    int used;               /* bytes of that input, or minus the status that refuses it; then 0 */
+    int file;               /* -1: none is open */
+    int tries;              /* to open it */
+    long long asked;        /* since when the job waits for the disk, by now_ms() */
+    struct statx found;     /* written by the kernel */
+    struct reply reply;     /* its status is 0 until it is planned */
+    long long sent;         /* bytes of the reply */
+    size_t head, len;       /* in the piece: of the head, and in all */
+};
+
+/* `workers` of the kernel may wait: half of them for bytes, a quarter for names. */
+void uring_jobs_set_up(unsigned workers);
+
+/* `used` is what http_parse() returned, not 0. NULL without memory. */
+struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req, int used);
+
+/* Closes the file. No operation may name the job. */
+void uring_job_free(struct uring_job *job);
+
+/* Whether the connection can go on without the job: no operation names both. */
+static inline bool uring_job_can_leave(const struct uring_job *job)
+{
+    return job->at_disk || job->piece == NULL;
+}
+
+/* Goes to this lane; a piece of another is given back. */
+void uring_job_enter(struct uring_job *job, enum lane lane);
+void uring_job_give_piece(struct uring_job *job);
+
+/* Gets a piece of the lane. False: the job waits in a queue, first come, first served, until
+ * uring_job_next() returns it with its piece. That returns NULL if no job can have one. */
+bool uring_job_has_piece(struct uring_job *job);
+struct uring_job *uring_job_next(void);
+
+/* Begins the piece with what is left of the head, sets job->head and job->len, and returns where in
+ * the file the rest of the piece is. */
+off_t uring_job_fill(struct uring_job *job);
+
+/* Of the whole reply. */
+static inline long long uring_job_size(const struct uring_job *job)
+{
+    const struct reply *r = &job->reply;
+
+    return (long long)r->head_len + (r->fd >= 0 ? r->end - r->offset : 0);
+}
+
+#endif
