@@ -7,7 +7,7 @@
 #include "unsent.h"
 
 static struct list lists[ENDING] = {LIST_EMPTY(lists[RECEIVING]), LIST_EMPTY(lists[REPLYING]),
-                                    LIST_EMPTY(lists[DRAINING])};
+                                    LIST_EMPTY(lists[LINGERING])};
 static int count;
 
 /* The connection behind this node of the list; NULL behind the last. */
@@ -80,7 +80,7 @@ void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms)
 {
     long long now = now_ms();
 
-    if (c->state != DRAINING)
+    if (c->state != LINGERING)
         c->since = now;
     c->deadline = now + ms;
     c->state = state;
@@ -130,8 +130,8 @@ struct uring_conn *uring_conn_that_leaves(int ms)
         return c;
     if ((c = uring_conn_slowest()) != NULL)
         return c;
-    c = behind(&lists[DRAINING], DRAINING);
+    c = behind(&lists[LINGERING], LINGERING);
     while (c != NULL && !has_taken(c, FULL_STEP_MS))
-        c = behind(&c->node, DRAINING);
+        c = behind(&c->node, LINGERING);
     return c;
 }

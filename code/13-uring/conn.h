@@ -10,7 +10,7 @@
  *                 |   +--- keep-alive --------+    |    held_up: polls for POLLOUT, has no piece
  *                 |                                |
  *                 |  the server stops              |  all is sent, it was the last reply
- *                 +-----------> DRAINING <---------+
+ *                 +----------> LINGERING <---------+
  *                                  |
  *     any state -> ENDING <--------+  the reply has arrived, the client has closed, or time is up
  *                    |
@@ -29,7 +29,7 @@
 #include "linger.h"
 #include "list.h"
 
-enum uring_state { RECEIVING, REPLYING, DRAINING, ENDING };
+enum uring_state { RECEIVING, REPLYING, LINGERING, ENDING };
 
 struct uring_conn {
     int slot; /* of the socket in the ring's table: not a descriptor of the process */
@@ -40,12 +40,12 @@ struct uring_conn {
     bool held_up;           /* the reply waits for the client to read */
     unsigned short have;    /* bytes in `in` */
     unsigned short starved; /* receives in a row that found no buffer */
-    unsigned drained;       /* DRAINING: receives whose bytes were thrown away */
+    unsigned discarded;     /* LINGERING: receives whose bytes were thrown away */
     struct linger_state linger;
     char *in;              /* what has come of requests not yet answered; else NULL */
     struct uring_job *job; /* REPLYING; else NULL */
-    long long since;       /* when the step in hand began, or DRAINING, by now_ms() */
-    long long deadline;    /* of the step; DRAINING: of the next look whether all has arrived */
+    long long since;       /* when the step in hand began, or LINGERING, by now_ms() */
+    long long deadline;    /* of the step; LINGERING: of the next look whether all has arrived */
     struct list node;      /* in the list of its state, unless ENDING */
 };
 

@@ -73,11 +73,11 @@ static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
         return c->starved++ < STARVED_MOST && receive(c);
     c->starved = 0;
     if (cqe->res == -EAGAIN && stopping)
-        return c->state == DRAINING || linger(c, false);
+        return c->state == LINGERING || linger(c, false);
     if (cqe->res <= 0)
         return false;
-    if (c->state == DRAINING)
-        return (++c->drained % LINGER_READS != 0 || linger_pay(&c->linger, 10)) && receive(c);
+    if (c->state == LINGERING)
+        return (++c->discarded % LINGER_READS != 0 || linger_pay(&c->linger, 10)) && receive(c);
     return uring_conn_keep(c, ring_received(cqe), (size_t)cqe->res) && steps_go_on(c);
 }
 
@@ -355,7 +355,7 @@ static bool look_whether_arrived(struct uring_conn *c)
 {
     if (!linger_pay(&c->linger, LINGER_LOOK_MS))
         return false;
-    uring_conn_begin_step(c, DRAINING, LINGER_LOOK_MS);
+    uring_conn_begin_step(c, LINGERING, LINGER_LOOK_MS);
     socket_command(submit(c, LOOKED), c, SOCKET_OUTQ);
     return true;
 }
@@ -447,7 +447,7 @@ bool steps_begin(struct uring_conn *c)
 
 bool steps_overdue(struct uring_conn *c)
 {
-    if (c->state == DRAINING)
+    if (c->state == LINGERING)
         return look_whether_arrived(c);
     if (c->state == RECEIVING || c->held_up)
         return false;

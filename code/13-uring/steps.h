@@ -31,7 +31,7 @@ bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring
 /* The server stops: cancels the receive, after which what has come is answered. */
 void steps_stop(struct uring_conn *c);
 
-/* The deadline has passed. A connection that is DRAINING is looked at again. One that waits for the
+/* The deadline has passed. A connection that lingers is looked at again. One that waits for the
  * disk is not to blame, and has another step; if it has waited too long it is told 503. */
 bool steps_overdue(struct uring_conn *c);
 
