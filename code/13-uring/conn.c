@@ -84,6 +84,7 @@ void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms)
         c->since = now;
     c->deadline = now + ms;
     c->state = state;
+    c->no_wait = false;
     list_remove(&c->node);
     list_append(&lists[state], &c->node);
 }

@@ -9,7 +9,7 @@
  *                 |   |   all is sent,        |    |    read, send: the piece, too
  *                 |   +--- keep-alive --------+    |    held_up: polls for POLLOUT, has no piece
  *                 |                                |
- *                 |  the server stops              |  all is sent, it was the last reply
+ *                 |  time is up, no request        |  all is sent, it was the last reply
  *                 +----------> LINGERING <---------+
  *                                  |
  *     any state -> ENDING <--------+  the reply has arrived, the client has closed, or time is up
@@ -35,7 +35,7 @@ struct uring_conn {
     int slot; /* of the socket in the ring's table: not a descriptor of the process */
     int in_flight;
     enum uring_state state;
-    bool stopped;           /* its receive was cancelled, because the server stops */
+    bool no_wait;           /* RECEIVING: time is up; only what has come already is received */
     bool half_closed;       /* shut for sending */
     bool held_up;           /* the reply waits for the client to read */
     unsigned short have;    /* bytes in `in` */

@@ -167,13 +167,13 @@ static void take_completions(void)
     }
 }
 
-/* Each receive is cancelled once; those that are submitted later do not wait. */
+/* Those that are submitted later do not wait. */
 static void stop_receiving(void)
 {
     struct uring_conn *c;
 
-    while (ring_room() && (c = uring_conn_longest_idle()) != NULL && !c->stopped)
-        steps_stop(c);
+    while (ring_room() && (c = uring_conn_longest_idle()) != NULL && !c->no_wait)
+        steps_stop_waiting(c);
 }
 
 /* While nothing is submitted for the listening socket, the signal to stop does not end the wait
@@ -203,7 +203,8 @@ static void event_loop(int listen_fd)
         while (ring_room() && (job = uring_job_next()) != NULL)
             if (!steps_go_on((c = job->conn)))
                 end_connection(c);
-        while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now_ms())
+        long long now = now_ms(); /* once: a connection that lingers is soon due again */
+        while (ring_room() && (c = uring_conn_next_due()) != NULL && c->deadline <= now)
             if (!steps_overdue(c))
                 end_connection(c);
     }

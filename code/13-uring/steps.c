@@ -61,8 +61,9 @@ static struct io_uring_sqe *submit(struct uring_conn *c, enum step step)
 static bool receive(struct uring_conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, RECEIVED);
+    int flags = c->no_wait || stopping ? MSG_DONTWAIT : 0;
 
-    io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, stopping ? MSG_DONTWAIT : 0);
+    io_uring_prep_recv(sqe, c->slot, NULL, HTTP_HEAD_MAX - c->have, flags);
     sqe->flags |= IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
     return true;
 }
@@ -72,7 +73,7 @@ static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
     if (cqe->res == -ENOBUFS) /* all buffers are taken, and come back in this turn */
         return c->starved++ < STARVED_MOST && receive(c);
     c->starved = 0;
-    if (cqe->res == -EAGAIN && stopping)
+    if (cqe->res == -EAGAIN) /* MSG_DONTWAIT */
         return c->state == LINGERING || linger(c, false);
     if (cqe->res <= 0)
         return false;
@@ -411,7 +412,7 @@ bool steps_go_on(struct uring_conn *c)
 
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
-    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* by steps_stop() */
+    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* steps_stop_waiting() */
 
     if (interrupted && step != OPENED && step < WRITABLE)
         return steps_go_on(c);
@@ -449,19 +450,22 @@ bool steps_overdue(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);
-    if (c->state == RECEIVING || c->held_up)
+    if (c->held_up || c->no_wait) /* no_wait: the kernel has lost a completion, see ring_wait() */
         return false;
-    if (is_lost(c->job))
+    if (c->state == REPLYING && is_lost(c->job))
         return give_up(c);
-    begin_step(c, REPLYING);
+    if (c->state == REPLYING)
+        begin_step(c, REPLYING);
+    else
+        steps_stop_waiting(c);
     return true;
 }
 
 /* Not shutdown(SHUT_RD): a socket that is shut both ways answers what comes with a reset. */
-void steps_stop(struct uring_conn *c)
+void steps_stop_waiting(struct uring_conn *c)
 {
-    c->stopped = true;
     begin_step(c, RECEIVING);
+    c->no_wait = true;
     io_uring_prep_cancel64(ring_sqe(RING_IGNORED), (uintptr_t)c | RECEIVED, 0);
 }
 

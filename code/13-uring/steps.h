@@ -28,8 +28,9 @@ bool steps_begin(struct uring_conn *c);
 bool steps_go_on(struct uring_conn *c);
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe);
 
-/* The server stops: cancels the receive, after which what has come is answered. */
-void steps_stop(struct uring_conn *c);
+/* The server stops, or the client's time is up: cancels the receive that waits. A request that has
+ * come by now is answered, else the connection lingers. */
+void steps_stop_waiting(struct uring_conn *c);
 
 /* The deadline has passed. A connection that lingers is looked at again. One that waits for the
  * disk is not to blame, and has another step; if it has waited too long it is told 503. */

@@ -9,7 +9,7 @@ import pytest
 from conformance.matrix import contract, kind
 from conformance.process import Server
 from conformance.programs import Start
-from conformance.site import HELLO
+from conformance.site import HELLO, noise
 from conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
 pytestmark = [kind("model"), pytest.mark.long]
@@ -94,7 +94,16 @@ def test_a_client_that_asks_now_and_then(start: Start) -> None:
             time.sleep(0.4)
 
 
-EVENT_LOOPS = ("06-select", "07-poll", "08-sigio", "09-epoll", "10-kqueue", "11-sendfile", "12-aio")
+EVENT_LOOPS = (
+    "06-select",
+    "07-poll",
+    "08-sigio",
+    "09-epoll",
+    "10-kqueue",
+    "11-sendfile",
+    "12-aio",
+    "13-uring",
+)
 
 
 @contract("idle-time-out", servers=EVENT_LOOPS)
@@ -108,6 +117,19 @@ def test_who_asked_in_time_is_answered(start: Start) -> None:
         time.sleep(2.2)
     for c in clients:
         assert c.read_reply().body == HELLO
+
+
+@contract("idle-time-out", servers=EVENT_LOOPS)
+def test_a_time_out_does_not_cut_the_last_reply(start: Start) -> None:
+    """All of it is sent, and not all has arrived when the time is up and another request comes."""
+    server = start("-t", "1")
+    with server.connect(receive_buffer=4096) as c:
+        c.send(request("/medium.bin", "Range: bytes=0-59999"))
+        assert c.read_head().status == 206
+        time.sleep(1.5)
+        c.send(ASK)
+        time.sleep(0.1)
+        assert c.read_exactly(60_000) == noise(300_007)[:60_000]
 
 
 @contract("idle-time-out", "concurrency")
