@@ -16,6 +16,7 @@ static struct {
     int spares;
     char *spare[LANE_MOST];
 } lanes[LANES];
+static int count;
 
 static int within(int least, int n, int most)
 {
@@ -52,6 +53,7 @@ struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req,
     job->request.keep_alive = req->keep_alive && !stopping;
     job->used = used;
     job->file = -1;
+    count++;
     return job;
 }
 
@@ -65,6 +67,12 @@ void uring_job_free(struct uring_job *job)
     list_remove(&job->node);
     uring_job_give_piece(job);
     free(job);
+    count--;
+}
+
+int uring_job_count(void)
+{
+    return count;
 }
 
 void uring_job_give_piece(struct uring_job *job)

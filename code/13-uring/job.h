@@ -53,6 +53,7 @@ struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req,
 
 /* Closes the file. No operation may name the job. */
 void uring_job_free(struct uring_job *job);
+int uring_job_count(void);
 
 /* Whether the connection can go on without the job: no operation names both. */
 static inline bool uring_job_can_leave(const struct uring_job *job)
