@@ -16,7 +16,7 @@ static struct {
     int spares;
     char *spare[LANE_MOST];
 } lanes[LANES];
-static int count;
+int uring_jobs, uring_jobs_lost;
 
 static int within(int least, int n, int most)
 {
@@ -53,7 +53,7 @@ struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req,
     job->request.keep_alive = req->keep_alive && !stopping;
     job->used = used;
     job->file = -1;
-    count++;
+    uring_jobs++;
     return job;
 }
 
@@ -66,13 +66,9 @@ void uring_job_free(struct uring_job *job)
     }
     list_remove(&job->node);
     uring_job_give_piece(job);
+    uring_jobs--;
+    uring_jobs_lost -= job->is_lost;
     free(job);
-    count--;
-}
-
-int uring_job_count(void)
-{
-    return count;
 }
 
 void uring_job_give_piece(struct uring_job *job)

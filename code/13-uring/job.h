@@ -29,6 +29,7 @@ struct uring_conn;
 struct uring_job {
     struct uring_conn *conn; /* NULL: it has left; the job is freed by its last completion */
     bool at_disk;            /* the kernel has an operation in hand that names the job alone */
+    bool is_lost;            /* the disk has not answered, and the client was told 503 */
     bool is_tmpfs;           /* all of the file is in memory, and reads need no RWF_NOWAIT */
     bool cannot_tell;        /* the file system, FUSE, cannot say what is in memory */
     enum lane lane;
@@ -53,7 +54,9 @@ struct uring_job *uring_job_new(struct uring_conn *c, const struct request *req,
 
 /* Closes the file. No operation may name the job. */
 void uring_job_free(struct uring_job *job);
-int uring_job_count(void);
+
+/* How many there are, and how many of them are lost. */
+extern int uring_jobs, uring_jobs_lost;
 
 /* Whether the connection can go on without the job: no operation names both. */
 static inline bool uring_job_can_leave(const struct uring_job *job)

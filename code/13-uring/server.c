@@ -193,7 +193,7 @@ static void event_loop(int listen_fd)
     struct uring_conn *c;
     struct uring_job *job;
 
-    while (!stopping || uring_conn_count() > 0 || uring_job_count() > 0) {
+    while (!stopping || uring_conn_count() > 0 || uring_jobs > 0) {
         if (stopping)
             stop_receiving();
         else if (ring_room())

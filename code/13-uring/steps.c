@@ -19,6 +19,7 @@
 #define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
 #define LONGEST_STEPS 30   /* ... or has answered others, but not this client */
+#define LOST_MOST     128  /* jobs that the disk has not answered: then it is asked for no more */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
@@ -87,6 +88,8 @@ static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
 /* The job waits for a piece of the lane; then a worker of the kernel waits for the disk. */
 static bool to_the_disk(struct uring_conn *c, enum lane lane)
 {
+    if (uring_jobs_lost >= LOST_MOST)
+        return reply_with_error(c, EAGAIN);
     uring_job_enter(c->job, lane);
     c->job->asked = now_ms();
     return steps_go_on(c);
@@ -112,8 +115,7 @@ static bool is_lost(const struct uring_job *job)
            waited > LONGEST_STEPS * step;
 }
 
-/* The client is told 503, if nothing of the reply is out, by a new job. The old one goes on without
- * a connection, and keeps its piece, so there are never more of them than pieces. */
+/* The client is told 503, if nothing of the reply is out, by a new job. */
 static bool give_up(struct uring_conn *c)
 {
     struct uring_job *job;
@@ -121,6 +123,8 @@ static bool give_up(struct uring_conn *c)
     if (c->job->sent > 0 || !uring_job_can_leave(c->job) ||
         (job = uring_job_new(c, &c->job->request, c->job->used)) == NULL)
         return false;
+    c->job->is_lost = true;
+    uring_jobs_lost++;
     uring_conn_leave_job(c);
     c->job = job;
     begin_step(c, REPLYING);
