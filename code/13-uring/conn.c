@@ -8,7 +8,7 @@
 
 static struct list lists[ENDING] = {LIST_EMPTY(lists[RECEIVING]), LIST_EMPTY(lists[REPLYING]),
                                     LIST_EMPTY(lists[LINGERING])};
-static int count;
+int uring_conns;
 
 /* The connection behind this node of the list; NULL behind the last. */
 static struct uring_conn *behind(const struct list *node, enum uring_state state)
@@ -24,7 +24,7 @@ struct uring_conn *uring_conn_new(int slot)
         return NULL;
     c->slot = slot;
     list_init(&c->node);
-    count++;
+    uring_conns++;
     return c;
 }
 
@@ -33,12 +33,7 @@ void uring_conn_free(struct uring_conn *c)
     list_remove(&c->node);
     free(c->in);
     free(c);
-    count--;
-}
-
-int uring_conn_count(void)
-{
-    return count;
+    uring_conns--;
 }
 
 /* No longer than what has come: an idle connection has nothing, and a slow one little. */

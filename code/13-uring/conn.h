@@ -52,7 +52,7 @@ struct uring_conn {
 /* NULL without memory. */
 struct uring_conn *uring_conn_new(int slot);
 void uring_conn_free(struct uring_conn *c);
-int uring_conn_count(void);
+extern int uring_conns; /* how many there are */
 
 /* Keeps what a client has sent, false without memory; forgets the first `used` bytes of it. */
 bool uring_conn_keep(struct uring_conn *c, const char *bytes, size_t len);

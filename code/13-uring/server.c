@@ -40,7 +40,7 @@ static long long paused_until; /* by now_ms() */
  */
 static void submit_accept(int listen_fd)
 {
-    int places = ring_slots() - uring_conn_count();
+    int places = ring_slots() - uring_conns;
     bool many = places > RING_COMPLETIONS + 1;
 
     if (accepting == MANY && !many) {
@@ -107,7 +107,7 @@ static void make_room(void)
 static void on_pending(void)
 {
     accepting = NOTHING;
-    if (ring_slots() <= uring_conn_count())
+    if (ring_slots() <= uring_conns)
         make_room();
 }
 
@@ -193,7 +193,7 @@ static void event_loop(int listen_fd)
     struct uring_conn *c;
     struct uring_job *job;
 
-    while (!stopping || uring_conn_count() > 0 || uring_jobs > 0) {
+    while (!stopping || uring_conns > 0 || uring_jobs > 0) {
         if (stopping)
             stop_receiving();
         else if (ring_room())
