@@ -3,7 +3,7 @@
     python3 code/lint.py          prints one line for each fault; status 1 if there is one
 
 The limits are the design's: a server.c of at most 250 lines (15-slashdot 350), no function above 60
-lines unless its name ends in _loop, about 1600 lines in code/common, and between neighbours half
+lines unless its name ends in _loop, about 1650 lines in code/common, and between neighbours half
 the changed lines of `diff` at most 65. Names: a tag, an include guard and an exported function are
 defined in one file of code/. Then a table on stdout: the files and lines that make some servers,
 without code/common, code/http and appendices.
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CODE = Path("code")
-SERVER_LINES, SLASHDOT_LINES, FUNCTION_LINES, COMMON_LINES, COLUMNS = 250, 350, 60, 1600, 100
+SERVER_LINES, SLASHDOT_LINES, FUNCTION_LINES, COMMON_LINES, COLUMNS = 250, 350, 60, 1650, 100
 DIFF_LINES = 65
 # Where the model changes, the diff is not the lesson.
 MODEL_CHANGES = {"01-iterative", "06-select", "12-aio", "13-uring", "14-owfat", "15-slashdot"}
