@@ -69,6 +69,7 @@ def test_the_helper_gives_it_up_too(target: Target, start: Start) -> None:
     if target.variant == "tsan":
         pytest.skip("as above")
     server = start("-u", USER, "-m", "unix")
+    server.begins_anew()  # with all threads of the helper
     assert server.serves()
     assert {rights(found) for found in statuses(server)} == {OF_USER}
 
