@@ -298,10 +298,10 @@ static void workers_hear(void)
 static void shut_sockets_without_worker(const int *fds, int sockets)
 {
     for (int s = 0; s < sockets; s++) {
-        bool deaf = serving < 0 || !child_is_there(serving);
+        bool unserved = serving < 0 || !child_is_there(serving);
         for (int i = s; serving < 0 && i < own_workers; i += sockets)
-            deaf = deaf && !child_is_there(i);
-        if (deaf)
+            unserved = unserved && !child_is_there(i);
+        if (unserved)
             shutdown(fds[s], SHUT_RD);
     }
 }
@@ -367,9 +367,9 @@ static void first_workers_step(int listen_fd, const struct options *o)
         tcp_ready(listen_fd, o);
 }
 
-/* Returns when no child is left: soon after SIGTERM or SIGINT (`hurry`), else when clients leave.
+/* Returns when no child is left: soon after SIGTERM or SIGINT (`at_once`), else when clients leave.
  */
-static void children_end(bool hurry)
+static void children_end(bool at_once)
 {
     replace_at = NEVER;
     if (candidate.pid > 0) { /* it may have workers, and they serve no client */
@@ -378,13 +378,13 @@ static void children_end(bool hurry)
         candidate.pid = 0;
     }
     for (;;) {
-        if (hurry)
+        if (at_once)
             children_stop(0, places);
         children_kill_overdue();
         if (children_reap() == 0)
             return;
         int signum = wait_for_signal();
-        hurry = signum == SIGTERM || signum == SIGINT;
+        at_once = signum == SIGTERM || signum == SIGINT;
     }
 }
 

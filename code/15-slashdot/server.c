@@ -5,7 +5,7 @@
  *
  * Run:  build/bin/15-slashdot -p 8080 /usr/share/doc         (-w 1: one core)
  * Poke: strace -f -e trace=network,epoll_wait build/bin/15-slashdot -w 1 /usr/share/doc
- *       kill -HUP of the first process: the program anew, and nobody is turned away
+ *       kill -HUP of the first process: the program anew; no client is refused
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -337,7 +337,7 @@ int main(int argc, char **argv)
     if (own[2].value != NULL)
         sockets = options_number('l', own[2].value, 1, WORKERS_MOST_SOCKETS);
     sockets = workers_listen(&o, fds, sockets < o.workers ? sockets : o.workers);
-    if (o.workers < sockets) /* those of before had more; a socket without a worker would be deaf */
+    if (o.workers < sockets) /* the old program had more; each needs a worker */
         o.workers = sockets;
     set_limits(clients, o.workers);
     int number = master_run(&o, argv, fds, sockets);

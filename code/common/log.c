@@ -61,7 +61,7 @@ static bool put(const char *line, size_t len)
 static bool put_count(unsigned long count)
 {
     char line[100];
-    int len = snprintf(line, sizeof line, "%s: %lu lines are missing here: nobody read them\n",
+    int len = snprintf(line, sizeof line, "%s: %lu lines are missing here: stderr was not read\n",
                        program_name, count);
 
     return count == 0 || put(line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
