@@ -50,7 +50,7 @@ void log_open(void)
 
 /* poll() reports POLLOUT for a pipe with room for a whole line, and always for a file. If poll()
  * fails the line may be about that, and the last one: it is written. */
-static bool put(const char *line, size_t len)
+static bool log_put(const char *line, size_t len)
 {
     struct pollfd p = {.fd = log_fd, .events = POLLOUT};
     int n = poll(&p, 1, 0);
@@ -64,7 +64,7 @@ static bool put_count(unsigned long count)
     int len = snprintf(line, sizeof line, "%s: %lu lines are missing here: stderr was not read\n",
                        program_name, count);
 
-    return count == 0 || put(line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+    return count == 0 || log_put(line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
 }
 
 void log_line(const char *text)
@@ -79,7 +79,7 @@ void log_line(const char *text)
     }
     if (!put_count(count))
         atomic_fetch_add(lost, count + 1);
-    else if (!put(line, len))
+    else if (!log_put(line, len))
         atomic_fetch_add(lost, 1);
 }
 

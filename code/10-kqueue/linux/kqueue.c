@@ -522,7 +522,7 @@ static int kq_collect(struct kq *kq, struct kevent *events, int nevents, int mil
     return writable ? n + collect_writers(kq, events + n, room - n) : n;
 }
 
-static int64_t now(void)
+static int64_t now_ns(void)
 {
     struct timespec t;
 
@@ -542,12 +542,12 @@ static int kq_wait(struct kq *kq, struct kevent *events, int nevents,
             return -1;
         }
         end = timeout->tv_sec < MAX_SECONDS ? timeout->tv_sec : MAX_SECONDS;
-        end = now() + end * NS + timeout->tv_nsec;
+        end = now_ns() + end * NS + timeout->tv_nsec;
     }
     accepts_again(kq);
     do {
         if (timeout != NULL) {
-            left = end - now();
+            left = end - now_ns();
             milliseconds = left > 0 ? (int)((left + 999999) / 1000000) : 0;
         }
         n = kq_collect(kq, events, nevents, milliseconds);
