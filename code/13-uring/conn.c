@@ -36,7 +36,7 @@ void uring_conn_free(struct uring_conn *c)
     uring_conns--;
 }
 
-/* No longer than what has come: an idle connection has nothing, and a slow one little. */
+/* Allocates what has come and no more, so an idle connection has no buffer. */
 bool uring_conn_keep(struct uring_conn *c, const char *bytes, size_t len)
 {
     char *in = realloc(c->in, c->have + len);

@@ -1,7 +1,6 @@
 /*
- * conn.h: a connection whose memory the kernel may be using. What has been handed over is the
- * kernel's until its completion: `in_flight` counts the operations that name the connection, its
- * socket or its job, and only the last completion frees it.
+ * conn.h: a connection whose operations the kernel has in hand. `in_flight` counts the completions
+ * that are to come for it, which carry its address or its job's: it is freed only when that is 0.
  *
  *                       a request is complete
  *     accept -> RECEIVING -----------------> REPLYING   waits for a piece of a lane (job.h)
@@ -58,8 +57,8 @@ extern int uring_conns; /* how many there are */
 bool uring_conn_keep(struct uring_conn *c, const char *bytes, size_t len);
 void uring_conn_forget(struct uring_conn *c, size_t used);
 
-/* The connection goes on, or ends, without its job, if uring_job_can_leave(). The job is freed now,
- * or when the disk has done with it. */
+/* Detaches the job, if uring_job_can_leave(): frees it now, or leaves that to the completion of its
+ * open, stat or read. */
 void uring_conn_leave_job(struct uring_conn *c);
 
 /* Enters this state; a step begins, for which there are `ms`. They are the same for all in a state,
@@ -71,7 +70,8 @@ void uring_conn_begin_step(struct uring_conn *c, enum uring_state state, int ms)
 struct uring_conn *uring_conn_longest_idle(void);
 struct uring_conn *uring_conn_next_due(void);
 
-/* The slowest reply, if it is below the floor of unsent.h: it holds a file. */
+/* The first client that is held up, has been in this step for FULL_STEP_MS and has taken less than
+ * UNSENT_PROOF bytes of its reply; NULL: none. */
 struct uring_conn *uring_conn_slowest(void);
 
 /* The one that leaves for a new client, as clients_make_room() of 06-select/clients.h has it. */

@@ -19,8 +19,9 @@
 /*
  * A job has a piece of memory while the kernel works for it, and none while it waits for the client
  * to read. Each piece belongs to a lane, and a lane has as many as may be under way in it. A job in
- * NAMES (to open a file) or BYTES (to read) keeps its piece and a worker of the kernel for as long
- * as the disk takes. Jobs whose file is in memory have pieces and workers of their own (CACHED).
+ * NAMES (a worker of the kernel opens and stats the file) or BYTES (a worker reads) keeps its piece
+ * and the worker for as long as the disk takes. In CACHED a job opens, reads and sends what is in
+ * memory. The numbers of pieces leave workers for CACHED: job.c.
  */
 enum lane { CACHED, NAMES, BYTES, LANES };
 
@@ -28,7 +29,7 @@ struct uring_conn;
 
 struct uring_job {
     struct uring_conn *conn; /* NULL: it has left; the job is freed by its last completion */
-    bool at_disk;            /* the kernel has an operation in hand that names the job alone */
+    bool at_disk;            /* an open, a stat or an unlinked read is in flight */
     bool is_lost;            /* the disk has not answered, and the client was told 503 */
     bool is_tmpfs;           /* all of the file is in memory, and reads need no RWF_NOWAIT */
     bool cannot_tell;        /* the file system, FUSE, cannot say what is in memory */
@@ -39,14 +40,14 @@ struct uring_job {
     int used;               /* bytes of that input, or minus the status that refuses it; then 0 */
     int file;               /* -1: none is open */
     int tries;              /* to open it */
-    long long asked;        /* since when the job waits for the disk, by now_ms() */
+    long long asked;        /* since when it waits for a piece or the disk, by now_ms() */
     struct statx found;     /* written by the kernel */
     struct reply reply;     /* its status is 0 until it is planned */
     long long sent;         /* bytes of the reply */
     size_t head, len;       /* in the piece: of the head, and in all */
 };
 
-/* `workers` of the kernel may wait: half of them for bytes, a quarter for names. */
+/* Of so many workers of the kernel half may read (1 to 128) and a quarter open (1 to 64). */
 void uring_jobs_set_up(unsigned workers);
 
 /* `used` is what http_parse() returned, not 0. NULL without memory. */

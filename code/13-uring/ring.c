@@ -41,8 +41,8 @@ static void demand(const char *what, int result)
     die(EXIT_UNSUPPORTED, "%s: %s: %s", what, strerror(errno), remedy);
 }
 
-/* Workers of the kernel count as processes of the user. Without one no file can be opened, so the
- * first is made here, where a failure can still be told. It stays. */
+/* Workers of the kernel count as processes of the user. Without one no file can be served (each
+ * statx needs one), so the first is made here, where a failure can still be told. It stays. */
 static void demand_worker(void)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -80,7 +80,8 @@ static void provide_all(void)
         provide(id);
 }
 
-/* The kernel makes no table larger than the limit of descriptors, although its places are none. */
+/* The kernel makes no table larger than the limit of descriptors, although its slots are no
+ * descriptors. */
 static void make_slots(void)
 {
     struct rlimit limit;
@@ -92,9 +93,10 @@ static void make_slots(void)
 }
 
 /*
- * DEFER_TASKRUN came with Linux 6.1, later than every operation that this server submits: a kernel
- * that takes the flag has them all. With it, and SINGLE_ISSUER, which it demands, the kernel does
- * its part for us only while we wait in io_uring_enter(). Between two waits no completion is added.
+ * DEFER_TASKRUN came with Linux 6.1, later than the operations that this server needs: a kernel
+ * that takes the flag has them. (The two commands of 6.7 may fail: steps.c.) With it, and
+ * SINGLE_ISSUER, which it demands, completions are added only inside io_uring_enter(), which
+ * ring_wait(), ring_room() and ring_next() may call.
  */
 void ring_set_up(unsigned workers)
 {
@@ -147,8 +149,8 @@ struct io_uring_sqe *ring_sqe(unsigned long long data)
 /*
  * Errors that pass: EAGAIN, EBUSY, ENOMEM: the kernel lacks memory, or took only some of the
  * submissions. EBADR: it had no memory to keep completions, and lost some; a connection that waits
- * for one ends at its time-out, and keeps what the kernel may still use. If there are completions
- * the server takes them, else it pauses: to try again at once would be a busy loop.
+ * for one ends at its time-out, and keeps what the kernel may still use. After EBADR, or with no
+ * completion ready, it pauses: to try again at once would be a busy loop.
  */
 static void wait_has_failed(int error)
 {
@@ -175,8 +177,8 @@ void ring_wait(int ms)
         wait_has_failed(-result);
 }
 
-/* A full queue of completions loses none: the kernel keeps the rest (IORING_FEAT_NODROP), and
- * liburing asks for it. */
+/* If the queue of completions is full the kernel keeps the rest (IORING_FEAT_NODROP), unless it
+ * lacks memory (EBADR), and liburing asks for it. */
 bool ring_next(struct io_uring_cqe *cqe)
 {
     struct io_uring_cqe *next;

@@ -1,7 +1,7 @@
 /*
- * 13-uring: no call is tried. The server hands over to the kernel what a request needs, and hears
- * when it is done: accept, receive, open, stat, read and send in one queue, by one system call.
- * Here is how connections come and end; what one does, step by step, is in steps.c.
+ * 13-uring: the server submits accept, receive, open, stat, read and send to one queue of the
+ * kernel. One system call hands over what is new and brings what is done. This file begins and ends
+ * connections; what one does between, step by step, is in steps.c.
  *
  * Run:  build/bin/13-uring -p 8080 /usr/share/doc      (-r 8: that many workers of the kernel)
  * Poke: strace build/bin/13-uring -p 8080 /usr/share/doc
@@ -23,20 +23,18 @@
 #include "options.h"
 #include "stop.h"
 
-#define WORKERS 256 /* of which half may wait for bytes, and a quarter for names: job.c */
+#define WORKERS 256 /* how many of them may wait for the disk: job.c */
 
 static enum { NOTHING, ONE, MANY, CANCELLED, WATCH } accepting;
 static long long paused_until; /* by now_ms() */
 
 /*
- * One submission for as many connections as come. Their sockets get no numbers of the process but
- * places in the ring's table (direct descriptors).
- *
- * accept(2) without a free descriptor leaves the connection in the queue. The ring takes it out of
- * the queue first, and if the table is full (ENFILE) it closes it: the client gets no reply.
- * So the table needs a place for every connection that one wait can bring, as many as the queue of
- * completions holds. Nearer to its end they are accepted one by one. At its end the server only
- * watches whether one is pending: make_room().
+ * Submits an accept. The sockets get slots in the ring's table (direct descriptors), not
+ * descriptors of the process. Hazard: accept(2) without a free descriptor leaves the connection in
+ * the queue; the ring has taken it out, and if the table is full (ENFILE) it closes it without a
+ * reply. So: while there are more free slots than one wait can bring connections
+ * (RING_COMPLETIONS), one submission accepts them all. With fewer, each accepts one. With none, the
+ * server only polls whether a connection is pending, and on_pending() ends another client.
  */
 static void submit_accept(int listen_fd)
 {
@@ -68,9 +66,10 @@ static void close_slot(int slot)
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-/* Ends a connection, and frees it when nothing of it is in flight: the kernel may be writing to its
- * memory. Until then the socket is shut, so that all of that fails soon, and each completion comes
- * back here. */
+/* Ends a connection; may be called again. While operations are in flight, which name it, the first
+ * call shuts its socket, so that they fail soon, and on_completion() calls again after each. With
+ * none in flight it closes the slot and frees. A job at the disk leaves before: its own completion
+ * frees it. */
 static void end_connection(struct uring_conn *c)
 {
     if (c->job != NULL && uring_job_can_leave(c->job))
@@ -89,12 +88,11 @@ static void end_connection(struct uring_conn *c)
     close_slot(c->slot);
     uring_conn_free(c);
     /* endregion: last */
-    paused_until = 0; /* here is a place */
+    paused_until = 0; /* the slot is free: accept without a pause */
 }
 
-/* The table is full and a client is pending, so another leaves, but none that had something to do
- * just now. Its place is free when a worker of the kernel has shut its socket. Until then no other
- * client has to leave: the server does not accept. */
+/* Ends the client that uring_conn_that_leaves() names, if any. The server accepts none until its
+ * slot is free, at most ACCEPT_PAUSE_MS: meanwhile no other client has to leave. */
 static void make_room(void)
 {
     struct uring_conn *c = uring_conn_that_leaves(ACCEPT_PAUSE_MS);
@@ -167,7 +165,7 @@ static void take_completions(void)
     }
 }
 
-/* Those that are submitted later do not wait. */
+/* Cancels the receives that wait. Later ones do not: receive() looks at `stopping`. */
 static void stop_receiving(void)
 {
     struct uring_conn *c;
@@ -176,8 +174,8 @@ static void stop_receiving(void)
         steps_stop_waiting(c);
 }
 
-/* While nothing is submitted for the listening socket, the signal to stop does not end the wait
- * (stop_wakes()): so the wait is short. */
+/* The signal to stop shuts the listening socket, which completes an accept or a poll and so ends
+ * the wait. If neither is submitted the wait is ACCEPT_PAUSE_MS at most. */
 static int timeout_ms(void)
 {
     struct uring_conn *c = uring_conn_next_due();

@@ -14,12 +14,12 @@
 #include "stop.h"
 #include "unsent.h"
 
-#define STARVED_MOST  4096 /* receives in a row without a buffer: more are not bad luck */
+#define STARVED_MOST  4096 /* receives in a row without a buffer: then the connection ends */
 #define TRIES         8    /* to open a file while folders on the way to it are being renamed */
 #define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
-#define LONGEST_STEPS 30   /* ... or has answered others, but not this client */
-#define LOST_MOST     128  /* jobs that the disk has not answered: then it is asked for no more */
+#define LONGEST_STEPS 30   /* ... or has answered other clients, but not this one */
+#define LOST_MOST     128 /* jobs that the disk has not answered: then all others get 503 */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1
@@ -45,8 +45,7 @@ static void begin_step(struct uring_conn *c, enum uring_state state)
     uring_conn_begin_step(c, state, options->timeout * 1000);
 }
 
-/* To each submission comes one completion. Until then the kernel uses what the submission names,
- * and none of it may be freed. */
+/* One completion will come for it; until then nothing that the submission names may be freed. */
 static struct io_uring_sqe *submit(struct uring_conn *c, enum step step)
 {
     c->in_flight++;
@@ -95,7 +94,7 @@ static bool to_the_disk(struct uring_conn *c, enum lane lane)
     return steps_go_on(c);
 }
 
-/* The time that the disk took is not the client's. */
+/* If the disk took LATE_MS, the client gets a new deadline. */
 static void disk_has_answered(struct uring_conn *c)
 {
     if (c->job->lane == CACHED)
@@ -106,7 +105,7 @@ static void disk_has_answered(struct uring_conn *c)
     c->job->asked = disk_answered;
 }
 
-static bool is_lost(const struct uring_job *job)
+static bool is_too_late(const struct uring_job *job)
 {
     long long step = options->timeout * 1000LL, waited = now_ms() - job->asked;
     long long silent = now_ms() - disk_answered;
@@ -157,9 +156,9 @@ static bool reply_with_error(struct uring_conn *c, int error)
 }
 
 /*
- * The kernel opens what is in its memory at once (RESOLVE_CACHED). Else it says EAGAIN, or EXDEV of
- * another file system, and a worker opens the file. The path has to stay where it is until the
- * submission is handed over; so it lies in the piece.
+ * First from what is in memory (RESOLVE_CACHED). On EAGAIN, or EXDEV (another file system, or out
+ * of DOCROOT), a worker opens the file. The path stays in the piece: the kernel reads it when the
+ * submission is handed over, and on_stated() takes the type of the content from it.
  */
 static bool open_file(struct uring_conn *c)
 {
@@ -182,8 +181,8 @@ static bool open_file(struct uring_conn *c)
     return true;
 }
 
-/* Slow readers may hold all the files that the process may open. The slowest reply is ended: its
- * socket is shut, so its next send fails. */
+/* No descriptor for a file: shuts the socket of the slowest reply, if there is one, so that its
+ * file is closed soon. The request at hand gets 503. */
 static void make_room_for_files(void)
 {
     struct uring_conn *slowest = uring_conn_slowest();
@@ -252,8 +251,10 @@ static bool send_piece(struct uring_conn *c)
  * the send has a completion. If the read falls short, only the read has one, and the send is
  * cancelled. A worker's read is not linked: the send finds its socket when it begins, and by then
  * the slot may belong to another client.
- * (A kernel that has memory for the read and none for the send forgets the link: io_submit_sqes()
- * of Linux. A server that must not risk that submits the send after the read's completion.)
+ * Hazard: a kernel that has memory for the read and none for the send runs the read unlinked and
+ * takes the send later (io_submit_sqes() of Linux). If that read fell short, the send sends what
+ * the piece held before. A server that must not risk that submits the send after the read's
+ * completion.
  */
 static bool read_and_send(struct uring_conn *c)
 {
@@ -287,7 +288,7 @@ static bool on_read(struct uring_conn *c, int result)
     return send_piece(c);
 }
 
-/* Readiness, once: unlike a send that waits it needs no piece. */
+/* Polls once for POLLOUT; meanwhile the job holds no piece. The unsent bytes are read again. */
 static bool wait_for_room(struct uring_conn *c)
 {
     struct io_uring_sqe *sqe = submit(c, WRITABLE);
@@ -329,7 +330,8 @@ static bool on_all_sent(struct uring_conn *c)
     c->job = NULL;
     uring_job_free(job);
     begin_step(c, RECEIVING);
-    if (last && may_close && !unread) /* the client has said that it sends no more: linger.h */
+    if (last && may_close &&
+        !unread) /* the client sends no more, and the reply is short: reply.h */
         return false;
     return last ? linger(c, unread) : steps_go_on(c);
 }
@@ -365,7 +367,8 @@ static bool look_whether_arrived(struct uring_conn *c)
     return true;
 }
 
-/* linger.h, by the ring: a socket that was shut for sending is read until all has arrived. */
+/* linger.h, by the ring. First asks whether all has arrived; if not, on_looked() shuts the socket
+ * for sending, and what still comes is read and thrown away. */
 static bool linger(struct uring_conn *c, bool unread)
 {
     c->linger.unread = unread;
@@ -387,7 +390,7 @@ static bool on_looked(struct uring_conn *c, int bytes)
 
 /* ---- from step to step */
 
-/* A request is complete, or never can be. */
+/* used > 0: the length of a complete request; < 0: minus the status that refuses it. */
 static bool begin_reply(struct uring_conn *c, const struct request *req, int used)
 {
     c->job = uring_job_new(c, req, used);
@@ -408,7 +411,7 @@ bool steps_go_on(struct uring_conn *c)
     if (c->job == NULL)
         return receive(c);
     if (!uring_job_has_piece(c->job))
-        return true; /* uring_job_next() */
+        return true; /* in a queue: event_loop() goes on when uring_job_next() returns it */
     if (c->job->reply.status != 0)
         return read_and_send(c);
     return c->job->file < 0 ? open_file(c) : stat_file(c);
@@ -416,7 +419,7 @@ bool steps_go_on(struct uring_conn *c)
 
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
-    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* steps_stop_waiting() */
+    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* submitted again */
 
     if (interrupted && step != OPENED && step < WRITABLE)
         return steps_go_on(c);
@@ -454,9 +457,9 @@ bool steps_overdue(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);
-    if (c->held_up || c->no_wait) /* no_wait: the kernel has lost a completion, see ring_wait() */
+    if (c->held_up || c->no_wait) /* no_wait: a completion was lost, wait_has_failed() */
         return false;
-    if (c->state == REPLYING && is_lost(c->job))
+    if (c->state == REPLYING && is_too_late(c->job))
         return give_up(c);
     if (c->state == REPLYING)
         begin_step(c, REPLYING);
@@ -465,7 +468,8 @@ bool steps_overdue(struct uring_conn *c)
     return true;
 }
 
-/* Not shutdown(SHUT_RD): a socket that is shut both ways answers what comes with a reset. */
+/* Not shutdown(SHUT_RD): lingering shuts for sending, and Linux answers bytes to a socket that is
+ * shut both ways with a reset. */
 void steps_stop_waiting(struct uring_conn *c)
 {
     begin_step(c, RECEIVING);

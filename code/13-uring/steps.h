@@ -32,8 +32,9 @@ bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring
  * come by now is answered, else the connection lingers. */
 void steps_stop_waiting(struct uring_conn *c);
 
-/* The deadline has passed. A connection that lingers is looked at again. One that waits for the
- * disk is not to blame, and has another step; if it has waited too long it is told 503. */
+/* The deadline has passed. RECEIVING: steps_stop_waiting(). REPLYING: if the reply waits for its
+ * client, false; else a new deadline, or, if the disk has taken too long, 503 (false if a part of
+ * the reply is sent). LINGERING: another look, or false without credit. */
 bool steps_overdue(struct uring_conn *c);
 
 /* Shuts the socket: SHUT_WR, SHUT_RDWR. */
