@@ -32,10 +32,9 @@ MADE_FROM = {
 }
 # Function names that static functions of several files share: fewer are better, more is a fault.
 # Most are the steps that every loop has under the same name, for `make diff`: begin, handle, enter.
-DOUBLED_STATIC = 28
+DOUBLED_STATIC = 25
 # Defined for each program, or once for each system and chosen in module.mk.
 BY_SYSTEM = {"open_below", "cork", "main"}
-TWICE = {"struct conn", "CONN_H"}  # until 13-uring has other names
 READ_WHOLE = ("05b-nonblocking", "09-epoll", "11-sendfile", "12-aio", "13-uring", "15-slashdot")
 MARKER = re.compile(r"^\s*/\* (end)?region: ")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
@@ -118,7 +117,7 @@ def check_names(files: list[Path]) -> Iterator[str]:
     }
     for kind, names in once.items():
         for name, paths in names.items():
-            if len(paths) > 1 and name not in TWICE:
+            if len(paths) > 1:
                 others = ", ".join(map(str, paths[1:]))
                 yield f"{paths[0]}: {kind}{name} is defined in {others}, too"
     doubled = [name for name, paths in defined(sources, STATIC).items() if len(paths) > 1]
