@@ -67,7 +67,8 @@ static bool enter(struct client *c)
     return true; /* if the kernel refuses, EV_ERROR says so later */
 }
 
-/* Takes the changes of a client that is freed out of the list: their answers would name it. */
+/* A client that is freed leaves the list of changes: else their
+ * answers would name it. */
 static void forget(const struct client *c)
 {
     int kept = 0;
