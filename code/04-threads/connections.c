@@ -22,7 +22,7 @@ pthread_attr_t detached;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
 static pthread_cond_t removed = PTHREAD_COND_INITIALIZER;
-static struct list all = LIST_EMPTY(all);
+static struct list all = EMPTY_LIST(all);
 static int live;
 
 /* Written before there are threads, and only read from then on. */
@@ -149,7 +149,7 @@ void connections_end(void)
     for (int moments = 0; left > 0 && moments < STOP_GRACE * 100; moments++) {
         pthread_mutex_lock(&lock);
         for (struct list *node = all.next; node != &all; node = node->next)
-            wake(LIST_ENTRY(node, struct connection, node));
+            wake(CONTAINER_OF(node, struct connection, node));
         left = live;
         pthread_mutex_unlock(&lock);
         if (left > 0)

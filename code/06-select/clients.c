@@ -19,7 +19,7 @@
  * deadline, and may be found late.) There is a list for each state: LINGERING clients, which are
  * looked at every 100 ms, would be out of order among those that have seconds.
  */
-#define EMPTY(which) [which] = LIST_EMPTY(lists[which])
+#define EMPTY(which) [which] = EMPTY_LIST(lists[which])
 static struct list lists[LISTS] = {EMPTY(READING), EMPTY(SENDING), EMPTY(LINGERING), EMPTY(AGAIN),
                                    EMPTY(ENDED)};
 
@@ -37,7 +37,7 @@ bool clients_pending;
 /* The client behind this node of that list; NULL behind the last. */
 static struct client *after(int list, const struct list *node)
 {
-    return node->next != &lists[list] ? LIST_ENTRY(node->next, struct client, node) : NULL;
+    return node->next != &lists[list] ? CONTAINER_OF(node->next, struct client, node) : NULL;
 }
 
 static struct client *first(int list)
@@ -62,7 +62,7 @@ static void move(struct client *c, int list)
 /* Whether c may stand at the end of the list. */
 static bool is_latest(const struct client *c, int list)
 {
-    const struct client *last = LIST_ENTRY(lists[list].prev, struct client, node);
+    const struct client *last = CONTAINER_OF(lists[list].prev, struct client, node);
 
     return list_is_empty(&lists[list]) || c->conn.deadline >= last->conn.deadline;
 }

@@ -20,7 +20,7 @@
 static aio_context_t context;
 static int most_reads; /* in the kernel at a time */
 static int room;       /* how many more it may get now */
-static struct list waiting = LIST_EMPTY(waiting);
+static struct list waiting = EMPTY_LIST(waiting);
 
 /* Returns whether the kernel has taken it; else errno says why not. */
 static bool linux_submit(struct piece *p)
@@ -46,7 +46,7 @@ static bool linux_submit(struct piece *p)
 static void linux_submit_waiting(void)
 {
     while (!list_is_empty(&waiting) && room > 0) {
-        struct job *job = LIST_ENTRY(waiting.next, struct job, node);
+        struct job *job = CONTAINER_OF(waiting.next, struct job, node);
         struct piece *p = (struct piece *)job;
         bool submitted = linux_submit(p);
         if (!submitted && errno == EAGAIN && room < most_reads)

@@ -9,14 +9,14 @@
 
 #include "12-aio/backend.h"
 
-static struct list under_way = LIST_EMPTY(under_way);
+static struct list under_way = EMPTY_LIST(under_way);
 
 static void posix_collect(void)
 {
     struct list *node, *next;
 
     for (node = under_way.next; node != &under_way; node = next) {
-        struct job *job = LIST_ENTRY(node, struct job, node);
+        struct job *job = CONTAINER_OF(node, struct job, node);
         struct piece *p = (struct piece *)job;
         int error = aio_error(&p->control);
         next = node->next;

@@ -21,14 +21,14 @@ static int
     event_fd; /* readable when the loop is to call jobs_take_over(); the number is not used */
 
 static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of `over` and `over_count` */
-static struct list over = LIST_EMPTY(over);
+static struct list over = EMPTY_LIST(over);
 static int over_count;
 
 static void (*collectors[COLLECTORS])(void);
 
 static struct job *first_job(const struct list *queue)
 {
-    return LIST_ENTRY(queue->next, struct job, node);
+    return CONTAINER_OF(queue->next, struct job, node);
 }
 
 void jobs_init(void)

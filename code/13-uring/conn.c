@@ -6,14 +6,14 @@
 #include "clock.h"
 #include "unsent.h"
 
-static struct list lists[ENDING] = {LIST_EMPTY(lists[RECEIVING]), LIST_EMPTY(lists[REPLYING]),
-                                    LIST_EMPTY(lists[LINGERING])};
+static struct list lists[ENDING] = {EMPTY_LIST(lists[RECEIVING]), EMPTY_LIST(lists[REPLYING]),
+                                    EMPTY_LIST(lists[LINGERING])};
 int uring_conns;
 
 /* The connection behind this node of the list; NULL behind the last. */
 static struct uring_conn *behind(const struct list *node, enum uring_state state)
 {
-    return node->next != &lists[state] ? LIST_ENTRY(node->next, struct uring_conn, node) : NULL;
+    return node->next != &lists[state] ? CONTAINER_OF(node->next, struct uring_conn, node) : NULL;
 }
 
 struct uring_conn *uring_conn_new(int slot)

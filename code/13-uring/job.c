@@ -106,7 +106,7 @@ bool uring_job_has_piece(struct uring_job *job)
 struct uring_job *uring_job_next(void)
 {
     for (int i = 0; i < LANES; i++) {
-        struct uring_job *job = LIST_ENTRY(lanes[i].waiting.next, struct uring_job, node);
+        struct uring_job *job = CONTAINER_OF(lanes[i].waiting.next, struct uring_job, node);
         if (!list_is_empty(&lanes[i].waiting) && take_piece(job)) {
             list_remove(&job->node);
             return job;

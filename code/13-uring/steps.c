@@ -19,7 +19,7 @@
 #define LATE_MS       1000 /* a client that has waited for the disk so long is given a new step */
 #define SILENT_STEPS  2    /* of -t seconds in which the disk has not answered: 12-aio/job.c */
 #define LONGEST_STEPS 30   /* ... or has answered other clients, but not this one */
-#define LOST_MOST     128 /* jobs that the disk has not answered: then all others get 503 */
+#define LOST_MOST     128  /* jobs that the disk has not answered: then all others get 503 */
 
 /* SOCKET_URING_OP_SIOCOUTQ and _SETSOCKOPT of Linux 6.7, for older headers. */
 #define SOCKET_OUTQ       1

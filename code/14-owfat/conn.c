@@ -35,13 +35,13 @@ struct owfat_reply {
     off_t proof;        /* this offset is reached only by a client that reads: unsent.h */
 };
 
-static struct list by_step = LIST_EMPTY(by_step);
+static struct list by_step = EMPTY_LIST(by_step);
 
 /* The next after c, or the first, if its step or lingering has taken `ms`; NULL: there is none. */
 static struct owfat_conn *next_for(const struct owfat_conn *c, int ms)
 {
     struct list *node = c != NULL ? c->node.next : by_step.next;
-    struct owfat_conn *next = LIST_ENTRY(node, struct owfat_conn, node);
+    struct owfat_conn *next = CONTAINER_OF(node, struct owfat_conn, node);
 
     return node != &by_step && now_ms() - next->since >= ms ? next : NULL;
 }

@@ -98,7 +98,7 @@ static const struct sock_filter calls[] = {
     CALL(openat), CALL(openat2), CALL(poll), CALL(ppoll), CALL(pread64), CALL(preadv2), CALL(read),
     CALL(readahead), CALL(recvfrom), CALL(restart_syscall), CALL(rt_sigaction),
     CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sendfile), CALL(setitimer), CALL(shutdown),
-    CALL(statx), CALL(write), CALL(writev), CALL(getpeername), /* (the lab calls that) */
+    CALL(statx), CALL(write), CALL(writev), CALL(getpeername), /* getpeername(): labs/15-slashdot */
     CALL(rseq), CALL(set_robust_list), REFUSE, /* both of a thread that has just been started */
 };
 /* clang-format on */

@@ -4,7 +4,8 @@
  * client, what it does not need: Landlock refuses it all files but those below DOCROOT, a seccomp
  * filter all system calls but those it makes. Neither needs root, neither can be taken back.
  *
- * Where the kernel has one of them not, or refuses it, a worker serves without; with -v it says so.
+ * Limits: where the kernel lacks one of them, or refuses it, a worker serves without, and says so
+ * with -v; the filter is for x86-64 and aarch64; stat() works outside DOCROOT.
  */
 #ifndef CONFINE_H
 #define CONFINE_H

@@ -10,7 +10,7 @@
 int file_cache_most = 1024;
 
 static struct file *buckets[BUCKETS];
-static struct list by_use = LIST_EMPTY(by_use); /* the oldest first */
+static struct list by_use = EMPTY_LIST(by_use); /* the oldest first */
 static int entries;
 
 /* FNV-1a. An attacker can choose paths that fall into one bucket; a search then takes
@@ -35,7 +35,7 @@ static struct file **cache_place(const char *path)
 
 static struct file *cache_oldest(void)
 {
-    return list_is_empty(&by_use) ? NULL : LIST_ENTRY(by_use.next, struct file, by_use);
+    return list_is_empty(&by_use) ? NULL : CONTAINER_OF(by_use.next, struct file, by_use);
 }
 
 void file_release(struct file *f)
@@ -141,7 +141,7 @@ struct file *file_enter(const char *path, const struct found *found, long long n
 {
     struct file **place = cache_place(path), *f = *place;
     bool is_late =
-        f != NULL && f->checked > found->asked; /* the name was looked up later, and that is done */
+        f != NULL && f->checked > found->asked; /* a look-up that began later was first */
 
     if (f != NULL && is_same_file(&f->st, &found->st)) {
         f->checked = is_late ? f->checked : found->asked;

@@ -1,12 +1,12 @@
 /*
  * file_cache.h: the files that were asked for lately, open, with the head of their reply, and small
- * ones with their bytes. They are answered without a system call but recv() and send().
+ * ones with their bytes. A small one needs recv() and one send(), a large one sendfile() as well.
  *
  * How it stays true: an entry is believed for FRESH_MS. Then the file is opened once more by its
  * name, and if it is another one (device, inode, size, mtime, ctime) it takes the old one's place.
  * A file that changed less than YOUNG_S seconds before it was read may have changed again within
- * the same tick of the clock that writes its times. It is sent to the clients that wait for it now,
- * and not kept. Limit: writes through a shared mapping may change no time at all (mmap(2)).
+ * the same tick of the clock that writes its times. It is not kept: each request opens it. Limit:
+ * writes through a shared mapping may change no time at all (mmap(2)).
  *
  * How it stays small: at most file_cache_most entries; the one not used for the longest leaves
  * first. An entry that was not used for UNUSED_MS leaves as well: it holds its file open, and the
@@ -58,11 +58,12 @@ bool file_confirm(struct file *f, const struct stat *st, long long now);
 /*
  * Takes over fd and body, also when it fails. Puts the file in the place of the entry of this path,
  * or keeps that if it is still right. The caller becomes a user of what is returned:
- * file_release(); NULL: no memory.
+ * file_release(); NULL: no memory. (A young file, one that is not regular, and one that was looked
+ * up earlier than the entry are returned and not entered.)
  */
 struct file *file_enter(const char *path, const struct found *found, long long now);
 
-/* There is no file of this name any more. */
+/* Removes the entry; replies that are being sent keep the file. */
 void file_forget(const char *path);
 
 /* Once in a turn: removes entries not used for UNUSED_MS. Returns the milliseconds until the next

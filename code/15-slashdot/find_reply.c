@@ -25,9 +25,9 @@ static bool is_small(const struct stat *st)
 }
 
 /*
- * Reads all of a small file, by pread() or read_cached(). A file that has become shorter or longer
- * is not kept: it is sent from its descriptor, as a large one. Returns false if that would have to
- * wait for the disk.
+ * Reads a small file into found->body, by pread() or read_cached(). If its size has changed, on an
+ * error or without memory, body stays NULL, and the file is sent from its descriptor. Returns false
+ * if read_cached() did not bring all: then a thread must read it.
  */
 static bool read_body(struct found *found, ssize_t (*read_by)(int, void *, size_t, off_t))
 {
@@ -110,7 +110,9 @@ bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd
         reply_with(x, req, file_enter(path, &found, now_ms()));
         return true;
     }
-    if (found.error != EAGAIN && !accept_lacks_room(found.error)) /* else it may still be there */
+    if (found.error != EAGAIN &&
+        !accept_lacks_room(
+            found.error)) /* else the file may be there: no descriptor, or no answer */
         file_forget(path);
     reply_errno(&x->reply, req, found.error);
     return true;

@@ -24,7 +24,7 @@
 #define MOST_SUCCESSORS 16 /* at a time: one that serves, and those that have retired */
 #define PAUSE_MS        1000
 #define MOST_DOUBLINGS  6 /* of the pause: 64 s */
-#define MOST_ROUNDS     5 /* of replacing, in which no worker came to serve */
+#define MOST_ROUNDS     5 /* then the program ends as soon as no worker is left */
 #define NEVER           LLONG_MAX
 
 /* Blocked, and taken by sigtimedwait(): there is no handler. */
@@ -32,13 +32,13 @@ static const int waited_for[] = {SIGTERM, SIGINT, SIGHUP, RETIRE, SIGCHLD, SIGIO
 static sigset_t awaited;
 
 /*
- * First the workers, by number, then places for successors, which are masters of their own workers.
- * SIGTERM and RETIRE mean the same to both. All times are by now_ms(): a wait ends whenever a child
- * does, so counting waits does not count seconds.
+ * First our workers, by number; then places for successors, each the master of its own workers.
+ * Both take SIGTERM and RETIRE. Times are those of now_ms(): every signal ends a wait, so waits do
+ * not measure time.
  */
 static struct child {
     pid_t pid;         /* 0 or -1: there is none */
-    long long since;   /* it was started */
+    long long since;   /* a worker: its fork(); a successor: it got its place */
     long long kill_at; /* it gets SIGKILL, after SIGTERM; else NEVER */
     bool serves;       /* of a worker: it has said so */
 } * children;
@@ -48,7 +48,9 @@ static int serving = -1; /* the place of the successor that accepts; -1: our wor
 static struct successor candidate; /* that sets itself up; its pid is 0 if there is none */
 static bool candidate_is_wanted;   /* SIGHUP, or the serving successor has ended */
 static long long replace_at;       /* when missing workers are started; NEVER: none is missing */
-static int rounds; /* of starting them, since a worker ended that had served for PAUSE_MS */
+/* Rounds of starting workers or a candidate. 0 again when a worker ends that has served and was
+ * started PAUSE_MS ago, and when a successor is ready. */
+static int rounds;
 
 static int hearing[2];    /* a pipe: a worker writes its number when it serves */
 static bool has_served;   /* all of the first workers: "listening" is printed */
@@ -116,7 +118,7 @@ static void children_kill_overdue(void)
     }
 }
 
-/* A worker that exits has said why; one that a signal ended has not. */
+/* A worker that ends by an error has written its own line; one that a signal ended has not. */
 static void report_signal_of(int status)
 {
     char line[64];
@@ -266,7 +268,7 @@ static bool worker_start(int number)
     return true;
 }
 
-void master_hears(int number)
+void worker_tells_master(int number)
 {
     successor_ready(false);
     (void)!write(hearing[1], &number, sizeof number);
@@ -274,7 +276,7 @@ void master_hears(int number)
 }
 
 /* Once in a turn: notes which workers have written that they serve. */
-static void workers_hear(void)
+static void master_reads_workers(void)
 {
     int number;
 
@@ -290,10 +292,9 @@ static void workers_hear(void)
 }
 
 /*
- * A client that the kernel hashes to a socket without a worker would wait for ever. A socket that
- * is shut leaves the SO_REUSEPORT group until a worker listens again (workers_listen_again()).
- * Connections in its queue are reset, or, where net.ipv4.tcp_migrate_req is 1, moved to another
- * socket.
+ * Shuts the sockets that have no worker: the kernel then gives new connections to the others of the
+ * SO_REUSEPORT group, until a worker listens again (workers_listen_again()). Connections that wait
+ * in the queue are reset, or moved to another socket if net.ipv4.tcp_migrate_req is 1.
  */
 static void shut_sockets_without_worker(const int *fds, int sockets)
 {
@@ -306,8 +307,8 @@ static void shut_sockets_without_worker(const int *fds, int sockets)
     }
 }
 
-/* Workers may die as soon as they start, so none is replaced at once. The pause doubles with each
- * round, unless no worker serves: then clients wait. */
+/* Workers may die as soon as they start, so none is replaced at once: after 1 s, doubled with each
+ * round up to 64 s. If no worker serves it is 1 s. */
 static long long replace_pause_ms(void)
 {
     int doublings = rounds < MOST_DOUBLINGS ? rounds : MOST_DOUBLINGS;
@@ -325,11 +326,12 @@ static int workers_replace(const int *fds, int sockets)
 
     if (serving_is_whole())
         replace_at = NEVER;
-    else if (replace_at == NEVER)
+    else if (replace_at - now_ms() > replace_pause_ms()) /* NEVER; or it was set for more rounds */
         replace_at = now_ms() + replace_pause_ms();
     if (now_ms() < replace_at || (serving >= 0 && candidate.pid > 0))
         return -1;
-    if (has_served && rounds > 0) /* before, the old program's workers serve the sockets */
+    if (has_served &&
+        rounds > 0) /* before "listening" they are the old program's; the first round is 1 s */
         shut_sockets_without_worker(fds, sockets);
     for (int i = 0; serving < 0 && i < most && !fork_fails; i++) {
         if (!child_is_there(i) && worker_start(i))
@@ -372,7 +374,7 @@ static void first_workers_step(int listen_fd, const struct options *o)
 static void children_end(bool at_once)
 {
     replace_at = NEVER;
-    if (candidate.pid > 0) { /* it may have workers, and they serve no client */
+    if (candidate.pid > 0) { /* it may have workers, and they may serve clients */
         close(candidate.fd);
         successor_give_place(candidate.pid);
         candidate.pid = 0;
@@ -416,7 +418,7 @@ int master_run(const struct options *o, char **argv, const int *fds, int sockets
         restart_step(argv, fds, sockets);
         children_kill_overdue();
         signum = wait_for_signal();
-        workers_hear();
+        master_reads_workers();
         children_reap();
         first_workers_step(fds[0], o);
         failed = master_gives_up();

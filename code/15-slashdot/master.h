@@ -50,7 +50,7 @@ void master_begin(const char *argv0);
 int master_run(const struct options *o, char **argv, const int *fds, int sockets);
 
 /* In worker `number`, when it serves: tells the master. */
-void master_hears(int number);
+void worker_tells_master(int number);
 
 /* ---- workers.c: the listening sockets, and how a worker hears that it is to end */
 
@@ -61,7 +61,7 @@ void master_hears(int number);
 
 /*
  * Puts the listening sockets into fds: in a successor those of the old program, however many, else
- * `count` new ones. Returns how many. Each gets TCP_DEFER_ACCEPT before it listens, since a
+ * `count` new ones. Returns how many. Each gets TCP_DEFER_ACCEPT; new ones before listen(), since a
  * connection inherits the options that the socket had when it came.
  */
 int workers_listen(const struct options *o, int *fds, int count);
@@ -76,7 +76,8 @@ int workers_own(const int *fds, int number, int worker);
 /*
  * A descriptor that is readable when a signal is pending. workers_signals() takes the signals:
  * after SIGTERM or SIGINT `stopping` is true, as in all servers; after RETIRE both `stopping` and
- * *retiring are, and clients may take their time.
+ * *retiring are. After RETIRE clients keep their deadlines (-t); else all end within STOP_GRACE
+ * seconds.
  */
 int workers_signal_fd(void);
 void workers_signals(int fd, bool *retiring);

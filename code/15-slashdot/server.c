@@ -1,7 +1,7 @@
 /*
- * 15-slashdot: what proved itself, in one server. A process for every core, epoll by edge, the
- * files open and their replies ready, sendfile() for what is large, threads for what is on the
- * disk, and a limit for everything that a client could have too much of.
+ * 15-slashdot: a process for each core, each with epoll by edge. It keeps files open and the heads
+ * of their replies ready, sends large files by sendfile(), has threads wait for the disk, and
+ * limits clients, descriptors and unsent bytes.
  *
  * Run:  build/bin/15-slashdot -p 8080 /usr/share/doc         (-w 1: one core)
  * Poke: strace -f -e trace=network,epoll_wait build/bin/15-slashdot -w 1 /usr/share/doc
@@ -46,9 +46,10 @@ static int epoll_fd, reserve_fd = -1;
 static int most_clients;
 
 /*
- * After a short count recv() is not called again: what comes later is a new event. The end of the
- * client is reported once, perhaps together with its last bytes, perhaps while it waits for the
- * disk or for another turn. From then on (last_ops) recv() is called until it returns 0 or EAGAIN.
+ * `ops`: if recv() returns less than there was room for, the socket is empty, and new bytes bring a
+ * new event: it is not called again. The client's end brings only one event, perhaps together with
+ * its last bytes, perhaps while it waits for the disk or its turn. So from that event on `last_ops`
+ * calls recv() until it returns 0 or EAGAIN.
  */
 static const struct conn_ops ops = {.find = transfer_find,
                                     .send = transfer_send,
@@ -74,7 +75,7 @@ static bool client_register(struct client *c)
 static void client_register_unless_ended(struct client *c)
 {
     if (c->list != ENDED && !client_register(c) &&
-        !conn_waits_for_disk(&c->conn)) /* else its time-out will end it */
+        !conn_waits_for_disk(&c->conn)) /* which cannot be ended now: at its time-out */
         clients_end(c);
 }
 
@@ -82,7 +83,7 @@ static void client_begin(struct client *c)
 {
     c->conn.ops = &ops;
     clients_handle(c, conn_handle); /* TCP_DEFER_ACCEPT: its request is here, as a rule */
-    if (c->conn.state != LINGERING) /* else it ends soon, as a rule: conn_timed_out() looks */
+    if (c->conn.state != LINGERING) /* else it may end in its next turn; if not, client_go_on() */
         client_register_unless_ended(c);
 }
 
@@ -130,8 +131,8 @@ static void refuse_with_reserve(int listen_fd)
     keep_reserve();
 }
 
-/* When it is full a client that asks for nothing or reads too slowly has to leave
- * (clients_make_room()); if there is none the new one is refused. */
+/* If most_clients are here clients_make_room() ends one; if it finds none, the new one is refused.
+ * */
 static void admit(int fd, const struct options *o)
 {
     struct client *c;
@@ -167,7 +168,8 @@ static bool accept_or_refuse(int listen_fd, const struct options *o)
 /*
  * The listening socket has to be taken out of the epoll: it stays open, since master and other
  * workers have it too. EPOLLEXCLUSIVE wakes one waiter per connection. If it woke this worker, no
- * other will hear of it, so a worker that retires accepts what is queued now: at most the backlog.
+ * other will hear of it, so a worker that retires accepts what is queued, in at most backlog + 1
+ * turns.
  */
 static void take_signals(int signal_fd, int listen_fd, const struct options *o)
 {
@@ -254,15 +256,15 @@ static void watch_for(int fd, bool *flag, unsigned how)
         die_errno("epoll_ctl");
 }
 
-/*
- * As many descriptors as we may have: of each eight five for clients, two for files, one for the
- * rest. Where there are many, files and the rest need less. -c may allow fewer clients.
- */
 static rlim_t least(rlim_t a, rlim_t b)
 {
     return a < b ? a : b;
 }
 
+/*
+ * Raises the limit of descriptors and divides it: a quarter for the cache (at most CACHE_AT_MOST),
+ * an eighth for the rest (at most OTHER_AT_MOST), what is left for clients, unless -c allows fewer.
+ */
 static void set_limits(int clients, int workers)
 {
     struct rlimit files;
@@ -284,7 +286,7 @@ static void set_limits(int clients, int workers)
 static void worker_main(int listen_fd, int threads, int number, bool confined,
                         const struct options *o)
 {
-    stop_on_signals();
+    stop_on_signals(); /* for SIGALRM: SIGTERM and SIGINT are blocked, and come by signal_fd */
     jobs_init();
     clock_coarse();
     keep_reserve();
@@ -299,9 +301,10 @@ static void worker_main(int listen_fd, int threads, int number, bool confined,
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     confine_files(confined, o);
     transfer_start(threads, o->docroot_fd);
-    workers_listen_again(listen_fd, o); /* the last call that can fail; no client comes before */
+    workers_listen_again(
+        listen_fd, o); /* the last that can fail; a socket that was shut listens from here on */
     confine_calls(confined, o);
-    master_hears(number);
+    worker_tells_master(number);
     event_loop(listen_fd, signal_fd, o);
 }
 

@@ -1,7 +1,8 @@
 /*
  * successor.h: the program that is to take over, a candidate until it has said that it is ready. It
  * sets itself up beside the one that serves. If it fails (DOCROOT is missing, descriptors, the
- * program itself) the old one serves on, and no client notices. The picture is in master.h.
+ * program itself) the old one serves on. The picture is in master.h. Hazard: its workers accept as
+ * soon as they run; if it fails later, before it is ready, their clients have STOP_GRACE seconds.
  */
 #ifndef SUCCESSOR_H
 #define SUCCESSOR_H
@@ -14,7 +15,7 @@
 
 struct successor {
     pid_t pid;       /* 0: there is none */
-    int fd;          /* of a pipe, which is its stderr until it is ready */
+    int fd;          /* of a pipe: its stderr until successor_begin(), then only "ready" */
     long long until; /* it has time to be ready, by now_ms() */
     size_t len;
     char said[512];
@@ -27,11 +28,12 @@ struct successor {
  */
 void successor_start(struct successor *s, char **argv, const int *fds, int count);
 
-/* Reads the pipe. After true the child is the caller's, and *s is free for the next one. */
+/* Reads the pipe. Returns true once the child has written "ready": then it is the caller's child,
+ * and s->pid is 0. */
 bool successor_is_ready(struct successor *s);
 
-/* It has ended with this status of waitpid(), or its time is over (-1). A line on stderr says so,
- * and *s is free. */
+/* It has ended with this status of waitpid(), or its time is over (-1): then the caller stops it. A
+ * line on stderr says so, and s->pid is 0. */
 void successor_failed(struct successor *s, int status);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * transfer.h: what a reply that is being sent holds of its file, in `held` of struct exchange.
- * Until it is found `held` may be a job of look_up.h. find_reply.c makes it, send_reply.c uses and
- * frees it.
+ * Until it is found `held` may be a job of look_up.h. find_reply.c asks for it; send_reply.c
+ * allocates, uses and frees it.
  */
 #ifndef TRANSFER_H
 #define TRANSFER_H

@@ -14,13 +14,13 @@ struct list {
 };
 
 /* Initialises a head, or a node that is in no list. */
-#define LIST_EMPTY(list)                                                                           \
+#define EMPTY_LIST(list)                                                                           \
     {                                                                                              \
         &(list), &(list)                                                                           \
     }
 
-/* From a node to the struct whose member it is: LIST_ENTRY(node, struct client, node). */
-#define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
+/* From a node to the struct whose member it is: CONTAINER_OF(node, struct client, node). */
+#define CONTAINER_OF(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
 static inline void list_init(struct list *list)
 {

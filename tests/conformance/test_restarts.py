@@ -112,6 +112,28 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
         assert server.serves()
 
 
+@contract("survives")
+def test_a_pause_is_not_longer_than_its_reason(start: Start) -> None:
+    """One worker dies as soon as it is started, again and again, and is waited for longer each
+    time. Then the other dies, and none is left: that is a pause of a second, not of eight.
+    """
+    server = start("-w", "2")
+    old = max(server.children())
+    time.sleep(1.1)  # so that its end is that of a worker that has served
+    for _ in range(3):
+        (young,) = set(server.children()) - {old}
+        os.kill(young, signal.SIGKILL)
+        server.is_back_with(2)
+    (young,) = set(server.children()) - {old}
+    os.kill(young, signal.SIGKILL)
+    assert wait_until(lambda: server.children() == [old], server.patience.limit)
+    time.sleep(0.1)  # until the master has set its pause
+    os.kill(old, signal.SIGKILL)
+    began = time.monotonic()
+    assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
+    assert time.monotonic() - began < 4 * server.patience.factor
+
+
 @contract("survives", "concurrency")
 def test_a_worker_that_cannot_serve_stays_deaf(start: Start) -> None:
     """It lacks a descriptor at the end of its set-up: until there is one its socket gets none."""

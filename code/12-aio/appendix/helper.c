@@ -53,7 +53,7 @@ static pid_t helper;
 static int epoll_fd = -1;
 static int live; /* lines that work */
 static int files_below;
-static struct list waiting = LIST_EMPTY(waiting);
+static struct list waiting = EMPTY_LIST(waiting);
 
 /* ---- in the helper ---- */
 
@@ -191,7 +191,7 @@ static void helper_collect(void)
     for (int i = 0; i < n; i++)
         line_take_answer(events[i].data.ptr);
     while (!list_is_empty(&waiting)) {
-        struct job *job = LIST_ENTRY(waiting.next, struct job, node);
+        struct job *job = CONTAINER_OF(waiting.next, struct job, node);
         if (live > 0 && !line_ask((struct helper_job *)job) && live > 0)
             return;
         list_remove(&job->node);
