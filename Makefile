@@ -296,7 +296,7 @@ chapters: ## the chapters, one line each
 
 # Labs, soak and bench know it by its whole name: 2, 02, fork and 02-fork are one.
 of_these = $(or $(filter $(CH),$(1)),$(call one_of,$(filter $(CH)-% 0$(CH)-% %-$(CH),$(1))))
-ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed test,$(MAKECMDGOALS))),)
+ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed soak-sim test,$(MAKECMDGOALS))),)
 override CH := $(call chapter,$(CH),CH)
 else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check reset autograder handout similar,$(MAKECMDGOALS))),)
 override CH := $(or $(call of_these,$(LABS) $(MEASURED)),$(CH))
@@ -330,7 +330,7 @@ SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/
 PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
 # mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
 TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/tracks.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py tests/place.py tests/test_place.py \
-         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs soak bsd stage)
+         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs sim soak bsd stage)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server

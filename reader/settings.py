@@ -24,7 +24,8 @@ TAKES = {
     "handout": "CH HINTS VARIANT", "similar": "CH DIR VARIANT", "merge": "RUNS",
     "check": JUDGING + " WATCH", "test": "CH PAPER", "tests-of-all": "PAPER", "test-book": "PAPER",
     "doctor": "ALL", "help": "ALL", "soak": "SECONDS CH", "soak-mixed": "SECONDS CH",
-    "soak-restarts": "SECONDS", "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
+    "soak-restarts": "SECONDS", "soak-sim": "SECONDS SEED CH", "sim-faults": "ONLY",
+    "vm": "OS IMAGE KEY VM_ARGS", "fuzz": "FUZZ_SECONDS",
     "mutants": "N SEED ONLY RESULTS_OF BEFORE", "cross": "CROSS",
 }  # fmt: skip
 # Of every goal: how it is built and shown, and where things are.

@@ -1,5 +1,7 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
+comma := ,
+
 DISK_TESTS := disk_cache_test disk_files_test disk_model_test
 UNIT_TESTS := confine_test conn_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
 
@@ -29,6 +31,26 @@ queue_test_VARIANTS := glibc static static-pie musl asan # dietlibc has no event
 kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
 $(foreach t,$(DISK_TESTS),$(eval $(t)_VARIANTS := glibc static static-pie musl asan)) # dietlibc has no llround()
 
+# A server in a simulated world, as sim.c tells: what it asks of the kernel and of the C library goes to tests/sim/.
+SIMULATED := 05b-nonblocking 06-select 07-poll 09-epoll 10-kqueue 11-sendfile 12-aio 15-slashdot
+SIMS      := $(SIMULATED:=_sim)
+SIM_CALLS := main exit _exit malloc calloc realloc free mmap64 munmap malloc_trim clock_gettime time sigaction alarm getrlimit64 setrlimit64 \
+             socket bind listen getsockname setsockopt accept4 recv send sendmsg writev sendfile64 shutdown close ioctl dup fcntl64 open64 \
+             read write fstat64 pread64 readahead eventfd epoll_create1 epoll_ctl epoll_wait poll select \
+             open_below conn_handle conn_end serve_refusal pool_start pool_run job_give_up_if_lost
+SIM_SRC   := $(addprefix tests/sim/,sim.c kernel.c net.c waits.c files.c peers.c)
+# What else is in place of what.
+10-kqueue_SIM   := tests/sim/kqueue.c
+10-kqueue_OUT   := $(KQUEUE_SRC)
+12-aio_SIM      := tests/sim/jobs.c
+12-aio_OUT      := code/12-aio/cached.c
+15-slashdot_SIM := tests/sim/jobs.c tests/sim/worker.c
+15-slashdot_OUT := code/12-aio/cached.c $(addprefix code/15-slashdot/,master.c workers.c successor.c confine.c)
+$(foreach s,$(SIMULATED),$(eval $(s)_sim_SRC := $(filter-out $($(s)_OUT),$($(s)_SRC) $($(s)_SRC_any)) $(SIM_SRC) $($(s)_SIM)))
+$(foreach s,$(SIMULATED),$(eval $(s)_sim_VARIANTS := asan)$(eval $(s)_sim_LIBS := $($(s)_LIBS) $(addprefix -Wl$(comma)--wrap=,$(SIM_CALLS))))
+PROGRAMS += $(SIMS)
+$(BUILD)/obj/asan/tests/sim/kqueue.o: CPPFLAGS += $(KQUEUE_CPPFLAGS)
+
 PROGRAMS += $(UNIT_TESTS)
 PORTABLE += $(filter-out confine_test file_cache_test queue_test $(DISK_TESTS),$(UNIT_TESTS))
 
@@ -38,7 +60,6 @@ CHECK_VARIANTS := $(filter glibc static static-pie diet musl asan,$(VARIANTS_HER
 CHECK_TSAN     := $(if $(filter tsan,$(VARIANTS_HERE)),$(addprefix $(BUILD)/tsan/,04-threads 05-pool 12-aio 15-slashdot))
 
 empty :=
-comma := ,
 joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 
 # Many tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
@@ -49,13 +70,13 @@ TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 RETRIES = $(if $(filter command,$(origin UNSTEADY)),$(addprefix --unsteady=,$(UNSTEADY)))
 PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
-.PHONY: test check attacks soak soak-mixed soak-restarts fuzz tests-of-all tests-of-variants test-book test-labs
+.PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests; CH=09: those of one server, in a minute
 	$(Q)sh benchmarks/harness/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory $(parallel) servers
+	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH),,$(addprefix $(BUILD)/asan/,$(SIMS)))
 ifneq ($(CH),)
 	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd)
 else
@@ -119,6 +140,14 @@ soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [C
 
 soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
 	$(Q)$(PYTHON) tests/soak/soak.py --restarts 2 --follow --build $(BUILD) --seconds $(or $(SECONDS),60)
+
+soak-sim: $(addprefix $(BUILD)/asan/,$(SIMS)) ## servers in a simulated world, one after the other: SECONDS=3600 in all [SEED=1] [CH=09-epoll]
+	$(if $(filter $(or $(CH),$(SIMULATED)),$(SIMULATED)),,$(error make soak-sim: $(CH) is not simulated. There are: $(SIMULATED)))
+	$(Q)for s in $(or $(CH),$(SIMULATED)); do $(BUILD)/asan/$${s}_sim --seed $(or $(SEED),$$(date +%s)) \
+		--seconds $$((($(or $(SECONDS),60) + 7) / $(if $(CH),1,$(words $(SIMULATED))))) || exit 1; done
+
+sim-faults: $(addprefix $(BUILD)/asan/,$(SIMS)) ## does the simulated world find faults? some are planted: [ONLY=slow-never-leave]
+	$(Q)$(PYTHON) tests/sim/planted.py $(BUILD) $(subst $(comma), ,$(ONLY))
 
 # Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
 .PHONY: vm
