@@ -77,14 +77,20 @@ static void others_act(void)
     acting = false;
 }
 
+void stall(void)
+{
+    if (w.phase == CHAOS && one_in(10))
+        pass_time(w.now + pick(50) * MS);
+}
+
 void step(void)
 {
     if (acting)
         return;
     *steps_done = ++w.steps;
     w.now += pick(40);
-    if (w.phase == CHAOS && one_in(5000)) /* other processes have had the processor */
-        w.now += pick(200) * MS;
+    if (w.phase == CHAOS && one_in(500)) /* other processes have had the processor */
+        w.now += pick(100) * MS;
     if (w.now >= w.next_due)
         others_act();
     acting = true;

@@ -106,5 +106,6 @@ int kevent(int kq, const struct kevent *changes, int nchanges, struct kevent *ev
         return -1;
     }
     TRACE("waited: %d", n);
+    stall();
     return n;
 }

@@ -226,7 +226,7 @@ static void reply_is_over(struct peer *p)
     p->answered++;
     p->in_body = false;
     p->head_len = 0;
-    p->speak_at = w.now + w.timeout_s * S - 8 * MS + pick(12 * MS);
+    p->speak_at = w.now + w.timeout_s * S - 45 * MS + pick(50 * MS);
     p->progress_at = w.now;
     p->asked_at = p->answered < p->count && p->given >= p->asks[p->answered].end ? w.now : 0;
 }

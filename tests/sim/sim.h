@@ -88,6 +88,9 @@ void step(void);
 /* The same until `until`, or for one thing that happens. False: it is later than that. */
 bool pass_time(long long until);
 
+/* After a wait: now and then another process runs first. */
+void stall(void);
+
 /* Something is to happen at `at`. */
 void due(long long at);
 

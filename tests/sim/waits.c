@@ -81,7 +81,10 @@ static int wait_for(int (*collect)(void *, int), void *events, int most, int tim
             signal_due();
             continue;
         }
+        int error = errno;
         TRACE("waited: %d", n);
+        stall();
+        errno = error;
         return n;
     }
 }
