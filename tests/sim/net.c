@@ -634,7 +634,8 @@ WRAP(void, conn_end, struct conn *c)
         s->excuse = "room";
     s->no_more = s->no_more || (stopping && c->state != SENDING);
     bool good = s->peer != NULL && peer_is_good(s->peer) && s->excuse == NULL && !s->in_rst;
-    if (good && c->state == READING && s->in_len > 0 && s->in_at / MS <= c->deadline - 1)
+    if (good && !stopping && c->state == READING && s->in_len > 0 &&
+        s->in_at / MS <= c->deadline - 1)
         fault("conn_end(%d), and %zu bytes that came in time are not read", c->fd, s->in_len);
     s->no_more = s->no_more || (good && c->state != SENDING && peer_is_late(s->peer));
     if (good && c->state == SENDING)

@@ -63,7 +63,7 @@ FAULTS = (
     Planted("no-room-is-empty", ("09-epoll",), CLIENTS,
             "} else if (errno == EAGAIN || stopping) {",
             "} else if (errno == EAGAIN || errno == EMFILE || stopping) {"),
-    Planted("edge-not-asked-again", ("09-epoll", "12-aio"), CLIENTS,
+    Planted("edge-not-asked-again", ("12-aio",), CLIENTS,
             "if (again > 0 || until <= now)", "if (until <= now)"),
     Planted("free-twice", ("15-slashdot",), "15-slashdot/file_cache.c",
             "        f->users++;\n        return f;", "        return f;"),

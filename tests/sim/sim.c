@@ -34,7 +34,7 @@
 #define LINES      4000
 #define LINE       160
 #define STATUS_BAD 3
-#define CPU_MOST   30 /* seconds of a world: a loop without a call is one without a step */
+#define CPU_MOST   5 /* seconds of a world: a loop without a call is one without a step */
 
 /* What a world leaves behind. */
 static struct report {
