@@ -281,8 +281,9 @@ static int run(uint64_t seed, long steps, long seconds)
         worlds++;
         if (run_world(world, chaos_for, false) != 0) {
             long failed = done + report->steps;
-            printf("%s: seed %llu: world %ld fails, after %ld steps in all\n", w.server,
-                   (unsigned long long)seed, worlds, failed);
+            printf("%s: seed %llu: world %ld (%llu) fails, after %ld steps in all: %s\n", w.server,
+                   (unsigned long long)seed, worlds, (unsigned long long)world, failed,
+                   report->fault);
             fflush(stdout);
             return show(world, cut(world, chaos_for));
         }
