@@ -411,7 +411,7 @@ static void set_pace(struct peer *p)
 
     p->send_most = one_in(3) ? 1 + pick(200) : sizeof p->wire;
     p->read_most = OUT_MAX;
-    p->each = 1 + pick(30 * MS);
+    p->each = 2 * MS + pick(30 * MS);
     s->room = 16384 + pick(one_in(4) ? 100000 : 20000); /* both together below OUT_MAX */
     s->window = 16384 + pick(one_in(4) ? 60000 : 20000);
     if (p->nature == STEADY) {

@@ -17,7 +17,7 @@ int master_run(const struct options *o, char **argv, const int *sockets, int cou
     return 0;
 }
 
-void master_hears(int number)
+void worker_tells_master(int number)
 {
     (void)number;
 }
