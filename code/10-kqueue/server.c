@@ -67,8 +67,7 @@ static bool enter(struct client *c)
     return true; /* if the kernel refuses, EV_ERROR says so later */
 }
 
-/* A client that is freed leaves the list of changes: else their
- * answers would name it. */
+/* Else an answer would name a client that is freed. */
 static void forget(const struct client *c)
 {
     int kept = 0;
