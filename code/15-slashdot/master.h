@@ -25,7 +25,7 @@
  *             `- successor - workers which sends RETIRE to the old ones: each reply is the last of
  *                                    its connection, and they end when their clients have left
  *
- *  4  master --- successor - workers the first process stays: its number is known to others. The
+ *  4  master --- successor - workers the first process stays: others know its process ID. The
  *                                    next SIGHUP starts another candidate, and the successor then
  *                                    retires with its workers
  */
