@@ -179,7 +179,7 @@ def test_n_does_nothing(tmp_path: Path) -> None:
     text = "".join(path.read_text("utf-8") for path in makefiles)
     goals = set(re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", text, re.M))
     goals -= {"clean", "distclean", "cross", "release", "compare", "libkqueue", "vm"}
-    given = ["CH=02-fork", "FROM=01", "TO=02", "DIR=/", "STEP=read", "PYTEST_ARGS=--co"]
+    given = ["CH=06-select", "FROM=01", "TO=02", "DIR=/", "STEP=read", "PYTEST_ARGS=--co"]
     before = subprocess.run(["git", "status", "--porcelain"], cwd=TREE, capture_output=True)
     done = start(tmp_path, "-n", *sorted(goals), *given)
     assert done.returncode == 0, done.stderr
