@@ -302,5 +302,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # some servers run as another user
         Path(folder, "hello.txt").write_text("hello\n", encoding="ascii")
-        table = print_table(Path(sys.argv[1]), Path(folder), sys.argv[2:] or list(MODELS))
+        table = print_table(Path(sys.argv[1]).resolve(), Path(folder), sys.argv[2:] or list(MODELS))
         raise SystemExit(1 if table else 0)
