@@ -215,7 +215,7 @@ def test_workers_that_are_killed_together(start: Start, workers: int) -> None:
 @pytest.mark.long
 def test_workers_that_cannot_be_replaced(start: Start, target: Target) -> None:
     """None is left, and none comes to serve, for seconds: it does not fork for ever, it ends."""
-    server = start("-w", "1")
+    server = start("-w", "1", env=tracing.ENV)  # LeakSanitizer needs descriptors, too
     server.ends_with = 1
     if target.name == "15-slashdot":  # else the next one serves before it can be killed
         hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]

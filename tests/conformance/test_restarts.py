@@ -92,7 +92,7 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
     """Its worker is killed, and the next one cannot be set up. Who is in its queue is let go, the
     others are served; once there is room for a worker all is as before.
     """
-    server = start("-w", "2")
+    server = start("-w", "2", env=tracing.ENV)  # LeakSanitizer needs descriptors, too
     hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (6, hard))
     os.kill(server.children()[0], signal.SIGKILL)
