@@ -342,6 +342,14 @@ class Server:
     def alive(self) -> bool:
         return self.process.poll() is None
 
+    def listens(self) -> bool:
+        """False while no worker has its socket: then that is shut (15-slashdot)."""
+        try:
+            with self.connect():
+                return True
+        except ConnectionRefusedError:
+            return False
+
     def is_back_with(self, workers: int) -> None:
         """So many are there again; what they own is what the server was started with."""
         assert wait_until(lambda: len(self.children()) == workers, self.patience.limit)

@@ -185,6 +185,7 @@ def test_workers_that_are_killed_as_soon_as_they_live(start: Start, workers: int
     assert workers < len(killed) <= workers * (2 + time.monotonic() - begin)
     if workers > 1:
         assert wait_until(lambda: len(server.children()) == workers, server.patience.limit)
+        assert wait_until(server.listens, server.patience.limit)
         assert server.serves()
     server.signal(signal.SIGTERM)
     assert server.wait(STOP_GRACE / 2 * server.patience.factor) == 0
@@ -206,6 +207,7 @@ def test_workers_that_are_killed_together(start: Start, workers: int) -> None:
         assert wait_until(lambda n=number: len(successors()) == n, server.patience.limit)  # type: ignore[misc]
         births = [int(proc.start_time(pid)) for pid in successors()]
         assert max(births) - min(births) < 5 * os.sysconf("SC_CLK_TCK")
+        assert wait_until(server.listens, server.patience.limit)
         for _ in range(20):
             assert server.serves()
     server.is_back_with(workers)
