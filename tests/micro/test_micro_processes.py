@@ -173,9 +173,11 @@ def test_those_who_compete_share_one_processor(micro: Micro) -> None:
 
 
 def test_to_be_chosen_again_is_no_change_of_process(micro: Micro) -> None:
-    """A wide ratio within one run: others would have a slice of milliseconds each."""
+    """Others would have a slice of milliseconds each. The least of each: other work on the machine
+    makes both slower.
+    """
     again, following = (
-        statistics.median(
+        min(
             micro.column(
                 "turn_ns", f"run-queue -n 9 -p 64 {way}", before=on_one_processor, may_lack=True
             )
