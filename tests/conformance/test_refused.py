@@ -12,7 +12,7 @@ from conformance.matrix import contract, kind
 from conformance.process import Target
 from conformance.refused import Cell
 
-pytestmark = kind("model")
+pytestmark = [kind("model"), pytest.mark.long]  # what is refused is waited for
 #: For each server those of them that it has.
 SAMPLE = {
     "EPERM": {"accept", "accept4", "ACCEPT"},

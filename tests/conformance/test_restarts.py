@@ -113,6 +113,7 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
 
 
 @contract("survives")
+@pytest.mark.long
 def test_a_pause_is_not_longer_than_its_reason(start: Start) -> None:
     """One worker dies as soon as it is started, again and again, and is waited for longer each
     time. Then the other dies, and none is left: that is a pause of a second, not of eight.
