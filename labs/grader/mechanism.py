@@ -25,6 +25,9 @@ WRITES = frozenset({"send", "sendto", "sendmsg", "sendmmsg", "writev"})
 WAITS = SELECT | POLL | SIGNALS | EPOLL | URING
 SILENT = 5  #: clients beside the one that asks
 ASKED = 3
+#: Seconds, whatever PATIENCE= says: what is there is seen at once, except on a busy machine, which
+#: must not cost points.
+SEEN_S = 5.0
 HALF = LAST[:20]
 CALL = re.compile(r"(\d+) +(\w+)\((.*)\) += (-?\w+)")
 DESCRIPTORS = re.compile(r"^\d+, \[([\d ]+)\]")
@@ -94,7 +97,7 @@ def loop_of(
         calls = since_the_first_client(trace)
         return count(calls, kind) >= ASKED
 
-    trace.has(enough, server.patience.limit / 5)
+    trace.has(enough, SEEN_S)
     calls = since_the_first_client(trace)
     demand_one_loop(calls, kind, called)
     return calls, silent
@@ -209,7 +212,7 @@ def test_another_thread_reads(traced: Traced) -> None:
         size = str(len(HELLO))
         return {c.pid for c in calls if c.name in reads and c.result == size} - by(calls, READS)
 
-    trace.has(lambda _: bool(readers()), server.patience.limit / 5)
+    trace.has(lambda _: bool(readers()), SEEN_S)
     loop = by(since_the_first_client(trace), EPOLL)
     demand(len(loop) == 1, f"{len(loop)} threads wait by epoll_wait(), not one loop")
     demand(bool(readers() - loop), "the loop itself reads the files")
@@ -227,7 +230,7 @@ def test_works_by_a_ring(traced: Traced) -> None:
         for _ in range(ASKED):
             demand(c.ask(ASK).body == HELLO, "another file was served")
     demand(server.serves() and bool(silent), "another file was served")
-    trace.has(lambda calls: len(calls) - before >= ASKED, server.patience.limit / 5)
+    trace.has(lambda calls: len(calls) - before >= ASKED, SEEN_S)
     used = [name for _, name, _ in trace.calls()[before:]]
     demand(used.count("io_uring_enter") >= ASKED, "it does not call io_uring_enter()")
     demand(set(used) <= URING, f"it also calls {listed(set(used) - URING)}")
@@ -246,7 +249,7 @@ def test_workers_with_a_loop_each(traced: Traced) -> None:
     def added(calls: Collection[Call]) -> int:
         return count(calls, ("epoll_ctl",), "EPOLL_CTL_ADD")
 
-    trace.has(lambda _: added(since_the_first_client(trace)) >= SILENT, server.patience.limit / 5)
+    trace.has(lambda _: added(since_the_first_client(trace)) >= SILENT, SEEN_S)
     calls = since_the_first_client(trace)
     serving = by(calls, READS)
     demand(server.pid not in serving, "the first process serves clients itself")
@@ -298,10 +301,10 @@ def test_a_process_for_each_connection(traced: Traced) -> None:
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS)))
     demand(not server.children(), "processes are there before any client has come")
     clients = server.crowd(ASKED)
-    there = wait_until(lambda: len(server.children()) >= ASKED, server.patience.limit / 5)
+    there = wait_until(lambda: len(server.children()) >= ASKED, SEEN_S)
     for c in clients:
         demand(c.ask(LAST).body == HELLO, "another file was served")
-    served = wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, 2.0)
+    served = wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
     calls = since_the_first_client(trace)
     demand(bool(by(calls, FORKS)), "no fork() follows accept()")
     demand(server.pid not in by(calls, READS), "the parent talks to clients itself")
@@ -315,7 +318,7 @@ def test_workers_are_there_before(traced: Traced) -> None:
     """So many as -w says, each for one client at a time; for clients none is started."""
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS)), "-w", str(ASKED))
     demand(
-        wait_until(lambda: len(server.children()) == ASKED, server.patience.limit / 2),
+        wait_until(lambda: len(server.children()) == ASKED, SEEN_S),
         f"with -w {ASKED} there are {len(server.children())} workers before any client has come",
     )
     workers = set(server.children())
@@ -323,7 +326,7 @@ def test_workers_are_there_before(traced: Traced) -> None:
     for _ in range(ASKED):
         demand(server.serves(), "another file was served")
     demand(set(server.children()) == workers, "its processes change with its clients")
-    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), 2.0)
+    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), SEEN_S)
     calls = since_the_first_client(trace)
     demand(not by(calls, FORKS), "it forks when clients come")
     demand(by(calls, ACCEPTS) <= workers, "a worker does not accept its clients itself")
@@ -341,13 +344,13 @@ def test_a_thread_for_each_connection(traced: Traced) -> None:
     before = threads(server)
     demand(len(before) == 1, f"{len(before)} threads are there before any client has come")
     clients = server.crowd(ASKED)
-    wait_until(lambda: len(threads(server)) > ASKED, server.patience.limit / 5)
+    wait_until(lambda: len(threads(server)) > ASKED, SEEN_S)
     demand(not server.children(), "it starts processes, not threads")
     new = len(threads(server) - before)
     demand(new == ASKED, f"{new} threads more for {ASKED} clients")
-    for c in clients:
-        demand(c.ask(LAST).body == HELLO, "another file was served")
-    wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, 2.0)
+    for c in clients:  # what they get is not asked: a mistake of this lab closes others' files
+        c.send(LAST)
+    wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
     readers = by(since_the_first_client(trace), READS)
     demand(len(readers) >= ASKED, "the clients are not served by a thread each")
 
@@ -363,7 +366,7 @@ def test_threads_are_there_before(traced: Traced) -> None:
     capacity_is(server, ASKED)
     demand(not server.children(), "it starts processes, not threads")
     demand(threads(server) == before, "its threads change with its clients")
-    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), 2.0)
+    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), SEEN_S)
     calls = since_the_first_client(trace)
     demand(not by(calls, FORKS), "it starts somebody when clients come")
     accepting, reading = by(calls, ACCEPTS), by(calls, READS)
@@ -385,7 +388,7 @@ def test_never_waits_in_a_connection(traced: Traced) -> None:
             is_client = what.startswith("socket:") and what not in listening
             demand(not (is_client and blocks), "the client's socket blocks")
     capacity_is(server, 1)
-    trace.has(lambda calls: any(name in POLL for _, name, _ in calls), 2.0)
+    trace.has(lambda calls: any(name in POLL for _, name, _ in calls), SEEN_S)
     calls = since_the_first_client(trace)
     used = {call.name for call in calls if call.may_sleep}
     demand(bool(used) and used <= POLL, f"it waits by {listed(used)}, not by poll() alone")
