@@ -33,7 +33,7 @@ unexport $(filter-out PYTHON PYTHONUTF8 PYTHONPATH PYTHONUSERBASE PYTHONNOUSERSI
 unexport BASH_ENV ENV CDPATH SHELLOPTS BASHOPTS POSIXLY_CORRECT GREP_OPTIONS GREP_COLOR GREP_COLORS LS_COLORS \
 	GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_NAMESPACE GIT_PREFIX
 override export PYTHONUTF8 := 1
-override export PYTHONPATH := benchmarks
+override export PYTHONPATH := .
 ifeq ($(shell LC_ALL=C.UTF-8 locale charmap 2>/dev/null),UTF-8)
 override export LC_ALL := C.UTF-8
 endif
@@ -87,13 +87,13 @@ endif
 quoted = '$(subst ','\'',$(1))'
 
 # What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
-READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m reader
+READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest.learn
 # One that this make has started itself is given more than a reader may give.
 ifneq ($(if $(filter-out 0,$(MAKELEVEL)),$(INSIDE)),$(CURDIR))
 export INSIDE := $(CURDIR)
 GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -E -X utf8 -m reader refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
+REFUSED := $(shell $(PYTHON) -E -X utf8 -m quest.learn refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
 ifneq ($(REFUSED),)
 $(error $(REFUSED))
 endif
@@ -219,7 +219,7 @@ parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
 # What is missing is looked for when make starts, so the tools come first and the rest is a make of its own.
 all: ## install what is missing (asks first), build, measure the headline set, draw, write book and deck
-	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
+	$(Q)sh setup/deps.sh build measure book slides test
 	$(Q)$(MAKE) --no-print-directory everything
 
 # What the next minutes are for.
@@ -238,13 +238,13 @@ everything:
 	$(Q)$(MAKE) --no-print-directory verdict
 
 deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)
-	$(Q)sh benchmarks/harness/deps.sh build measure book slides test
+	$(Q)sh setup/deps.sh build measure book slides test
 
 doctor: ## what runs on this machine, what is skipped, why, and the remedy; ALL=1: each thing
-	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m harness doctor $(if $(ALL),--all); else DEPS=skip sh benchmarks/harness/deps.sh; fi
+	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m quest.report doctor $(if $(ALL),--all); else DEPS=skip sh setup/deps.sh; fi
 
 peers: ## install the servers that ours are compared with (asks first); none is left running
-	$(Q)sh benchmarks/harness/deps.sh peers
+	$(Q)sh setup/deps.sh peers
 
 servers: $(call programs_in,glibc) ## build all servers and tools (glibc, dynamic): build/bin
 
@@ -317,7 +317,7 @@ diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
 
 amalgamate: ## one self-contained C file of a server: CH=02-fork
 	$(Q)mkdir -p $(BUILD)/single
-	$(Q)$(PYTHON) code/amalgamate.py $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).part && \
+	$(Q)$(PYTHON) -m quest.book.amalgamate $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).part && \
 		mv -f $(BUILD)/single/$(CH).part $(BUILD)/single/$(CH).c || { rm -f $(BUILD)/single/$(CH).part; exit 1; }
 	@echo $(BUILD)/single/$(CH).c
 
@@ -325,12 +325,11 @@ amalgamate: ## one self-contained C file of a server: CH=02-fork
 
 # $(call lint,TOOL,command): runs it, or says that TOOL is missing; LINT=strict (CI) makes that an error.
 lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
-C_SOURCES      := $(wildcard code/*/*.[ch] code/*/appendix/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
-SHELL_SOURCES  := $(wildcard benchmarks/harness/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
-PYTHON_SOURCES := code benchmarks chapters labs reader slides tests
-# mypy sees one program at a time: several have a conftest.py or a tree of modules of their own.
-TYPED := "-p harness" "-p grader" "-p measuring" "-p teacher" "-p reader" $(wildcard labs/[0-9]*/*.py) code chapters slides/tracks.py "-p stage" "-p conformance" "-p book" tests/conftest.py tests/unsteady.py tests/test_unsteady.py tests/place.py tests/test_place.py \
-         $(addprefix tests/,harness reader unit setup micro figures hammer disk labs sim soak bsd stage)
+C_SOURCES      := $(wildcard quest/*/*.c code/*/*.[ch] code/*/appendix/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
+SHELL_SOURCES  := $(wildcard setup/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
+PYTHON_SOURCES := quest labs tests
+# The tests of the labs are no package: their folders have the names of servers.
+TYPED := "-p quest" "-p tests" $(wildcard labs/[0-9]*/*.py)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
 lint: ## style, types, limits, text, data: everything that can be checked without running a server
@@ -338,20 +337,20 @@ lint: ## style, types, limits, text, data: everything that can be checked withou
 	@echo "  LINT     headers"
 	$(Q)for h in $(filter-out $(FOLDERS_LEFT_OUT),$(wildcard code/*/*.h benchmarks/*/*.h)); do \
 		$(CC) -fsyntax-only -x c $(CPPFLAGS) $(HEADER_FOLDERS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
-	$(Q)$(PYTHON) code/lint.py
+	$(Q)$(PYTHON) -m quest.book.code_lint
 	$(call lint,clang-format,clang-format --dry-run -Werror $(C_SOURCES))
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
 	$(Q)$(HARNESS) check
-	$(Q)$(PYTHON) chapters/readme.py --check
+	$(Q)$(PYTHON) -m quest.book.readme --check
 	$(Q)$(MAKE) --no-print-directory lint-book schedule
 
 .PHONY: $(addprefix lint-,$(VARIANTS))
 $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
 
 readme: servers ## bring the numbers and the figure of README.md up to the reference run
-	$(Q)$(PYTHON) chapters/readme.py
+	$(Q)$(PYTHON) -m quest.book.readme
 
 help: ## ten goals to begin with; ALL=1: all of them, in groups
 	$(Q)$(READER) help $(if $(ALL),ALL=1)

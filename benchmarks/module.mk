@@ -4,7 +4,7 @@ include $(wildcard benchmarks/*/module.mk)
 
 # The flags are recorded with every result: those of the servers.
 SERVER_FLAGS := $(CFLAGS) $(CPPFLAGS_glibc) $(call ld_glibc,server)
-HARNESS      := HARNESS_CFLAGS='$(SERVER_FLAGS)' $(PYTHON) -m harness
+HARNESS      := HARNESS_CFLAGS='$(SERVER_FLAGS)' $(PYTHON) -m quest.report
 
 cflags: # for a harness that is run without make
 	@echo '$(SERVER_FLAGS)'

@@ -17,7 +17,7 @@ LUA_SHARED := $(PANDOC_DIR)/common.lua
 LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua numbers.lua \
               references.lua search.lua then.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
-TABLES     := $(PANDOC_DIR)/tables.py
+TABLES     := quest/book/tables.py
 LABELS     := $(WEAVE)/labels.lua
 LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
@@ -36,9 +36,9 @@ pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=
 # On paper: headless Chromium prints the one-file pages (print.py). Nothing of it is taken from the network.
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 PDF      := $(BUILD)/pdf
-PRINT    := $(PANDOC_DIR)/print.py
+PRINT    := quest/book/paper.py
 # $(call print_page,page?query): prints it as the target.
-print_page = mkdir -p $(@D) && $(PYTHON) $(PRINT) $(CHROMIUM) '$(1)' $@
+print_page = mkdir -p $(@D) && $(PYTHON) -m quest.book.paper $(CHROMIUM) '$(1)' $@
 
 .PHONY: book epub pdf lint-book weave-always
 weave-always:
@@ -71,13 +71,13 @@ $(WEAVE)/%.ast: chapters/%.md $(WEAVE)/settings
 
 # Joined each time, written only when a label, a number or a title has changed.
 $(LABELS): $(BOOK_PAGES:%=$(WEAVE)/%.ast) $(TABLES) weave-always
-	$(Q)$(PYTHON) $(TABLES) labels $@ $(filter %.ast,$^)
+	$(Q)$(PYTHON) -m quest.book.tables labels $@ $(filter %.ast,$^)
 
 # What is exported in this very run is looked at after it; the exporter leaves alone what has not changed.
 $(LUA_DATA:$(WEAVE)/%.lua=$(BUILD)/%.json): export
 	@:
 $(LUA_DATA): $(WEAVE)/%.lua: $(BUILD)/%.json $(TABLES)
-	$(Q)$(PYTHON) $(TABLES) data $< $@
+	$(Q)$(PYTHON) -m quest.book.tables data $< $@
 
 $(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures-in-pages
 	$(call say,WEAVE,$<)
@@ -125,4 +125,4 @@ $(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 include chapters/release.mk
 
 lint-book: ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
-	$(Q)$(PYTHON) $(PANDOC_DIR)/lint.py
+	$(Q)$(PYTHON) -m quest.book.lint

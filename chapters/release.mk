@@ -8,7 +8,7 @@ RELEASE_TRACKS  = $(shell sed -n 's/^\[\([a-z0-9]*\)\]$$/\1/p' slides/tracks.tom
 
 # Without one of these the figures would be missing, or have other letters.
 RELEASE_NEEDS   = ^(python3-scipy|gnuplot-nox|graphviz|fonts-dejavu-core|reveal\.js@.*)$$
-RELEASE_MISSING = $(shell sh benchmarks/harness/deps.sh --status measure book slides | \
+RELEASE_MISSING = $(shell sh setup/deps.sh --status measure book slides | \
 	awk -F '\t' '$$2 == "missing" && $$1 ~ /$(RELEASE_NEEDS)/ {print $$1}') $(if $(PANDOC),,pandoc) $(if $(CHROMIUM),,chromium)
 
 # Of the tree, and not of a repository around it. Without git, or outside, the version is the date of the newest source.
@@ -27,4 +27,4 @@ release: ## book, EPUB, decks and PDFs of the reference run, in one archive: bui
 	$(Q)rm -rf $(RELEASE_BUILD) $(RELEASE)/quest-$(RELEASE_VERSION).zip && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
 	$(Q)$(release_make) TRACK= epub
 	$(Q)for track in $(RELEASE_TRACKS); do $(release_make) TRACK=$$track slides pdf || exit 1; done
-	$(Q)$(PYTHON) $(PANDOC_DIR)/release.py $(RELEASE_BUILD) $(RELEASE) $(RELEASE_VERSION) $(RELEASE_SECONDS)
+	$(Q)$(PYTHON) -m quest.book.release $(RELEASE_BUILD) $(RELEASE) $(RELEASE_VERSION) $(RELEASE_SECONDS)

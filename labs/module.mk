@@ -9,17 +9,17 @@ MEASURED := $(patsubst labs/%/measure.toml,%,$(wildcard labs/*/measure.toml))
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
 
 lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
-MEASURING = PYTHONPATH=benchmarks:labs:tests $(PYTHON) -m measuring
+MEASURING = $(PYTHON) -m quest.labs.measuring
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
 LAB_TOLD = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
 	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS))
-JUDGE  = $(LAB_TOLD) $(PYTHON) -I labs/grader/__main__.py
+JUDGE  = $(LAB_TOLD) $(PYTHON) -E -s -m quest.labs
 
 # Two makes at once would give each other objects that are half written.
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))
 lab_objects_once = $(if $(findstring n,$(flags)),,mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock) $(MAKE) --no-print-directory $(parallel) lab-objects CH=$(CH) || exit 2
 
-TEACHER = $(LAB_TOLD) PYTHONPATH=benchmarks:labs:tests $(PYTHON) -m teacher
+TEACHER = $(LAB_TOLD) $(PYTHON) -m quest.labs.teacher
 teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 # A class's table has a name, wherever it was not given one.
 grade-all: CSV := $(or $(CSV),$(if $(DIR),$(DIR).csv))

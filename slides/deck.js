@@ -8,7 +8,7 @@
 
 const query = new URLSearchParams(location.search);
 const printing = query.get("view") === "print" || query.has("print-pdf");
-// Whoever prints by a program (chapters/pandoc/print.py) has to wait: the pages come after the load event.
+// Whoever prints by a program (quest/book/paper.py) has to wait: the pages come after the load event.
 if (printing) document.documentElement.dataset.printing = "wait";
 
 function showStep(listing) {

@@ -21,9 +21,9 @@ LICENCES     := $(wildcard $(REVEAL)/LICENSE $(if $(DYGRAPHS),/usr/share/doc/lib
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
-STAGE        := PYTHONPATH=slides $(PYTHON) -m stage --build $(BUILD)
-# What the demos start (slides/stage/demos.toml), and who serves the deck.
-STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/stage/demos.toml | sort -u))
+STAGE        := $(PYTHON) -m quest.stage --build $(BUILD)
+# What the demos start (slides/demos.toml), and who serves the deck.
+STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u))
 
 .PHONY: slides schedule present demo demo-record rehearse
 
@@ -40,7 +40,7 @@ slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45, SPEAK
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
 schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
-	$(Q)$(PYTHON) slides/tracks.py $(TRACK)
+	$(Q)$(PYTHON) -m quest.book.tracks $(TRACK)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
 present: $(if $(wildcard $(DECK)),,slides) ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
@@ -62,7 +62,7 @@ rehearse: ## every demo once, limits, tools: what will work on stage
 	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
 	$(Q)$(STAGE) rehearse
 
-# What prints them is driven by selenium and its driver (chapters/pandoc/print.py).
+# What prints them is driven by selenium and its driver (quest/book/paper.py).
 PRINTS := $(shell $(PYTHON) -c 'import importlib.util as u; print(1 if u.find_spec("selenium") else "")' 2> /dev/null)
 ifeq ($(CHROMIUM),)
 PDF_SKIP := Chromium is not installed (apt-get install chromium)
@@ -94,9 +94,9 @@ $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEA
 reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"version": "$(REVEAL_VERSION)"' $(REVEAL)/package.json
 
 # Changes with what the track has: the deck is made anew then.
-$(WEAVE)/order-%: slides/tracks.toml slides/tracks.py $(SLIDE_PARTS)
+$(WEAVE)/order-%: slides/tracks.toml quest/book/tracks.py $(SLIDE_PARTS)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) slides/tracks.py $* ids > $@
+	$(Q)$(PYTHON) -m quest.book.tracks $* ids > $@
 
 # What stands on the first slide and on the last: each is kept until it is told anew (SPEAKER= forgets it), so that the deck for
 # the printer is the one for the stage.

@@ -14,17 +14,17 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import place
 import pytest
 
-from conformance import process, programs, site, tracing
-from conformance.matrix import EXEMPT, FOLDERS, MODELS
-from conformance.process import Patience, Server, Target, Unprivileged
-from conformance.programs import Run, Start, Traced
-from conformance.wire import ContractBroken, transcripts
-from harness.system import needs
+from quest.measure import needs
+from tests import place
+from tests.conformance import process, programs, site, tracing
+from tests.conformance.matrix import EXEMPT, FOLDERS, MODELS
+from tests.conformance.process import Patience, Server, Target, Unprivileged
+from tests.conformance.programs import Run, Start, Traced
+from tests.conformance.wire import ContractBroken, transcripts
 
-pytest_plugins = ("unsteady",)
+pytest_plugins = ("tests.unsteady",)
 
 SERVERS = pytest.StashKey[list[Server]]()
 
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--patience", type=float, default=0.0, help="scale all time-outs by this: no calibration")
     # for the labs, where that has points of its own; and their sandbox
     add("--unjudged", action="store_true", help="end servers without judging them")
-    add("--in-cell", action="store_true", help="programs are started in a cell (labs/grader)")
+    add("--in-cell", action="store_true", help="programs are started in a cell (quest/labs)")
 
 
 def pytest_configure(config: pytest.Config) -> None:

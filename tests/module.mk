@@ -74,7 +74,7 @@ PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHO
 
 # make's own clock starts anew once the tools are there, as in `all`.
 test: ## the conformance and unit tests; CH=09: those of one server, in a minute
-	$(Q)sh benchmarks/harness/deps.sh build test
+	$(Q)sh setup/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH),,$(addprefix $(BUILD)/asan/,$(SIMS)))
 ifneq ($(CH),)
@@ -89,7 +89,7 @@ endif
 ifeq ($(CH),)
 check: ## your lab, tested and marked: CH=02-fork; without CH: all servers in every build variant, ten minutes
 	@echo "make check: all servers in every build variant, ten minutes (your lab: make check CH=02)"
-	$(Q)sh benchmarks/harness/deps.sh build test
+	$(Q)sh setup/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory $(parallel) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
 endif
@@ -125,21 +125,21 @@ endif
 # Each cell is tried here: one that is wrong is the end of make, too.
 .PHONY: server-tables
 server-tables: servers ## server x inherited state, and server x call x errno: a quarter of an hour
-	$(Q)PYTHONPATH=tests:benchmarks $(PYTHON) -m conformance.inherited $(BUILD)
-	$(Q)PYTHONPATH=tests:benchmarks $(PYTHON) -m conformance.refused $(BUILD)
+	$(Q)$(PYTHON) -m tests.conformance.inherited $(BUILD)
+	$(Q)$(PYTHON) -m tests.conformance.refused $(BUILD)
 
 # Connections opened and closed for minutes: what grows?
 soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
-	$(Q)$(PYTHON) tests/soak/soak.py --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
+	$(Q)$(PYTHON) -m tests.soak.soak --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
 
 attacks: servers ## who is served while a slow crowd fills a server: the table of chapter 15b
-	$(Q)$(PYTHON) tests/soak/attacks.py --build $(BUILD)
+	$(Q)$(PYTHON) -m tests.soak.attacks --build $(BUILD)
 
 soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
-	$(Q)$(PYTHON) tests/soak/soak.py --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
+	$(Q)$(PYTHON) -m tests.soak.soak --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
 
 soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
-	$(Q)$(PYTHON) tests/soak/soak.py --restarts 2 --follow --build $(BUILD) --seconds $(or $(SECONDS),60)
+	$(Q)$(PYTHON) -m tests.soak.soak --restarts 2 --follow --build $(BUILD) --seconds $(or $(SECONDS),60)
 
 soak-sim: $(addprefix $(BUILD)/asan/,$(SIMS)) ## servers in a simulated world, one after the other: SECONDS=3600 in all [SEED=1] [CH=09-epoll]
 	$(if $(filter $(or $(CH),$(SIMULATED)),$(SIMULATED)),,$(error make soak-sim: $(CH) is not simulated. There are: $(SIMULATED)))
@@ -173,5 +173,5 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 .PHONY: mutants
 mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http, or reader] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
 	$(Q)$(MAKE) --no-print-directory $(parallel) servers
-	$(Q)PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests $(PYTHON) -m mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
+	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m tests.mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))

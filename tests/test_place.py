@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import place
 import pytest
+
+from tests import place
 
 TESTS = Path(__file__).resolve().parent
 

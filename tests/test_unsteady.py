@@ -32,12 +32,12 @@ def run(folder: Path, *cases: str) -> tuple[int, list[str]]:
     """Status and output; a case has a letter for each of its runs: . passes, F fails, s skips."""
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="ascii")
     (folder / "test_made_up.py").write_text(MADE_UP.format(cases=cases), encoding="ascii")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "unsteady", "--unsteady=3", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.unsteady", "--unsteady=3", "."]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment | {"PYTHONPATH": str(TESTS)},
+        env=environment | {"PYTHONPATH": str(TESTS.parent)},
         capture_output=True,
         text=True,
         check=False,

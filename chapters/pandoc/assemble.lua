@@ -130,7 +130,7 @@ function assemble.embed_figures(doc)
 end
 
 -- A slide is a heading of level 1 or 2 and what follows it. With `order`, lines "id minutes" (what
--- slides/tracks.py prints), these slides in this order, for so long; without it all.
+-- quest/book/tracks.py prints), these slides in this order, for so long; without it all.
 function assemble.slides(blocks, order)
   local by_id, slide = {}, pandoc.List {}
   for _, block in ipairs(blocks) do

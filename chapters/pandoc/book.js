@@ -375,7 +375,7 @@ function setUpDrawing(box, number) {
   });
   show.addEventListener("click", () => { kept.shown += 1; keep(); draw(); });
   again.addEventListener("click", () => { kept = nothing(); keep(); draw(); });
-  document.addEventListener("guessed", (event) => { // at the terminal: reader/live.js knows
+  document.addEventListener("guessed", (event) => { // at the terminal: quest/learn/live.js knows
     const y = event.detail[number];
     if (!y || y.length !== xs.length || kept.shown || kept.y.some((each) => each !== null)) return;
     kept.y = y;

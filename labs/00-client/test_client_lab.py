@@ -1,6 +1,6 @@
 """What a client must do that reads once, if all comes at once."""
 
-from conformance.test_client import OK, Fetch, Script, check, fetch
+from tests.conformance.test_client import OK, Fetch, Script, check, fetch
 
 __all__ = ["fetch"]  # a fixture
 

@@ -7,12 +7,12 @@ import signal
 
 import pytest
 
-from conformance import tracing
-from conformance.matrix import contract
-from conformance.process import Server, Unprivileged, limited, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO
-from conformance.wire import LAST
+from tests.conformance import tracing
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server, Unprivileged, limited, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO
+from tests.conformance.wire import LAST
 
 pytestmark = pytest.mark.servers("02-fork")
 

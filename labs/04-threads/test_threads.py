@@ -2,12 +2,12 @@
 
 import pytest
 
-from conformance import proc
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Start, Traced
-from conformance.site import HELLO
-from conformance.wire import LAST
+from tests.conformance import proc
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO
+from tests.conformance.wire import LAST
 
 pytestmark = pytest.mark.servers("04-threads")
 MIB = 1024  # KiB

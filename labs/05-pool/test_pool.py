@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Start
-from conformance.site import HELLO
-from conformance.test_faults import busy_share
-from conformance.wire import ASK, LAST, ContractBroken
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.programs import Start
+from tests.conformance.site import HELLO
+from tests.conformance.test_faults import busy_share
+from tests.conformance.wire import ASK, LAST, ContractBroken
 
 pytestmark = pytest.mark.servers("05-pool")
 

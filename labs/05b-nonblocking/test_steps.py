@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Patience
-from conformance.programs import Start
-from conformance.site import HELLO, noise
-from conformance.wire import ASK, request
+from tests.conformance.matrix import contract
+from tests.conformance.process import Patience
+from tests.conformance.programs import Start
+from tests.conformance.site import HELLO, noise
+from tests.conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("05b-nonblocking")
 PIECE = 8192

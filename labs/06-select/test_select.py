@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.test_faults import busy_share
-from conformance.wire import ASK
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.test_faults import busy_share
+from tests.conformance.wire import ASK
 
 pytestmark = pytest.mark.servers("06-select")
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Start, Traced
-from conformance.site import HELLO
-from conformance.wire import ASK
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO
+from tests.conformance.wire import ASK
 
 pytestmark = pytest.mark.servers("07-poll")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import contract
-from conformance.process import Server, Target, Unprivileged, limited, wait_until
-from conformance.programs import Run, Start
-from conformance.site import HELLO, Site
-from conformance.test_faults import busy_share
-from conformance.wire import ASK, LAST, ContractBroken, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server, Target, Unprivileged, limited, wait_until
+from tests.conformance.programs import Run, Start
+from tests.conformance.site import HELLO, Site
+from tests.conformance.test_faults import busy_share
+from tests.conformance.wire import ASK, LAST, ContractBroken, request
 
 pytestmark = pytest.mark.servers("09-epoll")
 MANY = 300  #: requests: more than a turn answers, and more bytes than one read takes

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Traced
-from conformance.site import HELLO, noise
-from conformance.wire import ASK, request
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.programs import Traced
+from tests.conformance.site import HELLO, noise
+from tests.conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("10-kqueue")
 CROWD = 280  #: more than one kevent() brings; each changes twice: more than the list takes

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.programs import Traced
-from conformance.site import HELLO, noise
-from conformance.test_faults import busy_share
-from conformance.wire import ASK, request
+from tests.conformance.matrix import contract
+from tests.conformance.programs import Traced
+from tests.conformance.site import HELLO, noise
+from tests.conformance.test_faults import busy_share
+from tests.conformance.wire import ASK, request
 
 pytestmark = pytest.mark.servers("12-aio")
 

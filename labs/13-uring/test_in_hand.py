@@ -7,11 +7,11 @@ import socket
 
 import pytest
 
-from conformance.matrix import contract
-from conformance.process import Server
-from conformance.programs import Start
-from conformance.site import HELLO, noise
-from conformance.wire import ASK, Connection, request
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server
+from tests.conformance.programs import Start
+from tests.conformance.site import HELLO, noise
+from tests.conformance.wire import ASK, Connection, request
 
 pytestmark = pytest.mark.servers("13-uring")
 CROWD = 100  # of requests: the kernel has 64 buffers to put them into

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import proc
-from conformance.matrix import contract
-from conformance.process import Server, Target, wait_until
-from conformance.programs import Run, Start, complaint
-from conformance.site import HELLO
+from tests.conformance import proc
+from tests.conformance.matrix import contract
+from tests.conformance.process import Server, Target, wait_until
+from tests.conformance.programs import Run, Start, complaint
+from tests.conformance.site import HELLO
 
 pytestmark = pytest.mark.servers("15-slashdot")
 ONE, OTHER = "127.0.0.1", "127.0.0.2"

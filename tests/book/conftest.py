@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
+from tests.book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
 
 
 @pytest.fixture(scope="session")
@@ -79,8 +79,9 @@ def chromium() -> str:
 @pytest.fixture(scope="module")
 def driver(chromium: str) -> Iterator[Any]:
     """One for all tests of a module: it takes seconds to start, and memory while it is there."""
-    from print import running
     from selenium import webdriver
+
+    from quest.book.paper import running
 
     options: Any = webdriver.ChromeOptions()
     options.add_argument("--hide-scrollbars")

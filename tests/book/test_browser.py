@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from book import browser
-from book.tree import ROOT, Tree
+from tests.book import browser
+from tests.book.tree import ROOT, Tree
 
 
 @pytest.fixture(params=["demonstration", "tree"])
@@ -221,8 +221,8 @@ def presenting(tree: Tree, port: str = "0") -> Iterator[subprocess.Popen[str]]:
         (build / "bin" / SERVER.name).symlink_to(SERVER)
     words = ["--build", str(build), "present", str(build / "slides/deck.html"), port]
     with subprocess.Popen(
-        [sys.executable, "-m", "stage", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "slides")},
+        [sys.executable, "-m", "quest.stage", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:  # fmt: skip
         try:
             yield process

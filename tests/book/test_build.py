@@ -7,8 +7,8 @@ import zipfile
 from shutil import which
 from xml.etree import ElementTree
 
-from book.tree import PACKAGE, Done, Tree
-from reader.read import stale
+from quest.learn.read import stale
+from tests.book.tree import PACKAGE, Done, Tree
 
 
 def succeeded(done: Done) -> str:

@@ -4,7 +4,7 @@ tables, slides. What they refuse: test_refusals.py."""
 import json
 import re
 
-from book.tree import ROOT, Tree, accepted, cells, fence, plain, refused, when, words
+from tests.book.tree import ROOT, Tree, accepted, cells, fence, plain, refused, when, words
 
 # ---- code ----------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ def test_claims_are_chosen(tree: Tree) -> None:
 
 def test_claims_are_counted(tree: Tree) -> None:
     """By all the exporter's names, too."""
-    from harness.report import claims
+    from quest.report import claims
 
     names = ["holds", "no difference seen", "another system", "all", "judged", "near", "reference"]
     text = " ".join(f"[{name}]{{.count}}" for name in [*names, *claims.STANDINGS])

@@ -1,16 +1,16 @@
 """The lint of chapters and slides, and the tracks: each rule both ways."""
 
 import contextlib
-import importlib.util
 import io
 import re
 import sys
 from pathlib import Path
 
-import lint as checks
 import pytest
 
-from book.tree import ROOT, Done, Tree, files_of
+from quest.book import lint as checks
+from quest.book import readme
+from tests.book.tree import ROOT, Done, Tree, files_of
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,6 @@ from book.tree import ROOT, Done, Tree, files_of
     ],
 )
 def test_a_measured_number_of_the_readme_is_bound(text: str, found: list[str]) -> None:
-    spec = importlib.util.spec_from_file_location("readme", ROOT / "chapters/readme.py")
-    assert spec and spec.loader
-    readme = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(readme)
     assert readme.unbound(text) == found
     assert readme.unbound((ROOT / "README.md").read_text(encoding="utf-8")) == []
 
@@ -142,7 +138,7 @@ def test_figures_that_nothing_shows_are_found(small: Tree) -> None:
 
 
 def schedule(small: Tree, *track: str) -> Done:
-    return small.run(sys.executable, str(ROOT / "slides/tracks.py"), *track)
+    return small.run(sys.executable, "-m", "quest.book.tracks", *track)
 
 
 MORE = "\n## More {#more minutes=2.5}\n\n## Both {#both minutes=3}\n"

@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from book import browser
-from book.tree import ROOT, Done, Once, Tree
-from book.tree import plain as text_of
+from tests.book import browser
+from tests.book.tree import ROOT, Done, Once, Tree
+from tests.book.tree import plain as text_of
 
 WHEN = "1700000000"  # 2023-11-14, 22:13:20 UTC
 MADE = "build/release/build"
-PRINT = ROOT / "chapters/pandoc/print.py"
 PAGE = re.compile(r'<page width="([\d.]+)" height="([\d.]+)">(.*?)</page>', re.DOTALL)
 WORD = re.compile(
     r'<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</word>'
@@ -104,7 +103,7 @@ def released(once: Once, pandoc: None, reveal: None, chromium: str) -> list[Tree
             tree = Tree(folder / name / "tree")
             tree.write("LICENSE", "MIT")
             tree.write("benchmarks/results/reference/fork-latency.jsonl", '{"type":"run"}\n')
-            tree.write("benchmarks/harness/deps.sh", "printf 'graphviz\\tok\\n'\n")
+            tree.write("setup/deps.sh", "printf 'graphviz\\tok\\n'\n")
             tree.replace("slides/01-first.md", "A program that", "[A program]{.fragment} that")
             done = tree.make("release", SOURCE_DATE_EPOCH=WHEN, TZ=zone)
             assert done.returncode == 0, done.stderr
@@ -280,7 +279,7 @@ def test_pages_of_the_book_are_whole_and_numbered_but_the_title(book: Path) -> N
 
 
 def test_contents_name_the_pages_where_chapters_begin(book: Path) -> None:
-    from print import destinations
+    from quest.book.paper import destinations
 
     places = destinations(book.read_bytes())
     contents = one_file(book).partition('<nav class="paper-contents"')[2].partition("</nav>")[0]
@@ -308,8 +307,8 @@ def test_code_is_whole(book: Path) -> None:
 
 def print_page(page: Path, output: Path, program: str) -> Done:
     return subprocess.run(
-        [sys.executable, str(PRINT), program, str(page), str(output)],
-        capture_output=True, text=True, timeout=120, check=False,
+        [sys.executable, "-m", "quest.book.paper", program, str(page), str(output)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

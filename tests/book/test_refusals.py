@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from book.tree import Tree, fence, refused, when
+from tests.book.tree import Tree, fence, refused, when
 
 FIGURE = "![Forks.](fork-latency.svg){#fig:forks}"
 ANSWER = "::: exercise\nx\n:::\n\n::: answer\n![Y.](fork-latency.svg){#fig:y}\n:::"

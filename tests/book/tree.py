@@ -12,8 +12,7 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "chapters/pandoc"))
-import tables
+from quest.book import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
@@ -25,9 +24,9 @@ CHROMIUM = next(
 )
 # What the tree links to: what is under test.
 SHARED = [
-    "chapters/pandoc", "chapters/module.mk", "chapters/release.mk",
+    "quest", "chapters/pandoc", "chapters/module.mk", "chapters/release.mk",
     *(f"slides/{name}" for name in (
-        "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js", "tracks.py",
+        "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js",
     )),
 ]  # fmt: skip
 DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding="utf-8")
@@ -91,7 +90,7 @@ class Tree:
         # The outer make must not hand its flags and job server to the one under test.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         return subprocess.run(
-            command, cwd=self.path, env={**inherited, **environment},
+            command, cwd=self.path, env={**inherited, "PYTHONPATH": str(ROOT), **environment},
             capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 

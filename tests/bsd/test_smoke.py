@@ -15,15 +15,12 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from conformance.wire import Connection, request
+from tests.conformance.wire import Connection, request
 
 TREE = Path(__file__).resolve().parents[2]
 SERVER = TREE / os.environ.get("BIN", "build/bin") / os.environ.get("SERVER", "10-kqueue")

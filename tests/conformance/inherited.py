@@ -1,7 +1,7 @@
 """What a server inherits from the process that starts it, and whether it serves all the same or
 says why not: the table server x inherited state. test_inherited.py judges it.
 
-    PYTHONPATH=tests:benchmarks python3 -m conformance.inherited BUILD      (make server-tables)
+    python3 -m tests.conformance.inherited BUILD      (make server-tables)
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance import proc
-from conformance.matrix import FOLDERS, MODELS, Model
-from conformance.process import DIE_WITH_PARENT, Target, wait_until, written
+from tests.conformance import proc
+from tests.conformance.matrix import FOLDERS, MODELS, Model
+from tests.conformance.process import DIE_WITH_PARENT, Target, wait_until, written
 
 LAUNCHER = Path(__file__).with_name("inherit.py")
 FIRST_USER = 61000  #: RLIMIT_NPROC counts a user's processes: each server has a user of its own

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from conformance.process import wait_until
-from harness.system import needs
+from quest.measure import needs
+from tests.conformance.process import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 60  #: never reached in a good run; only ends one that hangs

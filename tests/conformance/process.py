@@ -20,9 +20,9 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from conformance import proc
-from conformance.matrix import Model
-from conformance.wire import Connection, ContractBroken, Reply, request
+from tests.conformance import proc
+from tests.conformance.matrix import Model
+from tests.conformance.wire import Connection, ContractBroken, Reply, request
 
 EXIT_UNSUPPORTED = 77
 STOP_GRACE = 5.0  #: seconds the contract leaves to replies in flight

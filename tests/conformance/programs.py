@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import tracing
-from conformance.matrix import FOLDERS, KINDS, MODELS, Kind
-from conformance.process import AS_ROOT, Server, Target
+from tests.conformance import tracing
+from tests.conformance.matrix import FOLDERS, KINDS, MODELS, Kind
+from tests.conformance.process import AS_ROOT, Server, Target
 
 TREE = Path(__file__).resolve().parents[2]
 Start = Callable[..., Server]  #: of the fixture `start`

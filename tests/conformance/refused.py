@@ -1,7 +1,7 @@
 """What becomes of a server, and of its clients, when the system refuses one call of it, once or for
 ever, while it serves: the table server x call x errno. test_refused.py judges a sample of it.
 
-    PYTHONPATH=tests:benchmarks python3 -m conformance.refused BUILD [SERVER...]
+    python3 -m tests.conformance.refused BUILD [SERVER...]
         tries all of it, prints it, and ends with 1 if there is a hole: make server-tables
 
 The calls are those that strace sees in a short scene, so a new call of a server is in the table
@@ -24,11 +24,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance import proc, tracing
-from conformance.matrix import FOLDERS, MODELS
-from conformance.process import Launch, Patience, Server, Target, wait_until
-from conformance.site import HELLO, Site, noise
-from conformance.wire import ASK, LAST, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import FOLDERS, MODELS
+from tests.conformance.process import Launch, Patience, Server, Target, wait_until
+from tests.conformance.site import HELLO, Site, noise
+from tests.conformance.wire import ASK, LAST, request
 
 TIME_OUT = 2  #: seconds, -t
 STUCK = 0.4  #: seconds without a byte

@@ -7,7 +7,7 @@ import random
 import socket
 from pathlib import Path
 
-from conformance.wire import SECRET
+from tests.conformance.wire import SECRET
 
 OLD = 784111777  #: Sun, 06 Nov 1994 08:49:37 GMT, the example of every RFC on HTTP
 OLD_DATE = "Sun, 06 Nov 1994 08:49:37 GMT"

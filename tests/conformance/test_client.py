@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import kind
-from conformance.process import DIE_WITH_PARENT, Patience, environment
-from conformance.programs import Run, Start, binary, complaint, has_ipv6
-from conformance.site import Site, noise
-from conformance.wire import Connection, NotServed, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import kind
+from tests.conformance.process import DIE_WITH_PARENT, Patience, environment
+from tests.conformance.programs import Run, Start, binary, complaint, has_ipv6
+from tests.conformance.site import Site, noise
+from tests.conformance.wire import Connection, NotServed, request
 
 pytestmark = kind("programs")
 Done = subprocess.CompletedProcess[bytes]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import tracing
-from conformance.matrix import LISTENING, SHAPES, contract, kind
-from conformance.process import (
+from tests.conformance import tracing
+from tests.conformance.matrix import LISTENING, SHAPES, contract, kind
+from tests.conformance.process import (
     AS_ROOT,
     DIE_WITH_PARENT,
     EXIT_UNSUPPORTED,
@@ -20,9 +20,9 @@ from conformance.process import (
     Target,
     Unprivileged,
 )
-from conformance.programs import Run, Start, Traced, complaint, has_ipv6
-from conformance.site import HELLO, Site
-from conformance.wire import request
+from tests.conformance.programs import Run, Start, Traced, complaint, has_ipv6
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import request
 
 pytestmark = kind("serving")
 

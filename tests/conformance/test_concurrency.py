@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from conformance.matrix import LISTENING, SANITIZED, contract, kind
-from conformance.process import Server, wait_until
-from conformance.programs import TREE, Start
-from conformance.site import HELLO, Site
-from conformance.wire import LAST, Connection, NotServed, request
+from tests.conformance.matrix import LISTENING, SANITIZED, contract, kind
+from tests.conformance.process import Server, wait_until
+from tests.conformance.programs import TREE, Start
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import LAST, Connection, NotServed, request
 
 pytestmark = kind("model")
 BACKLOG = 4

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.matrix import contract, kind
-from conformance.process import Server, Unprivileged, meanwhile
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site
-from conformance.wire import SECRET, request
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import Server, Unprivileged, meanwhile
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import SECRET, request
 
 pytestmark = kind("shared")
 REFUSED = (400, 403, 404)

@@ -8,12 +8,12 @@ import statistics
 import time
 from contextlib import nullcontext
 
-from conformance import proc
-from conformance.matrix import EVERY, LISTENING, SANITIZED, contract, kind
-from conformance.process import Server, wait_until
-from conformance.programs import Traced
-from conformance.site import HELLO, OLD_DATE, Site
-from conformance.wire import ASK, LAST, Connection, request
+from tests.conformance import proc
+from tests.conformance.matrix import EVERY, LISTENING, SANITIZED, contract, kind
+from tests.conformance.process import Server, wait_until
+from tests.conformance.programs import Traced
+from tests.conformance.site import HELLO, OLD_DATE, Site
+from tests.conformance.wire import ASK, LAST, Connection, request
 
 pytestmark = kind("model")
 #: sendfile() has no word for "the end follows", and the ring cannot make sure that it leaves.

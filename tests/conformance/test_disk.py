@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import contract, kind
-from conformance.museum import Museum
-from conformance.process import Server, Target, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site, noise
-from conformance.wire import LAST, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import contract, kind
+from tests.conformance.museum import Museum
+from tests.conformance.process import Server, Target, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site, noise
+from tests.conformance.wire import LAST, request
 
 WAITING_FOR_DISKS = ("12-aio", "13-uring", "15-slashdot")
 pytestmark = [kind("model"), pytest.mark.servers(*WAITING_FOR_DISKS)]

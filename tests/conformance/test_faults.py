@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import FORKING, LISTENING, SHAPES, WAITING, contract, kind
-from conformance.process import (
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import FORKING, LISTENING, SHAPES, WAITING, contract, kind
+from tests.conformance.process import (
     STOP_GRACE,
     Server,
     Target,
@@ -24,9 +24,9 @@ from conformance.process import (
     meanwhile,
     wait_until,
 )
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
-from conformance.wire import LAST, ConnectionLost, ContractBroken, request
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
+from tests.conformance.wire import LAST, ConnectionLost, ContractBroken, request
 
 pytestmark = kind("model")
 TOLD_APART = ("ENFILE", "ENOMEM", "ENOBUFS", "EPROTO", "EPERM")

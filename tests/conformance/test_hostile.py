@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.matrix import EVERY, RINGS, SHAPES, contract, kind
-from conformance.process import Server, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
-from conformance.wire import ASK, LAST, Connection, ConnectionLost, ContractBroken, request
+from tests.conformance.matrix import EVERY, RINGS, SHAPES, contract, kind
+from tests.conformance.process import Server, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
+from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, ContractBroken, request
 
 pytestmark = kind("model")
 BIG = request("/big.bin")

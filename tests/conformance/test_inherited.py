@@ -7,10 +7,10 @@ import dataclasses
 
 import pytest
 
-from conformance.inherited import QUICK, is_right, verdicts
-from conformance.matrix import SANITIZED, contract, kind
-from conformance.process import Patience, Target, Unprivileged
-from conformance.site import Site
+from tests.conformance.inherited import QUICK, is_right, verdicts
+from tests.conformance.matrix import SANITIZED, contract, kind
+from tests.conformance.process import Patience, Target, Unprivileged
+from tests.conformance.site import Site
 
 pytestmark = kind("serving")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import READY, WAITING, contract, kind
-from conformance.process import Server, Target, limited, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO
-from conformance.wire import ASK, LAST, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import READY, WAITING, contract, kind
+from tests.conformance.process import Server, Target, limited, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO
+from tests.conformance.wire import ASK, LAST, request
 
 pytestmark = kind("model")
 ALL_WAITS = (

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc
-from conformance.matrix import LISTENING, SHAPES, contract, kind
-from conformance.process import AS_ROOT, Server, Target, Unprivileged, wait_until
-from conformance.programs import Run, Start, complaint
-from conformance.site import HELLO, Site
-from conformance.wire import request
+from tests.conformance import proc
+from tests.conformance.matrix import LISTENING, SHAPES, contract, kind
+from tests.conformance.process import AS_ROOT, Server, Target, Unprivileged, wait_until
+from tests.conformance.programs import Run, Start, complaint
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import request
 
 pytestmark = kind("serving")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")

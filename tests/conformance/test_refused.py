@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import refused, tracing
-from conformance.matrix import contract, kind
-from conformance.process import Target
-from conformance.refused import Cell
+from tests.conformance import refused, tracing
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import Target
+from tests.conformance.refused import Cell
 
 pytestmark = [kind("model"), pytest.mark.long]  # what is refused is waited for
 #: For each server those of them that it has.

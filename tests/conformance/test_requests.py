@@ -5,11 +5,11 @@ parser and of the replies: tests/unit, in C.
 import os
 import time
 
-from conformance.matrix import SHAPES, contract, kind
-from conformance.process import Server
-from conformance.programs import Start
-from conformance.site import HELLO, OLD, OLD_DATE, SPARSE_END, SPARSE_SIZE, Site, noise
-from conformance.wire import ASK, LAST, request
+from tests.conformance.matrix import SHAPES, contract, kind
+from tests.conformance.process import Server
+from tests.conformance.programs import Start
+from tests.conformance.site import HELLO, OLD, OLD_DATE, SPARSE_END, SPARSE_SIZE, Site, noise
+from tests.conformance.wire import ASK, LAST, request
 
 pytestmark = kind("serving")
 INDEX = b"<!doctype html><title>index</title>\n"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import contract, kind
-from conformance.process import STOP_GRACE, Server, Target, meanwhile, wait_until
-from conformance.programs import Run, Start, Traced, complaint
-from conformance.site import HELLO, Site
-from conformance.wire import ASK, LAST, Connection, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import STOP_GRACE, Server, Target, meanwhile, wait_until
+from tests.conformance.programs import Run, Start, Traced, complaint
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import ASK, LAST, Connection, request
 
 READY = 10.0  #: seconds for a new program to be ready
 RETIRED_AT_MOST = 16  #: programs at a time, with their workers

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import RINGS, SANITIZED, contract, kind
-from conformance.process import EXIT_UNSUPPORTED, Target, meanwhile, wait_until
-from conformance.programs import Run, Start, Traced, complaint
-from conformance.site import HELLO, OLD_DATE, Site
-from conformance.wire import ASK, LAST, Connection, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import RINGS, SANITIZED, contract, kind
+from tests.conformance.process import EXIT_UNSUPPORTED, Target, meanwhile, wait_until
+from tests.conformance.programs import Run, Start, Traced, complaint
+from tests.conformance.site import HELLO, OLD_DATE, Site
+from tests.conformance.wire import ASK, LAST, Connection, request
 
 pytestmark = [kind("model"), pytest.mark.servers(*RINGS)]
 #: whatever is done to a descriptor, and by whichever name; mmap too, but malloc() has that

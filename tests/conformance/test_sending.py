@@ -11,12 +11,19 @@ import time
 
 import pytest
 
-from conformance import proc, tracing
-from conformance.matrix import SANITIZED, contract, kind
-from conformance.process import STOP_GRACE, Server, Target, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, SPARSE_END, SPARSE_SIZE, Site, bigger_than_socket_buffers, noise
-from conformance.wire import ASK, request
+from tests.conformance import proc, tracing
+from tests.conformance.matrix import SANITIZED, contract, kind
+from tests.conformance.process import STOP_GRACE, Server, Target, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import (
+    HELLO,
+    SPARSE_END,
+    SPARSE_SIZE,
+    Site,
+    bigger_than_socket_buffers,
+    noise,
+)
+from tests.conformance.wire import ASK, request
 
 pytestmark = kind("model")
 SENDFILE = ("11-sendfile",)

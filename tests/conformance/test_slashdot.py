@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import proc
-from conformance.matrix import contract, kind
-from conformance.process import Server, limited, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
-from conformance.wire import LAST, Connection, request
+from tests.conformance import proc
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import Server, limited, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site, bigger_than_socket_buffers, noise
+from tests.conformance.wire import LAST, Connection, request
 
 FRESH = 1.0  #: seconds for which a file is believed
 YOUNG = 2.0  #: seconds for which a changed file is not kept at all

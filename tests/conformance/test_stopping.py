@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from conformance import proc
-from conformance.matrix import contract, kind
-from conformance.process import STOP_GRACE, Server, wait_until
-from conformance.programs import Start, Traced
-from conformance.site import HELLO, Site
-from conformance.wire import ASK, ContractBroken, request
+from tests.conformance import proc
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import STOP_GRACE, Server, wait_until
+from tests.conformance.programs import Start, Traced
+from tests.conformance.site import HELLO, Site
+from tests.conformance.wire import ASK, ContractBroken, request
 
 pytestmark = kind("model")
 BOTH = [signal.SIGTERM, signal.SIGINT]

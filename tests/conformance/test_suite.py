@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.matrix import EXEMPT, LINES, MODELS
-from conformance.programs import COLLECTED, variants
+from tests.conformance.matrix import EXEMPT, LINES, MODELS
+from tests.conformance.programs import COLLECTED, variants
 
 HERE = Path(__file__).parent
 

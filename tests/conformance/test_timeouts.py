@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from conformance.matrix import contract, kind
-from conformance.process import Server
-from conformance.programs import Start
-from conformance.site import HELLO, noise
-from conformance.wire import ASK, LAST, Connection, ConnectionLost, request
+from tests.conformance.matrix import contract, kind
+from tests.conformance.process import Server
+from tests.conformance.programs import Start
+from tests.conformance.site import HELLO, noise
+from tests.conformance.wire import ASK, LAST, Connection, ConnectionLost, request
 
 pytestmark = [kind("model"), pytest.mark.long]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.process import Target, wait_until
+from tests.conformance.process import Target, wait_until
 
 #: A leak check stops the process with ptrace, which is taken while strace looks on, and which
 #: SIGCONT from elsewhere upsets.

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from conformance.museum import HANG_S, Museum, await_unmounted, mounted, needed
-from conformance.process import Unprivileged, wait_until
-from harness.system import needs
+from quest.measure import needs
+from tests.conformance.museum import HANG_S, Museum, await_unmounted, mounted, needed
+from tests.conformance.process import Unprivileged, wait_until
 
 MASK = (1 << 64) - 1
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import export, then
-from harness.run.records import load_sources
-from harness.spec import experiment_file
+from quest.measure.records import load_sources
+from quest.report import export, then
+from quest.spec import experiment_file
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "benchmarks/results/reference"

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance import proc
-from conformance.process import wait_until
+from tests.conformance import proc
+from tests.conformance.process import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from hammer_support import (
+
+from tests.conformance import proc
+from tests.hammer.hammer_support import (
     HANG_S,
     NOBODY,
     OK,
@@ -30,8 +32,6 @@ from hammer_support import (
     run,
     wait_for,
 )
-
-from conformance import proc
 
 SLOWLY = "--drip 600000"
 

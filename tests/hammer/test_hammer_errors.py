@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hammer_support import (
+
+from tests.hammer.hammer_support import (
     OK_CLOSE,
     TIMES,
     Done,

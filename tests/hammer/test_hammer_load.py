@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hammer_support import (
+
+from tests.hammer.hammer_support import (
     HANG_S,
     OK,
     OK_CLOSE,

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hammer_support import (
+
+from tests.hammer.hammer_support import (
     HANG_S,
     OK,
     ROOT,

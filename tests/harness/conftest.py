@@ -2,9 +2,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_up import Tree
 
-from harness import cli
+from quest.report import cli
+from tests.harness.made_up import Tree
 
 
 @pytest.fixture

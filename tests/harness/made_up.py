@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.run.records import Record, ResultSet, Sums
-from harness.spec import experiment_file
-from harness.spec.model import Experiment
-from harness.system.places import link_of, numbered, text_of
+from quest.ground.places import link_of, numbered, text_of
+from quest.measure.records import Record, ResultSet, Sums
+from quest.spec import experiment_file
+from quest.spec.model import Experiment
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -144,7 +144,7 @@ for i in range(n):
 
 
 class Tree:
-    """A folder in which `python3 -m harness` runs, with programs that do what a test needs."""
+    """A folder in which `python3 -m quest.report` runs, with programs that do what a test needs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -168,10 +168,10 @@ class Tree:
 
     def start(self, *arguments: str, inside: Iterable[str] = ()) -> subprocess.Popen[str]:
         """`inside`: the words of what starts it, if it is not to be started here."""
-        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+        environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
         environment.pop("RESULTS", None)
         return subprocess.Popen(
-            [*inside, sys.executable, "-m", "harness", *arguments],
+            [*inside, sys.executable, "-m", "quest.report", *arguments],
             cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,

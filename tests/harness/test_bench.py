@@ -11,11 +11,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS, CHANGED, Tree, await_, damaged, identities, write_lines
 
-from harness.run.measure import prepare
-from harness.spec import experiment_file, plan
-from harness.system.places import link_of, numbered
+from quest.ground.places import link_of, numbered
+from quest.measure.measure import prepare
+from quest.spec import experiment_file, plan
+from tests.harness.made_up import (
+    BENCHMARKS,
+    CHANGED,
+    Tree,
+    await_,
+    damaged,
+    identities,
+    write_lines,
+)
 
 
 @pytest.fixture
@@ -59,12 +67,13 @@ def test_an_experiment_is_measured_once_and_names_nobody(sample: Tree) -> None:
         assert private not in json.dumps(records)
     # With nothing to do it returns at once, and loads nothing that is slow to load.
     code = (
-        "import sys; from harness import cli; status = cli.main(['bench', '--profile', 'smoke']);"
-        "print(status, [m for m in ('scipy', 'numpy', 'harness.run.load') if m in sys.modules])"
+        "import sys; from quest.report import cli\n"
+        "status = cli.main(['bench', '--profile', 'smoke'])\n"
+        "print(status, [m for m in ('scipy', 'numpy', 'quest.measure.load') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=sample.root, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
     )  # fmt: skip
     assert done.stdout == "everything is measured; `make distclean` forgets the results\n0 []\n"
     assert sample.records() == records

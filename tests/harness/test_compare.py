@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from made_up import Tree, damaged, parsed, result_set, write
 
-from harness.report import compare
-from harness.statistics.analysis import Point
+from quest.report import compare
+from quest.stats.analysis import Point
+from tests.harness.made_up import Tree, damaged, parsed, result_set, write
 
 pytest.importorskip("scipy")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, EXPERIMENT, Tree, definition, parsed
 
-from harness.errors import InputError
-from harness.spec import experiment_file, plan
-from harness.spec.model import Experiment
-from harness.spec.plan import Step
+from quest.ground.errors import InputError
+from quest.spec import experiment_file, plan
+from quest.spec.model import Experiment
+from quest.spec.plan import Step
+from tests.harness.made_up import BENCHMARKS, EXPERIMENT, Tree, definition, parsed
 
 LOADED = {
     "kind": "load", "hammer": {"args": ["{url}"]}, "variant": [{"name": "a", "server": "x"}],
@@ -186,7 +186,7 @@ def test_whatever_is_written_at_a_key_there_is_no_traceback(key: str) -> None:
 
 def test_the_schemas_are_schemas() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    for path in (BENCHMARKS / "harness/spec").glob("*.schema.json"):
+    for path in (BENCHMARKS.parent / "quest/spec").glob("*.schema.json"):
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text("utf-8")))
 
 
@@ -266,7 +266,7 @@ def test_a_headline_run_is_short_only_in_place_of_quick() -> None:
 def test_without_jsonschema_a_mistake_is_one_line_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.spec.schema._validator", lambda _: None)
+    monkeypatch.setattr("quest.spec.schema._validator", lambda _: None)
     monkeypatch.chdir(tmp_path)
     Path("x.toml").write_text('id = "x"\nkind = "micro"\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"x\.toml: not what its schema .* python3-jsonschema"):

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import (
+
+from quest.ground.errors import InputError
+from quest.measure.records import Record, ResultSet, Writer
+from quest.report import check, claims, export, verdicts
+from quest.spec import experiment_file
+from quest.spec.model import Experiment
+from quest.stats import analysis
+from quest.stats.analysis import Analysis, numbers
+from tests.harness.made_up import (
     BENCHMARKS,
     CHANGED,
     Tree,
@@ -25,14 +33,6 @@ from made_up import (
     write,
     write_lines,
 )
-
-from harness.errors import InputError
-from harness.report import check, claims, export, verdicts
-from harness.run.records import Record, ResultSet, Writer
-from harness.spec import experiment_file
-from harness.spec.model import Experiment
-from harness.statistics import analysis
-from harness.statistics.analysis import Analysis, numbers
 
 pytest.importorskip("scipy")
 
@@ -299,11 +299,11 @@ def test_nothing_is_rewritten_that_did_not_change(inside: Tree) -> None:
 
 def test_with_nothing_new_the_export_is_left_alone_and_scipy_too(inside: Tree) -> None:
     code = (
-        "import sys; from harness import cli\n"
+        "import sys; from quest.report import cli\n"
         "for words in (['export'], ['claims', '--verdicts']):\n"
         "    print(cli.main([*words, '--reference', 'reference']), 'scipy' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
 
     def said() -> list[str]:
         command = [sys.executable, "-c", code]

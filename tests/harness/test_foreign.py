@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import foreign
-from harness.report import tsv
-from harness.report.export import assignments
-from harness.system import processes
+from quest.ground import foreign, processes
+from quest.report import tsv
+from quest.report.export import assignments
 
 
 def test_a_terminal_is_told_nothing() -> None:
@@ -58,7 +57,7 @@ def test_a_cell_of_a_table_stays_one() -> None:
 def test_the_last_words_of_a_server_do_not_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from harness.run import bench
+    from quest.report import bench
 
     with processes.running(
         "x", ["sh", "-c", "printf '\\033]0;t\\007no\\n' >&2; exit 1"]

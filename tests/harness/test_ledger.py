@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import claims
-from harness.report.claims import Claim, RuleUse
-from harness.report.rules import HOLDS, UNDECIDED, Measured, judge
-from harness.spec import experiment_file
-from harness.spec.coherence import split_operand
+from quest.report import claims
+from quest.report.claims import Claim, RuleUse
+from quest.report.rules import HOLDS, UNDECIDED, Measured, judge
+from quest.spec import experiment_file
+from quest.spec.coherence import split_operand
 
 pytest.importorskip("scipy")
 

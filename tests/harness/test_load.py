@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, Tree, await_, definition, parsed, result_set, write
-from test_tools import WRK
 
-from harness.errors import InputError, RepetitionError, Unsupported
-from harness.run import load, load_tools, micro
-from harness.run.measure import prepare
-from harness.run.records import Context, Repetition
-from harness.spec.model import Experiment, Value
-from harness.system import cpus, limits
-from harness.system.cpus import Placement
-from harness.system.limits import Cap
+from quest.ground import cpus
+from quest.ground.cpus import Placement
+from quest.ground.errors import InputError, RepetitionError, Unsupported
+from quest.measure import limits, load, load_tools, micro
+from quest.measure.limits import Cap
+from quest.measure.measure import prepare
+from quest.measure.records import Context, Repetition
+from quest.spec.model import Experiment, Value
+from tests.harness.made_up import BENCHMARKS, Tree, await_, definition, parsed, result_set, write
+from tests.harness.test_tools import WRK
 
 SERVER = """\
 import os, signal, socket, sys, time
@@ -258,10 +258,10 @@ def test_that_nobody_was_served_may_be_a_result(tree: Tree) -> None:
 def test_nothing_outlives_a_make_that_is_ended(tree: Tree) -> None:
     make(tree)
     tree.program("hammer", "import time; time.sleep(60)")
-    command = f"{sys.executable} -m harness bench --profile smoke || exit 1"
+    command = f"{sys.executable} -m quest.report bench --profile smoke || exit 1"
     (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
     process = subprocess.Popen(
-        ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS)},
+        ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     await_(lambda: tree.processes("bin/hammer"), process)

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from made_up import Tree, await_, parsed
-from test_load import HAMMER, SERVER, measure
 
-from harness.errors import RepetitionError, Unsupported
-from harness.run import micro
-from harness.run.records import Repetition
-from harness.spec.model import Experiment
-from harness.system import needs
-from harness.system.needs import missing_library
-from harness.system.processes import Process
+from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.processes import Process
+from quest.measure import micro, needs
+from quest.measure.needs import missing_library
+from quest.measure.records import Repetition
+from quest.spec.model import Experiment
+from tests.harness.made_up import Tree, await_, parsed
+from tests.harness.test_load import HAMMER, SERVER, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 MUSEUM = ROOT / "build" / "bin" / "museum"

@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS, await_
 
-from harness.errors import InputError, RepetitionError, Unsupported
-from harness.run import load, peers
-from harness.run.peers import Peer
-from harness.spec.model import Params
-from harness.system import counters, environment, guard, needs, processes
-from harness.system.guard import session_members
-from harness.system.processes import Process
+from quest.ground import guard, processes
+from quest.ground.errors import InputError, RepetitionError, Unsupported
+from quest.ground.guard import session_members
+from quest.ground.processes import Process
+from quest.measure import counters, environment, load, needs, peers
+from quest.measure.peers import Peer
+from quest.spec.model import Params
+from tests.harness.made_up import BENCHMARKS, await_
 
 TREE = BENCHMARKS.parent
 BIN = TREE / "build" / "bin"
@@ -197,8 +197,8 @@ def test_it_serves_is_pinned_is_counted_and_leaves_nothing(
 
 ALONE = """
 import os, pathlib, sys
-from harness.run import peers
-from harness.system import guard, processes
+from quest.measure import peers
+from quest.ground import guard, processes
 processes.become_subreaper()
 guard.start()
 for folder in ("docroot", "scratch"):
@@ -229,14 +229,14 @@ def test_a_harness_killed_or_not_leaves_no_peer(name: str, user: bool, killed: b
         for program in ("02-inetd", "stat-helper"):
             if (BIN / program).exists():
                 shutil.copy(BIN / program, place / "bin")
-        for part in ("harness", "peers"):
-            shutil.copytree(BENCHMARKS / part, place / "benchmarks" / part)
+        for part in ("quest", "setup", "benchmarks/peers"):
+            shutil.copytree(TREE / part, place / part)
         if other:
             subprocess.run(["chown", "-R", "nobody:", folder], check=True)
         path = f"{os.environ['PATH']}:/usr/sbin"
         harness = subprocess.Popen(
             [*(NOBODY if other else ()), sys.executable, "-c", ALONE, name],
-            cwd=place, env={"PATH": path, "PYTHONPATH": "benchmarks"},
+            cwd=place, env={"PATH": path, "PYTHONPATH": "."},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert harness.stdout is not None

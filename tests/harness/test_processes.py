@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import RepetitionError
-from harness.system import processes
+from quest.ground import processes
+from quest.ground.errors import RepetitionError
 
 
 def children() -> str:

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import (
+
+from quest.ground.errors import InputError
+from quest.measure import records
+from quest.measure.records import ResultSet, Writer, first_and_last, read, schema_problems
+from tests.harness.made_up import (
     CHANGED,
     damaged,
     end_record,
@@ -18,10 +22,6 @@ from made_up import (
     write,
     write_lines,
 )
-
-from harness.errors import InputError
-from harness.run import records
-from harness.run.records import ResultSet, Writer, first_and_last, read, schema_problems
 
 DEFINITION = parsed()
 

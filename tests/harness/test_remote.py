@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import Tree, await_
-from test_load import EXPERIMENT, HAMMER, SERVER, loaded
 
-from harness.errors import InputError, RepetitionError
-from harness.run import programs, remote
-from harness.run.remote import Client
-from harness.system import needs, places, processes
-from harness.system.places import link_of, numbered
+from quest.ground import places, processes
+from quest.ground.errors import InputError, RepetitionError
+from quest.ground.places import link_of, numbered
+from quest.measure import needs, programs, remote
+from quest.measure.remote import Client
+from tests.harness.made_up import Tree, await_
+from tests.harness.test_load import EXPERIMENT, HAMMER, SERVER, loaded
 
 # The far side is in a session of its own, and what it reads and writes goes through this process:
 # when it is killed, that is for both sides as if the connection were lost.
@@ -290,7 +290,7 @@ def call(client: str) -> Callable[[Hosts], None]:
 
 def have_no_ssh(hosts: Hosts) -> None:
     hosts.monkeypatch.setenv("PATH", str(hosts.path))
-    hosts.monkeypatch.setattr("harness.system.places.EXTRA_FOLDERS", ())
+    hosts.monkeypatch.setattr("quest.ground.places.EXTRA_FOLDERS", ())
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS, Tree, parsed, repetition, result_set, write
-from test_compare import LEDGER
 
-from harness.report.claims import open_questions
-from harness.report.otherwise import otherwise
-from harness.report.result import show
-from harness.report.tsv import aligned
-from harness.report.verdicts import remedy
-from harness.spec import experiment_file, plan
+from quest.report.claims import open_questions
+from quest.report.otherwise import otherwise
+from quest.report.result import show
+from quest.report.tsv import aligned
+from quest.report.verdicts import remedy
+from quest.spec import experiment_file, plan
+from tests.harness.made_up import BENCHMARKS, Tree, parsed, repetition, result_set, write
+from tests.harness.test_compare import LEDGER
 
 NUMBER = '[[number]]\nkey = "gain"\nratio = ["b.us", "a.us"]\n'
 BENCH = ("bench", "--profile", "smoke", "--only", "sample")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.report import rules
-from harness.report.rules import (
+from quest.report import rules
+from quest.report.rules import (
     CHANGED,
     HOLDS,
     NO_DIFFERENCE,
@@ -202,7 +202,7 @@ def test_a_line_at_the_end_of_the_interval_is_not_near() -> None:
 
 def test_ranks_differ_below_five_per_cent(monkeypatch: pytest.MonkeyPatch) -> None:
     for p, verdict in ((0.05, NO_DIFFERENCE), (0.049, HOLDS)):
-        monkeypatch.setattr("harness.statistics.estimates.mann_whitney", lambda *_, p=p: p)
+        monkeypatch.setattr("quest.stats.estimates.mann_whitney", lambda *_, p=p: p)
         assert judge("faster", [FAST, SLOW]).verdict == verdict
 
 
@@ -237,6 +237,6 @@ def test_the_worst_of_several_rules_counts() -> None:
 
 
 def test_without_scipy_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.statistics.estimates.AVAILABLE", False)
+    monkeypatch.setattr("quest.stats.estimates.AVAILABLE", False)
     found = judge("faster", [FAST, SLOW])
     assert (found.verdict, found.why) == (NOT_MEASURED, "SciPy is not installed")

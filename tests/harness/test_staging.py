@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import BENCHMARKS, await_
-from test_load import loaded
 
-from harness.errors import InputError, RepetitionError, Unsupported
-from harness.run import programs
-from harness.system import cgroups, counters, disks, needs, places, processes
-from harness.system.cgroups import Limits
-from harness.system.places import text_of
+from quest.ground import places, processes
+from quest.ground.errors import InputError, RepetitionError, Unsupported
+from quest.ground.places import text_of
+from quest.measure import cgroups, counters, disks, needs, programs
+from quest.measure.cgroups import Limits
+from tests.harness.made_up import BENCHMARKS, await_
+from tests.harness.test_load import loaded
 
 LIMITS = Limits(48 << 20, 240, "7:0")
 
@@ -216,8 +216,8 @@ real = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 INSIDE = """
 import os, sys, time
 from pathlib import Path
-from harness.system import cgroups, disks
-from harness.system.cgroups import Limits
+from quest.measure import cgroups, disks
+from quest.measure.cgroups import Limits
 files = Path(sys.argv[1])
 def read(disk, group):
     child = os.fork()
@@ -242,7 +242,7 @@ def files(tmp_path: Path) -> Path:
 
 def inside(script: str, files: Path) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", INSIDE + script, str(files)]
-    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS)}
+    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
     return subprocess.Popen(
         words, cwd=files.parent, env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -357,7 +357,7 @@ with disks.staged_disk(files, "noatime") as disk, cgroups.group(Limits(64 << 20)
     await_(lambda: not loops(files.parent))
     scratch = files.parent / "build/scratch"
     assert sorted(path.name.split("-")[1] for path in scratch.iterdir()) == ["disk", "image"]
-    assert said("from harness.system import places; places.sweep_scratch()", files) == []
+    assert said("from quest.ground import places; places.sweep_scratch()", files) == []
     assert list(scratch.iterdir()) == []
     await_(lambda: dead(int(child)))
 
@@ -386,7 +386,7 @@ def test_in_a_plain_chroot_mounts_of_our_own_are_refused(
     tried = subprocess.getstatusoutput("unshare --mount true")
     if os.geteuid() != 0 or tried[0] != 0:
         pytest.skip(f"needs root, and mounts of its own: {tried[1]}")
-    probe = f"import sys; sys.path.append('{BENCHMARKS}'); from harness.system import needs"
+    probe = f"import sys; sys.path.append('{BENCHMARKS.parent}'); from quest.measure import needs"
     probe += "; print(*needs.probe('loop-device'), sep='; ', end='')"
     program = Path(pytestconfig.getoption("--build"), "bin/directory-size").absolute()
     wanted = "/ is no mount point, as in a plain chroot"

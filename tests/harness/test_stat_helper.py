@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_peers import BIN, TREE, installed
 
-from harness.run import peers
-from harness.spec.model import Params
-from harness.system import needs, processes
-from harness.system.places import link_of, numbered
+from quest.ground import processes
+from quest.ground.places import link_of, numbered
+from quest.measure import needs, peers
+from quest.spec.model import Params
+from tests.harness.test_peers import BIN, TREE, installed
 
 BUILDS = ("bin", "asan")
 SECRET = b"not for you\n"

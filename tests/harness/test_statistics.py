@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.statistics import estimates, units
-from harness.statistics.estimates import growth, median_and_ends, paired_ratio, tukey
+from quest.stats import estimates, units
+from quest.stats.estimates import growth, median_and_ends, paired_ratio, tukey
 
 pytest.importorskip("scipy")
 

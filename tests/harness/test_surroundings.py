@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS, Tree, await_
 
-from harness.run import load, programs
-from harness.run.measure import Estimate, Progress, duration
-from harness.spec.model import Docroot
-from harness.spec.plan import Step
-from harness.system import counters, cpus, environment, guard, limits, needs, places
-from harness.system.cpus import Placement
-from harness.system.limits import Cap
+from quest.ground import cpus, foreign, guard, places
+from quest.ground.cpus import Placement
+from quest.measure import counters, environment, limits, load, needs, programs
+from quest.measure.limits import Cap
+from quest.measure.measure import Estimate, Progress, duration
+from quest.spec.model import Docroot
+from quest.spec.plan import Step
+from tests.harness.made_up import BENCHMARKS, Tree, await_
 
 
 def machine(root: Path, files: Mapping[str, str]) -> Path:
@@ -101,7 +101,8 @@ def test_what_a_machine_allows(
 
 
 def test_every_resource_an_experiment_may_name_has_its_limits() -> None:
-    schema = json.loads((BENCHMARKS / "harness/spec/experiment.schema.json").read_text("utf-8"))
+    file = BENCHMARKS.parent / "quest/spec/experiment.schema.json"
+    schema = json.loads(file.read_text("utf-8"))
     assert list(limits.RESOURCES) == schema["$defs"]["resource"]["enum"]
     assert all(limits.smallest([name]).most >= 1 for name in limits.RESOURCES)
 
@@ -321,8 +322,8 @@ def test_no_path_host_or_user_name_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("USER", "someone")
     monkeypatch.setattr("socket.gethostname", lambda: "secret-host")
     text = f"{Path.cwd()}/build/x on secret-host by someone in /home/someone/a: /proc/self/fd"
-    assert environment.anonymous(text) == "build/x on  by  in a: /proc/self/fd"
-    assert environment.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
+    assert foreign.anonymous(text) == "build/x on  by  in a: /proc/self/fd"
+    assert foreign.anonymous("http://127.0.0.1:80/a/b") == "http://127.0.0.1:80/a/b"
 
 
 def test_short_processor_names() -> None:

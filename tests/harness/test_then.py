@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import Tree, definition, end_record, parsed, repetition, result_set, run_record
 
-from harness.errors import InputError
-from harness.report import export, then
-from harness.run import records
-from harness.run.records import ResultSet, Source, Sources
-from harness.spec.model import Experiment
+from quest.ground.errors import InputError
+from quest.measure import records
+from quest.measure.records import ResultSet, Source, Sources
+from quest.report import export, then
+from quest.spec.model import Experiment
+from tests.harness.made_up import (
+    Tree,
+    definition,
+    end_record,
+    parsed,
+    repetition,
+    result_set,
+    run_record,
+)
 
 ROWS: list[dict[str, Any]] = [
     {"variant": "a", "value": 6.11},

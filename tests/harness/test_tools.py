@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from harness.errors import RepetitionError
-from harness.run import load_tools
-from harness.system.processes import Usage
+from quest.ground.errors import RepetitionError
+from quest.ground.processes import Usage
+from quest.measure import load_tools
 
 WRK = """\
 Running 1s test @ http://127.0.0.1:18080/a.html

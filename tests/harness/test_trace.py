@@ -4,14 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_up import BENCHMARKS
 
-from harness.errors import RepetitionError, Unsupported
-from harness.report.tsv import timeline_tables
-from harness.run import timeline, trace
-from harness.run.records import Repetition
-from harness.run.timeline import Call, End, Visit
-from harness.system import needs
+from quest.ground.errors import RepetitionError, Unsupported
+from quest.measure import needs, timeline, trace
+from quest.measure.records import Repetition
+from quest.measure.timeline import Call, End, Visit
+from quest.report.tsv import timeline_tables
+from tests.harness.made_up import BENCHMARKS
 
 TO_A = "4<TCP:[127.0.0.1:80->127.0.0.1:1001]>"
 TO_B = "5<TCP:[127.0.0.1:80->127.0.0.1:1002]>"

@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from harness.report import rules
-from harness.run import micro
-from harness.run.micro import Noise
-from harness.run.records import Repetition
-from harness.spec.model import Metric
-from harness.statistics import usable
-from harness.statistics.analysis import Point
-from harness.system.counters import CpuTime, kernel_threads_s
+from quest.measure import micro, usable
+from quest.measure.counters import CpuTime, kernel_threads_s
+from quest.measure.micro import Noise
+from quest.measure.records import Repetition
+from quest.report import rules
+from quest.spec.model import Metric
+from quest.stats.analysis import Point
 
 RATE = Metric("rate", "rate", "requests/s", scalar="kept.requests_per_s")
 WAIT = Metric("wait", "wait", "µs", scalar="kept.total.median")

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_up import Tree, end_record, parsed, repetition, run_record
 
-from harness.report import export, tsv
-from harness.run.records import ResultSet, Source
-from harness.statistics import estimates, usl
-from harness.statistics.analysis import Analysis, numbers
-from harness.statistics.estimates import Rounds
-from harness.statistics.usl import fit, peak
-from harness.system.needs import missing_library
-from harness.system.places import program
+from quest.ground.places import program
+from quest.measure.needs import missing_library
+from quest.measure.records import ResultSet, Source
+from quest.report import export, tsv
+from quest.stats import estimates, usl
+from quest.stats.analysis import Analysis, numbers
+from quest.stats.estimates import Rounds
+from quest.stats.usl import fit, peak
+from tests.harness.made_up import Tree, end_record, parsed, repetition, run_record
 
 pytest.importorskip("scipy")
 

@@ -1,5 +1,5 @@
 """A place to grade in, for all tests here."""
 
-from grading import place
+from tests.labs.grading import place
 
 __all__ = ["place"]

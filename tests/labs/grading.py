@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grader import many, work
-from grader.lab import Lab
 
-from conformance import proc
+from quest.labs import many, work
+from quest.labs.lab import Lab
+from tests.conformance import proc
 
 TREE = Path(__file__).resolve().parents[2]
 #: far above what any grading takes; a grading that hangs is a failure of the test

@@ -125,7 +125,7 @@ static void write_outside(void)
                             "/lab_was_here",
                             "/home/lab_was_here",
                             TREE "/labs/lab_was_here.py",
-                            TREE "/labs/grader/lab_was_here.py",
+                            TREE "/quest/labs/lab_was_here.py",
                             TREE "/tests/lab_was_here.py",
                             "/tmp/lab_was_here.py",
                             "/usr/lib/python3/dist-packages/lab_was_here.py"};

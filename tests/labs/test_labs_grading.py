@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grader import cell, many, work
-from grader import lab as labs
-from grader.lab import MECHANISM
-from grading import SOON, TREE, Place, solution, write
 
-from conformance import proc
-from conformance.process import wait_until
+from quest.labs import cell, many, work
+from quest.labs import lab as labs
+from quest.labs.lab import MECHANISM
+from tests.conformance import proc
+from tests.conformance.process import wait_until
+from tests.labs.grading import SOON, TREE, Place, solution, write
 
 RUNS = int(os.environ.get("LAB_RUNS", "0"))
 FAULTS: list[dict[str, Any]] = tomllib.loads(
@@ -117,7 +117,7 @@ def real_servers(path: str) -> Iterator[tuple[int, list[socket.socket]]]:
 
 def marks(place: Place) -> list[Path]:
     """What a hostile program has left, where it tries to."""
-    folders = [TREE, TREE / "labs", TREE / "labs/grader", TREE / "tests", place.top]
+    folders = [TREE, TREE / "labs", TREE / "quest/labs", TREE / "tests", place.top]
     folders += [place.temporary, place.top / "class"]
     folders += [Path(name) for name in ("/", "/tmp", "/var/tmp", "/dev/shm", "/home")]
     return [path for folder in folders for path in folder.glob("*lab_was_here*")]

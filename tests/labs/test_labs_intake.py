@@ -13,12 +13,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from grader import archive, intake, many
-from grader.errors import LabError
-from grading import Place, write
-from teacher import tables
 
-from harness import foreign
+from quest.ground import foreign
+from quest.labs import archive, intake, many
+from quest.labs.errors import LabError
+from quest.labs.teacher import tables
+from tests.labs.grading import Place, write
 
 SLUG, WANTED = "02-fork", ("server.c",)
 MINE, OURS = b"mine", b"ours"

@@ -6,11 +6,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from grader import judge, starter, work
-from grader import lab as labs
-from grader.errors import LabError
-from grader.lab import MECHANISM, TREE, Lab
-from grading import Place, solution
+
+from quest.labs import judge, starter, work
+from quest.labs import lab as labs
+from quest.labs.errors import LabError
+from quest.labs.lab import MECHANISM, TREE, Lab
+from tests.labs.grading import Place, solution
 
 ALL_LABS = pytest.mark.parametrize("slug", labs.slugs())
 SOURCE = """\

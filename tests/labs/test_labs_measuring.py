@@ -26,7 +26,7 @@ pytest.importorskip("scipy")
 
 
 def lab(work: Path, *words: str) -> tuple[int, str, str]:
-    from measuring.__main__ import main  # wants scipy
+    from quest.labs.measuring.__main__ import main  # wants scipy
 
     said, wrong = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
@@ -115,7 +115,7 @@ def test_a_wrong_prediction_costs_nothing_and_a_grade_needs_the_three_files(work
     (work / "class/eve").symlink_to(work / "class/ada")
     shutil.copytree(work / SLUG, work / "class/fay").joinpath("answers.toml").unlink()
     os.mkfifo(work / "class/fay/answers.toml")
-    from harness.run.records import Sums
+    from quest.measure.records import Sums
 
     run = b'{"type": "run", "schema": 1, "started": "2031"}'
     odd = b'{"type": "repetition", "round": 1, "variant": "dynamic", "params": 7}'
@@ -153,7 +153,7 @@ def test_data_of_others_are_flagged_and_it_is_a_self_check(work: Path) -> None:
     assert re.search(r"(\d+) of \1 repetitions are those of the reference run", said)
     assert "self-check" in json.loads(into.read_text("utf-8"))["output"]
     # somebody else's, with another header and so with other sums; and half of it
-    from harness.run.records import Sums
+    from quest.measure.records import Sums
 
     lines = [
         re.sub(rb',"sum":"[0-9a-f]+"}$', b"}", line) for line in data.read_bytes().splitlines()
@@ -174,8 +174,8 @@ def test_data_of_others_are_flagged_and_it_is_a_self_check(work: Path) -> None:
 
 
 def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
-    from measuring.data import Numbers
-    from measuring.lab import load
+    from quest.labs.measuring.data import Numbers
+    from quest.labs.measuring.lab import load
 
     times = {"median": 30_000, "p99": 1_400_000}
     due = {"median": 130_000, "p99": 920_000_000}
@@ -210,10 +210,9 @@ def test_what_is_wrong_is_one_line(work: Path) -> None:
 
 @pytest.mark.parametrize("slug", LABS)
 def test_each_lab_is_whole_and_its_data_can_be_had(slug: str, tmp_path: Path) -> None:
-    from measuring.data import Numbers
-    from measuring.lab import load
-
-    from reader.path import points_of
+    from quest.labs.measuring.data import Numbers
+    from quest.labs.measuring.lab import load
+    from quest.learn.path import points_of
 
     one = load(slug)
     assert one.points == points_of(slug) == 20

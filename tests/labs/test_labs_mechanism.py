@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from grader import lab as labs
-from grader import mechanism
-from grader.lab import TREE
-from grader.mechanism import Call
-from grading import SOON, Place, solution
 
-from conformance import tracing
-from conformance.matrix import EPOLL, POLL, SELECT, SIGNALS
-from conformance.wire import ContractBroken
+from quest.labs import lab as labs
+from quest.labs import mechanism
+from quest.labs.lab import TREE
+from quest.labs.mechanism import Call
+from tests.conformance import tracing
+from tests.conformance.matrix import EPOLL, POLL, SELECT, SIGNALS
+from tests.conformance.wire import ContractBroken
+from tests.labs.grading import SOON, Place, solution
 
 pytestmark = [
     pytest.mark.long,

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grader import judge
-from grader import lab as labs
-from grader.errors import CannotJudge
-from grader.judge import Grading, How, Outcome, Result
-from grader.lab import Test
-from grader.sandbox import Toolchain
-from grading import Place, solution, write
+
+from quest.labs import judge
+from quest.labs import lab as labs
+from quest.labs.errors import CannotJudge
+from quest.labs.judge import Grading, How, Outcome, Result
+from quest.labs.lab import Test
+from quest.labs.sandbox import Toolchain
+from tests.labs.grading import Place, solution, write
 
 pytestmark = pytest.mark.long
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts, and takes processes away")
@@ -147,7 +148,7 @@ def failed(name: str, seen: str) -> Result:
 
 
 FULL = "OSError: [Errno 28] No space left on device"
-WRONG = "conformance.wire.ContractBroken: 404"
+WRONG = "tests.conformance.wire.ContractBroken: 404"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from grader import cli, files, intake, many, work
-from grader import lab as labs
-from grader.errors import LabError
-from grader.lab import TREE
-from grading import LIMIT_S, SOON, Place, write
+
+from quest.labs import cli, files, intake, many, work
+from quest.labs import lab as labs
+from quest.labs.errors import LabError
+from quest.labs.lab import TREE
+from tests.labs.grading import LIMIT_S, SOON, Place, write
 
 REAL = TREE / "code/02-fork/server.c"
 

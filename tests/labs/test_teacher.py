@@ -11,16 +11,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from grader import files, many, starter, work
-from grader import lab as labs
-from grader.lab import TREE, Lab
-from grading import LIMIT_S, Place, write
-from teacher import bundle, tables
-from teacher.__main__ import main
-from teacher.variant import Variant
 
-from conformance import proc
-from conformance.process import wait_until
+from quest.labs import files, many, starter, work
+from quest.labs import lab as labs
+from quest.labs.lab import TREE, Lab
+from quest.labs.teacher import bundle, tables
+from quest.labs.teacher.__main__ import main
+from quest.labs.teacher.variant import Variant
+from tests.conformance import proc
+from tests.conformance.process import wait_until
+from tests.labs.grading import LIMIT_S, Place, write
 
 ALL = labs.slugs()
 

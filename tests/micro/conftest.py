@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from micro_support import Micro
 
-from conformance.programs import binary
+from tests.conformance.programs import binary
+from tests.micro.micro_support import Micro
 
 
 @pytest.fixture

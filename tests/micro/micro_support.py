@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from conformance import proc
-from conformance.process import wait_until
+from tests.conformance import proc
+from tests.conformance.process import wait_until
 
 PATIENCE_S = 60.0
 SANITIZED = ("asan", "tsan")

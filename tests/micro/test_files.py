@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from micro_support import PATIENCE_S, UNSUPPORTED, Micro, Rows
+
+from tests.micro.micro_support import PATIENCE_S, UNSUPPORTED, Micro, Rows
 
 FORGETTABLE = ["ext2", "ext4", "xfs", "btrfs"]
 

@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from micro_support import SANITIZED, UNSUPPORTED, Micro, Rows, one_line, table
+
+from tests.micro.micro_support import SANITIZED, UNSUPPORTED, Micro, Rows, one_line, table
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from micro_support import (
+
+from tests.conformance import proc
+from tests.micro.micro_support import (
     PATIENCE_S,
     SANITIZED,
     UNSUPPORTED,
@@ -22,8 +24,6 @@ from micro_support import (
     one_line,
     table,
 )
-
-from conformance import proc
 
 
 class Program(NamedTuple):

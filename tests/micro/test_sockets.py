@@ -7,7 +7,8 @@ import subprocess
 import threading
 
 import pytest
-from micro_support import PATIENCE_S, SANITIZED, Micro, limited, table
+
+from tests.micro.micro_support import PATIENCE_S, SANITIZED, Micro, limited, table
 
 
 @pytest.mark.parametrize("way", ["socket", "open", "dup"])

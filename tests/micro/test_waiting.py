@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 import pytest
-from micro_support import PATIENCE_S, UNSUPPORTED, Micro, limited, table
+
+from tests.micro.micro_support import PATIENCE_S, UNSUPPORTED, Micro, limited, table
 
 # System calls for each of ten events; a handler takes one to begin, one to end, one an event.
 CALLS = {

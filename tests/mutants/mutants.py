@@ -1,7 +1,7 @@
 """How strong are the tests? Each of many small faults is built and given to the quick suite.
 
     make mutants [N=170] [SEED=1] [ONLY=code/http] [RESULTS_OF=build/mutants.jsonl]
-    make mutants ONLY=reader         in Python, which is tried only if it is asked for (PYTHON)
+    make mutants ONLY=quest/learn       in Python, which is tried only if it is asked for (PYTHON)
     make mutants N=0 RESULTS_OF=new.jsonl BEFORE=old.jsonl        compares two runs
 
 The faults are made in a copy of the tree with its build folder. One that does not compile, or is
@@ -23,8 +23,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.matrix import MODELS
-from mutants.faults import Fault, chosen, faults
+from tests.conformance.matrix import MODELS
+from tests.mutants.faults import Fault, chosen, faults
 
 ROOT = Path(__file__).resolve().parents[2]
 #: faults that no test can see, by name, each with the reason: left out of the score
@@ -93,16 +93,17 @@ EQUIVALENT: dict[str, str] = {
 }
 SHAPES = ["01-iterative", "09-epoll", "15-slashdot"]
 SOURCES = ["code/*/*.c", "code/12-aio/appendix/*.c", "benchmarks/load/*.c"]
-#: The ledger's rules: modules of benchmarks/harness, wherever they are just now.
+#: The ledger's rules: modules of quest/, wherever they are just now.
 RULES = ("rules", "claims")
+OF_THE_HARNESS = ("ground", "spec", "measure", "stats", "report")
 #: What is tried only where ONLY begins so, and the tests that concern it.
 PYTHON = {
-    "benchmarks/harness": ["tests/harness"],
-    **{f"labs/{part}": ["tests/labs"] for part in ("grader", "measuring", "teacher")},
-    "reader": ["tests/reader"],
-    "slides/stage": ["tests/stage"],
+    **{f"quest/{part}": ["tests/harness"] for part in OF_THE_HARNESS},
+    "quest/labs": ["tests/labs"],
+    "quest/learn": ["tests/reader"],
+    "quest/stage": ["tests/stage"],
     # as in `make test`, without what is printed
-    "chapters/pandoc": ["tests/book", "--ignore=tests/book/test_pdf.py"],
+    "quest/book": ["tests/book", "--ignore=tests/book/test_pdf.py"],
 }
 SECONDS = 600
 #: A faulty server may call kill(-1), or allocate for ever: then it is the first that the kernel
@@ -291,7 +292,7 @@ def made(
 ) -> list[dict[str, object]]:
     """As many as are asked for: those of `done`, and others that are tried now."""
     linked = programs()
-    patterns = [*SOURCES, *(f"benchmarks/harness/**/{name}.py" for name in RULES)]
+    patterns = [*SOURCES, *(f"quest/**/{name}.py" for name in RULES)]
     patterns += [f"{folder}/**/*.py" for folder in PYTHON if options.only.startswith(folder)]
     found = (p for pattern in patterns for p in sorted(ROOT.glob(pattern)))
     paths = [path.relative_to(ROOT).as_posix() for path in found]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mutants.faults import chosen, faults
-from mutants.mutants import PYTHON, ROOT, suites
+from tests.mutants.faults import chosen, faults
+from tests.mutants.mutants import PYTHON, ROOT, suites
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_reader import fetched, running
 
-from reader import local, state
+from quest.learn import local, state
+from tests.reader.test_reader import fetched, running
 
 X = "X-Reader: 1\r\n"
 GUESS = "/guess/01-iterative/1"

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from reader import answer, curve, state
-from reader.__main__ import main
+from quest.learn import answer, curve, state
+from quest.learn.__main__ import main
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -130,8 +130,8 @@ def running(
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """`make run`, and where it says that it can be looked at."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "reader", goal, *words], cwd=TREE, env=environment(work), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "quest.learn", goal, *words], cwd=TREE, env=environment(work),
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdout
     said = ""
@@ -205,7 +205,7 @@ def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
 
 
 def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reader.run import make_what_is_typed
+    from quest.learn.run import make_what_is_typed
 
     asked: list[list[str]] = []
     monkeypatch.chdir(TREE)
@@ -264,7 +264,8 @@ def test_many_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Requests of a page are threads of one process; make done is another."""
     monkeypatch.setenv("WORK", str(tmp_path))
     slugs = [f"{number:02}-chapter" for number in range(100)]
-    others = "from reader import state\nfor n in range(100): state.note('read', f'{n:02}-chapter')"
+    noting = "for n in range(100): state.note('read', f'{n:02}-chapter')"
+    others = f"from quest.learn import state\n{noting}"
     beside = subprocess.Popen([sys.executable, "-c", others], cwd=TREE)
     with ThreadPoolExecutor(32) as threads:
         list(threads.map(lambda slug: state.note("run", slug), slugs))

@@ -14,7 +14,7 @@ link() { test -e "$bin/$1" || ln -s "$bin/provide" "$bin/$1"; }
 touch_file() { mkdir -p "${1%/*}" && touch "$1"; }
 
 provide() { # PACKAGE: what it provides appears
-    provides=$(grep "^$1$tab" benchmarks/harness/packages.tsv | cut -f 3)
+    provides=$(grep "^$1$tab" setup/packages.tsv | cut -f 3)
     first=${provides%%|*}
     item=${first#*:}
     case $first in

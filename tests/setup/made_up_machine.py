@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
-HARNESS = Path("benchmarks/harness")
+HARNESS = Path("setup")
 TABLE = [
     line.split("\t")
     for line in (TREE / HARNESS / "packages.tsv").read_text(encoding="utf-8").splitlines()

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from setup.made_up_machine import REVEAL, TABLE, TREE, Machine, Result
 
-from conformance.process import wait_until
+from tests.conformance.process import wait_until
+from tests.setup.made_up_machine import REVEAL, TABLE, TREE, Machine, Result
 
 MAY_GO_ON = "going on; what needs them is skipped"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import doctor
-from harness.run import programs
-from harness.spec import experiment_file
-from harness.system import limits, needs, places
-from harness.system.places import Answer, Package
+from quest.ground import places
+from quest.ground.places import Answer, Package
+from quest.measure import limits, needs, programs
+from quest.report import doctor
+from quest.spec import experiment_file
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -171,12 +171,12 @@ def test_this_machine_without_any_library() -> None:
     hidden = "scipy", "numpy", "jsonschema", "pytest"
     code = (
         f"import runpy, sys; sys.modules.update(dict.fromkeys({hidden!r}));"
-        "runpy.run_module('harness', run_name='__main__')"
+        "runpy.run_module('quest.report', run_name='__main__')"
     )
     command = [sys.executable, "-c", code, "doctor", "--all"]
     done = subprocess.run(
         command, cwd=TREE, capture_output=True, text=True, check=False,
-        env=os.environ | {"PYTHONPATH": "benchmarks"},
+        env=os.environ | {"PYTHONPATH": "."},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert not re.search("(skipped|no): *(;|$)", done.stdout, re.M), "with its reason"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.process import wait_until
+from tests.conformance.process import wait_until
 
 TREE = Path(__file__).resolve().parents[2]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from reader.settings import TAKES
+from quest.learn.settings import TAKES
 
 TREE = Path(__file__).resolve().parents[2]
 NONE = "/nonexistent"
@@ -223,11 +223,11 @@ def test_closed_descriptors(tmp_path: Path, numbers: tuple[int, ...]) -> None:
 def test_signals_that_are_blocked_or_ignored(tmp_path: Path) -> None:
     """With SIGCHLD ignored every program seems to have ended well."""
     good(start(tmp_path, *SAYS, "FROM=1", "TO=2", preexec_fn=signals), SAYS)
-    script = "import sys\nfrom harness.entry import begin\nbegin()\nimport subprocess\n" \
+    script = "import sys\nfrom quest.ground.entry import begin\nbegin()\nimport subprocess\n" \
         "sys.exit(subprocess.run(['false']).returncode + 1)"  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=TREE, preexec_fn=signals, check=False,
-        env={**os.environ, "PYTHONPATH": "benchmarks"},
+        env={**os.environ, "PYTHONPATH": "."},
     )  # fmt: skip
     assert done.returncode == 2
 

@@ -5,10 +5,10 @@ import re
 import subprocess
 from pathlib import Path
 
-import planted
 import pytest
 
-from conformance.programs import TREE, binary
+from tests.conformance.programs import TREE, binary
+from tests.sim import planted
 
 SERVERS = (
     "05b-nonblocking", "06-select", "07-poll", "09-epoll",

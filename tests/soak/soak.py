@@ -39,11 +39,9 @@ from pathlib import Path
 
 from scipy.stats import theilslopes
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from conformance import proc
-from conformance.process import wait_until
-from conformance.wire import Connection, ContractBroken, request
+from tests.conformance import proc
+from tests.conformance.process import wait_until
+from tests.conformance.wire import Connection, ContractBroken, request
 
 RISE = 0.25  #: of latency, over the life of a worker
 GROWTH = 0.02  #: of memory, from the first quarter of a worker's cycles to the last

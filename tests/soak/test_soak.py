@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-import soak
-from soak import Cycle, faults, lives, odd
 
-from conformance import proc
-from conformance.programs import TREE
+from tests.conformance import proc
+from tests.conformance.programs import TREE
+from tests.soak import soak
+from tests.soak.soak import Cycle, faults, lives, odd
 
 Change = Callable[[int, Cycle], Cycle]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.spec import experiment_file
+from quest.spec import experiment_file
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = experiment_file.load_all(ROOT / experiment_file.FOLDER)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stage import cli, control, scene, seen
-from stage.play import play
-from stage.scene import Demo, Event, Tell
 
-from harness.system.needs import probe
+from quest.measure.needs import probe
+from quest.stage import cli, control, scene, seen
+from quest.stage.play import play
+from quest.stage.scene import Demo, Event, Tell
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, CODE = ROOT / "build", ROOT / "code"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.matrix import PROGRAMS
-from harness.system import needs
+from quest.measure import needs
+from tests.conformance.matrix import PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-pthread"]

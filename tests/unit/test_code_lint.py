@@ -1,23 +1,19 @@
-"""code/lint.py: a name is defined in one place, and what a reader opens is counted."""
+"""quest/book/code_lint.py: a name is defined in one place, and what a reader opens is counted."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from quest.book import code_lint
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(name="lint")
 def fixture_lint(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("code_lint", ROOT / "code/lint.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     monkeypatch.chdir(ROOT)
-    return module
+    return code_lint
 
 
 FIRST = """\

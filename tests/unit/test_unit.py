@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.process import environment
-from conformance.programs import binary
+from tests.conformance.process import environment
+from tests.conformance.programs import binary
 
 HERE = Path(__file__).parent
 PROGRAMS = sorted(path.stem for path in HERE.glob("*_test.c"))

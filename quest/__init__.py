@@ -1,0 +1,15 @@
+"""What measures, judges, reports, teaches and grades: one package, whose parts stand in an order.
+Each imports only those before it (tests/harness/test_packages.py).
+
+    ground    errors, whole files, processes, what a command does first and last
+    spec      what an experiment is, and the plan that follows from its file
+    measure   measuring it, the records of that, and the system it is measured on
+    stats     from repetitions to numbers with intervals
+    report    tables, data for figures, verdicts, the doctor
+    book      what pandoc's filters do not do: labels, lint, paper, release
+    learn     what somebody who reads alone talks to: run, next, path, read
+    labs      the grader, the labs that measure, what a teacher needs
+    stage     the demos of the talk
+
+What needs scipy is imported where it is used: `bench` with nothing to do must return at once.
+"""

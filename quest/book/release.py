@@ -1,0 +1,133 @@
+"""`make release`: packs what release.mk has built into one archive, whole or not at all.
+
+    release.py BUILD OUT VERSION SECONDS     OUT/quest-VERSION.zip of what is in BUILD
+
+Runs in the root of the tree. SECONDS since 1970 are the date of all that is in it: the same sources
+give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
+"""
+
+import hashlib
+import io
+import posixpath
+import re
+import string
+import sys
+import time
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from quest.book.source import read_toml
+
+HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
+REFERENCE = Path("benchmarks/results/reference")
+# A link from a page to a file of the tree, as references.lua writes it: text, in a release.
+TO_THE_TREE = re.compile(rb'<a\s[^>]*href="\.\./\.\./[^>]*>(.*?)</a>', re.DOTALL)
+LINK = re.compile(
+    r'<(\w+)\b[^>]*?\s(?:href|src|data-src)="([^"]*)"|url\(\s*["\']?(?!data:)([^"\')]+)'
+)
+SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)  # has strings like links in it
+NOT_MEASURED = re.compile(r'class="num none"|verdict-not-measured-here|class="not-drawn"')
+ROW = string.Template(
+    "<tr><th>$title</th><td>$minutes min</td>"
+    '<td><a href="slides/deck-$name.html">slides</a></td>'
+    '<td><a href="pdf/deck-$name.pdf">PDF</a></td>'
+    '<td><a href="pdf/deck-$name-notes.pdf">PDF with notes</a></td></tr>'
+)
+
+Files = dict[str, bytes]
+
+
+def collected(build: Path) -> Files:
+    """The book, the decks, the PDFs, the data and the licence, under their names in the archive."""
+    paths = [path for pattern in ("book/**/*", "slides/*", "pdf/*") for path in build.glob(pattern)]
+    files = {p.relative_to(build).as_posix(): p.read_bytes() for p in paths if p.is_file()}
+    for name in files:
+        if name.startswith("book/") and name.endswith(".html"):
+            files[name] = TO_THE_TREE.sub(rb"\1", files[name])
+    files |= {f"results/{path.name}": path.read_bytes() for path in REFERENCE.glob("*.jsonl")}
+    return files | {"LICENSE": Path("LICENSE").read_bytes()}
+
+
+def strays(files: Files) -> Iterator[str]:
+    """What a page is shown with, and what the front page leads to, must be in the release; a link
+    may lead to the network. The place of this tree has no business in it."""
+    for page in sorted(name for name in files if name.endswith((".html", ".css"))):
+        for tag, link, of_style in LINK.findall(SCRIPT.sub(r"\1", files[page].decode())):
+            parts = urlsplit(link or of_style)
+            known = parts.scheme in ("http", "https", "mailto", "data")
+            if known and (tag == "a" or not parts.netloc):
+                continue
+            folder = posixpath.dirname(page)
+            target = posixpath.normpath(posixpath.join(folder, unquote(parts.path)))
+            if parts.scheme or parts.netloc or (parts.path and target not in files):
+                yield f"{page}: {link or of_style} is not in the release"
+    notice = files.get("slides/NOTICE.txt", b"")
+    for deck in sorted(name for name in files if re.fullmatch(r"slides/deck.*\.html", name)):
+        if not notice or notice not in files[deck]:
+            yield f"{deck}: lacks the licences of what it contains, slides/NOTICE.txt"
+    place = str(Path.cwd().resolve()).encode()
+    found = sorted(name for name in files if place in files[name])
+    yield from (f"{name}: has the place of the tree in it" for name in found)
+
+
+def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:
+    """A zip whose bytes depend on nothing but the arguments. The mimetype of an EPUB is not packed,
+    so that readers see by it what they have."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as packed:
+        for name, content in entries:
+            entry = zipfile.ZipInfo(name, date_time=time.gmtime(seconds)[:6])
+            entry.create_system = 3  # Unix: then the permissions below count
+            entry.external_attr = 0o100644 << 16
+            how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
+            packed.writestr(entry, content, how, compresslevel=9)
+    return data.getvalue()
+
+
+def dated(epub: bytes, seconds: int) -> bytes:
+    """pandoc 2.17 heeds SOURCE_DATE_EPOCH in the text, but not in the zip around it."""
+    with zipfile.ZipFile(io.BytesIO(epub)) as book:
+        return zipped([(name, book.read(name)) for name in book.namelist()], seconds)
+
+
+def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]]) -> bytes:
+    """The page that leads to everything."""
+    about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
+    rows = (ROW.substitute(name=name, **track) for name, track in tracks.items())
+    alone = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
+    sizes = {key: len(files.get(name, b"")) / 1e6 for key, name in alone.items()}
+    page = string.Template((HERE / "release.html").read_text("utf-8")).substitute(
+        about,
+        version=version,
+        tracks="\n".join(rows),
+        experiments=sum(name.startswith("results/") for name in files),
+        **{f"size_{key}": f"{max(size, 0.1):.1f} MB" for key, size in sizes.items()},
+    )
+    return page.encode()
+
+
+def main(build: Path, out: Path, version: str, seconds: int) -> int:
+    files = collected(build)
+    files["index.html"] = front_page(files, version, read_toml(Path("slides/tracks.toml")))
+    problems = list(strays(files))
+    if problems:
+        print("\n".join(f"release: not made: {line}" for line in problems), file=sys.stderr)
+        return 1
+    files["book/book.epub"] = dated(files["book/book.epub"], seconds)
+    name = f"quest-{version}"
+    data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
+    part = out / f"{name}.zip.part"
+    part.write_bytes(data)
+    part.replace(out / f"{name}.zip")
+    for path in (path for path in files if path.endswith(".html")):
+        if gaps := len(NOT_MEASURED.findall(files[path].decode())):
+            print(f"warning: {path} says of {gaps} numbers or figures: not measured")
+    print(f"{out / name}.zip\n  {len(data) / 1e6:.1f} MB, {len(files)} files")
+    print(f"  SHA-256 {hashlib.sha256(data).hexdigest()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))

@@ -1,0 +1,105 @@
+"""What every command of ours does first and last: it must not depend on how its parent left
+descriptors, signals and the encoding of the terminal, and it ends with one line if something fails.
+"""
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from quest.ground import foreign
+
+NAMES = {1: "standard output", 2: "standard error"}
+
+
+class _Pipe(io.RawIOBase):
+    """Standard output, or errors. A reader that has gone (`| head`) is no error: the work goes on
+    unheard.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def write(self, data: object) -> int:
+        view = memoryview(data)  # type: ignore[arg-type]
+        try:
+            return os.write(self._descriptor, view)
+        except BrokenPipeError:  # for programs that are started later, too
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._descriptor)
+            return view.nbytes
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, NAMES[self._descriptor]) from None
+
+
+def begin() -> None:
+    """Before anything is opened or started.
+
+    A closed descriptor 0, 1 or 2 would be given to the next file, which would then get what
+    programs print; with SIGCHLD ignored a program that failed seems to have ended well; what the
+    terminal's encoding lacks is escaped, and ends nothing.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    sys.stdout = _text(1, sys.stdout, at_once=os.isatty(1))
+    sys.stderr = _text(2, sys.stderr, at_once=True)
+
+
+def _text(descriptor: int, old: TextIO | None, at_once: bool) -> TextIO:
+    encoding = getattr(old, "encoding", None) or "utf-8"
+    buffer = io.BufferedWriter(_Pipe(descriptor))
+    return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=at_once)
+
+
+def told(error: OSError) -> str:
+    """Where, and what. A full disk has no name of its own: naming() gives it one."""
+    name = error.filename2 or error.filename  # of a copy: where it was to be
+    what = error.strerror or str(error) or type(error).__name__
+    if isinstance(name, str | bytes | os.PathLike):
+        return f"{os.fsdecode(name)}: {what}"
+    return what
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """What cannot be written here is told with this name, if it comes without one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2) -> int:
+    """Runs a command to its last byte of output; its status, or that of one line that says what
+    has failed.
+    """
+    try:
+        status = command()
+        sys.stdout.flush()
+        return status
+    except OSError as error:
+        with contextlib.suppress(OSError, ValueError):
+            print(foreign.line(f"{prefix}{told(error)}"), file=sys.stderr)
+    # What cannot be written now could not be at the exit either, which would tell it once more.
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return wrong

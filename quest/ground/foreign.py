@@ -1,0 +1,98 @@
+"""Foreign text: what a submission, a server, a peer or the name of a file says.
+
+Each place that such text reaches obeys characters of its own: a terminal its escape codes, a
+spreadsheet its formulas, a page its markup. There is one function for each place, and it is called
+where the text leaves us. Printable text is not changed, apart from what that place would obey.
+"""
+
+import json
+import os
+import re
+import socket
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+#: All but printable ASCII, newline and tab; of these plain() keeps what is printable.
+_UNUSUAL = re.compile(r"[^\n\t -~]")
+#: What begins a formula, also in full width, as some spreadsheets read it.
+_FORMULA = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+#: The beginning of a cell, and what a spreadsheet set to another separator takes for one.
+_BEGINS = re.compile(rf"(^|[;,\"|])(?=\s*[{_FORMULA}])")
+
+
+def _named(found: re.Match[str]) -> str:
+    """\\x1b. A byte that is not UTF-8 (Python's surrogates) is \\xfc, as it was."""
+    char = found[0]
+    if char.isprintable() or unicodedata.category(char) == "Zs":  # a space that does not break
+        return char
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:
+        code -= 0xDC00
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plain(text: str) -> str:
+    """For a terminal, a log or XML: lines and tabs stay. Codes that move the cursor, set the title
+    or turn the direction of the text, and halves of characters, are named instead of sent."""
+    return _UNUSUAL.sub(_named, text)
+
+
+def line(text: str) -> str:
+    """The same in one line."""
+    return plain(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def name(text: str) -> str:
+    """A file's name, or a student's: in one line, and two names never become one."""
+    return line(text.replace("\\", "\\\\"))
+
+
+def cell(text: str) -> str:
+    """For CSV: a spreadsheet is to show it, and not to compute it. from_cell() undoes it."""
+    text = line(text)
+    return "'" + text if text.startswith("'") else _BEGINS.sub(r"\1'", text)
+
+
+def from_cell(text: str) -> str:
+    """What was to be shown."""
+    return text[1:] if text.startswith("'") else text
+
+
+def gnuplot(text: str) -> str:
+    """A string of gnuplot's, in double quotes: what stands between backquotes would be run."""
+    for char, instead in (("\\", "\\\\"), ('"', '\\"'), ("`", "\\140")):
+        text = text.replace(char, instead)
+    return f'"{line(text)}"'
+
+
+def to_json(data: Any, indent: int | None = None) -> str:
+    """A reader may refuse half of a character, and may send the text on to a terminal."""
+    return json.dumps(_plain_in(data), indent=indent)
+
+
+def _plain_in(data: Any) -> Any:
+    if isinstance(data, str):
+        return plain(data)
+    if isinstance(data, Mapping):
+        return {plain(str(key)): _plain_in(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain_in(value) for value in data]
+    return data
+
+
+def anonymous(text: str) -> str:
+    """Without the paths, the host name and the user name of this machine."""
+    places = [str(Path.cwd()), str(Path.home()), os.environ.get("TMPDIR", "")]
+    for place in sorted((p for p in places if len(p) > 1), key=len, reverse=True):
+        text = text.replace(place.rstrip("/") + "/", "").replace(place, ".")
+    text = re.sub(r"(?<![\w.:/])/(?!proc\b|sys\b|dev\b)(?:[\w.+-]+/)+", "", text)
+    # A name such as "vm" or "root" would also hit ordinary words: only whole, longer ones are
+    # taken.
+    for name in (socket.gethostname(), os.environ.get("USER", ""), os.environ.get("LOGNAME", "")):
+        if len(name) > 3 and name != "root":
+            text = re.sub(rf"\b{re.escape(name)}\b", "", text)
+    return text

@@ -1,0 +1,101 @@
+"""`make merge`: a class's measurements in one figure for each headline experiment, a dot a machine.
+
+A run is a folder of results (build/results of a student). What names a machine is not in it.
+"""
+
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from quest.ground import foreign
+from quest.ground.errors import InputError
+from quest.labs import files
+from quest.labs.errors import LabError, say
+from quest.measure import records
+from quest.report import tsv
+from quest.report.export import assignments
+from quest.spec import experiment_file
+from quest.spec.model import Experiment, Metric
+from quest.stats.analysis import Analysis
+
+Seen = dict[str, list[float]]  # title of a variant -> the median of each machine that has one
+
+
+def _add(definition: Experiment, metric: Metric, path: Path, seen: Seen) -> bool:
+    """Whether this machine has finished the experiment."""
+    try:
+        results = records.read(path) if path.exists() else None
+    except InputError as error:
+        print(foreign.line(f"left out: {error}"), file=sys.stderr)
+        return False
+    if results is None or not results.end:
+        return False
+    analysis = Analysis(definition, results)
+    for label in analysis.plain_labels:
+        values = analysis.series(label, metric.name).overall.values
+        if values:
+            median = statistics.median(values.values())
+            seen.setdefault(analysis.title(label), []).append(median)
+    return bool(results.repetitions)
+
+
+def _write(definition: Experiment, metric: Metric, seen: Seen, machines: int, folder: Path) -> None:
+    """What merge.gp draws."""
+    rows: list[list[object]] = [["place", "value"]]
+    middle: list[list[object]] = [["place", "value", "title"]]
+    for place, (title, values) in enumerate(reversed(seen.items()), 1):
+        rows += [[place, value] for value in values]
+        middle.append([place, statistics.median(values), f"{title} ({len(values)})"])
+    folder.mkdir(parents=True, exist_ok=True)
+    files.write(folder / "machines.tsv", tsv.table(rows))
+    files.write(folder / "medians.tsv", tsv.table(middle))
+    texts = {
+        "source": "here",
+        "footer": f"machines: {machines}; behind each name: how many have it",
+        "axis": f"{metric.title}, {metric.unit}".removesuffix(", "),
+        "question": definition.title,
+    }
+    everything = [value for values in seen.values() for value in values]
+    numbers = {
+        "places": len(seen),
+        "widest": max(map(len, seen)),
+        "least": min(everything),
+        "most": max(everything),
+    }
+    files.write(folder / "meta.gp", assignments(texts | numbers))
+
+
+def merge(runs: list[str], into: Path) -> int:
+    folders = [Path(run) for run in runs]
+    for folder in folders:
+        if not folder.is_dir():
+            raise LabError(f"RUNS: {folder}: there is no such folder of results")
+    if not folders:
+        raise LabError('RUNS="folder folder ...": the build/results of each machine')
+    made = []
+    for definition in experiment_file.load_all(headline=True):
+        if definition.kind == "trace" or not definition.metrics:
+            continue
+        metric = definition.metrics[0]
+        seen: Seen = {}
+        machines = sum(
+            _add(definition, metric, folder / f"{definition.id}.jsonl", seen) for folder in folders
+        )
+        if seen:
+            _write(definition, metric, seen, machines, into / definition.id)
+            made.append(definition.id)
+    if not made:
+        raise LabError("none of these folders has a finished headline experiment (make)")
+    if shutil.which("gnuplot") is None:
+        raise LabError(
+            f"{into} has the tables; gnuplot, to draw them, is not installed (make deps)"
+        )
+    for name in made:
+        out = into / f"{name}.svg"
+        command = ["sh", "figures/draw.sh", name, "labs/teacher/merge.gp", str(into), str(out)]
+        if subprocess.run(command, check=False).returncode:
+            raise LabError(f"{out}: gnuplot says why, above")
+        say(f"  {out}")
+    return 0

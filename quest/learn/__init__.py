@@ -1,0 +1,1 @@
+"""What somebody who reads alone talks to: `make run`, `make next`, `make path`, `make predict`."""

@@ -1,0 +1,197 @@
+"""A control group of its own for the server that is measured: less memory, a slow disk.
+
+Groups are called quest-<process id of the harness>-<number>: what a killed harness has left is
+found by its name and removed by the next (`sweep`).
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.places import text_of
+
+
+@dataclass(frozen=True)
+class Limits:
+    """0: no limit. `device` is that of the read limit, as major:minor."""
+
+    memory_bytes: int = 0
+    read_iops: int = 0
+    device: str = ""
+
+    @property
+    def controllers(self) -> list[str]:
+        wanted = {"io": self.read_iops, "memory": self.memory_bytes}
+        return [name for name, value in wanted.items() if value]
+
+
+def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
+    """Place, kind and options of each line of /proc/mounts."""
+    for line in mounts.splitlines():
+        words = line.split()
+        if len(words) >= 4:
+            yield Path(words[1].replace("\\040", " ")), words[2], words[3].split(",")
+
+
+# ---- the two versions ----------------------------------------------------------------------------
+
+
+def first(mounts: str) -> dict[str, Path]:
+    """A hierarchy for each controller, which every group in it has."""
+    ours = {"memory": "memory", "blkio": "io"}
+    return {
+        ours[option]: path
+        for path, kind, options in mounted(mounts)
+        for option in options
+        if kind == "cgroup" and option in ours
+    }
+
+
+def second(mounts: str) -> dict[str, Path]:
+    """One for all. On a hybrid system the controllers are in version 1, and this one has none."""
+    for path, kind, _ in mounted(mounts):
+        if kind == "cgroup2":
+            offered = text_of(path / "cgroup.controllers").split()
+            return {name: path for name in ("memory", "io") if name in offered}
+    return {}
+
+
+class Version(NamedTuple):
+    """Text of /proc/mounts -> controller -> the root of its hierarchy; and controller -> file of a
+    group, and the form of the limit that is written into it.
+    """
+
+    folders: Callable[[str], dict[str, Path]]
+    settings: Mapping[str, tuple[str, str]]
+
+
+VERSIONS = (
+    Version(first, {
+        "memory": ("memory.limit_in_bytes", "{0.memory_bytes}"),
+        "io": ("blkio.throttle.read_iops_device", "{0.device} {0.read_iops}"),
+    }),
+    Version(second, {
+        "memory": ("memory.max", "{0.memory_bytes}"),
+        "io": ("io.max", "{0.device} riops={0.read_iops}"),
+    }),
+)  # fmt: skip
+
+
+def enable(root: Path, controllers: Iterable[str]) -> None:
+    """As version 2 wants it. They stay enabled: whether somebody else relies on them by now cannot
+    be known.
+    """
+    control = root / "cgroup.subtree_control"
+    there = text_of(control).split()
+    wanted = [f"+{name}" for name in sorted(controllers) if name not in there]
+    if wanted and control.exists():
+        control.write_text(" ".join(wanted), encoding="ascii")
+
+
+# ---- groups --------------------------------------------------------------------------------------
+
+MOUNTS = Path("/proc/mounts")
+PREFIX = "quest-"
+PROCESSES = "cgroup.procs"
+PATIENCE = 5.0
+REMEDY = "run it as root, on a machine or in a container that may make control groups"
+WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
+
+_numbers = itertools.count(1)
+
+
+def choose(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
+    """The version that has all of these, and where; Unsupported if there is none."""
+    wanted = sorted(controllers)
+    for version in VERSIONS:
+        folders = version.folders(mounts)
+        if all(name in folders for name in wanted):
+            return version, {name: folders[name] for name in wanted}
+    what = " and ".join(WORDS[name] for name in wanted)
+    raise Unsupported(f"no control groups here that {what}", REMEDY)
+
+
+@contextlib.contextmanager
+def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
+    """Makes a group with these limits. A process joins it by writing 0 into each of the files."""
+    if not limits.controllers:
+        yield []
+        return
+    version, folders = choose(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
+    name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
+    roots = list(dict.fromkeys(folders.values()))
+    what = "no control group"
+    try:
+        try:
+            for root in roots:
+                enable(root, folders)
+                (root / name).mkdir()
+            for controller, folder in folders.items():
+                file, form = version.settings[controller]
+                what = f"{file} = {form.format(limits)}"
+                (folder / name / file).write_text(form.format(limits), encoding="ascii")
+        except OSError as error:
+            raise Unsupported(f"{what}: {error.strerror}", REMEDY) from error
+        yield [root / name / PROCESSES for root in roots]
+    finally:
+        for root in roots:
+            if not _remove(root / name):
+                raise RepetitionError(f"the control group {name} cannot be removed")
+
+
+def _remove(place: Path) -> bool:
+    """Waits for the last processes in it to be gone."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            place.rmdir()
+            return True
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+
+
+def why_not(controller: str) -> str:
+    """Why this controller cannot be used here; "" if it can. Tried."""
+    limits = Limits(memory_bytes=64 << 20)
+    if controller != "memory":
+        disks = filter(None, map(text_of, sorted(Path("/sys/block").glob("*/dev"))))
+        limits = Limits(read_iops=100000, device=next(disks, ""))
+        if not limits.device:
+            return "no block device is known here"
+    try:
+        with group(limits):
+            return ""
+    except Unsupported as error:
+        return error.reason
+    except RepetitionError as error:
+        return str(error)
+
+
+def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
+    """Ends and removes what a killed harness has left; the names of those groups."""
+    text = text_of(MOUNTS) if mounts is None else mounts
+    roots = {root for version in VERSIONS for root in version.folders(text).values()}
+    found = [
+        place
+        for root in roots
+        for place in root.glob(f"{PREFIX}*-*")
+        if not (proc / place.name.removeprefix(PREFIX).partition("-")[0]).exists()
+    ]
+    for place in found:
+        for pid in text_of(place / PROCESSES).split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        _remove(place)
+    return sorted({place.name for place in found})

@@ -1,0 +1,193 @@
+"""Other people's servers: benchmarks/peers/<name>.toml says how one is configured, started and
+ended.
+
+A peer runs from a private folder, on a port we have chosen, without touching any file of the
+system. Its configuration files are templates with @port@, @docroot@, @scratch@ and the
+experiment's own values, and the product of two, @threads*workers@; braces mean something to most
+servers.
+"""
+
+import contextlib
+import http.client
+import operator
+import os
+import re
+import resource
+import signal
+import socket
+import time
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quest.ground.errors import InputError, RepetitionError, Unsupported
+from quest.ground.places import which
+from quest.ground.processes import Process, ends_well, running
+from quest.spec.model import Params, Value
+from quest.spec.plan import expand_all
+from quest.spec.schema import made, read_toml, validate
+
+FOLDER = Path("benchmarks/peers")
+MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
+# Given by the harness.
+GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descriptors", "only_root")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What one file says. `as_root` precedes the command where the harness is root."""
+
+    name: str
+    title: str
+    program: str
+    command: tuple[str, ...]
+    stop: signal.Signals
+    files: Mapping[str, str] = field(default_factory=dict)
+    as_root: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+
+
+def load(name: str, folder: Path = FOLDER) -> Peer:
+    path = folder / f"{name}.toml"
+    data = read_toml(path)
+    validate(data, "peer", str(path))
+    stop = signal.Signals[f"SIG{data.get('stop', 'TERM')}"]
+    return made(Peer, {"title": name, "program": name, **data}, name=name, stop=stop)
+
+
+# ---- templates ----------------------------------------------------------------------------------
+
+
+def fill(text: str, values: Mapping[str, Value], where: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        names = [name for name in match.groups() if name]
+        for name in names:
+            if name not in values:
+                raise InputError(f"{where}: unknown value @{name}@")
+        found = [values[name] for name in names]
+        if len(found) == 1:
+            return str(found[0])
+        try:
+            return str(operator.mul(*map(int, found)))
+        except ValueError:
+            raise InputError(f"{where}: {match[0]} is not of two whole numbers") from None
+
+    return MARKER.sub(value, text)
+
+
+def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
+    """Markers of its files that nothing will fill in."""
+    found = [names for text in peer.files.values() for names in MARKER.findall(text)]
+    wanted = {name for names in found for name in names if name}
+    return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(known))
+
+
+# ---- A peer while it runs ------------------------------------------------------------------------
+#
+# It gets a port and a private folder, has answered before anybody measures, and is ended by
+# whoever leaves the `with` block.
+
+ADDRESS = "127.0.0.1"
+DESCRIPTORS = 20000
+START_PATIENCE = 15.0
+REPLY_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The file a peer must give before it counts as started; without a size it need not be sent,
+    and without a path any reply will do but an error of the server's own.
+    """
+
+    path: str = ""
+    size: int | None = None
+
+
+def _surroundings(peer: Peer, values: Params, scratch: Path) -> Params:
+    """What the harness gives, for the files of a peer: no path of these is relative."""
+    address = str(values.get("address", ADDRESS))
+    with socket.create_server((address, 0)) as one, socket.create_server((address, 0)) as other:
+        port, helper_port = (int(sock.getsockname()[1]) for sock in (one, other))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    known = DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, DESCRIPTORS)
+    return {
+        **peer.defaults,
+        **values,
+        "port": port,
+        "helper_port": helper_port,
+        "address": address,
+        "scratch": str(scratch.absolute()),
+        "bin": str(Path(str(values["bin"])).absolute()),
+        "descriptors": known,
+        "only_root": "" if os.geteuid() == 0 else "#",
+    }
+
+
+@contextlib.contextmanager
+def serving(
+    peer: Peer,
+    values: Params,
+    scratch: Path,
+    probe: Probe,
+    cpus: frozenset[int] = frozenset(),
+    groups: Iterable[Path] = (),
+) -> Iterator[tuple[Process, int]]:
+    """A peer that has answered, and its port. `values` has docroot and bin; `groups` as in
+    processes.running().
+    """
+    as_root = peer.as_root if os.geteuid() == 0 else ()
+    # Not every root may become somebody else: some containers have no other user.
+    if as_root and not (tried := ends_well([*as_root, "true"])).ok:
+        raise Unsupported(f"{peer.title} does not serve as root: {tried.reason}")
+    values = _surroundings(peer, values, scratch)
+    for name, text in peer.files.items():
+        path = scratch / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(fill(text, values, f"{FOLDER}/{peer.name}.toml"), encoding="utf-8")
+        if text.startswith("#!"):
+            path.chmod(0o755)
+    words = expand_all((*as_root, *peer.command), values)
+    words = [which(word) or word if word == peer.program else word for word in words]
+    address, port = str(values["address"]), int(values["port"])
+    with running(peer.name, words, cpus, groups=groups) as process:
+        _await_reply(process, address, port, probe)
+        yield process, port
+
+
+def _await_reply(process: Process, address: str, port: int, probe: Probe) -> None:
+    """Until it answers as it will under load: a peer prints no listening line."""
+    deadline = time.monotonic() + START_PATIENCE
+    while time.monotonic() < deadline:
+        if process.reap(0.0):
+            raise RepetitionError(process.describe_end())
+        try:
+            problem = _ask(address, port, probe)
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.02)
+        else:
+            if problem:
+                raise RepetitionError(f"{process.name}: {problem}")
+            return
+    raise RepetitionError(f"{process.name} did not answer within {START_PATIENCE:g} s")
+
+
+def _ask(address: str, port: int, probe: Probe) -> str:
+    """What is wrong with the reply; OSError while there is none, as from a helper not ready."""
+    connection = http.client.HTTPConnection(address, port, timeout=REPLY_PATIENCE)
+    try:
+        target = urllib.parse.quote(f"/{probe.path}")
+        method = "GET" if probe.size is not None else "HEAD"
+        connection.request(method, target, headers={"Connection": "close"})
+        reply = connection.getresponse()
+        body = reply.read()
+    finally:
+        connection.close()
+    if reply.status >= http.client.INTERNAL_SERVER_ERROR:
+        raise ConnectionError(reply.status)
+    if not probe.path or (reply.status == http.client.OK and len(body) == (probe.size or 0)):
+        return ""
+    wanted = "" if probe.size is None else f" and {len(body)} bytes, not {probe.size}"
+    return f"{method} {target} gave status {reply.status}{wanted}"

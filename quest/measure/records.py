@@ -1,0 +1,350 @@
+"""Check sums of result files: what a line holds is what was written, and no line before it is
+gone, new, doubled or at another place.
+
+A sum is the last member of its line: SHA-256, shortened, of all bytes of the file before it. It
+finds accidents and edits by hand. It is no signature: who computes it anew is believed.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quest.ground.cpus import Placement
+from quest.ground.errors import InputError
+from quest.ground.processes import Tick
+from quest.measure import environment
+from quest.spec.model import Experiment
+
+MARK = b',"sum":"'
+END = b'"}'
+DIGITS = 16
+
+
+class Sums:
+    """The digest of a file up to some line."""
+
+    def __init__(self, before: bytes = b"") -> None:
+        self._digest = hashlib.sha256(before)
+
+    def added(self, line: bytes) -> bytes:
+        """The next line, an object that ends in `}`, with its sum and a newline."""
+        body = line[:-1] + MARK
+        self._digest.update(body)
+        end = self._digest.hexdigest()[:DIGITS].encode() + END + b"\n"
+        self._digest.update(end)
+        return body + end
+
+
+def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
+    """The first line whose sum is wrong or missing, and which it is; 0 and "" if all is right."""
+    sums = Sums()
+    for number, line in enumerate(lines, 1):
+        body, mark, _ = line.rpartition(MARK)
+        if not mark:
+            return number, "it has no check sum"
+        if sums.added(body + b"}") != line + b"\n":
+            return number, "its check sum is wrong: this line, or one above it, was changed"
+    return 0, ""
+
+
+# ---- Result files: JSON Lines, one object a line, appended and synced one by one -----------------
+#
+# A run that was killed leaves at most one unfinished last line. It is dropped, and its repetition
+# is measured again. What has another check sum is damage, reported with file and line: the harness
+# cannot know what is missing there, so it neither guesses nor goes on.
+
+Record = dict[str, Any]
+SCHEMA_FILE = Path(__file__).with_name("schema.json")
+# The validator sees only the first elements of an array, else a large result file takes it minutes.
+SHORT = 4
+TYPES = ("run", "repetition", "failure", "skip", "resume", "end")
+
+
+@dataclass
+class Context:
+    """`placement` says where to run, `timeout` how long, `tick` is called while waiting."""
+
+    placement: Placement
+    timeout: float
+    tick: Tick
+
+
+@dataclass
+class Repetition:
+    """What one repetition found; measure.py adds what identifies it. A module of each kind has a
+    function run(), that makes one, or raises: RepetitionError where it failed, Unsupported where
+    the variant cannot run here.
+    """
+
+    samples: dict[str, list[Any]] = field(default_factory=dict)
+    scalars: dict[str, float] = field(default_factory=dict)
+    histograms: dict[str, list[list[float]]] = field(default_factory=dict)
+    marks: list[str] = field(default_factory=list)
+
+    def mark(self, *marks: str) -> None:
+        self.marks += [mark for mark in marks if mark not in self.marks]
+
+
+@dataclass
+class ResultSet:
+    """A result file in memory."""
+
+    path: Path
+    run: Record
+    repetitions: list[Record] = field(default_factory=list)
+    failures: list[Record] = field(default_factory=list)
+    skips: list[Record] = field(default_factory=list)
+    end: Record | None = None
+
+    def add(self, record: Record) -> None:
+        kind = record["type"]
+        if kind in ("repetition", "failure"):
+            # A repetition that failed before and now went well is no failure any more.
+            self.failures = [f for f in self.failures if step_key(f) != step_key(record)]
+        if kind == "end":
+            self.end = record
+        elif kind != "resume":
+            kinds = {"skip": self.skips, "failure": self.failures, "repetition": self.repetitions}
+            kinds[kind].append(record)
+
+
+def step_key(record: Record) -> tuple[str, str, int]:
+    """What identifies a repetition in its set."""
+    return record["variant"], json.dumps(record["params"], sort_keys=True), record["round"]
+
+
+def failure_texts(result: ResultSet) -> list[str]:
+    """One line a variant: how often it failed, and the last error."""
+    found: dict[str, list[str]] = {}
+    for failure in result.failures:
+        found.setdefault(failure["variant"], []).append(failure["error"])
+    return [
+        f"{result.run['experiment']} {variant}: {errors[-1]}"
+        + (f" ({len(errors)} repetitions)" if len(errors) > 1 else "")
+        for variant, errors in found.items()
+    ]
+
+
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def complete_lines(data: bytes) -> tuple[list[bytes], int]:
+    """The lines that end in a newline, and the length of all of them together."""
+    end = data.rfind(b"\n") + 1
+    return data[:end].split(b"\n")[:-1] if end else [], end
+
+
+def started(path: Path) -> bool:
+    """Whether there is a set: one that was killed in its first line is none."""
+    return path.exists() and b"\n" in path.read_bytes()
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return complete_lines(path.read_bytes())[0]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def read(path: Path) -> ResultSet:
+    """Reads a whole set; an unfinished last line is not part of it."""
+    lines = _lines(path)
+    number, why = wrong_sum(lines)
+    if number:
+        raise _damaged(path, number, why)
+    result: ResultSet | None = None
+    for number, line in enumerate(lines, 1):
+        record = _parse(path, number, line)
+        if result is None:
+            if record["type"] != "run":
+                raise _damaged(path, number, 'the first line is not of type "run"')
+            if record.get("schema") != 1:
+                raise _damaged(path, number, "not of schema 1, which this harness reads")
+            result = ResultSet(path, record)
+        elif record["type"] == "run":
+            raise _damaged(path, number, 'a second line of type "run"')
+        else:
+            result.add(record)
+    if result is None:
+        raise InputError(f"{path}: empty; delete it to measure again")
+    return result
+
+
+def _damaged(path: Path, number: int, why: str) -> InputError:
+    return InputError(f"{path}:{number}: damaged: {why}; move the file away to measure again")
+
+
+def _parse(path: Path, number: int, line: bytes) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise _damaged(path, number, "not JSON") from error
+    if not isinstance(record, dict) or record.get("type") not in TYPES:
+        raise _damaged(path, number, "no known type")
+    return record
+
+
+def first_and_last(path: Path) -> tuple[Record, Record] | None:
+    """The first and the last line, where the sums of all are right; None if `read` has to look.
+
+    For `bench`, which must see at once that there is nothing to do.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    lines, end = complete_lines(data)
+    if not lines or end < len(data) or wrong_sum(lines)[0]:
+        return None
+    return _parse(path, 1, lines[0]), _parse(path, len(lines), lines[-1])
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Appends records to a set; each is on the disk before `append` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab")
+        data = path.read_bytes()
+        _, end = complete_lines(data)
+        self._sums = Sums(data[:end])
+        self._file.truncate(end)
+
+    def append(self, record: Record) -> None:
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        try:
+            self._file.write(self._sums.added(line.encode()))
+            self._file.flush()
+            os.fsync(self._file)
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}") from error
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def set_aside(path: Path) -> Path:
+    """Moves a set into `old/` beside it, under a name that is still free."""
+    folder = path.parent / "old"
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (target := folder / f"{path.stem}-{number}.jsonl").exists():
+        number += 1
+    path.rename(target)
+    return target
+
+
+# ---- the schema ---------------------------------------------------------------------------------
+
+
+def schema_problems(path: Path) -> Iterator[str]:
+    """What the JSON schema finds wrong in a file, one line each, beside what `read` refuses."""
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    validators = {
+        kind: Draft202012Validator({**schema, "$ref": f"#/definitions/{kind}"}) for kind in TYPES
+    }
+    for number, line in enumerate(_lines(path), 1):
+        record = _parse(path, number, line)
+        for error in validators[record["type"]].iter_errors(_shortened(record)):
+            place = "/".join(map(str, error.absolute_path)) or record["type"]
+            yield f"{path}:{number}: {place}: {error.message}"
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return value[:SHORT]
+    return {k: _shortened(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+# ---- Which result set is shown for an experiment -------------------------------------------------
+#
+# The reader's own if it is finished, else the reference.
+
+HERE = "here"
+REFERENCE = "reference"
+
+
+@dataclass
+class Source:
+    """A finished set with data in it."""
+
+    origin: str
+    results: ResultSet
+
+    @property
+    def footer(self) -> str:
+        return environment.footer(self.results.run)
+
+
+@dataclass
+class Sources:
+    """What there is for one experiment. `skips` are always this machine's."""
+
+    here: Source | None
+    reference: Source | None
+    skips: list[tuple[str, str]]
+
+    def of(self, origin: str) -> Source | None:
+        return self.here if origin == HERE else self.reference
+
+    @property
+    def shown(self) -> Source | None:
+        return self.here or self.reference
+
+
+def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
+    wanted = environ.get("RESULTS", HERE) or HERE
+    if wanted not in (HERE, REFERENCE):
+        raise InputError(f"RESULTS={wanted}: must be {HERE} or {REFERENCE}")
+    return wanted == REFERENCE
+
+
+def load_sources(
+    experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None
+) -> Sources:
+    """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
+
+    def usable(folder: Path) -> ResultSet | None:
+        try:
+            return _finished(experiment, folder)
+        except InputError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+            return None
+
+    own = None if wants_reference() else usable(results)
+    other = usable(reference)
+    return Sources(
+        Source(HERE, own) if own and own.repetitions else None,
+        Source(REFERENCE, other) if other and other.repetitions else None,
+        [(skip.get("variant", ""), skip["reason"]) for skip in own.skips] if own else [],
+    )
+
+
+def _finished(experiment: Experiment, folder: Path) -> ResultSet | None:
+    path = folder / f"{experiment.id}.jsonl"
+    if not started(path):
+        return None
+    found = read(path)
+    if found.run["experiment"] != experiment.id:
+        raise InputError(f"{path}:1: holds the experiment {found.run['experiment']}")
+    return found if found.end else None

@@ -1,0 +1,312 @@
+"""CLIENT=user@host: the load comes from another host, by ssh; the servers stay here.
+
+One connection of OpenSSH for the whole of `bench`. At its far end a shell (remote.sh) runs one load
+after the other in a temporary folder. It ends with our end of the connection, however that ends:
+the load is then killed and the folder removed.
+
+No time of one host is ever set against a time of the other. How long a load took and what it used
+is told by the host it ran on.
+"""
+
+import contextlib
+import hashlib
+import ipaddress
+import json
+import os
+import re
+import select
+import shlex
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quest.ground.errors import InputError, RepetitionError, Unreachable
+from quest.ground.foreign import anonymous
+from quest.ground.places import PACKAGES, Answer, which
+from quest.ground.processes import SLICE, Process, Tick, Usage, running
+from quest.measure import peers
+from quest.spec.model import NO_LOAD, Experiment, Variant
+
+LOOPBACK = "127.0.0.1"
+FOLDER = "client"  # of the results: they are no continuation of those over loopback
+FAR_SIDE = Path(__file__).with_name("remote.sh")
+# ServerAlive*: a host that is gone without a word is given up after 15 s.
+OPTIONS = (
+    "-T", "-x", "-a",
+    "-o", "BatchMode=yes",
+    "-o", "ConnectTimeout=10",
+    "-o", "ServerAliveInterval=5",
+    "-o", "ServerAliveCountMax=3",
+    "-o", "ClearAllForwardings=yes",
+    "-o", "ControlPath=none",
+    "-o", "RemoteCommand=none",
+)  # fmt: skip
+READY_PATIENCE = 30.0
+ANSWER_PATIENCE = 15.0  # for what takes no time, and for what a load has to say after its own
+END_PATIENCE = 5.0
+READY = b"remote.sh: ready\n"
+TIMED_OUT = 124  # timeout(1)
+# In the words of a load these name what is on this host.
+HERE = re.compile(r"\{(scratch|docroot|files|bin|build)\}")
+LOOPBACK_OPTIONS = ("--herd", "--source")  # their addresses are 127.x
+TIMES = re.compile(r"(\d+)m([\d.]+)s")
+
+
+def wanted() -> str:
+    """CLIENT, or "". InputError for what ssh would take for an option or for several words."""
+    client = os.environ.get("CLIENT", "")
+    if client and not re.fullmatch(r"[^-\s]\S*", client):
+        raise InputError(f'CLIENT: "{client}" is no user@host')
+    return client
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a load has printed and used, by its own host's clocks; `here_s` by ours."""
+
+    output: str
+    usage: Usage
+    wall_s: float
+    here_s: float
+
+
+@dataclass
+class Client:
+    """The other host, while we are connected. `address`: ours, as it reaches us."""
+
+    process: Process
+    address: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+    no_hammer: str = ""  # why it does not run there
+    _read: bytes = b""
+
+    # ---- what is asked of it
+
+    def put(self, name: str, content: bytes) -> None:
+        (status,), _ = self._ask(f"put {len(content)} {name}", content)
+        if status != "0":
+            raise RepetitionError(f"CLIENT cannot keep {name}: {self.process.last_words()}")
+
+    def run(self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None) -> Ran:
+        """Runs a program there. RepetitionError if it takes too long or fails."""
+        began = time.monotonic()
+        line = f"run {timeout:g} {shlex.join(words)}"
+        (status, begin, end, user, system, length), said = self._ask(line, b"", timeout, tick)
+        output, errors = (
+            part.decode("utf-8", "replace") for part in (said[: int(length)], said[int(length) :])
+        )
+        here_s = time.monotonic() - began
+        if status == str(TIMED_OUT):
+            raise RepetitionError(f"{name} did not end within {timeout:g} s at CLIENT")
+        if status != "0":
+            # The last line, for a record: no address may be in it.
+            *_, last = anonymous(errors).strip().splitlines() or [""]
+            why = f": {last.strip().replace(self.address, 'SERVER')[:300]}" if last else ""
+            raise RepetitionError(f"{name} ended with status {status} at CLIENT{why}")
+        usage = Usage(seconds(user), seconds(system), 0, 0, 0, 0)
+        return Ran(output, usage, float(end) - float(begin), here_s)
+
+    def look(self) -> None:
+        """What there is."""
+        lines = self._ask("facts")[1].decode("utf-8", "replace").splitlines()
+        self.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
+        if not (kernel := self.facts.get("kernel", "")).startswith("Linux "):
+            raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
+        told = os.environ.get("SERVER", "")
+        self.address = server_address(told, self.facts.get("connection", ""))
+
+    # ---- lines and bytes
+
+    def greet(self, script: str) -> None:
+        """What a login shell prints first is passed over."""
+        self._send(script.encode())
+        self._await(lambda: READY in self._read, READY_PATIENCE)
+        self._read = self._read.partition(READY)[2]
+
+    def _ask(
+        self, line: str, data: bytes = b"", patience: float = 0.0, tick: Tick = lambda: None
+    ) -> tuple[list[str], bytes]:
+        """The fields of the answer, and what follows it: as many bytes as its last field says."""
+        self._send(f"{line}\n".encode() + data)
+        self._await(lambda: b"\n" in self._read, patience + ANSWER_PATIENCE, tick)
+        answer, _, self._read = self._read.partition(b"\n")
+        verb, *fields = answer.decode("utf-8", "replace").split() or [""]
+        if verb != line.split()[0] or not "".join(fields[-1:]).isdigit():
+            raise Unreachable(f'CLIENT answers "{answer.decode("utf-8", "replace")[:80]}"')
+        count = int(fields.pop())
+        self._await(lambda: len(self._read) >= count, ANSWER_PATIENCE)
+        following, self._read = self._read[:count], self._read[count:]
+        return fields, following
+
+    def _send(self, data: bytes) -> None:
+        pipe = self.process.popen.stdin
+        assert pipe is not None
+        try:
+            pipe.write(data)
+            pipe.flush()
+        except BrokenPipeError:
+            raise self._lost() from None
+
+    def _await(self, there: Callable[[], bool], patience: float, tick: Tick = lambda: None) -> None:
+        """Reads until it is there."""
+        deadline = time.monotonic() + patience
+        pipe = self.process.stdout.fileno()
+        while not there():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise Unreachable("CLIENT does not answer any more")
+            if not select.select([pipe], [], [], min(left, SLICE))[0]:
+                tick()
+            elif data := os.read(pipe, 1 << 16):
+                self._read += data
+            else:
+                raise self._lost()
+
+    def _lost(self) -> Unreachable:
+        self.process.reap(1.0)
+        words = self.process.last_words()
+        return Unreachable("the connection to CLIENT was lost" + (f": {words}" if words else ""))
+
+    # ---- what it is
+
+    def environment(self) -> dict[str, Any]:
+        """For the results: what can change a number, and neither name nor address."""
+        cpus = int(self.facts.get("cpus", 0))
+        return {
+            **{key: anonymous(self.facts.get(key, "")) for key in ("kernel", "machine", "cpu")},
+            "cpus": cpus,
+            "cores": int(self.facts.get("cores", 0)) or cpus,
+            "tools": {key: self.facts[key] for key in ("wrk", "h2load") if key in self.facts},
+        }
+
+    def fingerprint(self) -> str:
+        text = json.dumps(self.environment(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def lacks(self, experiment: Experiment, variant: Variant) -> Answer | None:
+        """Why this load cannot come from there, or None."""
+        if reason := not_from_afar(experiment, variant):
+            return Answer(False, f"not from another host: {reason}", "measure it without CLIENT")
+        tool = variant.load
+        if tool == "hammer":
+            return Answer(False, self.no_hammer, "another CLIENT") if self.no_hammer else None
+        if tool in self.facts:
+            return None
+        remedy = f"there: apt-get install {PACKAGES.get(tool, tool)}"
+        return Answer(False, f"{tool} is not installed at CLIENT", remedy)
+
+
+_current: Client | None = None
+
+
+def current() -> Client | None:
+    return _current
+
+
+def seconds(text: str) -> float:
+    """`1m2.5s`, as a shell's times has it."""
+    match = TIMES.fullmatch(text)
+    return int(match.group(1)) * 60 + float(match.group(2)) if match else 0.0
+
+
+# ---- what cannot be had -------------------------------------------------------------------------
+
+
+def not_from_afar(experiment: Experiment, variant: Variant) -> str:
+    """Why a load must come from this host; "" if it need not."""
+    tool = experiment.tools.get(variant.load)
+    phases = [word for phase in experiment.phases for word in phase.args]
+    words = [*(tool.args + tool.warmup if tool else ()), *phases, *variant.load_args]
+    if variant.load == NO_LOAD:
+        return "nothing is sent but by helpers"
+    if experiment.helpers:
+        return "its helpers run beside the server"
+    if "namespace" in (*experiment.needs, *variant.needs):
+        return "it needs a network namespace of its own"
+    if any(metric.scalar.startswith("segments_") for metric in experiment.metrics):
+        return "it counts the segments of a network of its own"
+    if any(word.startswith(LOOPBACK_OPTIONS) for word in words):
+        return "its clients come from many loopback addresses"
+    if any(HERE.search(word) for word in words):
+        return "the load uses a folder of this host"
+    if variant.peer and any(LOOPBACK in word for word in peers.load(variant.peer).command):
+        return f"{variant.peer} listens on {LOOPBACK} only"
+    return ""
+
+
+def none_from_afar(experiment: Experiment) -> str:
+    """Why no load of this experiment can come from another host; "" if one can."""
+    if experiment.kind != "load":
+        return "no load, so nothing for CLIENT to do"
+    reasons = [not_from_afar(experiment, variant) for variant in experiment.variants]
+    return f"not from another host: {reasons[0]}" if all(reasons) else ""
+
+
+# ---- where the server listens -------------------------------------------------------------------
+
+
+def server_address(told: str, connection: str) -> str:
+    """SERVER, or what SSH_CONNECTION of the far side begins with: where it was reached from."""
+    address = told or connection.partition(" ")[0]
+    where = f"SERVER={told}" if told else f"CLIENT reaches us at {address or 'an unknown address'}"
+    remedy = "it must be an address of this host" if told else "say SERVER=ADDR, one of this host"
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError:
+        raise InputError(f"{where}, which is no IPv4 address: {remedy}") from None
+    try:
+        with socket.socket() as sock:
+            sock.bind((address, 0))
+    except OSError as error:
+        raise InputError(f"{where}, but nothing can listen there ({error.strerror}): {remedy}") \
+            from None  # fmt: skip
+    return address
+
+
+# ---- connecting ---------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def connected(client: str, hammer: Path, cpus: frozenset[int]) -> Iterator[Client]:
+    """InputError if the host cannot be reached or does not let us in. `hammer` is copied there."""
+    global _current
+    if not which("ssh"):
+        raise InputError("CLIENT needs ssh: apt-get install openssh-client")
+    script = FAR_SIDE.read_text(encoding="utf-8")
+    # It comes by stdin, before anything else: the far side's login shell, whatever it is, has one
+    # short line to read.
+    start = f"exec sh -c 'eval \"$(head -c {len(script.encode())})\"'"
+    command = ["ssh", *OPTIONS, "--", client, start]
+    with running("ssh", command, cpus, pipe=True, feed=True) as process:
+        far = Client(process)
+        try:
+            try:
+                far.greet(script)
+            except Unreachable as error:
+                raise InputError(f"CLIENT={client}: {process.last_words() or error}") from None
+            far.look()
+            _bring(far, hammer)
+            _current = far
+            yield far
+        finally:
+            _current = None
+            # The far side ends the load and removes its folder before ssh ends.
+            if process.popen.stdin:
+                with contextlib.suppress(BrokenPipeError):
+                    process.popen.stdin.close()
+            process.reap(END_PATIENCE)
+
+
+def _bring(far: Client, hammer: Path) -> None:
+    here, there = os.uname().machine, far.facts.get("machine")
+    if here != there:
+        far.no_hammer = f"hammer is built for {here}, CLIENT is {there}"
+    elif hammer.is_file():  # else it is not built, which programs.missing() says
+        try:
+            far.put("hammer", hammer.read_bytes())
+            far.run("hammer", ["./hammer", "-h"], ANSWER_PATIENCE)
+        except RepetitionError as error:
+            far.no_hammer = f"hammer does not run there: {error}"

@@ -1,0 +1,141 @@
+"""kind = "trace": who runs and who waits while a server serves four clients, one of them slow.
+
+The clients are scripted: A, C and D ask for a page at once, B sends half of its request, pauses,
+and sends the rest. Out comes one repetition of the results (see timeline.Row for its columns), and
+from it the tables figures/timeline.gp draws. Nothing is drawn by hand. Nothing is measured
+either: each traced call costs some tens of microseconds more, too little to see among 300 ms.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, replace
+from pathlib import Path
+
+from quest.ground import places, processes
+from quest.ground.errors import RepetitionError, Unsupported
+from quest.ground.processes import Process, running
+from quest.measure import load, needs, timeline
+from quest.measure.programs import folders
+from quest.measure.records import Context, Repetition
+from quest.measure.timeline import Row, Visit
+from quest.spec.model import Experiment, Params, Variant
+from quest.spec.plan import expand_all
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+LEAD_S = 0.05  # until the first client connects: the server must have reached its accept
+LINGER_S = 0.1  # after the last reply: children end and are collected
+STOP_S = 10.0
+CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
+
+
+# When a client connects, and how long it pauses in mid-request, in seconds.
+SCRIPTS = {"A": (0.0, 0.0), "B": (0.020, 0.250), "C": (0.040, 0.0), "D": (0.060, 0.0)}
+# -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy who is at
+# the other end, -s 1 one letter of a text, and one descriptor of those that poll() is given. The
+# question marks let a call pass that this architecture does not have; with --seccomp-bpf the calls
+# that are not traced run at full speed.
+STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
+          "trace=" + ",".join(f"?{call}" for call in CALLS)]  # fmt: skip
+
+
+def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
+    """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [*STRACE, "-o", f"{folder}/trace", *command]
+        with running("the server", words, pipe=True) as process:
+            visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
+            time.sleep(LINGER_S)
+            stop(process, Path(folder))
+        try:
+            events = timeline.parse(traces(Path(folder)))
+        except timeline.SyntaxErrorInTrace as error:
+            raise RepetitionError(str(error)) from None
+    return recording(timeline.rows(events, visits), visits)
+
+
+def traces(folder: Path) -> dict[int, list[str]]:
+    """Of each task what strace has written by now."""
+    files = {int(file.suffix[1:]): file for file in folder.iterdir()}
+    return {pid: file.read_text(errors="replace").splitlines() for pid, file in files.items()}
+
+
+def visit_all(port: int, timeout_s: float) -> list[Visit]:
+    """All four clients at once, each in its own thread."""
+    zero = time.time() + LEAD_S
+
+    def run(name: str) -> Visit:
+        at_s, pause_s = SCRIPTS[name]
+        time.sleep(max(0.0, zero + at_s - time.time()))
+        try:
+            return visit(name, pause_s, port, timeout_s)
+        except (OSError, RepetitionError) as error:
+            raise RepetitionError(f"client {name}: {error}") from None
+
+    with ThreadPoolExecutor(len(SCRIPTS)) as pool:
+        return list(pool.map(run, SCRIPTS))
+
+
+def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
+    connecting = time.time()
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
+        connected = time.time()
+        half = len(REQUEST) // 2 if pause_s else 0
+        connection.sendall(REQUEST[:half])
+        half_sent = time.time()
+        time.sleep(pause_s)
+        connection.sendall(REQUEST[half:])
+        sent = time.time() if pause_s else half_sent
+        reply = connection.recv(65536)
+        first_byte = time.time()
+        while part := connection.recv(65536):
+            reply += part
+        done = time.time()
+        own_port = connection.getsockname()[1]
+    if not reply.startswith(b"HTTP/1.1 200 "):
+        raise RepetitionError(f"expected a page, got {reply[:40]!r}")
+    return Visit(name, own_port, connecting, connected, half_sent, sent, first_byte, done)
+
+
+def stop(process: Process, folder: Path) -> None:
+    """SIGTERM for the server, whose trace begins before the others'; strace ends with it."""
+    began = [(lines[0], pid) for pid, lines in traces(folder).items() if lines]
+    if not began:
+        raise RepetitionError("the trace is empty")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(min(began)[1], signal.SIGTERM)
+    if not process.reap(STOP_S):
+        raise RepetitionError(f"the server did not end within {STOP_S:g} s of SIGTERM")
+    if process.status != 0:
+        raise RepetitionError(process.describe_end())
+
+
+def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
+    found = [replace(row, start=milliseconds(row.start), end=milliseconds(row.end)) for row in rows]
+    columns = map(list, zip(*map(astuple, found), strict=True))
+    scalars: dict[str, float] = {
+        f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
+        for visit in visits
+    }
+    scalars["tasks"] = len({row.name for row in rows if row.kind == "task"})
+    return Repetition(dict(zip(timeline.COLUMNS, columns, strict=True)), scalars)
+
+
+def milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    tracing = needs.probe("strace")
+    if not tracing.ok:
+        raise Unsupported(tracing.reason, tracing.remedy)
+    root = load.prepare_docroot(experiment.docroot)
+    values: Params = {**params, **folders(variant), "docroot": str(root)}
+    server = places.build_folder(variant.build) / variant.server
+    command = [str(server), "-p", "0", *expand_all(variant.args, values), str(root)]
+    return record(command, timeout_s=min(context.timeout, 30.0))

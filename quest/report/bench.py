@@ -1,0 +1,270 @@
+"""`bench`: measures what is not measured yet, so that it can be stopped and started at any moment.
+
+A set that is finished, and whose programs and settings are still the same, is left alone; one that
+was stopped goes on; one that no longer fits is moved to old/ beside it and measured anew.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quest.ground import cpus, foreign, guard, processes
+from quest.ground.errors import InputError, Stopped, Unreachable
+from quest.ground.places import sweep_scratch
+from quest.measure import cgroups, environment, programs, records, remote
+from quest.measure.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
+from quest.measure.records import failure_texts
+from quest.spec import experiment_file
+from quest.spec.model import Experiment
+
+DESCRIPTORS = 65536
+LOCK_PATIENCE = 5.0  # one that was killed a moment ago may still be ending what it has started
+LOCK = Path("build/measuring.lock")
+
+
+@dataclass
+class Report:
+    """What is said at the end."""
+
+    measured: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    questions: OpenQuestions | None = None
+
+
+def bench(
+    profile: str,
+    only: Iterable[str],
+    headline: bool,
+    results: Path,
+    reference: Path,
+    again: bool = False,
+    upto: str = "",
+    whole: bool = False,
+) -> int:
+    """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
+    report = Report(questions=_one_run(results) if whole else None)
+    named = list(only)
+    chosen = experiment_file.load_all(only=named, headline=headline)
+    for one in chosen if again else ():
+        if (path := results / f"{one.id}.jsonl").exists():
+            print(f"{one.id}: the older results are kept in {records.set_aside(path)}")
+    if not headline and not named:
+        chosen = _without_those_by_name(chosen, profile, report)
+    with contextlib.ExitStack() as stack:
+        # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
+        if not headline and (client := remote.wanted()):
+            chosen, results = _of_client(chosen, report), results / remote.FOLDER
+            if chosen:
+                load = cpus.place("apart", cpus.cores(cpus.allowed())).load
+                stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
+        pairs = [(e, e.headline_profile(profile) if headline else profile) for e in chosen]
+        jobs = _left_to_do(pairs, results, report)
+        if jobs:
+            _say_what_comes_later(jobs, upto)
+            jobs = _measure_all(jobs, report)
+        _print_report(report, nothing=bool(chosen) and not jobs)
+    # All that is known of those named; else what the sources say of what was measured. `make` ends
+    # with the verdicts instead.
+    with_tables = [job.experiment for job in jobs if job.experiment.thens]
+    if named and not headline:
+        from quest.report.result import show
+
+        width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
+        show(chosen, results, reference, width, upto)
+    elif with_tables and not headline:
+        from quest.report.then import print_all
+
+        print_all(with_tables, results, reference)
+    return 1 if report.failures or report.errors else 0
+
+
+def _one_run(results: Path) -> OpenQuestions:
+    """The rule by which it ends early; InputError where the run would be no single one."""
+    here = environment.machine()
+    if environment.commit_here()[1] is not False:
+        raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
+    for path in sorted(results.glob("*.jsonl")):
+        line = records.complete_lines(path.read_bytes())[0][:1]
+        there = json.loads(line[0])["environment"] if line else here
+        for name in (name for name in environment.WHOLE if there.get(name) != here[name]):
+            raise InputError(
+                f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
+                f"one; move {results} away to begin anew"
+            )
+    from quest.report.claims import open_questions  # which waits for scipy: not without a need
+
+    return open_questions
+
+
+def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
+    from quest.report.result import later_variants
+
+    for job in jobs if upto else ():
+        if later_variants(job.experiment, upto):
+            count = len(job.experiment.variants)
+            print(f"{job.experiment.id}: {count} variants are measured; what later chapters ask is "
+                  "told there")  # fmt: skip
+
+
+def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
+    """Before the minutes are spent, and not only after."""
+    from quest.measure import micro
+
+    allowed = cpus.allowed()
+    used: set[int] = set()
+    for job in jobs:
+        placement = cpus.place(job.experiment.pin, cpus.cores(allowed), allowed)
+        used |= (placement.measured | placement.load) or set(allowed)
+    if share := micro.foreign_share(used) if used else 0.0:
+        what = f"others use {share:.0%} of the processors".replace("%", " %")
+        progress.line(f"{what}: numbers will be marked noisy")
+
+
+def _without_those_by_name(
+    chosen: list[Experiment], profile: str, report: Report
+) -> list[Experiment]:
+    left = [e for e in chosen if e.profiles[profile].by_name]
+    if left:
+        minutes = sum(e.profiles[profile].seconds for e in left) / 60
+        names = ", ".join(e.id for e in left)
+        report.skips.append(
+            f"{names}: measured only by name, {minutes:.0f} min for all (make bench ONLY=id,id)"
+        )
+    return [e for e in chosen if e not in left]
+
+
+def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
+    """Those whose load can come from another host, at least that of one variant."""
+    left: dict[str, list[Experiment]] = {}
+    for experiment in chosen:
+        left.setdefault(remote.none_from_afar(experiment), []).append(experiment)
+    found = left.pop("", [])
+    report.skips += [f"{', '.join(e.id for e in some)}: {why}" for why, some in left.items()]
+    return found
+
+
+def _left_to_do(
+    pairs: Iterable[tuple[Experiment, str]], results: Path, report: Report
+) -> list[Job]:
+    jobs = []
+    for experiment, profile in pairs:
+        try:
+            job, skips = prepare(experiment, profile, results)
+        except InputError as error:
+            report.errors.append(str(error))
+            continue
+        report.skips += skips
+        if job:
+            jobs.append(job)
+    return jobs
+
+
+def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
+    """Those of which something was left to measure."""
+    with _exclusive():
+        # What another has measured meanwhile is neither measured again nor gone on with.
+        pairs = [(job.experiment, job.profile.name) for job in jobs]
+        again = Report()
+        jobs = _left_to_do(pairs, jobs[0].path.parent, again)
+        report.errors += again.errors
+        _raise_descriptor_limit()
+        processes.become_subreaper()
+        guard.start()
+        cgroups.sweep()
+        sweep_scratch()
+        progress = Progress()
+        _say_if_others_work(jobs, progress)
+        previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
+        if "MAKELEVEL" in os.environ:
+            processes.end_with_parent()
+        try:
+            for number, job in enumerate(jobs, 1):
+                title = f"{job.experiment.title} ({job.experiment.id})"
+                progress.experiment(number, len(jobs), title, job.profile.seconds)
+                try:
+                    _measure(job, progress, jobs[number:], report)
+                except Unreachable as error:
+                    report.errors.append(f"{error}; the same command goes on from here")
+                    break
+                except InputError as error:
+                    report.errors.append(str(error))
+        finally:
+            progress.finish()
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    return jobs
+
+
+def _measure(job: Job, progress: Progress, later: Iterable[Job], report: Report) -> None:
+    left = sum(job.profile.seconds for job in later)
+    result = measure(job, progress, left, report.questions)
+    report.measured += 1
+    # Those that were missing from the start have been reported already.
+    report.skips += [
+        skip_text(job.experiment.id, skip["variant"], skip["reason"], skip["remedy"])
+        for skip in result.skips
+        if skip["variant"] not in job.missing
+    ]
+    report.failures += failure_texts(result)
+
+
+def _stop(number: int, _frame: object) -> None:
+    # From now on nothing may disturb the ending of what runs.
+    for again in processes.STOPPING:
+        signal.signal(again, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+@contextlib.contextmanager
+def _exclusive() -> Iterator[None]:
+    """Two measurements at once would measure each other."""
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + LOCK_PATIENCE
+    with LOCK.open("a+", encoding="ascii") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    file.seek(0)
+                    holder = file.read().strip()
+                    raise InputError(f"another measurement runs here (process {holder})") from None
+            time.sleep(0.1)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _print_report(report: Report, nothing: bool) -> None:
+    for skip in report.skips:
+        print(foreign.line(f"skipped: {skip}"))
+    for failure in report.failures:
+        print(foreign.line(f"failed: {failure}"), file=sys.stderr)
+    for error in report.errors:
+        print(foreign.plain(str(error)), file=sys.stderr)
+    if nothing and not report.errors:
+        what = "all else" if report.skips else "everything"
+        print(f"{what} is measured; `make distclean` forgets the results")
+    elif report.measured:
+        noun = "experiment" if report.measured == 1 else "experiments"
+        print(f"{report.measured} {noun} measured")

@@ -1,0 +1,122 @@
+"""`check`: are experiments, result files, the claim ledger and the keys used in the prose in
+order?
+"""
+
+import re
+import sys
+from collections.abc import Container, Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from quest.ground import foreign
+from quest.ground.errors import InputError
+from quest.measure import peers, programs
+from quest.measure.records import complete_lines, read, schema_problems
+from quest.report import claims
+from quest.spec import experiment_file
+from quest.spec.coherence import operand_problem
+from quest.spec.model import Experiment, Variant
+
+PROSE = ("chapters", "slides")
+NUMBER = re.compile(r"\[([^\[\]\s]+)\]\{[^}]*\.num\b")
+VERDICT = re.compile(r"\[(\d+)\]\{[^}]*\.verdict\b")
+WHEN = re.compile(r"\{[^}]*\.when\b[^}]*claim=\"?(\d+)")
+ENVIRONMENT = (
+    "cpu", "kernel", "cores", "compiler", "cflags", "glibc", "musl", "diet", "hz", "distribution",
+    "date", "profile",
+)  # fmt: skip
+THEN = re.compile(r"\{\.then\b[^}]*table=\"?([^\s\"}]*)")
+X = re.compile(r"-?[\w.]+(-x)?")
+
+
+def check(results: Path, reference: Path) -> int:
+    """0, or 1 with a line on stderr for each thing that is wrong."""
+    try:
+        experiments = experiment_file.load_all()
+        ledger = claims.load(experiments)
+    except InputError as error:
+        print(foreign.plain(str(error)), file=sys.stderr)
+        return 1
+    known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
+    problems = [*_programs(experiments), *_results(known, (results, reference))]
+    for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found = line_problems(line, known, numbers)
+            problems += [f"{path}:{number}: {problem}" for problem in found]
+    for problem in problems:
+        print(foreign.plain(problem), file=sys.stderr)
+    if not problems:
+        print(f"in order: experiments {len(experiments)}, claims {len(ledger)}")
+    return 1 if problems else 0
+
+
+def _programs(experiments: Iterable[Experiment]) -> Iterator[str]:
+    for definition in experiments:
+        for variant in definition.variants:
+            try:
+                programs.words_of(definition, variant)
+                yield from _peer_values(definition, variant) if variant.peer else ()
+            except InputError as error:
+                yield str(error)
+
+
+def _peer_values(definition: Experiment, variant: Variant) -> Iterator[str]:
+    """What the files of its peer ask for and no profile has."""
+    peer = peers.load(variant.peer)
+    shared = {*variant.values, *variant.sweep, *definition.sweep}
+    for profile in definition.profiles.values():
+        for name in peers.unknown_values(peer, shared | {*profile.values, *profile.sweep}):
+            yield (
+                f'{definition.id}.toml: variant "{variant.name}": no value for @{name}@ of'
+                f' {peers.FOLDER}/{peer.name}.toml in profile "{profile.name}"'
+            )
+
+
+def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
+    for path in (path for folder in folders for path in sorted(folder.glob("*.jsonl"))):
+        if path.stem not in known:
+            yield f"{path}: no experiment of that name"
+        try:
+            if complete_lines(path.read_bytes())[1]:
+                read(path)
+                yield from schema_problems(path) if find_spec("jsonschema") else ()
+        except InputError as error:
+            yield str(error)
+
+
+# ---- keys in the prose --------------------------------------------------------------------------
+
+
+def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
+    for key in NUMBER.findall(line):
+        if problem := key_problem(key, experiments):
+            yield f"number [{key}]: {problem}"
+    tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
+    for key in THEN.findall(line):
+        if key not in tables:
+            yield f'"{key}" is no [[then]] of an experiment'
+    for claim in (*VERDICT.findall(line), *WHEN.findall(line)):
+        if int(claim) not in ledger:
+            yield f"claim {claim} is not in {experiment_file.LEDGER}"
+
+
+def key_problem(key: str, experiments: dict[str, Experiment]) -> str:
+    """Why no export can ever have this key; "" if one can."""
+    first, _, rest = key.partition(".")
+    if first == "env":
+        return "" if rest in ENVIRONMENT else f"unknown: env has {', '.join(ENVIRONMENT)}"
+    if first not in experiments:
+        return f'unknown experiment "{first}"'
+    definition = experiments[first]
+    if "." not in rest:
+        keys = {derived.key for derived in definition.derived}
+        return "" if rest in keys else f'"{rest}" is no [[number]] of {first}'
+    if rest.startswith("floor."):
+        metrics = {metric.name for metric in definition.metrics}
+        return "" if rest.removeprefix("floor.") in metrics else f"unknown metric in {rest}"
+    _, at, x = rest.partition("@")
+    if at and (definition.axis is None or not X.fullmatch(x)):
+        return f'"@{x}" names no x' if definition.axis else f"{first} has no x"
+    if definition.kind == "trace" and not definition.metrics:
+        return ""
+    return operand_problem(definition, rest)

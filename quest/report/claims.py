@@ -1,0 +1,353 @@
+"""The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
+
+import math
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from quest.ground.errors import InputError
+from quest.measure import records
+from quest.measure.records import ResultSet, Sources
+from quest.report import rules
+from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
+from quest.spec import experiment_file
+from quest.spec.coherence import operand_problem, split_operand
+from quest.spec.experiment_file import LEDGER, SOURCES
+from quest.spec.model import VERDICTS, Experiment, x_text
+from quest.spec.schema import read_toml, validate
+from quest.stats.analysis import Analysis, Number, Point
+from quest.stats.estimates import Ends
+
+# How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
+WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
+WHY_NO_RULE = {
+    "other-system": "it needs another operating system",
+    "historical": "historical: it can only be cited",
+}
+NO_RULE = "no rule"
+STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
+
+
+@dataclass(frozen=True)
+class RuleUse:
+    """A rule with its operands (`experiment:variant.metric@x`) and numbers."""
+
+    name: str
+    operands: Mapping[str, str]
+    numbers: Mapping[str, float]
+
+    def text(self) -> str:
+        parts = [f"{key}={value}" for key, value in self.operands.items()]
+        parts += [f"{key}={value:g}" for key, value in self.numbers.items()]
+        return f"{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Claim:
+    id: int
+    source: str
+    kind: str
+    text: str
+    then: str = ""
+    experiment: str = ""
+    rules: tuple[RuleUse, ...] = ()
+    why: str = ""
+    reason: str = ""  # for the lines that its rules draw
+    near: str = ""
+    chapter: str = ""
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
+    """The ledger; InputError for anything in it that cannot be right."""
+    known = {e.id: e for e in experiments}
+    data = read_toml(path)
+    validate(data, "claims", str(path))
+    claims: dict[int, Claim] = {}
+    for table in data["claim"]:
+        problem = f"claim {table['id']} is there twice" if table["id"] in claims else ""
+        try:
+            claims[table["id"]] = _claim(table, known)
+        except ValueError as error:
+            problem = problem or f"claim {table['id']}: {error}"
+        if problem:
+            raise InputError(f"{path}: {problem}")
+    return [claims[number] for number in sorted(claims)]
+
+
+def _claim(data: Mapping[str, Any], known: Mapping[str, Experiment]) -> Claim:
+    """ValueError for what cannot be right."""
+    rest = {key: value for key, value in data.items() if key != "rule"}
+    given = data.get("rule", [])
+    home = known.get(data.get("experiment", ""))
+    uses = tuple(_rule(use, home, known) for use in (given if isinstance(given, list) else [given]))
+    claim = Claim(**rest, rules=uses)
+    if claim.experiment and claim.experiment not in known:
+        raise ValueError(f'unknown experiment "{claim.experiment}"')
+    if claim.kind in ("testable", "partly") and not (claim.rules or claim.why):
+        raise ValueError('a rule or "why" (not) is needed')
+    return claim
+
+
+def _rule(
+    data: Mapping[str, Any], home: Experiment | None, known: Mapping[str, Experiment]
+) -> RuleUse:
+    name = data["is"]
+    if name not in rules.RULES:
+        raise ValueError(f'rule: "is" must be one of {", ".join(rules.RULES)}, not "{name}"')
+    operands, needed, defaults = rules.parameters(name)
+    for key in [*operands, *needed]:
+        if key not in data:
+            raise ValueError(f'rule: "{key}" is missing')
+    given = {key: value for key, value in data.items() if key != "is"}
+    for key, value in given.items():
+        if key not in (*operands, *needed, *defaults):
+            raise ValueError(f'rule: unknown key "{key}"')
+        if key not in operands and isinstance(value, str):
+            raise ValueError(f'rule: "{key}" must be a number')
+        if key in operands and (problem := _operand_problem(str(value), home, known)):
+            raise ValueError(f"rule: {problem}")
+    return RuleUse(
+        name,
+        {key: str(given[key]) for key in operands},
+        {key: float(given[key]) for key in (*needed, *defaults) if key in given},
+    )
+
+
+def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, Experiment]) -> str:
+    other, colon, rest = operand.rpartition(":")
+    if colon:
+        if other not in known:
+            return f'unknown experiment "{other}" in "{operand}"'
+        return _operand_problem(rest, known[other], known)
+    if home is None:
+        return ""  # said elsewhere: unknown experiment
+    if "." not in operand:
+        keys = {derived.key for derived in home.derived}
+        return "" if operand in keys else f'unknown number "{operand}"'
+    return operand_problem(home, operand)
+
+
+# ---- judging ------------------------------------------------------------------------------------
+
+
+def _definitions() -> dict[str, Experiment]:
+    return {e.id: e for e in experiment_file.load_all()}
+
+
+class _Data:
+    """The sources and analyses of all experiments, made when first asked for."""
+
+    def __init__(
+        self, results: Path, reference: Path, problems: list[str] | None = None,
+        definitions: Callable[[], dict[str, Experiment]] = _definitions,
+    ) -> None:  # fmt: skip
+        self.experiments = definitions()
+        self.sources = cache(
+            lambda name: records.load_sources(self.experiments[name], results, reference, problems)
+        )
+        self.analysis = cache(self._analysis)
+
+    def _analysis(self, name: str, origin: str) -> Analysis | None:
+        source = self.sources(name).of(origin)
+        return Analysis(self.experiments[name], source.results) if source else None
+
+
+def judge_all(
+    results: Path, reference: Path, problems: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Every claim with its verdict, as claims.json has them; `problems` as in load_sources()."""
+    data = _Data(results, reference, problems)
+    return [_entry(claim, data) for claim in load(data.experiments.values())]
+
+
+def side_by_side(
+    results: Path, reference: Path, ids: Container[str]
+) -> list[tuple[Claim, Judgement, Judgement]]:
+    """The claims that rest on these experiments, with the judgement on each run."""
+    data = _Data(results, reference)
+    return [
+        (claim, _judge_on(claim, data, records.HERE), _judge_on(claim, data, records.REFERENCE))
+        for claim in (load(data.experiments.values()) if LEDGER.exists() else ())
+        if claim.experiment in ids
+    ]
+
+
+#: Asked for after each round of a measurement: none is edited meanwhile.
+_while_measuring = cache(_definitions)
+
+
+class _Unfinished(_Data):
+    """Of one experiment what there is so far, of others what is finished in the same folder."""
+
+    def __init__(self, experiment: Experiment, so_far: ResultSet) -> None:
+        folder = so_far.path.parent
+        super().__init__(folder, folder, definitions=_while_measuring)
+        self.name, self.so_far = experiment.id, Analysis(experiment, so_far)
+
+    def _analysis(self, name: str, origin: str) -> Analysis | None:
+        return self.so_far if name == self.name else super()._analysis(name, origin)
+
+
+#: An interval this narrow, as a share of the value, is as good as any.
+NARROW = 0.05
+
+
+def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
+    """What more rounds could still decide: claims near their line, unless that is known to be so
+    whatever is done, and numbers of which it cannot be said yet on which side of "no difference"
+    they are. The rule of `make reference`.
+    """
+    data = _Unfinished(experiment, so_far)
+    found = []
+    for claim in load(data.experiments.values()) if LEDGER.exists() else ():
+        if claim.experiment == experiment.id and claim.rules:
+            judgement = _judge_on(claim, data, records.HERE)
+            if (judgement.near and not claim.near) or judgement.verdict == NOT_JUDGED:
+                found.append(f"claim {claim.id}")
+    for derived in experiment.derived:
+        number = data.so_far.derived(derived)
+        if number and not _settled(number, derived.operation == "ratio"):
+            found.append(derived.key)
+    return found
+
+
+def _settled(number: Number, is_ratio: bool) -> bool:
+    """A ratio is, too, if it is as far from 1 as its interval is wide."""
+    if number.low is None or number.high is None:
+        return False
+    if number.high - number.low <= 2 * NARROW * abs(number.value):
+        return True
+    apart = is_ratio and min(number.low, number.value) > 0
+    return apart and abs(math.log(number.value)) >= math.log(number.high / number.low)
+
+
+def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
+    judgement, origin = _judge(claim, data)
+    chapters, run, own = [claim.chapter] if claim.chapter else [], "", ""
+    if claim.experiment:  # its own chapter first, then the others that tell of it
+        chapters = list(dict.fromkeys([*chapters, *data.experiments[claim.experiment].chapters]))
+        found = data.sources(claim.experiment)
+        source = found.of(origin)
+        run = source.footer if source else ""
+        if origin == records.REFERENCE and found.here:
+            own = _judge_on(claim, data, records.HERE).why
+    return {
+        "id": claim.id,
+        "source": claim.source,
+        "source_title": SOURCES[claim.source],
+        "kind": claim.kind,
+        "text": claim.text,
+        "then": claim.then,
+        "experiment": claim.experiment,
+        "rule": "; ".join(rule.text() for rule in claim.rules),
+        "verdict": judgement.verdict,
+        "why": judgement.why,
+        "numbers": judgement.numbers,
+        "usable": judgement.usable,
+        "repetitions": judgement.of,
+        "near": judgement.near or bool(claim.near),
+        "near_why": claim.near,
+        "reason": claim.reason,
+        "standing": judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE),
+        "chapters": chapters,
+        "source_run": origin,
+        "run": run,  # the footer of the one that decides
+        "own": own,  # why the reader's own data, if they are there, decide nothing
+    }
+
+
+def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
+    """On the reader's own data; where those do not suffice, on the reference."""
+    if not claim.rules:
+        return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), records.HERE
+    own = _judge_on(claim, data, records.HERE)
+    if own.verdict not in UNDECIDED:
+        return own, records.HERE
+    other = _judge_on(claim, data, records.REFERENCE)
+    if other.verdict not in UNDECIDED:
+        return other, records.REFERENCE
+    # Where nobody looks at the reader's own data, or there is none, the reason is the reference's.
+    only = records.wants_reference() or other.verdict == NOT_JUDGED != own.verdict
+    return (other, records.REFERENCE) if only else (own, records.HERE)
+
+
+def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
+    judgements = []
+    for rule in claim.rules:
+        operands = {}
+        # Where two experiments are compared, the same variant is named twice.
+        named = any(":" in operand for operand in rule.operands.values())
+        for key, operand in rule.operands.items():
+            other, _, rest = operand.rpartition(":")
+            name = other or claim.experiment
+            allowed = rules.allowed(rule.name, rule.numbers)
+            measured = _measured(rest, name, data, origin, allowed)
+            if measured is None:
+                return Judgement(NOT_MEASURED, _why_missing(operand, data.sources(name)))
+            shown = f"{measured.name} ({name})" if named else measured.name
+            operands[key] = replace(measured, name=shown)
+        judgements.append(rules.judge(rule.name, operands, rule.numbers))
+    found = rules.combine(judgements)
+    if origin == records.REFERENCE and not records.wants_reference():
+        return replace(found, numbers=found.numbers.replace(" here, ", " there, "))
+    return found
+
+
+def _why_missing(operand: str, found: Sources) -> str:
+    variant = operand.rpartition(":")[2].partition(".")[0].partition(",")[0]
+    otherwise = "it was not run" if found.here is None else f"no data for {operand}"
+    return next((reason for name, reason in found.skips if name == variant), otherwise)
+
+
+def _measured(operand: str, name: str, data: _Data, origin: str, allowed: float) -> Measured | None:
+    """What others may have taken `allowed` from."""
+    analysis = data.analysis(name, origin)
+    if analysis is None:
+        return None
+    if "." not in operand:
+        return _derived(operand, name, analysis, allowed)
+    label, metric_name, x = split_operand(operand)
+    point = analysis.point(operand)
+    if point is None:
+        return None
+    series = analysis.series(label, metric_name)
+    points = {float(p.x): p for p in series.points if p.x is not None and not isinstance(p.x, str)}
+    return Measured(
+        name=analysis.title(label) + (f" at {x_text(point.x)}" if x else ""),
+        values=point.usable(allowed).values,
+        unit=series.metric.unit,
+        better=series.metric.better,
+        points={x: p.usable(allowed).values for x, p in points.items()},
+        floor=analysis.floor(metric_name, point.x if x else None),
+        set=f"{name}/{origin}",
+        of=len(point.values),
+        against=_against([point, *points.values()], allowed),
+    )
+
+
+def _against(points: Iterable[Point], allowed: float) -> frozenset[str]:
+    return frozenset(mark for point in points for mark in point.unusable(allowed).values())
+
+
+def _derived(key: str, name: str, analysis: Analysis, allowed: float) -> Measured | None:
+    wanted = next(d for d in analysis.experiment.derived if d.key == key)
+    whole, number = analysis.derived(wanted), analysis.derived(wanted, allowed)
+    if whole is None:
+        return None
+    points = [p for o in wanted.operands if (p := analysis.point(o, wanted.at)) is not None]
+    count, value = (number.count, number.value) if number else (0, whole.value)
+    return Measured(
+        name=key,
+        # Only how many there are matters: the value and its interval are computed already.
+        values=dict.fromkeys(range(count), value),
+        unit=whole.unit,
+        set=name,
+        number=Ends(number.value, number.low, number.high) if number else None,
+        of=whole.count,
+        against=_against(points, allowed),
+    )

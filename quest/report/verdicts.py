@@ -1,0 +1,140 @@
+"""The claim ledger on the screen."""
+
+import hashlib
+import json
+import re
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from quest.ground import foreign
+from quest.ground.errors import InputError
+from quest.measure import records
+from quest.measure.records import failure_texts, first_and_last, read
+from quest.spec import experiment_file
+from quest.spec.model import VERDICTS
+
+WITHOUT_SCIPY = "no verdicts: SciPy is not installed (make deps)"
+WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
+
+
+def entries(results: Path, reference: Path, data: Path) -> list[dict[str, Any]]:
+    """From claims.json if that is up to date; else judged now."""
+    path = data / "claims.json"
+    if path.is_file() and fresh(results, reference, data):
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    from quest.report import claims
+
+    return claims.judge_all(results, reference)
+
+
+def select(entries: list[dict[str, Any]], only: list[str]) -> list[dict[str, Any]]:
+    """Those with these numbers, or of these experiments; InputError if a word names none."""
+    found = []
+    for word in only:
+        some = [e for e in entries if word in (str(e["id"]), e["experiment"])]
+        if not some:
+            last = max(entry["id"] for entry in entries)
+            raise InputError(f"ONLY={word}: neither a claim (1 to {last}) nor an experiment of one")
+        found += [entry for entry in some if entry not in found]
+    return found if only else entries
+
+
+def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
+    """Prints the ledger. With `verdicts`, as `make` ends, only what was judged; then where book and
+    deck are, and what failed: then 1.
+    """
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    for entry in entries:
+        if entry["rule"] or not verdicts:
+            print(line(entry, width, long=not verdicts))
+    print(counts(entries))
+    if not verdicts:
+        return 0
+    for name, written in WRITTEN.items():
+        if Path(written).is_file():
+            print(f"{name}: {written}")
+    failures = []
+    for path in () if records.wants_reference() else sorted(results.glob("*.jsonl")):
+        ends = first_and_last(path)
+        if ends and ends[1].get("failures"):
+            failures += failure_texts(read(path))
+    for text in failures:
+        print(foreign.line(f"failed: {text}"), file=sys.stderr)
+    return 1 if failures else 0
+
+
+def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
+    """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
+    shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
+    if own := entry["own"]:  # the reader has measured it, and wants to know of that
+        shown = f"yours: {re.split('[:;(]', own)[0].strip()}"
+    shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
+    head = f"{entry['id']:>4}  {shown:<30}  "
+    head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
+    if not long:
+        return head
+    on_reference = f"reference: {entry['verdict']}" if own else ""
+    of = entry["repetitions"]
+    asked = f"{entry['usable']} of {of} repetitions" if of else ""
+    whose = own or (entry["why"] if entry["source_run"] == "here" else "")
+    parts = own, on_reference, entry["numbers"], asked, entry["why"]
+    seen = "; ".join(filter(None, (*parts, remedy(whose, entry["experiment"]))))
+    return "\n".join([head, *(f"      {part}" for part in textwrap.wrap(seen, width - 12))])
+
+
+def remedy(why: str, experiment: str) -> str:
+    """Of a reason not to judge one's own data."""
+    again = f"close what else runs, then make bench ONLY={experiment} AGAIN=1"
+    return again if "noisy (" in why else ""
+
+
+def counts(entries: list[dict[str, Any]]) -> str:
+    judged = [entry for entry in entries if entry["rule"]]
+    verdicts = Counter(entry["verdict"] for entry in judged)
+    kinds = Counter(entry["kind"] for entry in entries)
+    numbers = {verdict: verdicts[verdict] for verdict in VERDICTS}
+    numbers |= {"historical": kinds["historical"], "for other systems": kinds["other-system"]}
+    numbers["not judged yet"] = len(entries) - sum(numbers.values())
+    parts = (f"{number} {words}" for words, number in numbers.items() if number)
+    near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
+    noun = "claim" if len(entries) == 1 else "claims"
+    text = f"{len(entries)} {noun}: {', '.join(parts)}{near}"
+    if by_reference := sum(bool(entry["own"]) for entry in entries):
+        text += f"; {by_reference} of them on the reference run, as yours decides nothing"
+    return text if find_spec("scipy") else text + "\nno verdicts: SciPy is not installed"
+
+
+# ---- is build/data still what it was made from? --------------------------------------------------
+
+STAMP = "stamp"
+PACKAGE = Path(__file__).parents[1]
+DECIDE = ("ground", "spec", "measure", "stats", "report")  #: packages of ours
+
+
+def stamp_of(results: Path, reference: Path) -> str:
+    """Of the dates and sizes of all that decides about the export."""
+    digest = hashlib.sha256(f"{records.wants_reference()} {bool(find_spec('scipy'))}".encode())
+    places = [
+        *experiment_file.FOLDER.glob("*.toml"),
+        *(path for part in DECIDE for path in (PACKAGE / part).glob("*.py")),
+        experiment_file.LEDGER,
+        *results.glob("*.jsonl"),
+        *reference.glob("*.jsonl"),
+    ]
+    for path in filter(Path.exists, sorted(places)):
+        status = path.stat()
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+def fresh(results: Path, reference: Path, data: Path) -> bool:
+    stamp = data / STAMP
+    return stamp.is_file() and stamp.read_text("ascii") == stamp_of(results, reference)

@@ -1,0 +1,140 @@
+"""`python3 -m quest.stage COMMAND`: demo NUMBER, record [NUMBER...], rehearse, present.
+
+All of it on loopback. Status 0: as wanted; 1: something failed; 2: bad usage.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+from quest.stage import control, scene, seen
+from quest.stage.play import play
+from quest.stage.scene import Demo, Event
+
+RECORDINGS = Path("slides/recordings")
+DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
+WIDTH = 60
+
+
+def recording(demo: Demo) -> Path:
+    return RECORDINGS / f"{demo.name}.jsonl"
+
+
+def bar(y: float | None, top: float) -> str:
+    if not y:
+        return "no request was answered"
+    return "#" * WIDTH + ">" if y > top else "#" * max(1, round(WIDTH * y / top))
+
+
+def show(demo: Demo, build: Path) -> bool:
+    """In the terminal: a bar for each point. All bars have one scale: where the axis has a top they
+    come with their points, and one that is longer ends in ">"; else all come at the end.
+    """
+    events: list[Event] = []
+
+    def line(event: Event, top: float) -> str:
+        shown = "-" if event["y"] is None else f"{event['y']:g}"
+        return f"{event['x']:>7g}  {event['line']:12} {shown:>8}  {bar(event['y'], top)}"
+
+    def tell(event: Event) -> None:
+        events.append(event)
+        if "begin" in event:
+            x = "silent clients" if demo.x == "silent" else demo.x
+            print(f"{demo.title}\n{x}, server, {demo.y}:")
+        elif "note" in event:
+            print(f"  -- {event['note']}", flush=True)
+        elif "failed" in event:
+            print(f"  {event['failed']}", file=sys.stderr)
+        elif "line" in event and demo.top:
+            print(line(event, demo.top), flush=True)
+
+    done = play(demo, build, scene.DOCROOT, tell, threading.Event())
+    if not demo.top:
+        scale = seen.top(demo, events) or 1.0
+        print("\n".join(line(event, scale) for event in events if "line" in event), flush=True)
+    return done
+
+
+def record(demo: Demo, build: Path) -> bool:
+    events: list[Event] = []
+    start = time.monotonic()
+
+    def tell(event: Event) -> None:
+        events.append({"at": round(time.monotonic() - start, 2), **event})
+
+    if not play(demo, build, scene.DOCROOT, tell, threading.Event()):
+        print(f"demo {demo.number} ({demo.name}): not recorded: {events[-1]}", file=sys.stderr)
+        return False
+    name = os.uname()  # no host, no path
+    system = f"{name.sysname} {name.release.split('-')[0]}"
+    about = {"date": time.strftime("%Y-%m-%d"), "system": system, "cores": os.cpu_count()}
+    lines = [about, *events]
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    RECORDINGS.mkdir(exist_ok=True)
+    recording(demo).write_text(text, encoding="utf-8")
+    print(f"demo {demo.number} ({demo.name}): {len(events)} events, {events[-1]['at']} s")
+    return True
+
+
+def rehearse(build: Path) -> bool:
+    """Each demo once, and what else the stage needs: a list of what will work."""
+    good = True
+
+    def line(ok: bool, what: str, why: str = "") -> None:
+        nonlocal good
+        good = good and ok
+        print(f"  {'ok  ' if ok else 'NOT '} {what}{': ' + why if why and not ok else ''}")
+
+    for demo in scene.demos():
+        events: list[Event] = []
+        if sys.stdout.isatty():
+            print(f"  ...  demo {demo.number}, {demo.title}", end="\r", flush=True)
+        if play(demo, build, scene.DOCROOT, events.append, threading.Event()):
+            why = seen.missing(demo, events)
+        else:
+            why = str(events[-1].get("failed", ""))
+        line(not why, f"demo {demo.number}, {demo.title}", why)
+        line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
+    most = max(n for demo in scene.demos() for act in demo.acts for n in act.silent)
+    may = scene.allowed(most)
+    line(may == most, f"{most} silent clients", f"{may} is what the limit allows (ulimit -n)")
+    line(shutil.which("setpriv") is not None, "servers end with the show, whatever happens",
+         "apt-get install util-linux")  # fmt: skip
+    line(DYGRAPHS.exists(), "demos are drawn", "apt-get install libjs-dygraphs, make slides")
+    decks = sorted((build / "slides").glob("deck*.html"))
+    bare = [d.name for d in decks if b'class="no-address"' in d.read_bytes()]
+    line(
+        not bare,
+        "the address on the last slide",
+        "make slides URL=https://..., for " + ", ".join(bare),
+    )
+    line(bool(decks), "a deck: " + ", ".join(d.name for d in decks), "make slides TRACK=talk45")
+    print("\n" + ("All of it will work on stage." if good else "What says NOT will fall back."))
+    return good
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="stage", description="The talk on stage.")
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("command", choices=("demo", "record", "rehearse", "present"))
+    parser.add_argument("words", nargs="*", help="numbers of demos; of present: DECK PORT")
+    given = parser.parse_args(words)
+    if given.command == "rehearse":
+        return 0 if rehearse(given.build) else 1
+    if given.command == "present":
+        deck, port = given.words
+        return control.present(given.build, Path(deck), port)
+    known = scene.demos()
+    for unknown in set(given.words) - {str(demo.number) for demo in known}:
+        listed = "; ".join(f"{demo.number} {demo.title}" for demo in known)
+        print(f"make demo: N={unknown}: there is no such demo; {listed}", file=sys.stderr)
+        return 2
+    chosen = [demo for demo in known if str(demo.number) in given.words or not given.words]
+    act = show if given.command == "demo" else record
+    failed = [demo for demo in chosen if not act(demo, given.build)]
+    return 1 if failed else 0

@@ -1,0 +1,172 @@
+"""The show: the deck served by 15-slashdot, and a small control process that plays the demos.
+
+15-slashdot serves a folder that holds the deck and nothing else, below a name that cannot be
+guessed: other users of this machine, and pages that point a domain of theirs here, do not find it.
+A page may start a demo only if it has the token of this show, comes from the deck's own address
+(Origin), and asks for 127.0.0.1 by this name (Host). One demo is played at a time; it ends with
+the connection that asked for it, which is to say with the slide.
+"""
+
+import contextlib
+import ctypes
+import hmac
+import json
+import os
+import queue
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import webbrowser
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from quest.learn import local
+from quest.learn.run import free_port
+from quest.learn.words import Wrong
+from quest.stage import scene
+from quest.stage.play import play
+
+PR_SET_PDEATHSIG = 1
+
+
+class Control(local.Server):
+    def __init__(self, build: Path, origin: str) -> None:
+        super().__init__(0, Handler)
+        self.build, self.origin, self.token = build, origin, secrets.token_urlsafe(24)
+        self.turn = threading.Lock()
+        self.current = threading.Event()
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    def begin(self) -> threading.Event:
+        """Ends the demo that runs; the word to end the new one."""
+        with self.turn:
+            self.current.set()
+            self.current = threading.Event()
+            return self.current
+
+
+class Handler(local.Handler):
+    server: Control
+    protocol_version = "HTTP/1.1"
+
+    def get(self, place: str) -> None:
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        if not self._may(asked.get("token", "")):
+            raise local.Refused(HTTPStatus.FORBIDDEN, "this page may start nothing")
+        demo = next((d for d in scene.demos() if d.name == asked.get("demo")), None)
+        if place != "/demo" or not demo:
+            raise local.Refused(HTTPStatus.NOT_FOUND, "there is no such demo")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.send_header("Access-Control-Allow-Origin", self.server.origin)
+        self.end_headers()
+        self._play(demo)
+        self.close_connection = True
+
+    def do_HEAD(self) -> None:
+        self.send_error(HTTPStatus.METHOD_NOT_ALLOWED, "nothing here answers HEAD")
+
+    def _play(self, demo: scene.Demo) -> None:
+        stop = self.server.begin()
+        events: queue.Queue[scene.Event] = queue.Queue()
+        words = (demo, self.server.build, scene.DOCROOT, events.put, stop)
+        player = threading.Thread(target=play, args=words)
+        player.start()
+        try:
+            while player.is_alive() or not events.empty():
+                try:
+                    text = f"data: {json.dumps(events.get(timeout=0.25))}\n\n"
+                except queue.Empty:
+                    text = ": still here\n\n"  # so that a page that has gone is noticed
+                self.wfile.write(text.encode())
+        except OSError:
+            pass  # the slide was left
+        finally:
+            stop.set()
+            player.join()
+
+    def _may(self, token: str) -> bool:
+        return (
+            hmac.compare_digest(token.encode(), self.server.token.encode())
+            and self.headers.get("Origin") == self.server.origin
+            and self.headers.get("Host") == f"{local.HERE}:{self.server.port}"
+        )
+
+
+class Stand:
+    """The folder that is served: the deck alone, as it is in build/slides whenever it is looked at.
+    It is a copy because the server follows no link out of its folder.
+    """
+
+    def __init__(self, deck: Path, folder: Path) -> None:
+        self.deck, self.place = deck, folder / secrets.token_urlsafe(12)
+        self.place.mkdir()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """A deck made anew during the show is there at the next F5."""
+        served = self.place / self.deck.name
+        with contextlib.suppress(FileNotFoundError):  # it is being made
+            if not served.exists() or served.stat().st_mtime_ns != self.deck.stat().st_mtime_ns:
+                part = served.with_suffix(".part")
+                shutil.copy2(self.deck, part)
+                part.replace(served)
+
+
+def present(build: Path, deck: Path, port: str) -> int:
+    """Until Ctrl-C, SIGTERM, or the end of the server."""
+    if not deck.is_file():
+        print(f"present: {deck} is not there (make slides)", file=sys.stderr)
+        return 1
+    if sys.platform == "linux":  # when make is killed, so is the show; elsewhere Ctrl-C has to do
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    with tempfile.TemporaryDirectory(prefix="quest-show-") as folder:
+        stand = Stand(deck, Path(folder))
+        with scene.Scene(build, Path(folder)) as serving:
+            try:
+                url = serving.serve("15-slashdot", ("-w", "1"), free_port(port))
+            except (scene.Failed, Wrong) as failed:
+                print(f"present: {failed}", file=sys.stderr)
+                return 1
+            control = Control(build, url.rstrip("/"))
+            threading.Thread(target=control.serve_forever, daemon=True).start()
+            place = f"{stand.place.name}/{deck.name}?stage={control.port}.{control.token}"
+            return _show(serving.processes[0], control, url + place, stand)
+
+
+def _show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand) -> int:
+    print(
+        f"deck          {page}\n"
+        f"speaker view  {page}&speaker\n"
+        "S in the deck opens the speaker view too, F fills the screen, Ctrl-C here ends the show.\n"
+        f"Without a server, and with recorded demos: open {stand.deck} in the browser.",
+        flush=True,
+    )
+
+    def ended(*_: object) -> None:
+        control.current.set()
+        server.terminate()
+
+    signal.signal(signal.SIGINT, ended)
+    signal.signal(signal.SIGTERM, ended)
+    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
+        webbrowser.open(page)
+    while True:
+        try:
+            status = server.wait(1)
+            break
+        except subprocess.TimeoutExpired:
+            stand.refresh()
+    control.current.set()
+    control.shutdown()
+    return 0 if status in (0, -signal.SIGTERM) else 1
