@@ -1,7 +1,7 @@
 """What a server must survive, in a minute, on any system that has a Python: for systems where the
 conformance tests cannot run, as they look into Linux's /proc. The client is theirs.
 
-    python3 tests/bsd/test_smoke.py -v [-k stop]
+    python3 -m tests.bsd.test_smoke -v [-k stop]
 
 The standard library is enough; pytest runs it too. BIN=folder and SERVER=name choose the program.
 Loopback only; nothing is left running. No case asserts a time, but that a server that has nothing

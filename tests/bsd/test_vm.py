@@ -26,7 +26,7 @@ COMMANDS = {
         test -e code/10-kqueue/server.c && mkdir -p build/bin
         printf '#!/bin/sh\\necho ok 1 - made up\\n' >build/bin/kqueue_test
         chmod +x build/bin/kqueue_test""",
-    "guest/python3": 'test "$1" = tests/bsd/test_smoke.py && exit $SMOKE',
+    "guest/python3": 'test "$2" = tests.bsd.test_smoke && exit $SMOKE',
     "guest/shutdown": "kill $(cat $FAKE/pid)",
 }
 
@@ -94,7 +94,7 @@ def test_nothing_is_fetched(tmp_path: Path, setting: dict[str, str], refusal: st
 
 def test_the_smoke_test_can_fail() -> None:
     """Of a server for one client."""
-    command = [sys.executable, str(HERE / "test_smoke.py")]
+    command = [sys.executable, "-m", "tests.bsd.test_smoke"]
     command += ["-k", "test_connections", "-k", "test_pipelining", "-k", "test_stop_in_flight"]
     done = subprocess.run(
         command, env=os.environ | {"SERVER": "01-iterative", "SECONDS": "1"}, capture_output=True,

@@ -127,7 +127,7 @@ uname -a
 $make DEPS=skip build/bin/10-kqueue build/bin/kqueue_test </dev/null || exit 1
 for python in python3 python3.13 python3.12; do command -v $python >/dev/null && break; done
 build/bin/kqueue_test </dev/null; kqueue=$?
-$python tests/bsd/test_smoke.py </dev/null 2>&1; smoke=$?
+$python -m tests.bsd.test_smoke </dev/null 2>&1; smoke=$?
 echo "# kqueue_test: status $kqueue; smoke test of 10-kqueue: status $smoke"
 END
 say "turning it off"

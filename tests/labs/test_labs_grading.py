@@ -199,7 +199,7 @@ def test_a_grading_that_was_killed_is_cleared_away(place: Place) -> None:
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         told = subprocess.run([*nobody, "cat", left / "hand-in/server.c"], check=False)
         assert told.returncode != 0
-    words = f"__main__.py\0grade\0CH=02-fork\0WORK={place.work}\0"
+    words = f"quest.labs\0grade\0CH=02-fork\0WORK={place.work}\0"
     (grader,) = [pid for pid in proc.pids() if words in proc.text(pid, "cmdline")]
     os.kill(grader, signal.SIGKILL)
     grading.communicate(timeout=60)

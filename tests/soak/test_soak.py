@@ -116,7 +116,7 @@ def test_replies(kind: str, text: str, judged: str) -> None:
 
 def test_sigterm_ends_the_server_too(pytestconfig: pytest.Config) -> None:
     build = TREE / str(pytestconfig.getoption("--build"))
-    command = [sys.executable, soak.__file__, "--herd", "10", "--build", str(build)]
+    command = [sys.executable, "-m", "tests.soak.soak", "--herd", "10", "--build", str(build)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout

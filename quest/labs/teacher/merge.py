@@ -94,7 +94,7 @@ def merge(runs: list[str], into: Path) -> int:
         )
     for name in made:
         out = into / f"{name}.svg"
-        command = ["sh", "figures/draw.sh", name, "labs/teacher/merge.gp", str(into), str(out)]
+        command = ["sh", "figures/draw.sh", name, "quest/labs/teacher/merge.gp", str(into), str(out)]
         if subprocess.run(command, check=False).returncode:
             raise LabError(f"{out}: gnuplot says why, above")
         say(f"  {out}")
