@@ -94,7 +94,8 @@ def merge(runs: list[str], into: Path) -> int:
         )
     for name in made:
         out = into / f"{name}.svg"
-        command = ["sh", "figures/draw.sh", name, "quest/labs/teacher/merge.gp", str(into), str(out)]
+        script = "quest/labs/teacher/merge.gp"
+        command = ["sh", "figures/draw.sh", name, script, str(into), str(out)]
         if subprocess.run(command, check=False).returncode:
             raise LabError(f"{out}: gnuplot says why, above")
         say(f"  {out}")
