@@ -45,7 +45,7 @@ find_python() {
         command -v "$candidate" >/dev/null 2>&1 || continue
         found=$("$candidate" -c 'import sys, importlib.util as u
 print("", *(m for m in sys.argv[1:] if u.find_spec(m)), "")' \
-            tomllib scipy jsonschema pytest xdist mypy selenium pip ensurepip 2>/dev/null) || continue
+            tomllib scipy pytest xdist mypy selenium pip ensurepip 2>/dev/null) || continue
         if [ -z "$python" ] || [ "$have_apt" = yes ]; then python=$candidate modules=$found; fi
         case $found in *' scipy '*) return ;; esac
     done

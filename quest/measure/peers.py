@@ -20,13 +20,15 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
+from quest.ground import toml
 from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.ground.places import which
 from quest.ground.processes import Process, ends_well, running
-from quest.spec.model import Params, Value
+from quest.ground.toml import Doc, Rule
+from quest.spec.model import Params, Texts, Value, Values, Words
 from quest.spec.plan import expand_all
-from quest.spec.schema import made, read_toml, validate
 
 FOLDER = Path("benchmarks/peers")
 MARKER = re.compile(r"@([a-z_][a-z0-9_]*)(?:\*([a-z_][a-z0-9_]*))?@")
@@ -36,26 +38,60 @@ GIVEN = ("port", "helper_port", "address", "docroot", "scratch", "bin", "descrip
 
 @dataclass(frozen=True)
 class Peer:
-    """What one file says. `as_root` precedes the command where the harness is root."""
+    """What one file says."""
 
     name: str
-    title: str
-    program: str
-    command: tuple[str, ...]
-    stop: signal.Signals
-    files: Mapping[str, str] = field(default_factory=dict)
-    as_root: tuple[str, ...] = ()
-    helpers: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    defaults: Mapping[str, Value] = field(default_factory=dict)
+    command: Annotated[
+        Words,
+        Doc(
+            "with {scratch}, {port}, {docroot}, {bin}; no daemon: all stay in the first one's "
+            "session"
+        ),
+    ]
+    title: Annotated[str, Doc("in tables and figures; else the name of the file")] = ""
+    program: Annotated[str, Doc("whose absence skips it; else the name of the file")] = ""
+    stop: Annotated[
+        signal.Signals,
+        Doc(
+            "the signal that asks it to end; default TERM",
+            accepts=Annotated[str, Rule(choices=("TERM", "QUIT", "INT", "WINCH"))],
+            convert=lambda name: signal.Signals[f"SIG{name}"],
+        ),
+    ] = signal.SIGTERM
+    files: Annotated[
+        Mapping[str, str],
+        Doc(
+            "templates, written into {scratch}; one that begins with #! can be run. Markers: "
+            "@port@, @helper_port@, @address@, @docroot@, @scratch@, @bin@, @descriptors@ (20 000, "
+            "or what one may have), @only_root@ (# for others), all values, and the product of "
+            "two, @threads*workers@",
+            example='{ "nginx.conf" = "..." }',
+        ),
+    ] = field(default_factory=dict)
+    as_root: Annotated[
+        Texts,
+        Doc("precedes the command where the harness is root: Apache refuses to serve as root"),
+    ] = ()
+    helpers: Annotated[
+        Texts, Doc("programs of ours, whose absence skips it", example='["{bin}/x"]')
+    ] = ()
+    needs: Annotated[Texts, Doc("probes, as those of an experiment")] = ()
+    defaults: Annotated[
+        Values,
+        Doc(
+            'values that profile or variant may set otherwise: set = { sendfile = "off" }',
+            example='{ sendfile = "on" }',
+        ),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.name)
+        object.__setattr__(self, "program", self.program or self.name)
 
 
 def load(name: str, folder: Path = FOLDER) -> Peer:
-    path = folder / f"{name}.toml"
-    data = read_toml(path)
-    validate(data, "peer", str(path))
-    stop = signal.Signals[f"SIG{data.get('stop', 'TERM')}"]
-    return made(Peer, {"title": name, "program": name, **data}, name=name, stop=stop)
+    """The peer of that name. InputError if its file is missing or wrong."""
+    return toml.load(Peer, folder / f"{name}.toml", name=name)
 
 
 # ---- templates ----------------------------------------------------------------------------------

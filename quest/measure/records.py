@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from quest.ground.cpus import Placement
 from quest.ground.errors import InputError
 from quest.ground.processes import Tick
+from quest.ground.toml import Doc, Rule, record_of
 from quest.measure import environment
-from quest.spec.model import Experiment
+from quest.spec.model import PROFILES, Experiment, Id, Texts, Value, Values
 
 MARK = b',"sum":"'
 END = b'"}'
@@ -59,10 +60,6 @@ def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
 # cannot know what is missing there, so it neither guesses nor goes on.
 
 Record = dict[str, Any]
-SCHEMA_FILE = Path(__file__).with_name("schema.json")
-# The validator sees only the first elements of an array, else a large result file takes it minutes.
-SHORT = 4
-TYPES = ("run", "repetition", "failure", "skip", "resume", "end")
 
 
 @dataclass
@@ -188,7 +185,7 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
         record = json.loads(line)
     except ValueError as error:
         raise _damaged(path, number, "not JSON") from error
-    if not isinstance(record, dict) or record.get("type") not in TYPES:
+    if not isinstance(record, dict) or record.get("type") not in LINES:
         raise _damaged(path, number, "no known type")
     return record
 
@@ -250,28 +247,138 @@ def set_aside(path: Path) -> Path:
     return target
 
 
-# ---- the schema ---------------------------------------------------------------------------------
+# ---- the form of a line -------------------------------------------------------------------------
+
+Number = int | float
+Marks = tuple[Annotated[str, Rule(filled=True)], ...]
+Name = Annotated[str, Rule(filled=True)]
+Utc = Annotated[
+    str,
+    Rule(
+        pattern="[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z",
+        must='be a time, as "2026-11-21T12:00:00Z"',
+    ),
+]
+Count = Annotated[int, Rule(least=0)]
+CheckSum = Annotated[str, Rule(pattern="[0-9a-f]{16}"), Doc("of all bytes of the file before it")]
 
 
-def schema_problems(path: Path) -> Iterator[str]:
-    """What the JSON schema finds wrong in a file, one line each, beside what `read` refuses."""
-    from jsonschema import Draft202012Validator
+@dataclass(frozen=True)
+class RunLine:
+    """The first line: what was measured, how, and where."""
 
-    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
-    validators = {
-        kind: Draft202012Validator({**schema, "$ref": f"#/definitions/{kind}"}) for kind in TYPES
-    }
+    type: Annotated[str, Rule(choices=("run",)), Doc("of the line")]
+    schema: Annotated[int, Doc("of the file", example="1")]
+    experiment: Annotated[Id, Doc("its id")]
+    profile: Annotated[str, Rule(choices=PROFILES), Doc("that was measured")]
+    seed: Annotated[int, Doc("of the order in each round")]
+    plan: Annotated[
+        str,
+        Rule(pattern="[0-9a-f]{64}", must="be a SHA-256 sum"),
+        Doc("a hash of all settings that decide about the numbers"),
+    ]
+    started: Annotated[Utc, Doc("when")]
+    environment: Annotated[
+        Mapping[str, object], Doc("of the machine (quest/measure/environment.py)")
+    ]
+    rounds: Annotated[int, Rule(least=1), Doc("of the profile")] = 1
+    programs: Annotated[Mapping[str, str], Doc("hashes of what was measured, by name")] = field(
+        default_factory=dict
+    )
+    caps: Annotated[
+        Mapping[str, Mapping[str, object]], Doc("what was reduced, to what, and by which limit")
+    ] = field(default_factory=dict)
+    sum: CheckSum = ""
+
+
+@dataclass(frozen=True)
+class RepetitionLine:
+    """One fresh process (micro), or one fresh server under one load."""
+
+    type: Annotated[str, Rule(choices=("repetition",)), Doc("of the line")]
+    variant: Annotated[Name, Doc("with +aa for the second of a pair")]
+    params: Annotated[Values, Doc("of the point")]
+    round: Annotated[Count, Doc("from 0 on")]
+    order: Annotated[Count, Doc("in the whole run, from 0 on")]
+    wall_s: Annotated[float, Rule(least=0), Doc("how long it took, in seconds")]
+    samples: Annotated[
+        Mapping[str, tuple[Value, ...]], Doc("columns of raw samples, all of one length")
+    ]
+    scalars: Annotated[Mapping[str, Number], Doc("numbers for the whole repetition")]
+    marks: Annotated[Marks, Doc("what makes it less trustworthy, as noisy")]
+    histograms: Annotated[
+        Mapping[str, tuple[Annotated[tuple[Number, ...], Rule(count=(2, 3))], ...]],
+        Doc("raw latencies, as pairs of lower edge and count"),
+    ] = field(default_factory=dict)
+    sum: CheckSum = ""
+
+
+@dataclass(frozen=True)
+class FailureLine:
+    """A repetition that did not end well. The next `bench` runs it again."""
+
+    type: Annotated[str, Rule(choices=("failure",)), Doc("of the line")]
+    variant: Annotated[Name, Doc("as in a repetition")]
+    params: Annotated[Values, Doc("of the point")]
+    round: Annotated[Count, Doc("from 0 on")]
+    order: Annotated[Count, Doc("in the whole run, from 0 on")]
+    error: Annotated[Name, Doc("what went wrong")]
+    sum: CheckSum = ""
+
+
+@dataclass(frozen=True)
+class SkipLine:
+    """A variant (or, without one, the whole experiment) that this machine cannot run."""
+
+    type: Annotated[str, Rule(choices=("skip",)), Doc("of the line")]
+    reason: Annotated[Name, Doc("what is missing")]
+    remedy: Annotated[str, Doc("how to get it")]
+    variant: Annotated[Name, Doc("that is skipped")] = ""
+    sum: CheckSum = ""
+
+
+@dataclass(frozen=True)
+class ResumeLine:
+    """Here a run that had been stopped went on."""
+
+    type: Annotated[str, Rule(choices=("resume",)), Doc("of the line")]
+    resumed: Annotated[Utc, Doc("when")]
+    load: Annotated[tuple[Number, ...], Doc("of the machine then, as uptime(1) has it")] = ()
+    sum: CheckSum = ""
+
+
+@dataclass(frozen=True)
+class EndLine:
+    """Every repetition of the plan was tried. Without this line the set is not used."""
+
+    type: Annotated[str, Rule(choices=("end",)), Doc("of the line")]
+    finished: Annotated[Utc, Doc("when")]
+    repetitions: Annotated[Count, Doc("that went well")]
+    failures: Annotated[Count, Doc("that did not")]
+    given_up: Annotated[Texts, Doc("variants that failed too often to go on with")] = ()
+    sum: CheckSum = ""
+
+
+LINES = {
+    "run": RunLine,
+    "repetition": RepetitionLine,
+    "failure": FailureLine,
+    "skip": SkipLine,
+    "resume": ResumeLine,
+    "end": EndLine,
+}
+
+
+def malformed_lines(path: Path) -> Iterator[str]:
+    """The first fault of each line that has not the form it should have, as `file:line: fault`.
+    InputError for what `read` refuses.
+    """
     for number, line in enumerate(_lines(path), 1):
         record = _parse(path, number, line)
-        for error in validators[record["type"]].iter_errors(_shortened(record)):
-            place = "/".join(map(str, error.absolute_path)) or record["type"]
-            yield f"{path}:{number}: {place}: {error.message}"
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[:SHORT]
-    return {k: _shortened(v) for k, v in value.items()} if isinstance(value, dict) else value
+        try:
+            record_of(LINES[record["type"]], record, f"{path}:{number}")
+        except InputError as fault:
+            yield str(fault)
 
 
 # ---- Which result set is shown for an experiment -------------------------------------------------

@@ -5,13 +5,12 @@ order?
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import peers, programs
-from quest.measure.records import complete_lines, read, schema_problems
+from quest.measure.records import complete_lines, malformed_lines, read
 from quest.report import claims
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
@@ -79,7 +78,7 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
         try:
             if complete_lines(path.read_bytes())[1]:
                 read(path)
-                yield from schema_problems(path) if find_spec("jsonschema") else ()
+                yield from malformed_lines(path)
         except InputError as error:
             yield str(error)
 

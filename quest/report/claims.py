@@ -5,18 +5,19 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from quest.ground import toml
 from quest.ground.errors import InputError
+from quest.ground.toml import Doc, Rule
 from quest.measure import records
 from quest.measure.records import ResultSet, Sources
 from quest.report import rules
 from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem, split_operand
-from quest.spec.experiment_file import LEDGER, SOURCES
-from quest.spec.model import VERDICTS, Experiment, x_text
-from quest.spec.schema import read_toml, validate
+from quest.spec.experiment_file import LEDGER
+from quest.spec.model import SOURCES, VERDICTS, Experiment, Value, x_text
 from quest.stats.analysis import Analysis, Number, Point
 from quest.stats.estimates import Ends
 
@@ -27,6 +28,7 @@ WHY_NO_RULE = {
     "historical": "historical: it can only be cited",
 }
 NO_RULE = "no rule"
+RULE = "is"  # the key of a rule's table that names the rule
 STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
 
 
@@ -46,17 +48,61 @@ class RuleUse:
 
 @dataclass(frozen=True)
 class Claim:
-    id: int
-    source: str
-    kind: str
-    text: str
-    then: str = ""
-    experiment: str = ""
+    """What a source claims, and the rules that decide whether it holds here."""
+
+    id: Annotated[
+        int, Rule(least=1), Doc("its number, by which book and deck name it: [9]{.verdict}")
+    ]
+    source: Annotated[str, Rule(choices=tuple(SOURCES)), Doc("where it stands")]
+    kind: Annotated[
+        str,
+        Rule(choices=("testable", "partly", "historical", "other-system")),
+        Doc(
+            "partly: only a part of it, or by emulation; historical: it can only be cited; "
+            "other-system: it needs an operating system other than Linux"
+        ),
+    ]
+    text: Annotated[str, Doc("the claim in our words")]
+    then: Annotated[str, Doc("the figures of the time")] = ""
+    experiment: Annotated[str, Doc("whose results decide")] = ""
+    as_written: Annotated[
+        tuple[Mapping[str, Value], ...],
+        Rule(filled=True, single=True, must='be a table with "is", or a list of such tables'),
+        Doc(
+            "what decides, or a list of rules (below)",
+            key="rule",
+            example='{ is = "faster", a = "variant.metric", b = .. }',
+        ),
+    ] = ()
     rules: tuple[RuleUse, ...] = ()
-    why: str = ""
-    reason: str = ""  # for the lines that its rules draw
-    near: str = ""
-    chapter: str = ""
+    why: Annotated[str, Doc("nothing decides")] = ""
+    reason: Annotated[
+        str, Doc("why the rule's lines are where they are, from the claim's own words")
+    ] = ""
+    near: Annotated[
+        str,
+        Doc("known beforehand to lie near the line, and why: two runs may give different verdicts"),
+    ] = ""
+    chapter: Annotated[
+        str, Doc("that tells of it, where that is not the first of its experiment's")
+    ] = ""
+
+    def fault(self) -> str:
+        """What is wrong with it, whatever the experiments are."""
+        if self.as_written and not self.experiment:
+            return '"rule" goes with "experiment"'
+        if self.experiment and not self.as_written:
+            return '"experiment" goes with "rule"'
+        return next(
+            (f'rule: "{RULE}" is missing' for rule in self.as_written if RULE not in rule), ""
+        )
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The file."""
+
+    claims: Annotated[tuple[Claim, ...], Doc("one for each claim of the sources", key="claim")]
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -65,45 +111,40 @@ class Claim:
 def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
     """The ledger; InputError for anything in it that cannot be right."""
     known = {e.id: e for e in experiments}
-    data = read_toml(path)
-    validate(data, "claims", str(path))
     claims: dict[int, Claim] = {}
-    for table in data["claim"]:
-        problem = f"claim {table['id']} is there twice" if table["id"] in claims else ""
+    for claim in toml.load(Ledger, path).claims:
+        problem = f"claim {claim.id} is there twice" if claim.id in claims else ""
         try:
-            claims[table["id"]] = _claim(table, known)
+            claims[claim.id] = _with_rules(claim, known)
         except ValueError as error:
-            problem = problem or f"claim {table['id']}: {error}"
+            problem = problem or f"claim {claim.id}: {error}"
         if problem:
             raise InputError(f"{path}: {problem}")
     return [claims[number] for number in sorted(claims)]
 
 
-def _claim(data: Mapping[str, Any], known: Mapping[str, Experiment]) -> Claim:
-    """ValueError for what cannot be right."""
-    rest = {key: value for key, value in data.items() if key != "rule"}
-    given = data.get("rule", [])
-    home = known.get(data.get("experiment", ""))
-    uses = tuple(_rule(use, home, known) for use in (given if isinstance(given, list) else [given]))
-    claim = Claim(**rest, rules=uses)
-    if claim.experiment and claim.experiment not in known:
+def _with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
+    """The claim with the rules as they are applied. ValueError for what cannot be right."""
+    home = known.get(claim.experiment)
+    uses = tuple(_rule(use, home, known) for use in claim.as_written)
+    if claim.experiment and home is None:
         raise ValueError(f'unknown experiment "{claim.experiment}"')
-    if claim.kind in ("testable", "partly") and not (claim.rules or claim.why):
+    if claim.kind in ("testable", "partly") and not (uses or claim.why):
         raise ValueError('a rule or "why" (not) is needed')
-    return claim
+    return replace(claim, rules=uses)
 
 
 def _rule(
-    data: Mapping[str, Any], home: Experiment | None, known: Mapping[str, Experiment]
+    data: Mapping[str, Value], home: Experiment | None, known: Mapping[str, Experiment]
 ) -> RuleUse:
-    name = data["is"]
+    name = str(data[RULE])
     if name not in rules.RULES:
         raise ValueError(f'rule: "is" must be one of {", ".join(rules.RULES)}, not "{name}"')
     operands, needed, defaults = rules.parameters(name)
     for key in [*operands, *needed]:
         if key not in data:
             raise ValueError(f'rule: "{key}" is missing')
-    given = {key: value for key, value in data.items() if key != "is"}
+    given = {key: value for key, value in data.items() if key != RULE}
     for key, value in given.items():
         if key not in (*operands, *needed, *defaults):
             raise ValueError(f'rule: unknown key "{key}"')

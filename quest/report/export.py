@@ -28,8 +28,7 @@ from quest.report.otherwise import otherwise
 from quest.report.rules import UNDECIDED
 from quest.report.then import Beside
 from quest.spec import experiment_file
-from quest.spec.experiment_file import SOURCES
-from quest.spec.model import AA, Experiment
+from quest.spec.model import AA, SOURCES, Experiment
 from quest.stats.analysis import Analysis, Number, numbers, scalar_numbers
 
 

@@ -15,8 +15,7 @@ from quest.measure import records
 from quest.measure.records import HERE, REFERENCE, Sources
 from quest.report.tsv import aligned, table
 from quest.spec import experiment_file
-from quest.spec.experiment_file import SOURCES
-from quest.spec.model import Derived, Experiment, Metric, Then, ThenRow
+from quest.spec.model import SOURCES, Derived, Experiment, Metric, Then, ThenRow
 from quest.stats.analysis import Analysis, Number, summary
 
 NONE = "none"
@@ -90,7 +89,7 @@ def _line(
     if not row.variant:
         return Line(row, title, then_ratio, why=row.why)
     operand = row.operand(then.metric)
-    wanted = Derived("ratio", "ratio", (operand, then.base_row.operand(then.metric)))
+    wanted = Derived("ratio", ratio=(operand, then.base_row.operand(then.metric)))
     measured = {origin: point for origin, a in analyses.items() if (point := a.point(operand))}
     ratios = {origin: analyses[origin].derived(wanted) for origin in measured}
     for origin, point in measured.items():

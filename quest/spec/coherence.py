@@ -39,6 +39,7 @@ def _problems(experiment: Experiment) -> Iterator[str]:
         yield from (
             f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1
         )
+    yield from _kind(experiment)
     for variant, profile in itertools.product(experiment.variants, experiment.profiles.values()):
         for problem in _values(experiment, variant, profile):
             yield f'variant "{variant.name}": {problem} in profile "{profile.name}"'
@@ -63,6 +64,35 @@ def _problems(experiment: Experiment) -> Iterator[str]:
     for then in experiment.thens:
         for problem in _then(experiment, then):
             yield f'then "{then.key}": {problem}'
+
+
+def _kind(experiment: Experiment) -> Iterator[str]:
+    """What belongs to another kind of experiment, or is missing for this one."""
+    kind, disk = experiment.kind, experiment.disk
+    if kind != "trace" and not experiment.metrics:
+        yield '"metric" is missing'
+    if kind != "load" and experiment.pin == WORKERS:
+        yield f'"pin" = "{WORKERS}" goes with kind = "load"'
+    if kind == "trace" and disk:
+        yield '"disk" goes with kind = "micro" or "load"'
+    if disk and experiment.docroot.files:
+        yield '"docroot": the disk is the docroot: there is none beside it'
+    if experiment.stage and not (kind == "load" and experiment.docroot.files):
+        yield '"stage" goes with kind = "load" and [docroot.files]'
+    for variant in experiment.variants:
+        problem = ""
+        if kind == "micro" and not variant.command:
+            problem = '"command" is missing'
+        elif kind != "micro" and variant.command:
+            problem = '"command" belongs to kind = "micro"'
+        elif kind == "load":
+            problem = model.one_of(variant, "server", "peer")
+        elif kind == "trace" and not variant.server:
+            problem = '"server" is missing'
+        if problem:
+            yield f'variant "{variant.name}": {problem}'
+        if variant.disk_args and not disk:
+            yield f'variant "{variant.name}": "disk_args" without a [disk]'
 
 
 def _is_parameter(experiment: Experiment, key: str) -> bool:

@@ -1,8 +1,7 @@
 """Experiment files: benchmarks/experiments/<id>.toml -> model.Experiment, or several with [[each]].
 
-Their form is in experiment.schema.json, what only a whole experiment can tell in coherence.py.
-Every mistake ends in one line: `benchmarks/experiments/x.toml: variant "diet": unknown key
-"comand"`. The keys are described in benchmarks/README.md.
+Their form is in model.py, what only a whole experiment can tell in coherence.py. The keys are
+described in benchmarks/README.md, which is printed from model.py.
 """
 
 import difflib
@@ -12,28 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from quest.ground.errors import InputError
-from quest.spec import coherence, model
-from quest.spec.model import OPERATIONS, Experiment
-from quest.spec.schema import made, read_toml, validate
+from quest.ground.toml import read_toml, record_of
+from quest.spec import coherence
+from quest.spec.model import Experiment
 
 FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
 FEW = 40  # names in one line
-# Keys of the file -> fields of the model, where they differ.
-FIELDS = {
-    "variant": "variants", "profile": "profiles", "set": "values", "x": "axis", "metric": "metrics",
-    "number": "derived", "helper": "helpers", "phase": "phases", "then": "thens",
-}  # fmt: skip
-PINS = {"micro": "one", "load": "apart", "trace": "none"}  # where the file does not say
-# As experiments and claims.toml name the sources -> how a table is headed.
-SOURCES = {
-    "talk": "the talk, 2003",
-    "page": "the benchmark page, 2003",
-    "lighty": "lighttpd 1.5.0 and Linux AIO, 2006",
-    "small-files": "lighttpd and small files, 2006",
-    "perlbal": "Perlbal and lighttpd, 2006",
-    "raw-io": "raw I/O with lighttpd 1.5.0, 2007",
-}
 
 
 def load_all(
@@ -95,52 +79,12 @@ def spread(data: Mapping[str, Any], shown: str) -> Iterator[tuple[str, Mapping[s
         yield f"-{name}", one
 
 
-def parse(data: Mapping[str, Any], shown: str, stem: str) -> Experiment:
-    validate(data, "experiment", shown)
-    try:
-        if data["id"] != stem:
-            raise InputError(f'{shown}: "id" is "{data["id"]}", but the file is called {stem}.toml')
-        experiment = made(Experiment, _experiment(data))
-        coherence.check(experiment, shown)
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
-        # The schema has not looked: without python3-jsonschema it cannot.
-        remedy = "apt-get install python3-jsonschema, which tells where"
-        raise InputError(f"{shown}: not what its schema asks for ({error}); {remedy}") from error
+def parse(table: Mapping[str, Any], shown: str, stem: str) -> Experiment:
+    """The experiment of a table. `shown`: the file's name, for InputError; `stem`: the id it must
+    have.
+    """
+    experiment = record_of(Experiment, table, shown)
+    if experiment.id != stem:
+        raise InputError(f'{shown}: "id" is "{experiment.id}", but the file is called {stem}.toml')
+    coherence.check(experiment, shown)
     return experiment
-
-
-# ---- from the tables of a file to those of the model ---------------------------------------------
-
-
-def _experiment(data: Mapping[str, Any]) -> dict[str, Any]:
-    whole = {"pin": PINS[data["kind"]], **_fields(data)}
-    whole["tools"] = {tool: whole.pop(tool) for tool in model.LOAD_TOOLS if tool in data}
-    whole["variants"] = [_variant(variant) for variant in data["variant"]]
-    whole["profiles"] = {n: {"name": n, **_fields(table)} for n, table in data["profile"].items()}
-    whole["metrics"] = [{"title": m["name"], **m} for m in data.get("metric", ())]
-    whole["derived"] = [_derived(number) for number in data.get("number", ())]
-    whole["thens"] = [{**t, "rows": [_row(row) for row in t["rows"]]} for t in data.get("then", ())]
-    if "stage" in data:
-        whole["stage"] = {key: str(value) for key, value in data["stage"].items()}
-    return whole
-
-
-def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {FIELDS.get(key, key): value for key, value in table.items()}
-
-
-def _variant(data: Mapping[str, Any]) -> dict[str, Any]:
-    aa = data.get("aa", False)
-    at = aa if isinstance(aa, Mapping) else {}
-    return {"title": data["name"], **_fields(data), "aa": aa is not False, "aa_at": at}
-
-
-def _derived(data: Mapping[str, Any]) -> dict[str, Any]:
-    operation = next(name for name in OPERATIONS if name in data)
-    rest = {key: value for key, value in data.items() if key != operation}
-    return {**rest, "operation": operation, "operands": data[operation]}
-
-
-def _row(data: Mapping[str, Any]) -> dict[str, Any]:
-    variant, _, x = data.get("variant", "").partition("@")
-    return {**data, "variant": variant, "x": x}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from quest.spec.model import AA, Experiment, Params, Profile, Value, Variant
+from quest.spec.model import AA, LOAD_TOOLS, Experiment, Params, Profile, Value, Variant
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,17 @@ WORDS = {
 }  # fmt: skip
 
 
+IGNORED = {*WORDS, *LOAD_TOOLS}  # the tools have a key of their own, "tools"
+
+
 def plan_hash(
     experiment: Experiment, profile: Profile, programs: Mapping[str, str], skipped: Iterable[str]
 ) -> str:
     """SHA-256 over all that decides about the numbers: settings, programs, what cannot be run."""
+    tools = {name: asdict(tool) for name, tool in experiment.tools.items()}
     measuring = {
-        **_that_decide(asdict(experiment)),
-        "variants": [_that_decide(asdict(variant)) for variant in experiment.variants],
+        **_that_decide(asdict(experiment) | {"tools": tools}),
+        "variants": [_of_variant(variant) for variant in experiment.variants],
         "profiles": _that_decide(asdict(profile)),
         "programs": dict(programs),
         "skipped": sorted(skipped),
@@ -91,9 +95,14 @@ def plan_hash(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _of_variant(variant: Variant) -> dict[str, Any]:
+    again = {"aa": variant.aa is not False, "aa_at": dict(variant.aa_at)}
+    return _that_decide(asdict(variant) | again)
+
+
 def _that_decide(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Not what is not set: a key that is new must throw no results away."""
-    return {key: value for key, value in settings.items() if value and key not in WORDS}
+    return {key: value for key, value in settings.items() if value and key not in IGNORED}
 
 
 # ---- placeholders --------------------------------------------------------------------------------
