@@ -5,20 +5,19 @@ was stopped goes on; one that no longer fits is moved to old/ beside it and meas
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import resource
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from quest.ground import cpus, foreign, guard, processes
 from quest.ground.errors import InputError, Stopped, Unreachable
+from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
 from quest.measure.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
@@ -230,22 +229,11 @@ def _stop(number: int, _frame: object) -> None:
 def _exclusive() -> Iterator[None]:
     """Two measurements at once would measure each other."""
     LOCK.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + LOCK_PATIENCE
-    with LOCK.open("a+", encoding="ascii") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    file.seek(0)
-                    holder = file.read().strip()
-                    raise InputError(f"another measurement runs here (process {holder})") from None
-            time.sleep(0.1)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+    try:
+        with locked(LOCK, patience_s=LOCK_PATIENCE):
+            yield
+    except Busy as holder:
+        raise InputError(f"another measurement runs here (process {holder})") from None
 
 
 def _raise_descriptor_limit() -> None:

@@ -8,7 +8,6 @@ has none.
 import hashlib
 import json
 import math
-import os
 import re
 import sys
 from collections import Counter
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from quest.ground import foreign
-from quest.ground.entry import naming
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 from quest.measure import environment, records
 from quest.measure.records import HERE, REFERENCE, Source, Sources
 from quest.measure.usable import NOISY
@@ -82,10 +81,7 @@ def _write(path: Path, text: str) -> None:
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".new")
-    with naming(path):
-        unfinished.write_bytes(data)
-        os.replace(unfinished, path)
+    write_whole(path, data)
 
 
 def _json(data: Any) -> str:

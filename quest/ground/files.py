@@ -1,0 +1,73 @@
+"""Files that are never seen half written, and locks that hold for one process at a time."""
+
+import contextlib
+import fcntl
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+POLL_S = 0.1  # how often a lock that somebody has is tried again, where the wait is limited
+
+
+class Busy(Exception):
+    """Another process has the lock. The text is what it has written into the file: its number."""
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Replaces the file: a reader gets the old content or the new one, never a part. Text is
+    written as UTF-8. The folder must be there.
+
+    OSError, with the name of the file, if it cannot be written; the file is then as it was.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    part = path.with_name(f".{os.urandom(8).hex()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:  # that the disk is full comes without a name
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(
+    path: Path, on_wait: Callable[[], None] = lambda: None, patience_s: float = math.inf
+) -> Iterator[None]:
+    """Holds a lock on a file, which is made if it is not there, while the block runs. The kernel
+    opens it when the process ends, however it ends. The file holds the number of the process.
+
+    `on_wait` is called once if another process has the lock. Busy after `patience_s` seconds.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        if not _try_lock(descriptor):
+            on_wait()
+            _wait_for(descriptor, patience_s)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait_for(descriptor: int, patience_s: float) -> None:
+    if patience_s == math.inf:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    deadline = time.monotonic() + patience_s
+    while not _try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise Busy(os.pread(descriptor, 64, 0).decode("ascii", "replace").strip())
+        time.sleep(POLL_S)
