@@ -1,1 +1,1 @@
-"""What the machine is, has, allows and counts."""
+"""What every other package stands on: errors, files, places, programs, the loader of TOML."""

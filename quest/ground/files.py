@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-POLL_S = 0.1  # how often a lock that somebody has is tried again, where the wait is limited
+POLL_S = 0.1  # how often a lock that is taken is tried again, where the wait is limited
 
 
 class Busy(Exception):

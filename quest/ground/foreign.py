@@ -22,9 +22,9 @@ _FORMULA = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 _BEGINS = re.compile(rf"(^|[;,\"|])(?=\s*[{_FORMULA}])")
 
 
-def _named(found: re.Match[str]) -> str:
-    """\\x1b. A byte that is not UTF-8 (Python's surrogates) is \\xfc, as it was."""
-    char = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    """As \\x1b. A byte that is not UTF-8 (Python's surrogates) is \\xfc, as it was."""
+    char = match[0]
     if char.isprintable() or unicodedata.category(char) == "Zs":  # a space that does not break
         return char
     code = ord(char)
@@ -38,7 +38,7 @@ def _named(found: re.Match[str]) -> str:
 def plain(text: str) -> str:
     """For a terminal, a log or XML: lines and tabs stay. Codes that move the cursor, set the title
     or turn the direction of the text, and halves of characters, are named instead of sent."""
-    return _UNUSUAL.sub(_named, text)
+    return _UNUSUAL.sub(_escaped, text)
 
 
 def line(text: str) -> str:
@@ -58,7 +58,7 @@ def cell(text: str) -> str:
 
 
 def from_cell(text: str) -> str:
-    """What was to be shown."""
+    """The text of which cell() has made this."""
     return text[1:] if text.startswith("'") else text
 
 
@@ -70,7 +70,9 @@ def gnuplot(text: str) -> str:
 
 
 def to_json(data: Any, indent: int | None = None) -> str:
-    """A reader may refuse half of a character, and may send the text on to a terminal."""
+    """JSON whose texts are plain(): a reader may refuse half of a character, and may print the text
+    on a terminal.
+    """
     return json.dumps(_plain_in(data), indent=indent)
 
 

@@ -1,9 +1,9 @@
 """What ends our programs when the harness itself is killed.
 
-The kernel then ends the first process of each program (PR_SET_PDEATHSIG), but not what that one
-has started: the workers of other people's servers go on for ever. So a process beside us keeps a
-list of the sessions that run, and when the pipe between us ends, as it does however we end, it
-kills what is left of them.
+The kernel then ends the first process of each program (PR_SET_PDEATHSIG), but not the processes
+that this one has started: the workers of other servers would run for ever. So a process beside the
+harness keeps a list of the sessions that run. The pipe between the two ends when the harness ends,
+in whatever way; the guard then kills what is left of the sessions.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ PATIENCE = 5.0  # with what has been killed
 
 
 def session_members(session: int) -> list[int]:
-    """The processes of a session, from /proc; the zombies too."""
+    """The process ids of a session, from /proc; zombies too."""
     members = []
     for process in numbered(Path("/proc")):
         # pid (comm) state ppid pgrp session ...; comm may hold anything, blanks and ) too.
@@ -34,8 +34,8 @@ def session_members(session: int) -> list[int]:
 
 
 def end_session(session: int, mercy: float = 0.0) -> list["resource.struct_rusage"]:
-    """Kills what is left of a session after `mercy` seconds; what those of it have used that were
-    ours to reap.
+    """Waits `mercy` seconds for the processes of a session to end, and kills the others. Gives what
+    those have used that were our children.
     """
     used = []
     deadline = time.monotonic() + mercy
@@ -58,7 +58,9 @@ _pipe: IO[str] | None = None
 
 
 def start() -> None:
-    """Starts it once, and waits until it has: its own work must not fall into a measurement."""
+    """Starts the guard once, and waits until it is ready: its start must not disturb a
+    measurement.
+    """
     global _pipe
     if _pipe is not None:
         return
@@ -74,27 +76,28 @@ def start() -> None:
     assert process.stdin and process.stdout
     with process.stdout:
         process.stdout.readline()
-    process.returncode = 0  # it outlives us: nobody is to wait for it
+    process.returncode = 0  # it outlives us: Popen must not wait for it
     _pipe = process.stdin
 
 
 def watch(session: int) -> None:
-    _tell(f"+{session}")
+    """From now on the session is to be ended with us."""
+    _send(f"+{session}")
 
 
 def release(session: int) -> None:
     """The session has been ended; its number may be given to another process."""
-    _tell(f"-{session}")
+    _send(f"-{session}")
 
 
-def _tell(line: str) -> None:
+def _send(line: str) -> None:
     if _pipe is not None:
-        with contextlib.suppress(OSError):  # somebody has ended it: we go on without
+        with contextlib.suppress(OSError):  # it was killed: we go on without it
             print(line, file=_pipe, flush=True)
 
 
-def left(lines: Iterable[str]) -> list[int]:
-    """The sessions that were begun and not ended."""
+def not_released(lines: Iterable[str]) -> list[int]:
+    """The sessions that were watched ("+123") and not released ("-123")."""
     sessions: dict[int, None] = {}
     for line in lines:
         number = int(line[1:])
@@ -106,12 +109,13 @@ def left(lines: Iterable[str]) -> list[int]:
 
 
 def main() -> None:
+    """The guard itself: reads sessions from stdin until the harness has ended."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "sched_setaffinity"):  # not where is measured, if there are two
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
     print(flush=True)
-    for session in left(sys.stdin):
+    for session in not_released(sys.stdin):
         end_session(session)
 
 

@@ -1,9 +1,9 @@
 """Starting, pinning, waiting for and ending programs, and what they have used.
 
-Each program gets a session of its own, so that Ctrl-C reaches the harness alone and whatever the
-program has started can be found again. All of it is ended by process id when the block that
-started it is left, in whatever way; if the harness itself is killed, the kernel ends the programs
-(PR_SET_PDEATHSIG), and the guard whatever they have started.
+Each program gets a session of its own: Ctrl-C reaches only the harness, and the processes that the
+program has started can be found again. All of them are ended by process id when the block that
+started the program is left, also by an error. If the harness itself is killed, the kernel ends the
+programs (PR_SET_PDEATHSIG), and the guard the processes that they have started.
 """
 
 import contextlib
@@ -57,7 +57,9 @@ def become_subreaper() -> None:
 
 
 def end_with_parent() -> None:
-    """SIGTERM comes when the parent dies: make tells its shell to end, and that tells nobody."""
+    """SIGTERM comes when the parent dies. (When make is stopped it ends its shell, but the shell
+    does not pass that on to us.)
+    """
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
@@ -78,7 +80,8 @@ class Usage:
         return self.user_s + self.system_s
 
     @staticmethod
-    def of(ru: "resource.struct_rusage") -> "Usage":
+    def from_rusage(ru: "resource.struct_rusage") -> "Usage":
+        """Of what wait4() gives."""
         return Usage(
             user_s=ru.ru_utime,
             system_s=ru.ru_stime,
@@ -90,6 +93,7 @@ class Usage:
         )
 
     def plus(self, other: "Usage") -> "Usage":
+        """The sums of both; of the resident sizes the larger."""
         together = Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
         return replace(together, max_rss_kib=max(self.max_rss_kib, other.max_rss_kib))
 
@@ -115,16 +119,20 @@ class Process:
         return self.popen.returncode
 
     def output(self) -> str:
+        """All that it has printed on stdout; bytes that are not UTF-8 are replaced."""
         self.stdout.seek(0)
         return self.stdout.read().decode("utf-8", "replace")
 
     def last_words(self) -> str:
-        """The last line on stderr, for a failure record."""
+        """The last line on stderr, without paths and names of this machine; at most 300
+        characters; "" if there is none.
+        """
         self.stderr.seek(0)
         lines = self.stderr.read().decode("utf-8", "replace").strip().splitlines()
         return anonymous(lines[-1].strip())[:300] if lines else ""
 
     def describe_end(self) -> str:
+        """How it ended, as "01-iterative ended with status 1: bind: Address in use"."""
         status = self.popen.returncode
         if status is not None and status < 0:
             how = f"was ended by {signal.Signals(-status).name}"
@@ -133,13 +141,15 @@ class Process:
         words = self.last_words()
         return f"{self.name} {how}" + (f": {words}" if words else "")
 
-    def refuse(self) -> None:
-        """Unsupported, where its status says so."""
+    def raise_if_unsupported(self) -> None:
+        """Unsupported, if its status says that it cannot run on this system."""
         if self.status == EXIT_UNSUPPORTED:
             raise Unsupported(self.last_words() or f"{self.name} cannot run here")
 
     def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
-        """Waits for the end; False if it has not come in time."""
+        """Waits until it has ended, at most `timeout` seconds (None: for ever), and sets `usage`
+        and `wall_s`. False if it still runs. `tick` is called every two seconds meanwhile.
+        """
         if self.usage is not None:
             return True
         deadline = math.inf if timeout is None else time.monotonic() + timeout
@@ -150,11 +160,11 @@ class Process:
         _, status, ru = os.wait4(self.pid, 0)
         self.wall_s = time.monotonic() - self.started
         self.popen.returncode = os.waitstatus_to_exitcode(status)
-        self.usage = Usage.of(ru)
+        self.usage = Usage.from_rusage(ru)
         return True
 
     def kill(self) -> None:
-        """Ends it and all it has started, at once."""
+        """Ends it and all that it has started, at once, and waits for them."""
         if self.usage is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -163,12 +173,14 @@ class Process:
         guard.release(self.pid)
 
     def close(self) -> None:
+        """Kills it, if it still runs, and closes its output."""
         self.kill()
         self.stdout.close()
         self.stderr.close()
 
 
 def _ends_within(pid: int, seconds: float) -> bool:
+    """Whether a child has ended within so many seconds. It is not reaped."""
     try:
         fd = os.pidfd_open(pid)
     except (AttributeError, OSError):  # not every system has that
@@ -183,6 +195,7 @@ def _ends_within(pid: int, seconds: float) -> bool:
 
 
 def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]:
+    """What the child does between fork and exec: pins itself, joins its control groups."""
     parent = os.getpid()
 
     def in_child() -> None:
@@ -199,10 +212,10 @@ def _prepare(cpus: frozenset[int], groups: Iterable[Path]) -> Callable[[], None]
 
 @contextlib.contextmanager
 def _signals_put_off() -> Iterator[None]:
-    """Ctrl-C while a program is started would leave one that nobody ends: it comes afterwards.
+    """Delays Ctrl-C and its like until a program that is being started is known, and can be ended.
 
-    By a handler, for a blocked signal goes to another thread if there is one. What is ignored, or
-    has no handler, stays so, as the program shall find it.
+    A handler notes the signal; blocking it would only send it to another thread, if there is one.
+    A signal that is ignored, or has no handler, is left so for the program.
     """
     noted: list[int] = []
     handlers = {n: handler for n in STOPPING if callable(handler := signal.getsignal(n))}
@@ -227,10 +240,12 @@ def running(
     groups: Iterable[Path] = (),
     feed: bool = False,
 ) -> Iterator[Process]:
-    """Runs a program inside a `with` block, and ends it where the block ends.
+    """Runs a program inside a `with` block, and ends it where the block ends. RepetitionError if it
+    cannot be started.
 
-    Its output goes to files, or with `pipe` stdout goes to a pipe, for a server's first line. With
-    `feed` stdin is a pipe too. `groups`: files by which it joins control groups.
+    `name` is used in messages. `cpus`: processors it is pinned to; none: it is not. Its output goes
+    to files, or with `pipe` stdout goes to a pipe, for a server's first line. With `feed` stdin is
+    a pipe too. `folder`: where it starts. `groups`: files by which it joins control groups.
     """
     with (
         tempfile.TemporaryFile() as stdout,
@@ -266,18 +281,20 @@ def run(
     tick: Tick = _nothing,
     may_fail: bool = False,
 ) -> tuple[Process, str]:
-    """Runs a program to its end; its output. RepetitionError if it takes too long or fails; with
-    `may_fail` only if it then has printed nothing.
+    """Runs a program to its end; the process, and what it has printed on stdout.
+
+    RepetitionError if it runs longer than `timeout` seconds or fails; with `may_fail`, a failure
+    counts only if it has printed nothing. Unsupported if it says that it cannot run here.
     """
     with running(name, command, cpus) as process:
         return process, output_of(process, timeout, tick, may_fail)
 
 
 def output_of(process: Process, timeout: float, tick: Tick, may_fail: bool = False) -> str:
-    """The same of a program that runs. Unsupported if it says that it cannot run here."""
+    """What a running program prints on stdout until it ends; errors as in run()."""
     if not process.reap(timeout, tick):
         raise RepetitionError(f"{process.name} did not end within {timeout:g} s")
-    process.refuse()
+    process.raise_if_unsupported()
     output = process.output()
     if process.status != 0 and not (may_fail and output):
         raise RepetitionError(process.describe_end())
@@ -285,8 +302,8 @@ def output_of(process: Process, timeout: float, tick: Tick, may_fail: bool = Fal
 
 
 def ends_well(command: Sequence[str], timeout: float = 60.0) -> Answer:
-    """Whether a program ends with 0; else the first that it says. In a session of its own: Ctrl-C
-    must not end what cleans up.
+    """Whether a program ends with status 0 within `timeout` seconds; if not, the first line that it
+    has printed. It has a session of its own: Ctrl-C must not end a program that cleans up.
     """
     try:
         done = subprocess.run(
@@ -299,14 +316,14 @@ def ends_well(command: Sequence[str], timeout: float = 60.0) -> Answer:
         return Answer(False, str(error))
     if done.returncode == 0:
         return Answer(True)
-    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
-    reason = said[0] if said else f"status {done.returncode}"
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip(" =")]
+    reason = lines[0] if lines else f"status {done.returncode}"
     return Answer(False, re.sub(r"^==\d+==", "", anonymous(reason)))
 
 
 def read_line(process: Process, patience: float = START_PATIENCE) -> str:
-    """The first line a program prints. RepetitionError if it ends or stays silent; Unsupported if
-    it says, by its status, that it cannot run here.
+    """The first line that a program prints, within `patience` seconds. RepetitionError if it ends
+    or stays silent; Unsupported if it says, by its status, that it cannot run here.
     """
     fd = process.stdout.fileno()
     deadline = time.monotonic() + patience
@@ -318,16 +335,16 @@ def read_line(process: Process, patience: float = START_PATIENCE) -> str:
         chunk = os.read(fd, 4096)
         if not chunk:
             process.reap(1.0)
-            process.refuse()
+            process.raise_if_unsupported()
             raise RepetitionError(process.describe_end())
         data += chunk
     return data.partition(b"\n")[0].decode("utf-8", "replace")
 
 
 def rest_of_output(process: Process) -> str:
-    """What a program that has ended has printed into its pipe and nobody has read."""
+    """What is left in the pipe of a program that has ended."""
     fd = process.stdout.fileno()
-    os.set_blocking(fd, False)  # somebody it has started may still have the other end
+    os.set_blocking(fd, False)  # a process that it has started may have the other end
     data = b""
     with contextlib.suppress(BlockingIOError):
         while chunk := os.read(fd, 65536):
@@ -336,7 +353,9 @@ def rest_of_output(process: Process) -> str:
 
 
 def listening_port(process: Process, patience: float = START_PATIENCE) -> int:
-    """That of a server's first line."""
+    """The port in a server's first line. RepetitionError if there is none; errors as in
+    read_line().
+    """
     line = read_line(process, patience)
     match = LISTENING.search(line)
     if not match:
@@ -349,8 +368,8 @@ def stop(
     stop_signal: signal.Signals = signal.SIGTERM,
     patience: float = 0.0,
 ) -> Usage:
-    """Asks a program to end, in its own time; what it has used. RepetitionError if it does not
-    within `patience` seconds (0: as long as a server may take).
+    """Asks a program to end, by a signal, and gives what it and its children have used.
+    RepetitionError if it does not end within `patience` seconds (0: as long as a server may take).
     """
     patience = patience or STOP_PATIENCE
     if process.usage is None:
@@ -366,5 +385,5 @@ def stop(
     # then are killed.
     assert process.usage is not None
     for used in end_session(process.pid, REST_PATIENCE):
-        process.usage = process.usage.plus(Usage.of(used))
+        process.usage = process.usage.plus(Usage.from_rusage(used))
     return process.usage

@@ -98,16 +98,20 @@ def load(name: str, folder: Path = FOLDER) -> Peer:
 
 
 def fill(text: str, values: Mapping[str, Value], where: str) -> str:
+    """A template with its markers replaced. `where`: the file, for InputError if a value is missing
+    or a product is not of two whole numbers.
+    """
+
     def value(match: re.Match[str]) -> str:
         names = [name for name in match.groups() if name]
         for name in names:
             if name not in values:
                 raise InputError(f"{where}: unknown value @{name}@")
-        found = [values[name] for name in names]
-        if len(found) == 1:
-            return str(found[0])
+        factors = [values[name] for name in names]
+        if len(factors) == 1:
+            return str(factors[0])
         try:
-            return str(operator.mul(*map(int, found)))
+            return str(operator.mul(*map(int, factors)))
         except ValueError:
             raise InputError(f"{where}: {match[0]} is not of two whole numbers") from None
 
@@ -115,16 +119,16 @@ def fill(text: str, values: Mapping[str, Value], where: str) -> str:
 
 
 def unknown_values(peer: Peer, known: Iterable[str]) -> list[str]:
-    """Markers of its files that nothing will fill in."""
-    found = [names for text in peer.files.values() for names in MARKER.findall(text)]
-    wanted = {name for names in found for name in names if name}
+    """The names in markers of its files for which there is no value."""
+    markers = [names for text in peer.files.values() for names in MARKER.findall(text)]
+    wanted = {name for names in markers for name in names if name}
     return sorted(wanted - set(GIVEN) - set(peer.defaults) - set(known))
 
 
 # ---- A peer while it runs ------------------------------------------------------------------------
 #
-# It gets a port and a private folder, has answered before anybody measures, and is ended by
-# whoever leaves the `with` block.
+# It gets a port and a private folder, has answered before it is measured, and is ended where the
+# `with` block ends.
 
 ADDRESS = "127.0.0.1"
 DESCRIPTORS = 20000
@@ -175,7 +179,7 @@ def serving(
     processes.running().
     """
     as_root = peer.as_root if os.geteuid() == 0 else ()
-    # Not every root may become somebody else: some containers have no other user.
+    # Not every root may become another user: some containers have no other user.
     if as_root and not (tried := ends_well([*as_root, "true"])).ok:
         raise Unsupported(f"{peer.title} does not serve as root: {tried.reason}")
     values = _surroundings(peer, values, scratch)

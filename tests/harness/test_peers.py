@@ -263,7 +263,7 @@ def left_of(session: int) -> list[int]:
 
 
 def test_the_guard_knows_what_was_not_ended() -> None:
-    assert guard.left(["+1\n", "+2\n", "-1\n", "+3\n", "+1\n", "-3\n"]) == [2, 1]
+    assert guard.not_released(["+1\n", "+2\n", "-1\n", "+3\n", "+1\n", "-3\n"]) == [2, 1]
 
 
 # ---- made-up peers ------------------------------------------------------------------------------
