@@ -16,6 +16,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,9 @@ def _hz() -> int | None:
     return None
 
 
-def _cflags() -> str:
-    """The flags the Makefile uses: told by it, else asked for."""
-    asked = ["make", "-s", "--no-print-directory", "cflags"]
-    flags = (os.environ.get("HARNESS_CFLAGS") or first_line(asked)).strip()
+def _asked_of_make() -> str:
+    """The flags the Makefile compiles servers with; "unknown" where it does not print any."""
+    flags = first_line(["make", "-s", "--no-print-directory", "cflags"])
     return flags if flags.startswith("-") else "unknown"
 
 
@@ -117,8 +117,15 @@ def steal_share() -> float | None:
     return int(fields[7]) / total if len(fields) == 8 and total else None
 
 
-def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[str, Any]:
-    """The environment of a run that starts now; `peers`: name -> program."""
+def collect(
+    placement: Placement,
+    peers: Mapping[str, str],
+    network: "OwnNetwork | None" = None,
+    compiler_flags: str = "",
+) -> dict[str, Any]:
+    """The environment of a run that starts now. `peers`: name -> program, whose versions are
+    recorded; `network`: None where nothing goes over one; `compiler_flags`: "" asks make.
+    """
     allowed = cpus.allowed()
     commit, dirty = commit_here()
     sysctl = {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS}
@@ -143,11 +150,11 @@ def collect(placement: Placement, peers: Mapping[str, str], kind: str) -> dict[s
         "limits": {name: _limit(kind) for name, kind in LIMITS.items()},
         "sysctl": sysctl,
         "network": None
-        if kind == "micro"
-        else {"namespace": in_namespace(), "congestion_control": sysctl[CONGESTION_CONTROL]},
+        if network is None
+        else {"namespace": network.entered, "congestion_control": sysctl[CONGESTION_CONTROL]},
         "libc": _libc(),
         "compiler": anonymous(first_line(["cc", "--version"])),
-        "cflags": anonymous(_cflags()),
+        "cflags": anonymous(compiler_flags or _asked_of_make()),
         "peers": {peer: anonymous(version(peers[peer])) for peer in sorted(peers)},
         "python": platform.python_version(),
         "commit": commit,
@@ -175,9 +182,9 @@ def version(program: str) -> str:
     return first_line([path, "-v" if program in ASKED_BY_V else "--version"])
 
 
-def machine() -> dict[str, Any]:
-    """What all sets of one run have in common."""
-    here = collect(Placement(frozenset(), frozenset()), {}, "micro")
+def machine(compiler_flags: str = "") -> dict[str, Any]:
+    """What all sets of one run have in common; `compiler_flags` as in collect()."""
+    here = collect(Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags)
     return {name: here[name] for name in WHOLE}
 
 
@@ -242,17 +249,9 @@ SETTINGS = {
     "ip_local_port_range": "1024 65535",
 }
 
-_entered = False
-
-
-def in_namespace() -> bool:
-    return _entered
-
 
 def why_no_namespace() -> str:
     """Why no namespace can be had; "" if it can. Tried in a child, so nothing changes here."""
-    if _entered:
-        return ""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -276,13 +275,20 @@ def why_no_namespace() -> str:
     return answer if status == 0 else "the probe of network namespaces died"
 
 
-def enter_namespace() -> None:
-    """Moves this process (and all it will start) into a namespace of its own, if there can be."""
-    global _entered
-    if not _entered and not why_no_namespace():
-        _unshare()
-        _configure()
-        _entered = True
+@dataclass
+class OwnNetwork:
+    """The network namespace of this process: its own once it has `entered` one."""
+
+    entered: bool = False
+
+    def enter(self) -> None:
+        """Moves this process (and all it will start) into a namespace of its own, if there can be
+        one. It stays there: a second call does nothing.
+        """
+        if not self.entered and not why_no_namespace():
+            _unshare()
+            _configure()
+            self.entered = True
 
 
 def _unshare() -> None:

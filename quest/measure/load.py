@@ -26,7 +26,6 @@ from quest.measure import (
     cgroups,
     counters,
     disks,
-    environment,
     limits,
     load_tools,
     micro,
@@ -35,7 +34,8 @@ from quest.measure import (
     remote,
 )
 from quest.measure.programs import folders
-from quest.measure.records import Context, Repetition
+from quest.measure.records import Repetition
+from quest.measure.session import Context
 from quest.measure.usable import LITTLE_TOLERANCE
 from quest.spec.model import NO_LOAD, Docroot, Experiment, Helper, Params, Stage, Variant
 from quest.spec.plan import expand, expand_all
@@ -70,7 +70,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
     if experiment.pin == WORKERS:
         context = replace(context, placement=narrowed(context.placement, int(params["workers"])))
     with scratch() as folder:
-        client = remote.current()
+        client = context.client
         address = client.address if client else remote.LOOPBACK
         values: Params = {
             **params, **folders(variant), "scratch": folder, "address": address,
@@ -86,7 +86,7 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         noise.mark(scene.repetition, known + (0.0 if client else scene.load_cpu_s), wall_s)
     _summarize(scene, usage)
     scene.repetition.mark(*context.placement.marks)
-    if not environment.in_namespace():
+    if not context.own_network:
         scene.repetition.mark("no-namespace")
     return scene.repetition
 
@@ -217,7 +217,7 @@ def _publish(scene: Scene) -> None:
     text = "".join(f"{url}/{name}\n" for name in names for url in urls)
     path.write_text(text, encoding="utf-8")
     scene.values["urls"] = str(path)
-    if client := remote.current():
+    if client := scene.context.client:
         client.put("urls", text.encode())
 
 
@@ -273,7 +273,7 @@ def _run_tool(
             # Rates, because the tool does not count the bytes of its warm-up.
             read = done.read_sectors * counters.SECTOR / ran.here_s
             outcome.scalars["from_memory_share"] = max(0.0, 1 - read / each)
-    if not remote.current():  # the other host's end of a connection counts its own
+    if not scene.context.client:  # the other host's end of a connection counts its own
         outcome.scalars |= counters.tcp_scalars(sent, counters.tcp_counters(), outcome.requests)
     scene.requests += outcome.requests
     scene.load_cpu_s += ran.usage.cpu_s
@@ -291,7 +291,7 @@ def _bystander(scene: Scene, wanted: bool) -> Iterator[dict[str, float]]:
     request that was not answered it is known how long it has waited until the end.
     """
     times: dict[str, float] = {}
-    if not wanted or remote.current() or not (scene.disk or scene.staged):
+    if not wanted or scene.context.client or not (scene.disk or scene.staged):
         yield times
         return
     names = [micro.PAGE] if scene.disk else file_names(scene.experiment.docroot)
@@ -314,7 +314,7 @@ def _bystander(scene: Scene, wanted: bool) -> Iterator[dict[str, float]]:
 def _ran(scene: Scene, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], remote.Ran]:
     """The words of the load, and what has come of it."""
     name, context = scene.variant.load, scene.context
-    if client := remote.current():
+    if client := scene.context.client:
         program = ["./hammer", "--allow-host", client.address] if name == "hammer" else [name]
         words = [*program, *expand_all(args, {**scene.values, "urls": "urls"})]
         return words, client.run(name, words, context.timeout, context.tick)

@@ -19,9 +19,10 @@ from quest.ground import cpus
 from quest.ground.cpus import Placement
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.places import Answer
-from quest.measure import environment, limits, peers, programs, records, remote
+from quest.measure import environment, limits, peers, programs, records
 from quest.measure.needs import probe
-from quest.measure.records import Context, Record, Repetition, ResultSet, Writer, started, step_key
+from quest.measure.records import Record, Repetition, ResultSet, Writer, started, step_key
+from quest.measure.session import Context, Session
 from quest.measure.usable import NOISY
 from quest.spec import plan
 from quest.spec.model import LEAST, NO_LOAD, PROFILES, Experiment, Profile
@@ -48,21 +49,23 @@ class Job:
 # ---- what is there already ----------------------------------------------------------------------
 
 
-def prepare(experiment: Experiment, wanted: str, results: Path) -> tuple[Job | None, list[str]]:
+def prepare(
+    experiment: Experiment, wanted: str, results: Path, session: Session
+) -> tuple[Job | None, list[str]]:
     """The job, or None if nothing is left to do; and what cannot be run here, one line each.
 
     What only the profile needs, as somebody's consent, leaves older results as they are.
     """
     for need in experiment.profiles[wanted].needs:
-        consent = probe(need)
+        consent = probe(need, session.settings.many)
         if not consent.ok:
             what = f"profile {wanted}"
             return None, [skip_text(experiment.id, what, consent.reason, consent.remedy)]
-    missing = {
-        v.name: answer for v in experiment.variants if (answer := programs.missing(experiment, v))
-    }
+    client, many = session.client, session.settings.many
+    answers = {v.name: programs.missing(experiment, v, client, many) for v in experiment.variants}
+    missing = {name: answer for name, answer in answers.items() if answer}
     available = [v for v in experiment.variants if v.name not in missing]
-    hashes = programs.fingerprints(experiment, available)
+    hashes = programs.fingerprints(experiment, available, client)
     skips = [skip_text(experiment.id, n, a.reason, a.remedy) for n, a in missing.items()]
     path = results / f"{experiment.id}.jsonl"
 
@@ -125,23 +128,18 @@ class Estimate:
         return sum(fmean(self._seen.get(step.key()[:2], [general])) for step in steps)
 
 
-def rewrites(out: TextIO) -> bool:
-    """Whether a line there can be written over: not in a file, in a window of an editor (TERM=dumb)
-    or for a reader who wants no escape codes.
-    """
-    plain = os.environ.get("TERM", "dumb") in ("", "dumb") or os.environ.get("NO_COLOR")
-    return not plain and out.isatty()
-
-
 class Progress:
     """The reporter of one `bench`. The bar never goes back, though what is left is an estimate and
-    noise makes more of it; it is full when all is done.
+    noise makes more of it; it is full when all is done. `escape_codes`: a terminal takes them.
     """
 
     def __init__(
-        self, out: TextIO = sys.stdout, clock: Callable[[], float] = time.monotonic
+        self,
+        escape_codes: bool,
+        out: TextIO = sys.stdout,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._out, self._clock, self._tty = out, clock, rewrites(out)
+        self._out, self._clock, self._tty = out, clock, escape_codes and out.isatty()
         self._last = self._began = self._since = clock()
         self._text = ""
         self._left = 0.0
@@ -196,7 +194,11 @@ OpenQuestions = Callable[[Experiment, ResultSet], list[str]]
 
 
 def measure(
-    job: Job, progress: Progress, later: float, questions: OpenQuestions | None = None
+    job: Job,
+    progress: Progress,
+    later: float,
+    session: Session,
+    questions: OpenQuestions | None = None,
 ) -> ResultSet:
     """Does all that is left of a job. `later`: what comes after it will take, in seconds.
 
@@ -204,7 +206,7 @@ def measure(
     are, and from LEAST on no more are made once nothing is open.
     """
     name = job.experiment.id
-    placement, here = _surroundings(job)
+    placement, here = _surroundings(job, session)
     if job.old and (what := environment.differs(job.old.run["environment"], here)):
         progress.line(f"{name}: measured anew, because {what} is not what it was")
         job.old = None
@@ -213,7 +215,9 @@ def measure(
             f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}"
         )
     with Writer(job.path) as writer:
-        context = Context(placement, job.profile.timeout, progress.tick)
+        context = Context(
+            placement, job.profile.timeout, progress.tick, session.client, session.network.entered
+        )
         run = _Run(job, writer, here, context, progress, later)
         if not questions or not run.until_settled(questions):
             run.all_rounds()
@@ -221,13 +225,13 @@ def measure(
     return run.result
 
 
-def _surroundings(job: Job) -> tuple[Placement, dict[str, Any]]:
+def _surroundings(job: Job, session: Session) -> tuple[Placement, dict[str, Any]]:
     """Where the programs run, and what the results say of the machine."""
-    experiment, client = job.experiment, remote.current()
+    experiment, client = job.experiment, session.client
     # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
     user_mounts = experiment.disk and os.geteuid() != 0
     if experiment.kind != "micro" and not user_mounts and not client:
-        environment.enter_namespace()
+        session.network.enter()
     allowed = cpus.allowed()
     placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)
     others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
@@ -236,7 +240,9 @@ def _surroundings(job: Job) -> tuple[Placement, dict[str, Any]]:
     if not client:
         tools = {v.load for v in experiment.variants} - {"hammer", NO_LOAD}
         others |= {tool: tool for tool in tools}
-    here = environment.collect(placement, others, experiment.kind)
+    network = None if experiment.kind == "micro" else session.network
+    flags = session.settings.compiler_flags
+    here = environment.collect(placement, others, network, flags)
     if client:
         here["client"] = client.environment()
     return placement, here

@@ -23,7 +23,8 @@ from quest.measure.counters import CpuTime, cpu_time, kernel_threads_s
 from quest.measure.load_tools import option_value
 from quest.measure.needs import is_mounted
 from quest.measure.programs import folders
-from quest.measure.records import Context, Repetition
+from quest.measure.records import Repetition
+from quest.measure.session import Context
 from quest.spec.model import NO_ERROR, Disk, Experiment, Params, Variant
 from quest.spec.plan import expand_all
 

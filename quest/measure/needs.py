@@ -141,10 +141,13 @@ def descriptors() -> Answer:
     return answer(reason if few else "", remedy)
 
 
-def many() -> Answer:
-    """Consent to more processes or connections than others on the machine would fail to notice."""
+MANY = "many"
+
+
+def consent(given: bool) -> Answer:
+    """To more processes or connections than others on the machine would fail to notice."""
     reason = "so many processes or connections are taken only by consent"
-    return answer("" if os.environ.get("MANY") == "1" else reason, "MANY=1 make bench")
+    return answer("" if given else reason, "MANY=1 make bench")
 
 
 def million() -> Answer:
@@ -180,7 +183,6 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "fuse": fuse,
     "processes": processes,
     "descriptors": descriptors,
-    "many": many,
     "million": million,
     "memory-cgroup": lambda: answer(cgroups.why_not("memory"), cgroups.REMEDY),
     "io-throttle": lambda: answer(cgroups.why_not("io"), cgroups.REMEDY),
@@ -191,9 +193,16 @@ PROBES: dict[str, Callable[[], Answer]] = {
 BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl-gcc"}
 
 
+def probe(name: str, many: bool = False) -> Answer:
+    """Whether a need is met here; an answer with ok = False always has a reason. `many`: whether
+    MANY=1 was said, which is all that the need "many" asks for.
+    """
+    return consent(many) if name == MANY else _probe(name)
+
+
 @cache
-def probe(name: str) -> Answer:
-    """Asks once a process; an answer with ok = False always has a reason."""
+def _probe(name: str) -> Answer:
+    """Asks once a process."""
     try:
         return PROBES[name]() if name in PROBES else program(name)
     except (OSError, subprocess.SubprocessError) as error:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from quest.ground import places
 from quest.ground.places import BUILD, Answer, build_folder
-from quest.measure import needs, peers, remote
+from quest.measure import needs, peers
+from quest.measure.remote import Client
 from quest.spec import experiment_file
 from quest.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Params, Variant
 from quest.spec.plan import expand_all
@@ -71,8 +72,8 @@ def hammer_to_copy() -> Path:
     return static if static.is_file() else build_folder("glibc") / "hammer"
 
 
-def words_of(experiment: Experiment, variant: Variant) -> list[str]:
-    """The programs of all commands a variant needs."""
+def words_of(experiment: Experiment, variant: Variant, client: Client | None = None) -> list[str]:
+    """The programs of all commands a variant needs on this host."""
     commands = [variant.command, *(helper.command for helper in experiment.helpers)]
     words = [command[0] for command in commands if command]
     # And what a command starts in its turn: env LD_BIND_NOW=1 {bin}/x.
@@ -85,7 +86,7 @@ def words_of(experiment: Experiment, variant: Variant) -> list[str]:
         peer = peers.load(variant.peer)
         words += [peer.program, *peer.helpers]
     if experiment.kind == "load" and variant.load != NO_LOAD:
-        if not remote.current():
+        if not client:
             words.append(tool_path(variant.load))
         elif variant.load == "hammer":  # with CLIENT no other is on this host
             words.append(str(hammer_to_copy()))
@@ -99,9 +100,10 @@ def to_build(only: list[str]) -> list[str]:
     return sorted({word for word in found if word.startswith(f"{BUILD}/")})
 
 
-def missing(experiment: Experiment, variant: Variant) -> Answer | None:
-    """Why this variant cannot run here, or None."""
-    client = remote.current()
+def missing(
+    experiment: Experiment, variant: Variant, client: Client | None = None, many: bool = False
+) -> Answer | None:
+    """Why this variant cannot run here, or None; `many` as in needs.probe()."""
     if client and (lacking := client.lacks(experiment, variant)):
         return lacking
     own = ("fuse",) if experiment.disk else experiment.stage.needs if experiment.stage else ()
@@ -109,10 +111,10 @@ def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     for need in (*experiment.needs, *variant.needs, *own, *of_peer):
         if client and need in LOAD_TOOLS:
             continue  # there, not here
-        answer = needs.probe(need)
+        answer = needs.probe(need, many)
         if not answer.ok:
             return answer
-    for word in words_of(experiment, variant):
+    for word in words_of(experiment, variant, client):
         if find(word):
             continue
         if "/" not in word:
@@ -126,14 +128,15 @@ def missing(experiment: Experiment, variant: Variant) -> Answer | None:
     return None
 
 
-def fingerprints(experiment: Experiment, variants: Iterable[Variant]) -> dict[str, str]:
+def fingerprints(
+    experiment: Experiment, variants: Iterable[Variant], client: Client | None = None
+) -> dict[str, str]:
     """Program -> hash, for all programs of these variants, and for the settings of peers. No key
     names a folder above build/. The host that the load comes from is one of them.
     """
-    client = remote.current()
     found = {"client": client.fingerprint()} if client else {}
     for variant in variants:
-        for word in words_of(experiment, variant):
+        for word in words_of(experiment, variant, client):
             path = find(word)
             if path:
                 found[word.removeprefix(f"{BUILD}/")] = fingerprint(path)

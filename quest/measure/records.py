@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from quest.ground.cpus import Placement
 from quest.ground.errors import InputError
-from quest.ground.processes import Tick
 from quest.ground.toml import Doc, Rule, record_of
 from quest.measure import environment
 from quest.spec.model import PROFILES, Experiment, Id, Texts, Value, Values
@@ -60,15 +58,6 @@ def wrong_sum(lines: Iterable[bytes]) -> tuple[int, str]:
 # cannot know what is missing there, so it neither guesses nor goes on.
 
 Record = dict[str, Any]
-
-
-@dataclass
-class Context:
-    """`placement` says where to run, `timeout` how long, `tick` is called while waiting."""
-
-    placement: Placement
-    timeout: float
-    tick: Tick
 
 
 @dataclass

@@ -55,14 +55,6 @@ LOOPBACK_OPTIONS = ("--herd", "--source")  # their addresses are 127.x
 TIMES = re.compile(r"(\d+)m([\d.]+)s")
 
 
-def wanted() -> str:
-    """CLIENT, or "". InputError for what ssh would take for an option or for several words."""
-    client = os.environ.get("CLIENT", "")
-    if client and not re.fullmatch(r"[^-\s]\S*", client):
-        raise InputError(f'CLIENT: "{client}" is no user@host')
-    return client
-
-
 @dataclass(frozen=True)
 class Ran:
     """What a load has printed and used, by its own host's clocks; `here_s` by ours."""
@@ -109,14 +101,15 @@ class Client:
         usage = Usage(seconds(user), seconds(system), 0, 0, 0, 0)
         return Ran(output, usage, float(end) - float(begin), here_s)
 
-    def look(self) -> None:
-        """What there is."""
+    def look(self, server_address: str) -> None:
+        """What there is, and where it reaches us: at `server_address`, or "" for where it is
+        connected to. InputError where nothing can be measured with it.
+        """
         lines = self._ask("facts")[1].decode("utf-8", "replace").splitlines()
         self.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
         if not (kernel := self.facts.get("kernel", "")).startswith("Linux "):
             raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
-        told = os.environ.get("SERVER", "")
-        self.address = server_address(told, self.facts.get("connection", ""))
+        self.address = listening_address(server_address, self.facts.get("connection", ""))
 
     # ---- lines and bytes
 
@@ -199,13 +192,6 @@ class Client:
         return Answer(False, f"{tool} is not installed at CLIENT", remedy)
 
 
-_current: Client | None = None
-
-
-def current() -> Client | None:
-    return _current
-
-
 def seconds(text: str) -> float:
     """`1m2.5s`, as a shell's times has it."""
     match = TIMES.fullmatch(text)
@@ -248,11 +234,16 @@ def none_from_afar(experiment: Experiment) -> str:
 # ---- where the server listens -------------------------------------------------------------------
 
 
-def server_address(told: str, connection: str) -> str:
-    """SERVER, or what SSH_CONNECTION of the far side begins with: where it was reached from."""
-    address = told or connection.partition(" ")[0]
-    where = f"SERVER={told}" if told else f"CLIENT reaches us at {address or 'an unknown address'}"
-    remedy = "it must be an address of this host" if told else "say SERVER=ADDR, one of this host"
+def listening_address(wanted: str, connection: str) -> str:
+    """`wanted`, or where there is none what SSH_CONNECTION of the far side begins with: where it
+    was reached from. InputError if it is no IPv4 address of this host.
+    """
+    address = wanted or connection.partition(" ")[0]
+    if wanted:
+        where, remedy = f"SERVER={wanted}", "it must be an address of this host"
+    else:
+        where = f"CLIENT reaches us at {address or 'an unknown address'}"
+        remedy = "say SERVER=ADDR, one of this host"
     try:
         ipaddress.IPv4Address(address)
     except ValueError:
@@ -270,29 +261,33 @@ def server_address(told: str, connection: str) -> str:
 
 
 @contextlib.contextmanager
-def connected(client: str, hammer: Path, cpus: frozenset[int]) -> Iterator[Client]:
-    """InputError if the host cannot be reached or does not let us in. `hammer` is copied there."""
-    global _current
+def connected(
+    host: str, hammer: Path, cpus: frozenset[int], server_address: str = ""
+) -> Iterator[Client]:
+    """The other host, `host` as user@host; the program `hammer` is copied there, and our end runs
+    on `cpus`. InputError if it cannot be reached or does not let us in, and for what ssh would take
+    for an option or for several words.
+    """
+    if not re.fullmatch(r"[^-\s]\S*", host):
+        raise InputError(f'CLIENT: "{host}" is no user@host')
     if not which("ssh"):
         raise InputError("CLIENT needs ssh: apt-get install openssh-client")
     script = FAR_SIDE.read_text(encoding="utf-8")
     # It comes by stdin, before anything else: the far side's login shell, whatever it is, has one
     # short line to read.
     start = f"exec sh -c 'eval \"$(head -c {len(script.encode())})\"'"
-    command = ["ssh", *OPTIONS, "--", client, start]
+    command = ["ssh", *OPTIONS, "--", host, start]
     with running("ssh", command, cpus, pipe=True, feed=True) as process:
         far = Client(process)
         try:
             try:
                 far.greet(script)
             except Unreachable as error:
-                raise InputError(f"CLIENT={client}: {process.last_words() or error}") from None
-            far.look()
+                raise InputError(f"CLIENT={host}: {process.last_words() or error}") from None
+            far.look(server_address)
             _bring(far, hammer)
-            _current = far
             yield far
         finally:
-            _current = None
             # The far side ends the load and removes its folder before ssh ends.
             if process.popen.stdin:
                 with contextlib.suppress(BrokenPipeError):

@@ -22,7 +22,8 @@ from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.processes import Process, running
 from quest.measure import load, needs, timeline
 from quest.measure.programs import folders
-from quest.measure.records import Context, Repetition
+from quest.measure.records import Repetition
+from quest.measure.session import Context
 from quest.measure.timeline import Row, Visit
 from quest.spec.model import Experiment, Params, Variant
 from quest.spec.plan import expand_all

@@ -22,6 +22,7 @@ from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
 from quest.measure.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
 from quest.measure.records import failure_texts
+from quest.measure.session import Session, Settings
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 
@@ -50,9 +51,11 @@ def bench(
     again: bool = False,
     upto: str = "",
     whole: bool = False,
+    settings: Settings | None = None,
 ) -> int:
     """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
-    report = Report(questions=_one_run(results) if whole else None)
+    session = Session(settings or Settings())
+    report = Report(questions=_one_run(results, session.settings) if whole else None)
     named = list(only)
     chosen = experiment_file.load_all(only=named, headline=headline)
     for one in chosen if again else ():
@@ -62,16 +65,19 @@ def bench(
         chosen = _without_those_by_name(chosen, profile, report)
     with contextlib.ExitStack() as stack:
         # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
-        if not headline and (client := remote.wanted()):
+        if not headline and (host := session.settings.client):
             chosen, results = _of_client(chosen, report), results / remote.FOLDER
             if chosen:
                 load = cpus.place("apart", cpus.cores(cpus.allowed())).load
-                stack.enter_context(remote.connected(client, programs.hammer_to_copy(), load))
+                far = remote.connected(
+                    host, programs.hammer_to_copy(), load, session.settings.server_address
+                )
+                session.client = stack.enter_context(far)
         pairs = [(e, e.headline_profile(profile) if headline else profile) for e in chosen]
-        jobs = _left_to_do(pairs, results, report)
+        jobs = _left_to_do(pairs, results, session, report)
         if jobs:
             _say_what_comes_later(jobs, upto)
-            jobs = _measure_all(jobs, report)
+            jobs = _measure_all(jobs, session, report)
         _print_report(report, nothing=bool(chosen) and not jobs)
     # All that is known of those named; else what the sources say of what was measured. `make` ends
     # with the verdicts instead.
@@ -88,9 +94,9 @@ def bench(
     return 1 if report.failures or report.errors else 0
 
 
-def _one_run(results: Path) -> OpenQuestions:
+def _one_run(results: Path, settings: Settings) -> OpenQuestions:
     """The rule by which it ends early; InputError where the run would be no single one."""
-    here = environment.machine()
+    here = environment.machine(settings.compiler_flags)
     if environment.commit_here()[1] is not False:
         raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
     for path in sorted(results.glob("*.jsonl")):
@@ -154,12 +160,12 @@ def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
 
 
 def _left_to_do(
-    pairs: Iterable[tuple[Experiment, str]], results: Path, report: Report
+    pairs: Iterable[tuple[Experiment, str]], results: Path, session: Session, report: Report
 ) -> list[Job]:
     jobs = []
     for experiment, profile in pairs:
         try:
-            job, skips = prepare(experiment, profile, results)
+            job, skips = prepare(experiment, profile, results, session)
         except InputError as error:
             report.errors.append(str(error))
             continue
@@ -169,30 +175,30 @@ def _left_to_do(
     return jobs
 
 
-def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
+def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]:
     """Those of which something was left to measure."""
     with _exclusive():
         # What another has measured meanwhile is neither measured again nor gone on with.
         pairs = [(job.experiment, job.profile.name) for job in jobs]
         again = Report()
-        jobs = _left_to_do(pairs, jobs[0].path.parent, again)
+        jobs = _left_to_do(pairs, jobs[0].path.parent, session, again)
         report.errors += again.errors
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
         cgroups.sweep()
         sweep_scratch()
-        progress = Progress()
+        progress = Progress(session.settings.escape_codes)
         _say_if_others_work(jobs, progress)
         previous = {number: signal.signal(number, _stop) for number in processes.STOPPING}
-        if "MAKELEVEL" in os.environ:
+        if session.settings.started_by_make:
             processes.end_with_parent()
         try:
             for number, job in enumerate(jobs, 1):
                 title = f"{job.experiment.title} ({job.experiment.id})"
                 progress.experiment(number, len(jobs), title, job.profile.seconds)
                 try:
-                    _measure(job, progress, jobs[number:], report)
+                    _measure(job, progress, jobs[number:], session, report)
                 except Unreachable as error:
                     report.errors.append(f"{error}; the same command goes on from here")
                     break
@@ -205,9 +211,11 @@ def _measure_all(jobs: list[Job], report: Report) -> list[Job]:
     return jobs
 
 
-def _measure(job: Job, progress: Progress, later: Iterable[Job], report: Report) -> None:
+def _measure(
+    job: Job, progress: Progress, later: Iterable[Job], session: Session, report: Report
+) -> None:
     left = sum(job.profile.seconds for job in later)
-    result = measure(job, progress, left, report.questions)
+    result = measure(job, progress, left, session, report.questions)
     report.measured += 1
     # Those that were missing from the start have been reported already.
     report.skips += [

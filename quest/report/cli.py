@@ -2,6 +2,7 @@
 
 import argparse
 import fcntl
+import os
 import sys
 from pathlib import Path
 
@@ -81,11 +82,13 @@ def _run(arguments: argparse.Namespace) -> int:
     results, reference = (getattr(arguments, name, Path()) for name in ("results", "reference"))
     match arguments.command:
         case "bench":
+            from quest.measure.session import Settings
             from quest.report import bench
 
             return bench.bench(
                 arguments.profile, words(arguments.only), arguments.headline, results, REFERENCE,
                 arguments.again, arguments.upto, arguments.whole,
+                Settings.from_environment(os.environ),
             )  # fmt: skip
         case "export":
             return _export(results, reference, arguments.data)

@@ -42,9 +42,7 @@ def release(tree: Path, changed: str = "", text: str = "") -> subprocess.Complet
         book.writestr("EPUB/page", "text")
     command = [sys.executable, "-m", "quest.book.release", "build", ".", "v1", WHEN]
     told = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=tree, env=told, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, cwd=tree, env=told, capture_output=True, text=True, check=False)
 
 
 def test_what_is_not_measured_is_said_and_the_book_is_an_epub(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from quest.ground.places import link_of, numbered
 from quest.measure.measure import prepare
+from quest.measure.session import Session
 from quest.spec import experiment_file, plan
 from tests.harness.made_up import (
     BENCHMARKS,
@@ -100,8 +101,8 @@ def test_a_longer_profile_answers_for_a_shorter_one_but_not_the_reverse(
     assert sample.run("bench", "--profile", "quick").returncode == 0
     monkeypatch.chdir(sample.root)
     [definition] = experiment_file.load(sample.experiments / "sample.toml")
-    assert prepare(definition, "smoke", sample.results) == (None, [])
-    job, _ = prepare(definition, "full", sample.results)
+    assert prepare(definition, "smoke", sample.results, Session()) == (None, [])
+    job, _ = prepare(definition, "full", sample.results, Session())
     assert job
     assert (job.profile.name, job.old) == ("full", None)
 

@@ -18,7 +18,8 @@ from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.measure import limits, load, load_tools, micro
 from quest.measure.limits import Cap
 from quest.measure.measure import prepare
-from quest.measure.records import Context, Repetition
+from quest.measure.records import Repetition
+from quest.measure.session import Context, Session
 from quest.spec.model import Experiment, Value
 from tests.harness.made_up import BENCHMARKS, Tree, await_, definition, parsed, result_set, write
 from tests.harness.test_tools import WRK
@@ -360,8 +361,11 @@ def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(tmp_path: Path)
     path = write(result_set(experiment, {"a": [1.0], "b": [1.0]}), tmp_path / "sample.jsonl")
     before = path.read_bytes()
     why = "a-program-nobody-has is not installed (apt-get install a-program-nobody-has)"
-    assert prepare(experiment, "full", tmp_path) == (None, [f"sample profile full: {why}"])
-    assert prepare(experiment, "quick", tmp_path)[0]
+    assert prepare(experiment, "full", tmp_path, Session()) == (
+        None,
+        [f"sample profile full: {why}"],
+    )
+    assert prepare(experiment, "quick", tmp_path, Session())[0]
     assert path.read_bytes() == before
 
 

@@ -273,10 +273,10 @@ def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.C
 
 
 @contextlib.contextmanager
-def connected(hosts: Hosts) -> Iterator[Client]:
+def connected(hosts: Hosts, server_address: str = "") -> Iterator[Client]:
     """As `bench` is, in this process."""
     hammer = hosts.tree.root / "build/bin/hammer"
-    with remote.connected(remote.wanted(), hammer, frozenset()) as client:
+    with remote.connected(os.environ["CLIENT"], hammer, frozenset(), server_address) as client:
         yield client
     assert hosts.nothing_is_left()
 
@@ -317,8 +317,7 @@ def test_a_host_that_cannot_be_had_is_one_line(
 
 def test_where_the_server_listens(hosts: Hosts) -> None:
     hosts.ssh(seen="192.0.2.77")
-    hosts.monkeypatch.setenv("SERVER", "127.0.0.1")
-    with connected(hosts) as client:
+    with connected(hosts, "127.0.0.1") as client:
         assert client.address == "127.0.0.1"
     unknown = "CLIENT reaches us at an unknown address, which is no IPv4 address: say SERVER=ADDR"
     for told, connection, why in (
@@ -327,15 +326,15 @@ def test_where_the_server_listens(hosts: Hosts) -> None:
         ("far-host", "127.0.0.1 1 2 3", "SERVER=far-host, which is no IPv4 address"),
     ):
         with pytest.raises(InputError, match=f"^{re.escape(why)}"):
-            remote.server_address(told, connection)
-    assert remote.server_address("", "127.0.0.2 1 2 3") == "127.0.0.2"
+            remote.listening_address(told, connection)
+    assert remote.listening_address("", "127.0.0.2 1 2 3") == "127.0.0.2"
 
 
 def test_a_load_that_is_not_to_be_had_there_is_a_skip(hosts: Hosts) -> None:
     hosts.make(starts="'hammer: no such C library'")
-    with connected(hosts):
+    with connected(hosts) as client:
         hammer, wrk = loaded(), loaded({"load": "wrk"}, wrk={"args": ["{url}/a"]})
-        answers = [programs.missing(each, each.variants[0]) for each in (hammer, wrk)]
+        answers = [programs.missing(each, each.variants[0], client) for each in (hammer, wrk)]
     assert answers[0]
     assert answers[0].reason.startswith("hammer does not run there: ")
     assert answers[0].reason.endswith("no such C library")

@@ -19,6 +19,7 @@ from quest.ground.cpus import Placement
 from quest.measure import counters, environment, limits, load, needs, programs
 from quest.measure.limits import Cap
 from quest.measure.measure import Estimate, Progress, duration
+from quest.measure.session import Settings
 from quest.spec.model import RESOURCES, Docroot
 from quest.spec.plan import Step
 from tests.harness.made_up import BENCHMARKS, Tree, await_
@@ -380,9 +381,8 @@ def test_what_others_would_notice_needs_room_or_a_word(monkeypatch: pytest.Monke
         monkeypatch.setattr(limits, "RESOURCES", {"processes": partial(list, caps)})
         assert needs.processes().ok == enough
         assert f"{most} processes, a quarter of ulimit -u" in needs.processes().reason or enough
-    for word, consent in (("", False), ("1", True)):
-        monkeypatch.setenv("MANY", word)
-        assert needs.many().ok == consent
+    assert not needs.probe("many").ok
+    assert needs.probe("many", many=True).ok
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_the_estimate_learns() -> None:
 def test_elsewhere_than_on_a_terminal_a_line_every_ten_seconds() -> None:
     now = [0.0]
     out = io.StringIO()
-    shown = Progress(out, clock=lambda: now[0])
+    shown = Progress(True, out, clock=lambda: now[0])
     shown.experiment(1, 2, "fork-latency", 30)
     for second in range(25):
         now[0] = float(second)
@@ -444,9 +444,7 @@ def test_a_bar_never_goes_back_and_is_not_full_before_the_end(
     """Two steps were to be left, and at the end of both noise makes two more."""
     out, now = io.StringIO(), [0.0]
     monkeypatch.setattr(out, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    shown = Progress(out, clock=lambda: now[0])
+    shown = Progress(True, out, clock=lambda: now[0])
     shown.experiment(1, 1, "x", 3)
     for second, left in ((0, 2.0), (1, 1.0), (2, 0.0), (2.5, 2.0), (3, 1.0), (4, 0.0), (5, 3.0)):
         now[0] = float(second)
@@ -456,20 +454,25 @@ def test_a_bar_never_goes_back_and_is_not_full_before_the_end(
     assert bars[0] == 0 and bars[-1] == 19
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("TERM", "dumb"), ("TERM", ""), ("TERM", None), ("NO_COLOR", "1")]
-)
-def test_no_escape_code_where_none_is_understood(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
-) -> None:
+def test_settings_from_the_environment() -> None:
+    made = {
+        "CLIENT": "me@there", "SERVER": "192.0.2.1", "MANY": "1", "HARNESS_CFLAGS": " -O2 ",
+        "MAKELEVEL": "1", "TERM": "xterm", "RESULTS": "reference",
+    }  # fmt: skip
+    assert Settings.from_environment(made) == Settings(
+        "me@there", "192.0.2.1", many=True, compiler_flags="-O2", started_by_make=True,
+        escape_codes=True,
+    )  # fmt: skip
+    assert Settings.from_environment({}) == Settings()
+    assert not Settings.from_environment({"MANY": "0"}).many
+    for change in ({"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}):
+        assert not Settings.from_environment(made | change).escape_codes
+
+
+def test_no_escape_code_where_none_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    if value is None:
-        monkeypatch.delenv(name)
-    else:
-        monkeypatch.setenv(name, value)
-    shown = Progress(out, clock=lambda: 0.0)
+    shown = Progress(False, out, clock=lambda: 0.0)
     shown.experiment(1, 1, "x", 3)
     shown.step(0, 2, "a", 4.0)
     shown.finish()
@@ -478,10 +481,8 @@ def test_no_escape_code_where_none_is_understood(
 
 def test_on_a_terminal_one_line_is_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(out, "isatty", lambda: True)
-    shown = Progress(out, clock=lambda: 0.0)
+    shown = Progress(True, out, clock=lambda: 0.0)
     shown.experiment(1, 1, "x", 3)
     shown.step(0, 2, "round 1, a", 4.0)
     shown.step(1, 2, "round 1, b", 2.0)

@@ -1,0 +1,59 @@
+"""What one run of the command measures with: the settings of the command line, the other host that
+the load comes from, the network namespace; and what of that a single repetition is given.
+
+Nothing below the command line reads an environment variable: what decides is passed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from quest.ground.cpus import Placement
+from quest.measure.environment import OwnNetwork
+from quest.measure.remote import Client
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for on the command line."""
+
+    client: str = ""  # user@host that the load comes from; "": this host
+    server_address: str = ""  # the IPv4 address at which that host reaches us; "": ssh tells it
+    many: bool = False  # consent to as many processes or connections as others may notice
+    compiler_flags: str = ""  # of the servers, for the results; "": make is asked
+    started_by_make: bool = False  # then the measurement ends when make is killed
+    escape_codes: bool = False  # the terminal, if it is one, lets a line be rewritten
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str]) -> "Settings":
+        """As the Makefile hands the settings over, and as terminals are described."""
+        plain = environment.get("TERM", "") in ("", "dumb") or bool(environment.get("NO_COLOR"))
+        return Settings(
+            client=environment.get("CLIENT", ""),
+            server_address=environment.get("SERVER", ""),
+            many=environment.get("MANY") == "1",
+            compiler_flags=environment.get("HARNESS_CFLAGS", "").strip(),
+            started_by_make="MAKELEVEL" in environment,
+            escape_codes=not plain,
+        )
+
+
+@dataclass
+class Session:
+    """One run of the command. `client` is there while the other host is connected."""
+
+    settings: Settings = field(default_factory=Settings)
+    client: Client | None = None
+    network: OwnNetwork = field(default_factory=OwnNetwork)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a repetition is given: on which processors it runs, how many seconds it may take, what
+    is called while it waits, and where its load and its packets are.
+    """
+
+    placement: Placement
+    timeout: float
+    tick: Callable[[], None]
+    client: Client | None = None
+    own_network: bool = False  # a network namespace of our own: no other program's packets
