@@ -15,7 +15,7 @@ die() { echo "vm: $*" >&2; exit 1; }
 
 # url, sha256, size: of an image that takes a key from outside. disk: to which size it is made larger. ready: succeeds once the
 # first boot is over, and prints something that the next boot changes. prepare: installs make, a compiler and Python, as root.
-url='' disk='' prepare=true ready='sysctl -n kern.boottime' make=gmake
+url='' sha256='' disk='' prepare=true ready='sysctl -n kern.boottime' make=gmake
 : "${OS:=freebsd}"
 case $OS in
     freebsd)
@@ -30,7 +30,6 @@ case $OS in
     linux) ready='cat /proc/sys/kernel/random/boot_id' make=make off=poweroff ;; # what this script was tried with
     *) die "there is no $OS. There are: freebsd, netbsd, openbsd, linux" ;;
 esac
-url=${VM_URL-$url} sha256=${VM_SHA256-${sha256-}} # of the tests
 
 folder=${BUILD:-build}/vm said=${BUILD:-build}/vm/$OS.txt image=${IMAGE-} key=${KEY-} missing=''
 for tool in qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils genisoimage:genisoimage ssh:openssh-client \
@@ -113,7 +112,7 @@ until now=$(guest "$ready" </dev/null 2>/dev/null) && [ "$now" = "$before" ]; do
         tail -c 2000 "$work/console" >&2
         die "it does not answer by ssh; above is the end of its console"
     fi
-    if [ -n "$now" ]; then sleep "${VM_CALM:-15}"; else sleep 2; fi
+    if [ -n "$now" ]; then sleep 15; else sleep 2; fi
     before=$now
 done
 
