@@ -1,7 +1,7 @@
 """A control group of its own for the server that is measured: less memory, a slow disk.
 
 Groups are called quest-<process id of the harness>-<number>: what a killed harness has left is
-found by its name and removed by the next (`sweep`).
+found by its name and removed by the next (`remove_leftovers`).
 """
 
 import contextlib
@@ -9,7 +9,6 @@ import errno
 import itertools
 import os
 import signal
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,12 @@ from typing import NamedTuple
 
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.places import text_of
+from quest.measure.waiting import comes_true
 
 
 @dataclass(frozen=True)
 class Limits:
-    """0: no limit. `device` is that of the read limit, as major:minor."""
+    """Bytes of memory, and reads a second from `device` (major:minor); 0: no limit."""
 
     memory_bytes: int = 0
     read_iops: int = 0
@@ -29,12 +29,13 @@ class Limits:
 
     @property
     def controllers(self) -> list[str]:
+        """The controllers these limits need."""
         wanted = {"io": self.read_iops, "memory": self.memory_bytes}
         return [name for name, value in wanted.items() if value]
 
 
-def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
-    """Place, kind and options of each line of /proc/mounts."""
+def parse_mounts(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
+    """Path, file system and options of each line of /proc/mounts."""
     for line in mounts.splitlines():
         words = line.split()
         if len(words) >= 4:
@@ -44,20 +45,22 @@ def mounted(mounts: str) -> Iterator[tuple[Path, str, list[str]]]:
 # ---- the two versions ----------------------------------------------------------------------------
 
 
-def first(mounts: str) -> dict[str, Path]:
-    """A hierarchy for each controller, which every group in it has."""
+def version_1_folders(mounts: str) -> dict[str, Path]:
+    """Controller -> the root of its hierarchy, whose groups all have it."""
     ours = {"memory": "memory", "blkio": "io"}
     return {
         ours[option]: path
-        for path, kind, options in mounted(mounts)
+        for path, kind, options in parse_mounts(mounts)
         for option in options
         if kind == "cgroup" and option in ours
     }
 
 
-def second(mounts: str) -> dict[str, Path]:
-    """One for all. On a hybrid system the controllers are in version 1, and this one has none."""
-    for path, kind, _ in mounted(mounts):
+def version_2_folders(mounts: str) -> dict[str, Path]:
+    """Controller -> the root of the one hierarchy. On a hybrid system the controllers are in
+    version 1, and this one has none.
+    """
+    for path, kind, _ in parse_mounts(mounts):
         if kind == "cgroup2":
             offered = text_of(path / "cgroup.controllers").split()
             return {name: path for name in ("memory", "io") if name in offered}
@@ -66,7 +69,7 @@ def second(mounts: str) -> dict[str, Path]:
 
 class Version(NamedTuple):
     """Text of /proc/mounts -> controller -> the root of its hierarchy; and controller -> file of a
-    group, and the form of the limit that is written into it.
+    group, and the format of the Limits that is written into it.
     """
 
     folders: Callable[[str], dict[str, Path]]
@@ -74,11 +77,11 @@ class Version(NamedTuple):
 
 
 VERSIONS = (
-    Version(first, {
+    Version(version_1_folders, {
         "memory": ("memory.limit_in_bytes", "{0.memory_bytes}"),
         "io": ("blkio.throttle.read_iops_device", "{0.device} {0.read_iops}"),
     }),
-    Version(second, {
+    Version(version_2_folders, {
         "memory": ("memory.max", "{0.memory_bytes}"),
         "io": ("io.max", "{0.device} riops={0.read_iops}"),
     }),
@@ -86,8 +89,8 @@ VERSIONS = (
 
 
 def enable(root: Path, controllers: Iterable[str]) -> None:
-    """As version 2 wants it. They stay enabled: whether somebody else relies on them by now cannot
-    be known.
+    """Enables controllers for the groups below a root, as version 2 wants it. They stay enabled:
+    whether another program relies on them by now cannot be known.
     """
     control = root / "cgroup.subtree_control"
     there = text_of(control).split()
@@ -101,31 +104,35 @@ def enable(root: Path, controllers: Iterable[str]) -> None:
 MOUNTS = Path("/proc/mounts")
 PREFIX = "quest-"
 PROCESSES = "cgroup.procs"
-PATIENCE = 5.0
+REMOVE_SECONDS = 5.0
 REMEDY = "run it as root, on a machine or in a container that may make control groups"
-WORDS = {"memory": "limit memory", "io": "limit the reads of a disk"}
+ABILITIES = {"memory": "limit memory", "io": "limit the reads of a disk"}
 
 _numbers = itertools.count(1)
 
 
-def choose(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
-    """The version that has all of these, and where; Unsupported if there is none."""
+def choose_version(controllers: Iterable[str], mounts: str) -> tuple[Version, dict[str, Path]]:
+    """The version that has all of these, and controller -> root; Unsupported if there is none."""
     wanted = sorted(controllers)
     for version in VERSIONS:
         folders = version.folders(mounts)
         if all(name in folders for name in wanted):
             return version, {name: folders[name] for name in wanted}
-    what = " and ".join(WORDS[name] for name in wanted)
+    what = " and ".join(ABILITIES[name] for name in wanted)
     raise Unsupported(f"no control groups here that {what}", REMEDY)
 
 
 @contextlib.contextmanager
 def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
-    """Makes a group with these limits. A process joins it by writing 0 into each of the files."""
+    """Makes a group with these limits. A process joins it by writing 0 into each of the files.
+    Unsupported where the limits cannot be set. `mounts`: text of /proc/mounts, for tests.
+    """
     if not limits.controllers:
         yield []
         return
-    version, folders = choose(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
+    version, folders = choose_version(
+        limits.controllers, text_of(MOUNTS) if mounts is None else mounts
+    )
     name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     roots = list(dict.fromkeys(folders.values()))
     what = "no control group"
@@ -147,22 +154,20 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
                 raise RepetitionError(f"the control group {name} cannot be removed")
 
 
-def _remove(place: Path) -> bool:
-    """Waits for the last processes in it to be gone."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
+def _remove(folder: Path) -> bool:
+    """Whether a group is gone in the end; its last processes may take a moment to be."""
+
+    def gone_or_hopeless() -> bool:
         try:
-            place.rmdir()
-            return True
-        except (FileNotFoundError, NotADirectoryError):
-            return True
+            folder.rmdir()
         except OSError as error:
-            if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
+            return error.errno != errno.EBUSY
+        return True
+
+    return comes_true(gone_or_hopeless, REMOVE_SECONDS) and not folder.is_dir()
 
 
-def why_not(controller: str) -> str:
+def why_unusable(controller: str) -> str:
     """Why this controller cannot be used here; "" if it can. Tried."""
     limits = Limits(memory_bytes=64 << 20)
     if controller != "memory":
@@ -179,19 +184,19 @@ def why_not(controller: str) -> str:
         return str(error)
 
 
-def sweep(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
-    """Ends and removes what a killed harness has left; the names of those groups."""
+def remove_leftovers(mounts: str | None = None, proc: Path = Path("/proc")) -> list[str]:
+    """Ends the processes and removes the groups that a killed harness has left; their names."""
     text = text_of(MOUNTS) if mounts is None else mounts
     roots = {root for version in VERSIONS for root in version.folders(text).values()}
-    found = [
-        place
+    left = [
+        folder
         for root in roots
-        for place in root.glob(f"{PREFIX}*-*")
-        if not (proc / place.name.removeprefix(PREFIX).partition("-")[0]).exists()
+        for folder in root.glob(f"{PREFIX}*-*")
+        if not (proc / folder.name.removeprefix(PREFIX).partition("-")[0]).exists()
     ]
-    for place in found:
-        for pid in text_of(place / PROCESSES).split():
+    for folder in left:
+        for pid in text_of(folder / PROCESSES).split():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        _remove(place)
-    return sorted({place.name for place in found})
+        _remove(folder)
+    return sorted({folder.name for folder in left})

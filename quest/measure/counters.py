@@ -1,7 +1,8 @@
-"""What processors have spent their time on, and what was counted, from /proc and /sys.
+"""What processors have spent their time on, what memory a server takes, what TCP has sent and what
+a disk has done, from /proc and /sys.
 
-Each reading is of what was counted since boot: two of them are compared. It is empty where the
-system does not say so.
+Most readings are of what was counted since boot: two of them are compared. A reading is empty, or
+0, where the system does not keep the count.
 """
 
 import contextlib
@@ -21,6 +22,14 @@ STAT = PROC / "stat"
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
+def proc_number(path: str | Path, name: str = "") -> int | None:
+    """The number in a file, or behind a name at the start of a line (`MemAvailable: 123 kB`); None
+    where there is none, as in "max".
+    """
+    found = re.search(rf"^{name}\s*(\d+)", text_of(path), re.M)
+    return int(found[1]) if found else None
+
+
 class CpuTime(NamedTuple):
     """Seconds a set of processors has spent since boot."""
 
@@ -29,23 +38,26 @@ class CpuTime(NamedTuple):
     steal: float
 
     def since(self, before: "CpuTime") -> "CpuTime":
+        """What came after `before`."""
         return CpuTime(*map(sub, self, before))
 
 
-def machine_times(stat: Path = STAT, cpus: Iterable[str] = ("cpu",)) -> dict[str, int]:
-    """Ticks since boot, by what the whole machine or some processors did."""
-    found: dict[str, int] = {}
+def cpu_ticks(stat: Path = STAT, cpus: Iterable[str] = ("cpu",)) -> dict[str, int]:
+    """Ticks of the clock since boot, by KINDS: those of the whole machine, or the sum of some
+    processors, as `cpu0`.
+    """
+    total: dict[str, int] = {}
     wanted = set(cpus)
     for name, *fields in map(str.split, text_of(stat).splitlines()):
         if name in wanted:
             for kind, ticks in zip(KINDS, map(int, fields), strict=False):
-                found[kind] = found.get(kind, 0) + ticks
-    return found
+                total[kind] = total.get(kind, 0) + ticks
+    return total
 
 
 def cpu_time(cpus: Iterable[int]) -> CpuTime:
-    """Of these processors; of all if none is named."""
-    ticks = machine_times(STAT, {f"cpu{cpu}" for cpu in cpus} or {"cpu"})
+    """That of these processors; of all if none is named."""
+    ticks = cpu_ticks(STAT, {f"cpu{cpu}" for cpu in cpus} or {"cpu"})
     busy = sum(ticks.get(kind, 0) for kind in ("user", "nice", "system", "irq", "softirq"))
     return CpuTime(busy / TICKS, ticks.get("softirq", 0) / TICKS, ticks.get("steal", 0) / TICKS)
 
@@ -56,7 +68,7 @@ KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a bit of the field `flags` of proc_pid
 def kernel_threads_s(proc: Path = PROC) -> float:
     """Seconds that the kernel's own threads have worked since boot: loop devices, write-back.
 
-    They work for whoever asked, and mostly that is us. 0 where they cannot be seen.
+    They work for the programs that asked, and mostly those are ours. 0 where they cannot be seen.
     """
     ticks = 0
     for process in numbered(proc):
@@ -70,57 +82,60 @@ def kernel_threads_s(proc: Path = PROC) -> float:
 EVENTS = {"ctxt": "machine_switches", "intr": "machine_interrupts"}
 
 
-def events(stat: Path = STAT) -> dict[str, int]:
-    """What the whole machine has counted."""
-    found = (line.split(maxsplit=2) for line in text_of(stat).splitlines())
-    return {EVENTS[words[0]]: int(words[1]) for words in found if words[0] in EVENTS}
+def machine_events(stat: Path = STAT) -> dict[str, int]:
+    """Context switches and interrupts of the whole machine since boot."""
+    lines = (line.split(maxsplit=2) for line in text_of(stat).splitlines())
+    return {EVENTS[words[0]]: int(words[1]) for words in lines if words[0] in EVENTS}
 
 
 def rates(
     before: Mapping[str, float], after: Mapping[str, float], wall_s: float, unit: str = "per_s"
 ) -> dict[str, float]:
-    """Events a second between two readings, or the share of the time that they are seconds of."""
+    """The difference of two readings, divided by the seconds between them: events a second, or of
+    seconds their share. {} where no time has passed.
+    """
     if wall_s <= 0:
         return {}
     return {f"{name}_{unit}": (after[name] - before[name]) / wall_s for name in after}
 
 
-def shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
-    """Of the time of all processors: idle, idle while a process waited for a disk, and busy; and
-    `waiting`, the second as a share of the first two: what others do meanwhile changes it least.
+def idle_shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
+    """Shares of the time of all processors between two readings of cpu_ticks(): idle, idle while a
+    process waited for a disk (iowait), and busy; and `waiting`, the second as a share of the first
+    two, which other programs change least. {} where no tick has passed.
 
-    Which of the two kinds of idleness it is depends on where the one who waits has run last: with
-    two processors one process that waits makes at most half of it iowait (proc(5) warns of it).
+    Which of the two kinds of idleness it is depends on where the process that waits has run last:
+    with two processors one process that waits makes at most half of it iowait (proc(5) warns).
     """
     total = sum(after[name] - before[name] for name in after)
     if total <= 0:
         return {}
-    found = {name: (after[name] - before[name]) / total for name in ("idle", "iowait")}
-    found["busy"] = 1 - found["idle"] - found["iowait"]
-    if nothing_to_run := found["idle"] + found["iowait"]:
-        found["waiting"] = found["iowait"] / nothing_to_run
-    return {f"machine_{name}_share": share for name, share in found.items()}
+    shares = {name: (after[name] - before[name]) / total for name in ("idle", "iowait")}
+    shares["busy"] = 1 - shares["idle"] - shares["iowait"]
+    if nothing_to_run := shares["idle"] + shares["iowait"]:
+        shares["waiting"] = shares["iowait"] / nothing_to_run
+    return {f"machine_{name}_share": share for name, share in shares.items()}
 
 
-def pressure(file: Path = PROC / "pressure/io") -> dict[str, float]:
-    """Seconds in which some task waited for a disk, and in which all that had something to do did;
-    nothing where the kernel does not keep that book (Linux 4.20, psi=1).
+def io_pressure(file: Path = PROC / "pressure/io") -> dict[str, float]:
+    """Seconds since boot in which some task waited for a disk, and in which all that had something
+    to do did; {} where the kernel does not count them (Linux 4.20, psi=1).
 
-    A processor counts by how long it, or one that waits there, had something to do: told where
-    iowait is 0 because others keep the processors busy, and lower for that.
+    A processor counts by how long it, or a task that waits there, had something to do. So this is
+    known also where iowait is 0 because other programs keep the processors busy.
     """
-    found = (line.split() for line in text_of(file).splitlines())
+    lines = (line.split() for line in text_of(file).splitlines())
     return {
-        f"machine_io_{words[0]}": int(words[-1].removeprefix("total=")) / 1e6 for words in found
+        f"machine_io_{words[0]}": int(words[-1].removeprefix("total=")) / 1e6 for words in lines
     }
 
 
 # ---- What memory a server takes ------------------------------------------------------------------
 #
-# By the books of its processes and those of the kernel: from /proc, in KiB. No book counts
-# everything. What a process has mapped says nothing of the sockets the kernel keeps for it; what
-# the kernel holds is known for the whole machine only, so it is told by difference, and whatever
-# else happens meanwhile is in it.
+# As /proc counts it for its processes and for the kernel, in KiB. No file of it counts everything.
+# What a process has mapped says nothing of the sockets the kernel keeps for it; what the kernel
+# holds is known for the whole machine only, so a difference is taken, and whatever else happens
+# meanwhile is in it.
 
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") / 1024
 # Names in smaps_rollup, status and meminfo (proc(5)) -> ours.
@@ -130,17 +145,20 @@ KERNEL = {"Slab": "slab_kib", "KernelStack": "stacks_kib", "PageTables": "page_t
 STATM = ("size", "resident", "shared", "text", "lib", "data", "dirty")
 
 
-def kib_of(path: Path, names: dict[str, str]) -> dict[str, float]:
-    """The numbers of lines `Name:   123 kB`; 0 for a line that is not there. {} without a file."""
+def _kib_values(path: Path, names: Mapping[str, str]) -> dict[str, float]:
+    """The numbers of lines `Name:   123 kB`, under our names; 0 for a line that is not there. {}
+    without a file.
+    """
     if not (text := text_of(path)):
         return {}
-    found = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.M))
-    return {ours: float(found.get(name, 0)) for name, ours in names.items()}
+    numbers = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.M))
+    return {ours: float(numbers.get(name, 0)) for name, ours in names.items()}
 
 
-def memory_of(session: int, proc: Path = PROC) -> dict[str, float]:
-    """Memory, descriptors and sockets of a session now; in PSS what they share is counted once,
-    and so is a socket that several have: each connection that somebody has accepted is one.
+def session_memory(session: int, proc: Path = PROC) -> dict[str, float]:
+    """Memory in KiB, and the numbers of processes, descriptors and sockets, of all processes of a
+    session now. In PSS what they share is counted once, and so is a socket that several of them
+    have: each accepted connection is one.
     """
     counts = ("processes", "descriptors", "sockets")
     totals = dict.fromkeys((*counts, *ROLLUP.values(), *STATUS.values()), 0.0)
@@ -148,22 +166,22 @@ def memory_of(session: int, proc: Path = PROC) -> dict[str, float]:
     for pid in session_members(session):
         folder = proc / str(pid)
         totals["processes"] += 1
-        for book, wanted in (("smaps_rollup", ROLLUP), ("status", STATUS)):
-            for key, value in kib_of(folder / book, wanted).items():
+        for file, names in (("smaps_rollup", ROLLUP), ("status", STATUS)):
+            for key, value in _kib_values(folder / file, names).items():
                 totals[key] += value
         with contextlib.suppress(OSError):  # it has just ended
             for name in os.listdir(folder / "fd"):
                 totals["descriptors"] += 1
                 with contextlib.suppress(OSError):  # closed just now
-                    file = os.readlink(folder / "fd" / name)
-                    sockets.update({file} if file.startswith("socket:") else ())
+                    target = os.readlink(folder / "fd" / name)
+                    sockets.update({target} if target.startswith("socket:") else ())
     totals["sockets"] = float(len(sockets))
     return totals
 
 
-def cpu_of(session: int, proc: Path = PROC) -> float:
-    """Seconds that the threads of a session have computed so far (sched-stats.rst of the kernel: to
-    the nanosecond, where proc_pid_stat(5) has ticks of 10 ms). 0 where that is not counted.
+def session_cpu_s(session: int, proc: Path = PROC) -> float:
+    """Seconds of processor time of the threads of a session so far (sched-stats.rst of the kernel:
+    to the nanosecond, where proc_pid_stat(5) has ticks of 10 ms). 0 where that is not counted.
     """
     total = 0
     for pid in session_members(session):
@@ -172,24 +190,24 @@ def cpu_of(session: int, proc: Path = PROC) -> float:
     return total / 1e9
 
 
-def account_of(pid: int, proc: Path = PROC) -> dict[str, float]:
-    """The same process in two books: statm and smaps_rollup."""
+def process_memory(pid: int, proc: Path = PROC) -> dict[str, float]:
+    """KiB of one process as two files count them: statm and smaps_rollup."""
     folder = proc / str(pid)
     pages = zip(STATM, text_of(folder / "statm").split(), strict=False)
-    one = kib_of(folder / "smaps_rollup", ROLLUP)
+    rollup = _kib_values(folder / "smaps_rollup", ROLLUP)
     return {
         **{f"statm_{name}_kib": float(count) * PAGE_KIB for name, count in pages},
-        **{f"one_{name}": value for name, value in one.items()},
+        **{f"one_{name}": value for name, value in rollup.items()},
     }
 
 
 def kernel_memory(proc: Path = PROC) -> dict[str, float]:
-    """What the kernel holds for itself, and for the buffers of all TCP sockets, in whatever network
-    namespace.
+    """KiB that the kernel holds for itself, and for the buffers of all TCP sockets, in whatever
+    network namespace.
     """
     pages = re.search(r"^TCP: .*\bmem (\d+)", text_of(proc / "net/sockstat"), re.M)
     tcp = {"tcp_kib": float(pages[1]) * PAGE_KIB} if pages else {}
-    return kib_of(proc / "meminfo", KERNEL) | tcp
+    return _kib_values(proc / "meminfo", KERNEL) | tcp
 
 
 # ---- What TCP has sent ---------------------------------------------------------------------------
@@ -203,21 +221,22 @@ OPENED = "Tcp.PassiveOpens"
 
 
 def tcp_counters(net: Path = PROC / "net") -> dict[str, int]:
-    """By protocol and name, as `Tcp.OutSegs`."""
-    found: dict[str, int] = {}
+    """What was counted since boot, by protocol and name, as `Tcp.OutSegs`."""
+    counted: dict[str, int] = {}
     for file in ("snmp", "netstat"):
         lines = [line.split() for line in text_of(net / file).splitlines()]
         for (protocol, *names), (_, *values) in zip(lines[::2], lines[1::2], strict=False):
-            counted = zip(names, map(int, values), strict=False)
-            found |= {f"{protocol.removesuffix(':')}.{name}": n for name, n in counted}
-    return found
+            pairs = zip(names, map(int, values), strict=False)
+            counted |= {f"{protocol.removesuffix(':')}.{name}": n for name, n in pairs}
+    return counted
 
 
 def tcp_scalars(
     before: Mapping[str, int], after: Mapping[str, int], requests: float
 ) -> dict[str, float]:
-    """Segments for a request, those of both ends; and in how many with data a reply came, as every
-    request is one, and every connection ends with two.
+    """From two readings of tcp_counters(), and the number of requests between them: segments for a
+    request, those of both ends; and segments with data of a reply, since a request is one, and the
+    two FINs of a connection count as such. {} without requests or counts.
     """
     if requests <= 0 or not {SENT, DATA, OPENED} <= before.keys() & after.keys():
         return {}
@@ -234,8 +253,8 @@ SECTOR = 512
 DEVICES = Path("/sys/dev/block")
 
 
-class Counters(NamedTuple):
-    """Since the device is there; in the order of the file, the first eleven."""
+class DiskCounters(NamedTuple):
+    """Since the device is there: the first eleven numbers of the file, in its order."""
 
     reads: int = 0
     read_merges: int = 0
@@ -249,24 +268,27 @@ class Counters(NamedTuple):
     busy_ms: int = 0
     queue_ms: int = 0
 
-    def since(self, before: "Counters") -> "Counters":
-        return Counters(*map(sub, self, before))
+    def since(self, before: "DiskCounters") -> "DiskCounters":
+        """What came after `before`."""
+        return DiskCounters(*map(sub, self, before))
 
 
-def disk_counters(device: str, devices: Path = DEVICES) -> Counters:
+def disk_counters(device: str, devices: Path = DEVICES) -> DiskCounters:
+    """Those of a device, named as major:minor; OSError if there is none."""
     words = (devices / device / "stat").read_text(encoding="ascii").split()
-    return Counters(*map(int, words[: len(Counters._fields)]))
+    return DiskCounters(*map(int, words[: len(DiskCounters._fields)]))
 
 
-def disk_scalars(done: Counters, wall_s: float, ceiling: int = 0) -> dict[str, float]:
-    """`ceiling`: the reads a second that a control group allows.
+def disk_scalars(done: DiskCounters, wall_s: float, ceiling: int = 0) -> dict[str, float]:
+    """What a device has `done` in `wall_s` seconds, as scalars of a repetition. `ceiling`: the
+    reads a second that a control group allows; 0 if it has no limit.
 
-    What it holds back has not reached the device yet: neither the device's queue nor its
+    What the group holds back has not reached the device yet: neither the device's queue nor its
     utilisation can see it, only that the reads come at that rate.
     """
     if wall_s <= 0:
         return {}
-    found = {
+    scalars = {
         "device_reads": float(done.reads),
         "device_reads_per_s": done.reads / wall_s,
         "device_read_kib_per_s": done.read_sectors * SECTOR / 1024 / wall_s,
@@ -276,8 +298,8 @@ def disk_scalars(done: Counters, wall_s: float, ceiling: int = 0) -> dict[str, f
         "device_queue": done.queue_ms / 1000 / wall_s,
     }
     if done.reads:
-        found["device_kib_per_read"] = done.read_sectors * SECTOR / 1024 / done.reads
-        found["device_read_ms"] = done.read_ms / done.reads
+        scalars["device_kib_per_read"] = done.read_sectors * SECTOR / 1024 / done.reads
+        scalars["device_read_ms"] = done.read_ms / done.reads
     if ceiling:
-        found["device_ceiling_share"] = done.reads / wall_s / ceiling
-    return found
+        scalars["device_ceiling_share"] = done.reads / wall_s / ceiling
+    return scalars

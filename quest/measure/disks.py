@@ -21,14 +21,14 @@ from functools import cache
 from pathlib import Path
 
 from quest.ground.errors import RepetitionError, Unsupported
-from quest.ground.places import scratch_parent, which
+from quest.ground.places import Answer, scratch_parent, which
 from quest.ground.processes import ends_well
-from quest.measure.counters import Counters, disk_counters
+from quest.measure.counters import DiskCounters, disk_counters
+from quest.measure.namespaces import separate_mounts
+from quest.measure.waiting import comes_true
 
-CLONE_NEWNS = 0x00020000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
-PATIENCE = 5.0
-TIMEOUT = 120.0
+UNMOUNT_SECONDS = 5.0
+TOOL_SECONDS = 120.0
 REMEDY = "run it as root, on a machine or in a container that has loop devices"
 # What fills inode tables later would be counted as writes of the server.
 MAKE = ("-q", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
@@ -38,13 +38,13 @@ TOOLS = ("mke2fs", "mount", "umount", "losetup")
 
 @dataclass(frozen=True)
 class StagedDisk:
-    """`device` as major:minor."""
+    """A mounted disk."""
 
     root: Path
-    device: str
+    device: str  # major:minor
     writable: bool
 
-    def counters(self) -> Counters:
+    def counters(self) -> DiskCounters:
         """After what is to be written has been: a journal may take seconds to do so by itself."""
         if self.writable:
             descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
@@ -57,34 +57,41 @@ class StagedDisk:
 
 @contextlib.contextmanager
 def staged_disk(files: Path, options: str) -> Iterator[StagedDisk]:
-    """Mounted with these options; without any it is read-only."""
-    _separate_mounts()
-    image = _image(files)
-    place = Path(tempfile.mkdtemp(dir=scratch_parent(), prefix=f"{os.getpid()}-disk-"))
-    place.chmod(0o755)
+    """A disk with a copy of the folder `files`, mounted with these options of ext4, without any
+    read-only. Unsupported without mounts of our own, RepetitionError if a tool fails.
+    """
     try:
-        _tool("mount", "-t", "ext4", "-o", f"loop,{options or 'ro'}", str(image), str(place))
+        separate_mounts()
+    except OSError as error:
+        raise Unsupported(f"no mount namespace: {error.strerror}", REMEDY) from error
+    image = _image(files)
+    root = Path(tempfile.mkdtemp(dir=scratch_parent(), prefix=f"{os.getpid()}-disk-"))
+    root.chmod(0o755)
+    try:
+        _tool("mount", "-t", "ext4", "-o", f"loop,{options or 'ro'}", str(image), str(root))
         try:
-            number = place.stat().st_dev
+            number = root.stat().st_dev
             device = f"{os.major(number)}:{os.minor(number)}"
             # Not every file system below can do without; then its cache makes the disk no slower.
             with contextlib.suppress(RepetitionError):
                 loop = Path("/sys/dev/block", device).resolve().name
                 _tool("losetup", "--direct-io=on", f"/dev/{loop}")
-            for path in place.rglob("*"):
+            for path in root.rglob("*"):
                 path.stat()
-            yield StagedDisk(place.resolve(), device, bool(options))
+            yield StagedDisk(root.resolve(), device, bool(options))
         finally:
-            _unmount(place)
+            _unmount(root)
     finally:
         # Never a whole tree: while something is mounted here, that would be the files themselves.
         with contextlib.suppress(OSError):
-            place.rmdir()
+            root.rmdir()
 
 
 @cache
 def _image(files: Path) -> Path:
-    """Made once a harness, so that no earlier run has left its access times in it."""
+    """An image of a file system with these files. Made once by each command, so that no earlier run
+    has left its access times in it.
+    """
     blocks, inodes, now = 0, 1024, time.time_ns()
     for path in (files, *files.rglob("*")):
         blocks += -(-path.stat().st_size // 4096) + 1
@@ -101,29 +108,22 @@ def _image(files: Path) -> Path:
     return image
 
 
-def _unmount(place: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return _tool("umount", str(place))
-        except RepetitionError:
-            if time.monotonic() > deadline:
-                _tool("umount", "-l", str(place))
-                raise
-            time.sleep(0.05)
+def _unmount(root: Path) -> None:
+    """RepetitionError if it is still in use after UNMOUNT_SECONDS; it is detached then."""
+    if comes_true(lambda: _tried("umount", str(root)).ok, UNMOUNT_SECONDS, pause=0.05):
+        return
+    reason = _tried("umount", str(root)).reason
+    _tool("umount", "-l", str(root))
+    raise RepetitionError(f"umount: {reason}")
 
 
-@cache
-def _separate_mounts() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    made = libc.unshare(CLONE_NEWNS) == 0
-    if not made or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) != 0:
-        reason = f"no mount namespace: {os.strerror(ctypes.get_errno())}"
-        raise Unsupported(reason, REMEDY)
+def _tried(name: str, *arguments: str) -> Answer:
+    return ends_well([which(name) or name, *arguments], TOOL_SECONDS)
 
 
 def _tool(name: str, *arguments: str) -> None:
-    done = ends_well([which(name) or name, *arguments], TIMEOUT)
+    """Runs a program; RepetitionError with the first line it prints if it fails."""
+    done = _tried(name, *arguments)
     if not done.ok:
         raise RepetitionError(f"{name}: {done.reason}")
 

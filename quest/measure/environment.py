@@ -4,26 +4,22 @@ No path, host or user name is recorded; texts of other programs go through `anon
 """
 
 import contextlib
-import ctypes
-import errno
-import fcntl
 import gzip
 import os
 import platform
 import re
 import resource
-import socket
-import struct
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
 from quest.ground.foreign import anonymous
 from quest.ground.places import PACKAGES, text_of, which
+from quest.measure.counters import proc_number
+from quest.measure.namespaces import OwnNetwork
 
 CONGESTION_CONTROL = "net/ipv4/tcp_congestion_control"
 SYSCTLS = (
@@ -45,6 +41,142 @@ LIMITS = {
 }
 
 
+class Pin(TypedDict):
+    """The processors of each; none: not pinned."""
+
+    measured: list[int]
+    load: list[int]
+
+
+class Network(TypedDict):
+    namespace: bool  # an own one
+    congestion_control: str
+
+
+class ClientEnvironment(TypedDict):
+    """The same of the other host, where the load comes from one."""
+
+    kernel: str
+    machine: str
+    cpu: str
+    cpus: int
+    cores: int
+    tools: dict[str, str]  # load generator -> version
+
+
+class Environment(TypedDict, total=False):
+    """What is recorded of a run's machine. Of older results some members are not there."""
+
+    kernel: str
+    machine: str
+    distribution: str
+    cpu: str
+    cpus: int | None
+    allowed_cpus: list[int]
+    cores: int
+    pin: Pin
+    hypervisor: bool
+    governor: str | None
+    memory_kib: int | None
+    page_size: int
+    hz: int | None
+    clocksource: str
+    thp: str
+    aslr: str
+    mitigations: dict[str, str]
+    limits: dict[str, list[int]]  # soft and hard; -1: none
+    sysctl: dict[str, str]
+    network: Network | None  # None where nothing goes over one
+    libc: dict[str, str]
+    compiler: str
+    cflags: str
+    peers: dict[str, str]  # name -> version, of other programs than ours
+    python: str
+    commit: str
+    dirty: bool | None
+    load: list[float]
+    steal: float | None  # share of all processor time since boot
+    client: ClientEnvironment
+
+
+#: All sets of one run are of one commit and one machine, built alike.
+OF_THE_RUN = (
+    "commit",
+    "kernel",
+    "cpu",
+    "cores",
+    "memory_kib",
+    "distribution",
+    "compiler",
+    "cflags",
+)
+#: A set that was stopped may go on only where these are still the same.
+OF_THE_SET = ("kernel", "cpu", "cores", "pin", "network", "libc", "client")
+
+
+def collect(
+    placement: Placement,
+    programs: Mapping[str, str],
+    network: OwnNetwork | None = None,
+    compiler_flags: str = "",
+) -> Environment:
+    """The environment of a run that starts now. `programs`: name -> program whose version is
+    recorded; `network`: None where nothing goes over one; `compiler_flags`: "" asks make.
+    """
+    allowed = cpus.allowed()
+    commit, dirty = git_commit()
+    sysctl = {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS}
+    return {
+        "kernel": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "distribution": distribution(),
+        "cpu": cpu_model(),
+        "cpus": os.cpu_count(),
+        "allowed_cpus": allowed,
+        "cores": len(cpus.cores(allowed)),
+        "pin": {"measured": sorted(placement.measured), "load": sorted(placement.load)},
+        "hypervisor": "hypervisor" in text_of("/proc/cpuinfo"),
+        "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "memory_kib": proc_number("/proc/meminfo", "MemTotal:"),
+        "page_size": resource.getpagesize(),
+        "hz": _timer_hz(),
+        "clocksource": text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "thp": text_of("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "aslr": text_of("/proc/sys/kernel/randomize_va_space"),
+        "mitigations": {path.name: text_of(path) for path in sorted(VULNERABILITIES.glob("*"))},
+        "limits": {name: _limit(kind) for name, kind in LIMITS.items()},
+        "sysctl": sysctl,
+        "network": None
+        if network is None
+        else {"namespace": network.entered, "congestion_control": sysctl[CONGESTION_CONTROL]},
+        "libc": _libc_versions(),
+        "compiler": anonymous(first_line(["cc", "--version"])),
+        "cflags": anonymous(compiler_flags or _flags_of_make()),
+        "peers": {name: anonymous(version(programs[name])) for name in sorted(programs)},
+        "python": platform.python_version(),
+        "commit": commit,
+        "dirty": dirty,
+        "load": list(os.getloadavg()),
+        "steal": steal_share(),
+    }
+
+
+def machine(compiler_flags: str = "") -> dict[str, object]:
+    """What all sets of one run have in common; `compiler_flags` as in collect()."""
+    found: Mapping[str, object] = collect(
+        Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags
+    )
+    return {name: found[name] for name in OF_THE_RUN}
+
+
+def first_difference(old: Mapping[str, object], new: Mapping[str, object]) -> str:
+    """The first thing by which two environments cannot belong to one set; "" if there is none."""
+    return next((name for name in OF_THE_SET if old.get(name) != new.get(name)), "")
+
+
+# ---- one fact each -------------------------------------------------------------------------------
+
+
 def first_line(command: list[str]) -> str:
     """The first line a program prints, on whichever stream; "" if it cannot be run."""
     try:
@@ -58,18 +190,24 @@ def first_line(command: list[str]) -> str:
     return lines[0].strip() if lines else ""
 
 
-def told(pattern: str, file: str, otherwise: str = "") -> str:
-    """What a pattern finds in a file of the system."""
+def match_in_file(pattern: str, file: str | Path, otherwise: str = "") -> str:
+    """The first group of a pattern (its ^ and $ are those of lines) in a file of the system;
+    `otherwise` where it does not match.
+    """
     match = re.search(pattern, text_of(file), re.M)
     return match.group(1).strip() if match else otherwise
 
 
 def cpu_model() -> str:
     pattern = r"^(?:model name|Model|cpu model)\s*:\s*(.+)$"
-    return told(pattern, "/proc/cpuinfo", platform.processor() or platform.machine())
+    return match_in_file(pattern, "/proc/cpuinfo", platform.processor() or platform.machine())
 
 
-def _hz() -> int | None:
+def distribution() -> str:
+    return match_in_file(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
+
+
+def _timer_hz() -> int | None:
     """CONFIG_HZ, from the kernel's configuration where it can be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         with contextlib.suppress(OSError):
@@ -80,13 +218,13 @@ def _hz() -> int | None:
     return None
 
 
-def _asked_of_make() -> str:
+def _flags_of_make() -> str:
     """The flags the Makefile compiles servers with; "unknown" where it does not print any."""
     flags = first_line(["make", "-s", "--no-print-directory", "cflags"])
     return flags if flags.startswith("-") else "unknown"
 
 
-def _libc() -> dict[str, str]:
+def _libc_versions() -> dict[str, str]:
     versions = {}
     if "CS_GNU_LIBC_VERSION" in os.confstr_names:
         versions["glibc"] = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
@@ -99,7 +237,8 @@ def _libc() -> dict[str, str]:
     return versions
 
 
-def commit_here() -> tuple[str, bool | None]:
+def git_commit() -> tuple[str, bool | None]:
+    """The commit of this tree, and whether files differ from it; ("unknown", None) without one."""
     commit = first_line(["git", "rev-parse", "HEAD"])
     if not re.fullmatch(r"[0-9a-f]{40,64}", commit):
         return "unknown", None
@@ -117,105 +256,39 @@ def steal_share() -> float | None:
     return int(fields[7]) / total if len(fields) == 8 and total else None
 
 
-def collect(
-    placement: Placement,
-    peers: Mapping[str, str],
-    network: "OwnNetwork | None" = None,
-    compiler_flags: str = "",
-) -> dict[str, Any]:
-    """The environment of a run that starts now. `peers`: name -> program, whose versions are
-    recorded; `network`: None where nothing goes over one; `compiler_flags`: "" asks make.
-    """
-    allowed = cpus.allowed()
-    commit, dirty = commit_here()
-    sysctl = {name: " ".join(text_of(f"/proc/sys/{name}").split()) for name in SYSCTLS}
-    return {
-        "kernel": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-        "distribution": distribution(),
-        "cpu": cpu_model(),
-        "cpus": os.cpu_count(),
-        "allowed_cpus": allowed,
-        "cores": len(cpus.cores(allowed)),
-        "pin": {"measured": sorted(placement.measured), "load": sorted(placement.load)},
-        "hypervisor": "hypervisor" in text_of("/proc/cpuinfo"),
-        "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
-        "memory_kib": int(told(r"^MemTotal:\s+(\d+)", "/proc/meminfo", "0")) or None,
-        "page_size": resource.getpagesize(),
-        "hz": _hz(),
-        "clocksource": text_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "thp": text_of("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "aslr": text_of("/proc/sys/kernel/randomize_va_space"),
-        "mitigations": {path.name: text_of(path) for path in sorted(VULNERABILITIES.glob("*"))},
-        "limits": {name: _limit(kind) for name, kind in LIMITS.items()},
-        "sysctl": sysctl,
-        "network": None
-        if network is None
-        else {"namespace": network.entered, "congestion_control": sysctl[CONGESTION_CONTROL]},
-        "libc": _libc(),
-        "compiler": anonymous(first_line(["cc", "--version"])),
-        "cflags": anonymous(compiler_flags or _asked_of_make()),
-        "peers": {peer: anonymous(version(peers[peer])) for peer in sorted(peers)},
-        "python": platform.python_version(),
-        "commit": commit,
-        "dirty": dirty,
-        "load": list(os.getloadavg()),
-        "steal": steal_share(),
-    }
-
-
-def distribution() -> str:
-    return told(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
-
-
-ASKED_BY_V = ("nginx", "lighttpd", "apache2", "h2o", "wrk")
-SILENT = ("inetd", "tcpserver", "tcpsvd", "xinetd")  # they do not tell: Debian's package does
+PRINT_VERSION_FOR_V = ("nginx", "lighttpd", "apache2", "h2o", "wrk")  # the others for --version
+WITHOUT_VERSION = ("inetd", "tcpserver", "tcpsvd", "xinetd")  # that of their Debian package is told
 
 
 def version(program: str) -> str:
+    """What a program says when asked for its version; "" if it is not installed."""
     path = which(program)
     if not path:
         return ""
-    if program in SILENT:
+    if program in WITHOUT_VERSION:
         show = "--showformat=${Package} ${Version}\\n"
         return first_line(["dpkg-query", "--show", show, PACKAGES.get(program, program)])
-    return first_line([path, "-v" if program in ASKED_BY_V else "--version"])
+    return first_line([path, "-v" if program in PRINT_VERSION_FOR_V else "--version"])
 
 
-def machine(compiler_flags: str = "") -> dict[str, Any]:
-    """What all sets of one run have in common; `compiler_flags` as in collect()."""
-    here = collect(Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags)
-    return {name: here[name] for name in WHOLE}
+# ---- an environment in a few words ---------------------------------------------------------------
 
 
-# All sets of one run are of one commit and one machine, built alike.
-WHOLE = ("commit", "kernel", "cpu", "cores", "memory_kib", "distribution", "compiler", "cflags")
-
-# A set that was stopped may go on only where these are still the same.
-SAME = ("kernel", "cpu", "cores", "pin", "network", "libc", "client")
-
-
-def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The first thing by which two environments cannot belong to one set; "" if there is none."""
-    return next((name for name in SAME if old.get(name) != new.get(name)), "")
-
-
-def footer(run: dict[str, Any]) -> str:
-    """One line that names a run, for the foot of a figure."""
-    environment = run["environment"]
-    return ", ".join(
-        [
-            f"run of {run['started'][:10]}",
-            short_cpu(environment.get("cpu", "unknown processor")),
-            core_count(environment.get("cores", "?")),
-            short_kernel(environment.get("kernel", "unknown kernel")),
-            run["profile"],
-            *(["load from another host"] if "client" in environment else []),
-        ]
-    )
+def footer(started: str, profile: str, environment: Environment) -> str:
+    """One line that names a run, for the foot of a figure. `started`: as records.utc_now()."""
+    cores = environment.get("cores", "?")
+    parts = [
+        f"run of {started[:10]}",
+        short_cpu(environment.get("cpu", "unknown processor")),
+        core_count(cores),
+        short_kernel(environment.get("kernel", "unknown kernel")),
+        profile,
+    ]
+    return ", ".join([*parts, *(["load from another host"] if "client" in environment else [])])
 
 
 def core_count(number: object) -> str:
+    """`1 core`, `4 cores`."""
     return f"{number} core" if number == 1 else f"{number} cores"
 
 
@@ -229,89 +302,3 @@ def short_kernel(kernel: str) -> str:
     """`Linux 6.18.44-fc-v669` -> `Linux 6.18`."""
     match = re.match(r"(\S+ \d+\.\d+)", kernel)
     return match.group(1) if match else kernel
-
-
-# ---- A network namespace of our own, with `reno`, for what goes over loopback --------------------
-#
-# Nobody else's traffic or settings are in it, and the congestion control is the same everywhere:
-# with the host's choice the same server was measured at half the rate. Root may always make one;
-# a user where user namespaces are allowed. It ends with the last process in it, so nothing is
-# left behind.
-
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-
-IPV4 = Path("/proc/sys/net/ipv4")
-# A close per request leaves an address pair in TIME_WAIT; the wide port range keeps those from
-# running out.
-SETTINGS = {
-    "tcp_congestion_control": "reno",
-    "ip_local_port_range": "1024 65535",
-}
-
-
-def why_no_namespace() -> str:
-    """Why no namespace can be had; "" if it can. Tried in a child, so nothing changes here."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            _unshare()
-            _configure()
-            with socket.create_server(("127.0.0.1", 0)) as server:
-                server.settimeout(5)
-                socket.create_connection(server.getsockname(), timeout=5).close()
-            status = 0
-        except OSError as error:
-            os.write(writer, f"no network namespace: {error.strerror or error}".encode())
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        answer = pipe.read().decode()
-    _, status = os.waitpid(pid, 0)
-    return answer if status == 0 else "the probe of network namespaces died"
-
-
-@dataclass
-class OwnNetwork:
-    """The network namespace of this process: its own once it has `entered` one."""
-
-    entered: bool = False
-
-    def enter(self) -> None:
-        """Moves this process (and all it will start) into a namespace of its own, if there can be
-        one. It stays there: a second call does nothing.
-        """
-        if not self.entered and not why_no_namespace():
-            _unshare()
-            _configure()
-            self.entered = True
-
-
-def _unshare() -> None:
-    uid, gid = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNET if uid == 0 else CLONE_NEWNET | CLONE_NEWUSER
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "unshare"):
-        raise OSError(errno.ENOSYS, "this system has no namespaces")
-    if libc.unshare(flags) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    if flags & CLONE_NEWUSER:
-        # We stay who we are: a program must not take itself for root.
-        own = Path("/proc/self")
-        (own / "setgroups").write_text("deny", encoding="ascii")
-        (own / "uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
-        (own / "gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
-
-
-def _configure() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        request = struct.pack("16sh14x", b"lo", 0)
-        flags = struct.unpack("16sh14x", fcntl.ioctl(sock, SIOCGIFFLAGS, request))[1]
-        fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | IFF_UP))
-    for name, value in SETTINGS.items():
-        (IPV4 / name).write_text(value, encoding="ascii")

@@ -1,4 +1,4 @@
-"""Load generators, and how to read what they print: hammer, and wrk and h2load to check it against.
+"""Load generators, and how their output is parsed: hammer, and wrk and h2load to check it against.
 
 All give the same scalars: requests_per_s, requests, seconds, failed, total.{median,p90,p99,mean} in
 nanoseconds, little.ratio, client_bound. hammer gives many more (benchmarks/load/README.md).
@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from quest.ground.errors import RepetitionError
 from quest.ground.processes import Usage
@@ -30,13 +29,14 @@ class Outcome:
     histograms: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
-def read(tool: str, output: str, words: list[str], usage: Usage, available_s: float) -> Outcome:
-    """The outcome of a run of `tool` with these command words. `available_s`: how long it ran,
-    times the processors it had. (hammer has one thread, and tells itself.)
+def parse(tool: str, output: str, words: list[str], usage: Usage, available_s: float) -> Outcome:
+    """The outcome of a run of `tool` with these command words. `available_s`: the seconds it ran,
+    times the processors it had. (hammer has one thread, and says itself when it was at its limit.)
+    RepetitionError if the output is none of this tool's.
     """
-    reader: Callable[[str, list[str]], Outcome]
-    reader = {"hammer": read_hammer, "wrk": read_wrk, "h2load": read_h2load}[tool]
-    outcome = reader(output, words)
+    parser: Callable[[str, list[str]], Outcome]
+    parser = {"hammer": _parse_hammer, "wrk": _parse_wrk, "h2load": _parse_h2load}[tool]
+    outcome = parser(output, words)
     share = usage.cpu_s / available_s if available_s > 0 else 0.0
     outcome.scalars.setdefault("cpu_share", share)
     outcome.scalars.setdefault("client_bound", float(share > CLIENT_BOUND))
@@ -44,16 +44,20 @@ def read(tool: str, output: str, words: list[str], usage: Usage, available_s: fl
     return outcome
 
 
-def read_helper(output: str) -> dict[str, float]:
-    """The numbers of a helper whose last words are a JSON object, as hammer's are with --json."""
+def parse_last_line(output: str) -> dict[str, float]:
+    """The numbers of a helper whose last line is a JSON object, as hammer's is with --json; {} if
+    it is none.
+    """
     try:
         return flatten(json.loads(output.strip().rpartition("\n")[2]))
     except (AttributeError, ValueError):
         return {}
 
 
-def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Nested numbers under dotted names: {"total": {"p99": 5}} -> {"total.p99": 5.0}."""
+def flatten(data: Mapping[str, object], prefix: str = "") -> dict[str, float]:
+    """Nested numbers under dotted names: {"total": {"p99": 5}} -> {"total.p99": 5.0}. What is no
+    number, and NOT_SCALARS, is left out.
+    """
     flat: dict[str, float] = {}
     for key, value in data.items():
         if key in NOT_SCALARS:
@@ -65,7 +69,7 @@ def flatten(data: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     return flat
 
 
-def read_hammer(output: str, _words: list[str]) -> Outcome:
+def _parse_hammer(output: str, _words: list[str]) -> Outcome:
     try:
         data = json.loads(output)
         scalars = flatten(data)
@@ -75,7 +79,7 @@ def read_hammer(output: str, _words: list[str]) -> Outcome:
         late = ("timeout", "connect_timeout")
         scalars["given_up"] = float(sum(data["errors"].get(kind, 0) for kind in late))
         histograms = {
-            key: coarse(data[key]["histogram"])
+            key: coarsen(data[key]["histogram"])
             for key in ("total", "total_from_intended")
             if data.get(key) and data[key].get("histogram")
         }
@@ -84,17 +88,19 @@ def read_hammer(output: str, _words: list[str]) -> Outcome:
     return Outcome(scalars, requests, histograms)
 
 
-def coarse(buckets: list[list[float]]) -> list[list[float]]:
-    """[lower edge, count] pairs with 32 buckets an octave: within 3 %, and a tenth of the size."""
+def coarsen(buckets: list[list[float]]) -> list[list[float]]:
+    """A histogram of [lower edge, count] pairs, with 32 buckets an octave: within 3 %, and a tenth
+    of the size.
+    """
     counts: dict[int, float] = {}
     for lower, count in buckets:
-        edge, _ = bucket(lower)
+        edge, _ = bucket_edges(lower)
         counts[edge] = counts.get(edge, 0) + count
     return [[edge, count] for edge, count in sorted(counts.items())]
 
 
-def bucket(value: float) -> tuple[int, int]:
-    """The lower and the upper edge of the bucket a value is in."""
+def bucket_edges(value: float) -> tuple[int, int]:
+    """The lower and the upper edge of the bucket of coarsen() that a value is in."""
     shift = max(0, int(value).bit_length() - 6)
     lower = int(value) >> shift << shift
     return lower, lower + (1 << shift)
@@ -103,7 +109,7 @@ def bucket(value: float) -> tuple[int, int]:
 # ---- wrk ----------------------------------------------------------------------------------------
 
 
-def _find(pattern: str, text: str, tool: str) -> tuple[str, ...]:
+def _groups(pattern: str, text: str, tool: str) -> tuple[str, ...]:
     match = re.search(pattern, text, re.M)
     if not match:
         raise RepetitionError(f"{tool}: no line like /{pattern}/ in its output")
@@ -111,19 +117,20 @@ def _find(pattern: str, text: str, tool: str) -> tuple[str, ...]:
 
 
 def nanoseconds(text: str) -> float:
+    """`1.5ms` -> 1.5e6. RepetitionError if it is no time with its unit."""
     match = re.fullmatch(r"([\d.]+)(ns|us|ms|s|m|h)", text)
     if not match:
         raise RepetitionError(f"not a time: {text}")
     return float(match[1]) * NANOSECONDS[match[2]]
 
 
-def read_wrk(output: str, _words: list[str]) -> Outcome:
-    (connections,) = _find(r"threads and (\d+) connections", output, "wrk")
-    requests, seconds, read, unit = _find(
+def _parse_wrk(output: str, _words: list[str]) -> Outcome:
+    (connections,) = _groups(r"threads and (\d+) connections", output, "wrk")
+    requests, seconds, read, unit = _groups(
         r"^\s*(\d+) requests in ([\d.]+[a-z]+), ([\d.]+)([KMGT]?)B read", output, "wrk"
     )
-    rate = float(_find(r"^Requests/sec:\s+([\d.]+)", output, "wrk")[0])
-    mean = nanoseconds(_find(r"^\s*Latency\s+([\d.]+[a-z]+)", output, "wrk")[0])
+    rate = float(_groups(r"^Requests/sec:\s+([\d.]+)", output, "wrk")[0])
+    mean = nanoseconds(_groups(r"^\s*Latency\s+([\d.]+[a-z]+)", output, "wrk")[0])
     failures = re.findall(r"(?:connect|read|write|timeout|responses:) (\d+)", output)
     scalars = {
         "requests": float(requests),
@@ -145,17 +152,19 @@ def read_wrk(output: str, _words: list[str]) -> Outcome:
 
 
 def option_value(words: Sequence[str], *names: str) -> float | None:
-    """`-c 16`, `-c16`, `--clients=16`, `--clients 16` among command words; the last one counts."""
+    """The number behind an option among command words (`-c 16`, `-c16`, `--clients=16`,
+    `--clients 16`); the last one counts, and None if there is none.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(*names, dest="value", nargs="?", type=float)
     value: float | None = parser.parse_known_args(words)[0].value
     return value
 
 
-def read_h2load(output: str, words: list[str]) -> Outcome:
+def _parse_h2load(output: str, words: list[str]) -> Outcome:
     connections = option_value(words, "-c", "--clients") or 1.0
-    seconds, rate = _find(r"^finished in ([\d.]+[a-z]+), ([\d.]+) req/s", output, "h2load")
-    done, failed, timeout = _find(
+    seconds, rate = _groups(r"^finished in ([\d.]+[a-z]+), ([\d.]+) req/s", output, "h2load")
+    done, failed, timeout = _groups(
         r"^requests: \d+ total, \d+ started, (\d+) done, \d+ succeeded, "
         r"(\d+) failed, \d+ errored, (\d+) timeout",
         output,
@@ -163,7 +172,7 @@ def read_h2load(output: str, words: list[str]) -> Outcome:
     )
     if not int(done):
         raise RepetitionError("h2load: no request was answered (--h1 is needed for HTTP/1)")
-    times = _find(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", output, "h2load")
+    times = _groups(r"^time for request:\s+(\S+)\s+(\S+)\s+(\S+)", output, "h2load")
     least, most, mean = map(nanoseconds, times)
     scalars = {
         "requests": float(done),

@@ -1,31 +1,27 @@
-"""What is asked for, what of it is left to do, how long that still takes, and doing it: step by
-step, each recorded before the next begins.
+"""What of an experiment is left to measure, and measuring it: step by step, each recorded before
+the next begins.
 """
 
-import importlib
 import os
 import secrets
-import shutil
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from statistics import fmean
-from typing import Any, TextIO
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.places import Answer
 from quest.measure import environment, limits, peers, programs, records
+from quest.measure.environment import Environment
 from quest.measure.needs import probe
+from quest.measure.progress import Estimate, Progress
 from quest.measure.records import Record, Repetition, ResultSet, Writer, started, step_key
 from quest.measure.session import Context, Session
 from quest.measure.usable import NOISY
 from quest.spec import plan
-from quest.spec.model import LEAST, NO_LOAD, PROFILES, Experiment, Profile
+from quest.spec.model import LEAST, NO_LOAD, PROFILES, Experiment, Params, Profile, Variant
 from quest.spec.plan import Step
 
 GIVE_UP_AFTER = 3  # failures of a variant in a row
@@ -39,10 +35,10 @@ class Job:
 
     experiment: Experiment
     profile: Profile
-    path: Path
-    programs: Mapping[str, str]
-    missing: Mapping[str, Answer]
-    plan: str
+    path: Path  # of its results
+    programs: Mapping[str, str]  # program -> hash
+    missing: Mapping[str, Answer]  # variant -> why it cannot run here
+    plan_hash: str
     old: ResultSet | None = None  # the set to go on with
 
 
@@ -52,15 +48,16 @@ class Job:
 def prepare(
     experiment: Experiment, wanted: str, results: Path, session: Session
 ) -> tuple[Job | None, list[str]]:
-    """The job, or None if nothing is left to do; and what cannot be run here, one line each.
+    """The job in the profile `wanted`, or None if the results there are answer for it; and what
+    cannot be run here, one line each. InputError for results that are damaged.
 
-    What only the profile needs, as somebody's consent, leaves older results as they are.
+    What only the profile needs, as consent, leaves older results as they are.
     """
     for need in experiment.profiles[wanted].needs:
-        consent = probe(need, session.settings.many)
-        if not consent.ok:
+        met = probe(need, session.settings.many)
+        if not met.ok:
             what = f"profile {wanted}"
-            return None, [skip_text(experiment.id, what, consent.reason, consent.remedy)]
+            return None, [skip_text(experiment.id, what, met.reason, met.remedy)]
     client, many = session.client, session.settings.many
     answers = {v.name: programs.missing(experiment, v, client, many) for v in experiment.variants}
     missing = {name: answer for name, answer in answers.items() if answer}
@@ -87,127 +84,55 @@ def prepare(
     fits = profile == wanted
     if not old or old.end:
         fits = PROFILES.index(profile) >= PROFILES.index(wanted)
-    if fits and profile in experiment.profiles and job(profile).plan == run["plan"]:
+    if fits and profile in experiment.profiles and job(profile).plan_hash == run["plan"]:
         return (job(profile, old) if old else None), skips
     return job(wanted), skips
 
 
 def skip_text(experiment: str, variant: str, reason: str, remedy: str) -> str:
+    """One line that says what is not measured, and why."""
     return f"{experiment} {variant}: {reason}" + (f" ({remedy})" if remedy else "")
-
-
-# ---- What runs, how far it is, how long it still takes -------------------------------------------
-#
-# One line that is rewritten on a terminal, a line every ten seconds elsewhere.
-
-EVERY = 10.0
-
-
-def duration(seconds: float) -> str:
-    """75 -> `1:15`, 7 -> `7 s`."""
-    whole = round(max(0.0, seconds))
-    if whole < 60:
-        return f"{whole} s"
-    text = str(timedelta(seconds=whole))
-    return text if whole >= 3600 else text[2:].lstrip("0")
-
-
-class Estimate:
-    """How long steps take, learnt while they run."""
-
-    def __init__(self, guess: float) -> None:
-        self._guess = guess
-        self._seen: dict[tuple[str, str], list[float]] = {}
-
-    def learn(self, step: Step, seconds: float) -> None:
-        self._seen.setdefault(step.key()[:2], []).append(seconds)
-
-    def of(self, steps: Iterable[Step]) -> float:
-        everything = [s for seen in self._seen.values() for s in seen]
-        general = fmean(everything or [self._guess])
-        return sum(fmean(self._seen.get(step.key()[:2], [general])) for step in steps)
-
-
-class Progress:
-    """The reporter of one `bench`. The bar never goes back, though what is left is an estimate and
-    noise makes more of it; it is full when all is done. `escape_codes`: a terminal takes them.
-    """
-
-    def __init__(
-        self,
-        escape_codes: bool,
-        out: TextIO = sys.stdout,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._out, self._clock, self._tty = out, clock, escape_codes and out.isatty()
-        self._last = self._began = self._since = clock()
-        self._text = ""
-        self._left = 0.0
-        self._done = 0  # of the bar's 20
-
-    def experiment(self, number: int, count: int, name: str, expected: float) -> None:
-        self._head = f"[{number}/{count}] {name}"
-        if not self._tty:
-            self.line(f"{self._head}: about {duration(expected)}")
-
-    def step(self, done: int, total: int, what: str, left: float, most: int = 0) -> None:
-        """A step begins. `most`: so many there may be, because of noise."""
-        of = f" of up to {most}" if most else f"/{total}"
-        self._text = f"{self._head}  {done}{of}  {what}"
-        self._left, self._since = left, self._clock()
-        self.tick(force=self._tty)
-
-    def tick(self, force: bool = False) -> None:
-        """Called often; writes when it is time."""
-        now = self._clock()
-        if not force and now - self._last < (1.0 if self._tty else EVERY):
-            return
-        self._last = now
-        left = max(0.0, self._left - (now - self._since))
-        if self._tty:
-            passed = now - self._began
-            now_done = int(20 * passed / (passed + left)) if passed + left > 0 else 0
-            self._done = max(self._done, min(now_done, 19))
-            bar = "#" * self._done + "." * (20 - self._done)
-            width = shutil.get_terminal_size().columns - 1
-            self._write(f"{bar} {duration(left)} left  {self._text}"[:width])
-        else:
-            self.line(f"{self._text}  {duration(left)} left")
-
-    def line(self, text: str) -> None:
-        """A line that stays."""
-        self._write(text + "\n")
-
-    def finish(self) -> None:
-        self._write("")
-
-    def _write(self, text: str) -> None:
-        """On a terminal over what is there."""
-        self._out.write(("\r\x1b[K" if self._tty else "") + text)
-        self._out.flush()
 
 
 # ---- measuring -----------------------------------------------------------------------------------
 
 
+#: What more rounds of an experiment could decide.
 OpenQuestions = Callable[[Experiment, ResultSet], list[str]]
+#: What makes one repetition of a variant, with these parameters.
+Runner = Callable[[Experiment, Variant, Params, Context], Repetition]
+
+
+def _runner(kind: str) -> Runner:
+    """Imported when needed: `bench` with nothing to do loads none of these modules."""
+    if kind == "micro":
+        from quest.measure import micro
+
+        return micro.run
+    if kind == "load":
+        from quest.measure import load
+
+        return load.run
+    from quest.measure import trace
+
+    return trace.run
 
 
 def measure(
     job: Job,
     progress: Progress,
-    later: float,
+    later_s: float,
     session: Session,
     questions: OpenQuestions | None = None,
 ) -> ResultSet:
-    """Does all that is left of a job. `later`: what comes after it will take, in seconds.
+    """Does all that is left of a job. What comes after it will take `later_s` seconds.
 
-    `questions`: what more rounds could decide. With it the rounds of the plan are the most there
-    are, and from LEAST on no more are made once nothing is open.
+    With `questions` the rounds of the plan are the most there are, and from LEAST on no more are
+    made once nothing is open.
     """
     name = job.experiment.id
     placement, here = _surroundings(job, session)
-    if job.old and (what := environment.differs(job.old.run["environment"], here)):
+    if job.old and (what := environment.first_difference(job.old.run["environment"], here)):
         progress.line(f"{name}: measured anew, because {what} is not what it was")
         job.old = None
     if job.old is None and started(job.path):
@@ -218,14 +143,14 @@ def measure(
         context = Context(
             placement, job.profile.timeout, progress.tick, session.client, session.network.entered
         )
-        run = _Run(job, writer, here, context, progress, later)
+        run = _Run(job, writer, here, context, progress, later_s)
         if not questions or not run.until_settled(questions):
             run.all_rounds()
         run.end()
     return run.result
 
 
-def _surroundings(job: Job, session: Session) -> tuple[Placement, dict[str, Any]]:
+def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
     """Where the programs run, and what the results say of the machine."""
     experiment, client = job.experiment, session.client
     # In a user's namespace fusermount3 is not root; and from any the other host cannot be reached.
@@ -234,23 +159,23 @@ def _surroundings(job: Job, session: Session) -> tuple[Placement, dict[str, Any]
         session.network.enter()
     allowed = cpus.allowed()
     placement = cpus.place(experiment.pin, cpus.cores(allowed), allowed)
-    others = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
+    versions = {v.peer: peers.load(v.peer).program for v in experiment.variants if v.peer}
     if client and not experiment.disk:  # nothing of the load is on our processors, but a disk is
         placement = Placement(placement.measured, frozenset())
     if not client:
         tools = {v.load for v in experiment.variants} - {"hammer", NO_LOAD}
-        others |= {tool: tool for tool in tools}
+        versions |= {tool: tool for tool in tools}
     network = None if experiment.kind == "micro" else session.network
     flags = session.settings.compiler_flags
-    here = environment.collect(placement, others, network, flags)
+    here = environment.collect(placement, versions, network, flags)
     if client:
         here["client"] = client.environment()
     return placement, here
 
 
-def _header(job: Job, here: dict[str, Any]) -> Record:
-    # Only the caps that bite: the plan must not depend on how many processes run today.
-    caps = limits.biting(job.experiment, job.profile).items()
+def _header(job: Job, here: Environment) -> Record:
+    # Only the caps that reduce something: the plan must not depend on how many processes run today.
+    caps = limits.reducing(job.experiment, job.profile).items()
     return {
         "type": "run",
         "schema": 1,
@@ -258,7 +183,7 @@ def _header(job: Job, here: dict[str, Any]) -> Record:
         "profile": job.profile.name,
         "rounds": job.profile.rounds,
         "seed": secrets.randbits(32),
-        "plan": job.plan,
+        "plan": job.plan_hash,
         "programs": dict(job.programs),
         "started": records.utc_now(),
         "caps": {k: {"most": c.most, "wanted": wanted, "why": c.why} for k, (c, wanted) in caps},
@@ -273,15 +198,14 @@ class _Run:
         self,
         job: Job,
         writer: Writer,
-        here: dict[str, Any],
+        here: Environment,
         context: Context,
         progress: Progress,
-        later: float,
+        later_s: float,
     ) -> None:
         self.job, self.writer, self.context = job, writer, context
-        self.progress, self.later = progress, later
-        # Imported when needed: `bench` with nothing to do loads none of micro, load and trace.
-        self.runner = importlib.import_module(f"quest.measure.{job.experiment.kind}")
+        self.progress, self.later_s = progress, later_s
+        self.run_once = _runner(job.experiment.kind)
         self.result = job.old or ResultSet(job.path, _header(job, here))
         if job.old:
             writer.append(
@@ -300,8 +224,8 @@ class _Run:
         for done in self.result.repetitions:
             step = Step(done["variant"], done["params"], done["round"], done["order"])
             self.estimate.learn(step, done["wall_s"])
-        self.in_a_row: dict[str, int] = {}  # failures
-        self.given_up: set[str] = set()
+        self.failures_in_a_row: dict[str, int] = {}  # by variant
+        self.given_up: set[str] = set()  # variants
 
     def _planned(self, extra: int = 0) -> list[Step]:
         job, seed = self.job, self.result.run["seed"]
@@ -326,44 +250,44 @@ class _Run:
         rounds = self.job.profile.rounds
         for count in range(LEAST, rounds):
             self.plan = self._planned(count - rounds)
-            self._pass()
+            self._do_pending()
             if self._undisturbed() >= LEAST and not questions(self.job.experiment, self.result):
                 return True
         self.plan = self._planned()
         return False
 
     def all_rounds(self) -> None:
-        """And more while fewer than an interval needs were left alone by others.
+        """And more while fewer than an interval needs were left undisturbed.
 
         How many more is decided by the marks alone, never by what was measured.
         """
         rounds = self.job.profile.rounds
-        self._pass()
+        self._do_pending()
         for extra in range(1, int(rounds * EXTRA_ROUNDS) + 1 if rounds >= LEAST else 1):
             if self._undisturbed() >= LEAST:
                 break
             self.plan = self._planned(extra)
             self.most = len(self._planned(int(rounds * EXTRA_ROUNDS)))
-            self._pass()
+            self._do_pending()
 
     def _undisturbed(self) -> int:
-        """Rounds that others left alone."""
-        whole = {repetition["round"] for repetition in self.result.repetitions}
-        return len(whole - {r["round"] for r in self.result.repetitions if NOISY in r["marks"]})
+        """The number of rounds without a noisy repetition."""
+        rounds = {repetition["round"] for repetition in self.result.repetitions}
+        return len(rounds - {r["round"] for r in self.result.repetitions if NOISY in r["marks"]})
 
-    def _pass(self) -> None:
-        """What is left of the steps there are."""
+    def _do_pending(self) -> None:
+        """What is left of the steps of the plan."""
         pending = self._pending()
-        for place, step in enumerate(pending):
+        for index, step in enumerate(pending):
             if self._name(step) not in self.given_up:
-                self._show(step, pending[place:])
+                self._show(step, pending[index:])
                 self._step(step, self._name(step))
 
     def _show(self, step: Step, pending: Sequence[Step]) -> None:
         params = " ".join(f"{key}={value}" for key, value in step.params.items())
         what = f"round {step.round + 1}, {step.variant}" + (f" ({params})" if params else "")
         count = len(self.plan)
-        left = self.estimate.of(pending) + self.later
+        left = self.estimate.seconds_for(pending) + self.later_s
         self.progress.step(count - len(pending), count, what, left, self.most)
 
     def _step(self, step: Step, name: str) -> None:
@@ -374,27 +298,29 @@ class _Run:
         }  # fmt: skip
         started = time.monotonic()
         try:
-            found = self.runner.run(experiment, experiment.variant(name), step.params, self.context)
+            repetition = self.run_once(
+                experiment, experiment.variant(name), step.params, self.context
+            )
         except RepetitionError as error:
             self._append({"type": "failure", **identity, "error": str(error)})
-            self.in_a_row[name] = self.in_a_row.get(name, 0) + 1
-            if self.in_a_row[name] >= GIVE_UP_AFTER:
+            self.failures_in_a_row[name] = self.failures_in_a_row.get(name, 0) + 1
+            if self.failures_in_a_row[name] >= GIVE_UP_AFTER:
                 self.given_up.add(name)
             return
         except Unsupported as error:
             self._skip(name, error.reason, error.remedy)
             self.given_up.add(name)
             return
-        self.in_a_row[name] = 0
+        self.failures_in_a_row[name] = 0
         wall_s = time.monotonic() - started
-        self._append(self._repetition(identity, found, wall_s))
+        self._append(self._record(identity, repetition, wall_s))
         self.estimate.learn(step, wall_s)
 
-    def _repetition(self, identity: Record, found: Repetition, wall_s: float) -> Record:
+    def _record(self, identity: Record, found: Repetition, wall_s: float) -> Record:
         # A worker for each processor is what was asked for, however few there are.
-        meant = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
+        as_asked = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
         params = identity["params"]
-        if any(params.get(k) == most for k, most in self.caps.items() if k not in meant):
+        if any(params.get(k) == most for k, most in self.caps.items() if k not in as_asked):
             found.mark("reduced")
         histograms = {"histograms": found.histograms} if found.histograms else {}
         return {

@@ -17,12 +17,14 @@ from pathlib import Path
 from quest.ground import cpus
 from quest.ground.places import TABLE, Answer, answer, packages, program, text_of
 from quest.ground.processes import ends_well
-from quest.measure import cgroups, disks, environment, limits
+from quest.measure import cgroups, disks, limits, namespaces
 from quest.spec.model import LEAST_WORKERS
 
 
 def compiles(command: Sequence[str]) -> Answer:
-    """Whether the compiler makes a program of one line that runs. Only its absence has a remedy."""
+    """Whether this compiler with these options makes a program of one line that runs. Only the
+    answer that it is not installed has a remedy.
+    """
     tool = program(command[0])
     if not tool.ok:
         return tool
@@ -46,18 +48,22 @@ VARIANTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def variant(name: str, reason: str = "") -> Answer:
-    """Compiles a program of one line in this variant, and runs it."""
+    """Compiles a program of one line in this variant of VARIANTS, and runs it. `reason`: what is
+    said in place of the compiler's words.
+    """
     command, remedy = VARIANTS[name]
-    found = compiles(command)
-    return found if found.ok or found.remedy else Answer(False, reason or found.reason, remedy)
+    tried = compiles(command)
+    return tried if tried.ok or tried.remedy else Answer(False, reason or tried.reason, remedy)
 
 
 def namespace() -> Answer:
+    """A network namespace of our own."""
     remedy = "run as root, or sysctl kernel.unprivileged_userns_clone=1"
-    return answer(environment.why_no_namespace(), remedy)
+    return answer(namespaces.why_no_network(), remedy)
 
 
 def two_cores() -> Answer:
+    """One for the server, one for the load."""
     enough = len(cpus.cores(cpus.allowed())) >= 2
     reason = "only one physical core is allowed here: server and load share it"
     remedy = "a machine with two cores, or a wider taskset or cpuset"
@@ -65,13 +71,13 @@ def two_cores() -> Answer:
 
 
 def worker_cores() -> Answer:
-    """With fewer the law of usl.py cannot be fitted."""
-    found = len(cpus.cores(cpus.allowed()))
+    """Enough cores for LEAST_WORKERS workers, and for the load beside them."""
+    cores = len(cpus.cores(cpus.allowed()))
     wanted = next(n for n in itertools.count() if cpus.for_workers(n) >= LEAST_WORKERS)
     load = wanted - LEAST_WORKERS
-    reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {found}"
+    reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {cores}"
     remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
-    return answer("" if found >= wanted else reason, remedy)
+    return answer("" if cores >= wanted else reason, remedy)
 
 
 def tracing() -> Answer:
@@ -91,6 +97,7 @@ def io_aio() -> Answer:
 
 
 def root() -> Answer:
+    """The rights of root."""
     return answer("needs root" if os.geteuid() else "", "run it as root")
 
 
@@ -101,10 +108,10 @@ def is_mounted(folder: Path) -> bool:
 
 
 def own_mounts() -> Answer:
-    """Mounts that nobody else sees.
+    """Mounts that no other program sees.
 
-    The mount that / is on may be shared with everybody, and what is mounted below it then, too.
-    Only its own top can be asked to make it private, and a plain chroot has none.
+    The mount that / is on may be shared with other namespaces, and what is mounted below it then,
+    too. Only its own top can be asked to make it private, and a plain chroot has none.
     """
     tool = program("unshare")
     if not tool.ok or is_mounted(Path("/")):
@@ -114,11 +121,13 @@ def own_mounts() -> Answer:
 
 
 def fuse() -> Answer:
-    """A file system in user space may be had; what else can be missing, mounting it tells."""
+    """A file system in user space. What else can be missing, mounting it tells."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
     except PermissionError:
-        return Answer(False, "/dev/fuse is not for us", "run it as root, or chmod 666 /dev/fuse")
+        return Answer(
+            False, "/dev/fuse may not be opened", "run it as root, or chmod 666 /dev/fuse"
+        )
     except OSError as error:
         remedy = "modprobe fuse; a container needs --device /dev/fuse"
         return Answer(False, f"/dev/fuse: {error.strerror}", remedy)
@@ -166,6 +175,7 @@ def token_bucket() -> Answer:
 
 
 def loop_device() -> Answer:
+    """A disk of its own for the files of an experiment (disks.py)."""
     mounts = own_mounts()
     return answer(disks.why_no_disk(), disks.REMEDY) if mounts.ok else mounts
 
@@ -184,12 +194,12 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "processes": processes,
     "descriptors": descriptors,
     "million": million,
-    "memory-cgroup": lambda: answer(cgroups.why_not("memory"), cgroups.REMEDY),
-    "io-throttle": lambda: answer(cgroups.why_not("io"), cgroups.REMEDY),
+    "memory-cgroup": lambda: answer(cgroups.why_unusable("memory"), cgroups.REMEDY),
+    "io-throttle": lambda: answer(cgroups.why_unusable("io"), cgroups.REMEDY),
     "loop-device": loop_device,
     "token-bucket": token_bucket,
 }
-# A build variant needs this to exist.
+# Build variant -> the need without which it cannot be built.
 BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl-gcc"}
 
 
@@ -220,13 +230,14 @@ NEEDS = re.compile(r"^(\S+)_NEEDS *:= *(.+?) *(?:#.*)?$", re.M)
 @cache
 def needed_libraries(tree: Path) -> dict[str, list[str]]:
     """Program -> the headers it needs."""
-    rules = [*tree.glob("*/module.mk"), *tree.glob("*/*/module.mk")]
-    found = (line for path in rules for line in NEEDS.findall(path.read_text(encoding="utf-8")))
-    return {program: headers.split() for program, headers in found}
+    files = [*tree.glob("*/module.mk"), *tree.glob("*/*/module.mk")]
+    lines = (line for path in files for line in NEEDS.findall(path.read_text(encoding="utf-8")))
+    return {program: headers.split() for program, headers in lines}
 
 
 @cache
 def header_is_here(header: str) -> bool:
+    """Whether the compiler finds this C header."""
     command = ["cc", "-E", "-x", "c", "-include", header, "/dev/null"]
     return ends_well(command).ok
 
@@ -235,9 +246,9 @@ def missing_library(program: str, tree: Path = Path(), table: Path = TABLE) -> A
     """Why this program cannot be built here, or None."""
     for header in needed_libraries(tree).get(program, ()):
         item = f"header:{header}"
-        found = next((p for p in packages(table) if item in p.provides.split("|")), None)
+        package = next((p for p in packages(table) if item in p.provides.split("|")), None)
         # One system or another has it in another folder; what is not in the table is its own name.
-        name, places = (found.name, found.provides) if found else (header, item)
+        name, places = (package.name, package.provides) if package else (header, item)
         if not any(header_is_here(place.removeprefix("header:")) for place in places.split("|")):
             return Answer(False, f"{name} is not installed", f"apt-get install {name}")
     return None

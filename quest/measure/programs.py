@@ -1,4 +1,6 @@
-"""Where the programs of an experiment are, and a hash that tells when one has changed."""
+"""The programs of an experiment: where they are, what is missing, and their hashes, by which a
+changed program is known.
+"""
 
 import hashlib
 import json
@@ -22,12 +24,12 @@ def folders(variant: Variant) -> Params:
 
 
 def find(word: str) -> Path | None:
-    """The file a command word stands for: a path, or a program in PATH."""
+    """The file that a command word stands for, a path or a program in PATH; or None."""
     if "/" in word:
         path = Path(word)
         return path if path.is_file() else None
-    found = places.which(word)
-    return Path(found) if found else None
+    path_of_program = places.which(word)
+    return Path(path_of_program) if path_of_program else None
 
 
 def fingerprint(path: Path) -> str:
@@ -62,18 +64,24 @@ def _loaded_sections(data: bytes) -> bytes:
 
 
 def tool_path(tool: str) -> str:
-    """hammer is built here; wrk and h2load come from the system."""
+    """The command word of a load tool: hammer is built here, wrk and h2load are the system's."""
     return str(build_folder("glibc") / tool) if tool == "hammer" else tool
 
 
 def hammer_to_copy() -> Path:
-    """Linked statically, where that could be built: the other host may have another C library."""
+    """The hammer for another host: linked statically, where that could be built, because the other
+    host may have another C library.
+    """
     static = build_folder("static") / "hammer"
     return static if static.is_file() else build_folder("glibc") / "hammer"
 
 
-def words_of(experiment: Experiment, variant: Variant, client: Client | None = None) -> list[str]:
-    """The programs of all commands a variant needs on this host."""
+def needed_programs(
+    experiment: Experiment, variant: Variant, client: Client | None = None
+) -> list[str]:
+    """The command words of all programs that a variant needs on this host: paths, or names to be
+    looked for in PATH.
+    """
     commands = [variant.command, *(helper.command for helper in experiment.helpers)]
     words = [command[0] for command in commands if command]
     # And what a command starts in its turn: env LD_BIND_NOW=1 {bin}/x.
@@ -94,17 +102,19 @@ def words_of(experiment: Experiment, variant: Variant, client: Client | None = N
 
 
 def to_build(only: list[str]) -> list[str]:
-    """The programs of ours, below build/, that these experiments start."""
+    """The programs of ours, below build/, that these experiments start. InputError for an unknown
+    experiment.
+    """
     chosen = experiment_file.load_all(only=only)
-    found = (word for one in chosen for v in one.variants for word in words_of(one, v))
-    return sorted({word for word in found if word.startswith(f"{BUILD}/")})
+    words = (word for one in chosen for v in one.variants for word in needed_programs(one, v))
+    return sorted({word for word in words if word.startswith(f"{BUILD}/")})
 
 
 def missing(
     experiment: Experiment, variant: Variant, client: Client | None = None, many: bool = False
 ) -> Answer | None:
     """Why this variant cannot run here, or None; `many` as in needs.probe()."""
-    if client and (lacking := client.lacks(experiment, variant)):
+    if client and (lacking := client.why_not(experiment, variant)):
         return lacking
     own = ("fuse",) if experiment.disk else experiment.stage.needs if experiment.stage else ()
     of_peer = peers.load(variant.peer).needs if variant.peer else ()
@@ -114,7 +124,7 @@ def missing(
         answer = needs.probe(need, many)
         if not answer.ok:
             return answer
-    for word in words_of(experiment, variant, client):
+    for word in needed_programs(experiment, variant, client):
         if find(word):
             continue
         if "/" not in word:
@@ -131,18 +141,18 @@ def missing(
 def fingerprints(
     experiment: Experiment, variants: Iterable[Variant], client: Client | None = None
 ) -> dict[str, str]:
-    """Program -> hash, for all programs of these variants, and for the settings of peers. No key
-    names a folder above build/. The host that the load comes from is one of them.
+    """Program -> hash, for all programs of these variants, for the settings of peers, and for the
+    other host that the load comes from, if it does. No key names a folder above build/.
     """
-    found = {"client": client.fingerprint()} if client else {}
+    hashes = {"client": client.fingerprint()} if client else {}
     for variant in variants:
-        for word in words_of(experiment, variant, client):
+        for word in needed_programs(experiment, variant, client):
             path = find(word)
             if path:
-                found[word.removeprefix(f"{BUILD}/")] = fingerprint(path)
+                hashes[word.removeprefix(f"{BUILD}/")] = fingerprint(path)
         if variant.peer:
             # Only what is set: a key that comes or goes must throw no results away.
             settings = {k: v for k, v in asdict(peers.load(variant.peer)).items() if v}
             text = json.dumps(settings, sort_keys=True)
-            found[f"peers/{variant.peer}"] = hashlib.sha256(text.encode()).hexdigest()
-    return found
+            hashes[f"peers/{variant.peer}"] = hashlib.sha256(text.encode()).hexdigest()
+    return hashes

@@ -387,7 +387,8 @@ class Source:
 
     @property
     def footer(self) -> str:
-        return environment.footer(self.results.run)
+        run = self.results.run
+        return environment.footer(run["started"], run["profile"], run["environment"])
 
 
 @dataclass

@@ -5,7 +5,7 @@ after the other in a temporary folder. It ends with our end of the connection, h
 the load is then killed and the folder removed.
 
 No time of one host is ever set against a time of the other. How long a load took and what it used
-is told by the host it ran on.
+is measured by the host it ran on.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from quest.ground.errors import InputError, RepetitionError, Unreachable
 from quest.ground.foreign import anonymous
 from quest.ground.places import PACKAGES, Answer, which
 from quest.ground.processes import SLICE, Process, Tick, Usage, running
 from quest.measure import peers
+from quest.measure.environment import ClientEnvironment
 from quest.spec.model import NO_LOAD, Experiment, Variant
 
 LOOPBACK = "127.0.0.1"
@@ -49,46 +49,54 @@ ANSWER_PATIENCE = 15.0  # for what takes no time, and for what a load has to say
 END_PATIENCE = 5.0
 READY = b"remote.sh: ready\n"
 TIMED_OUT = 124  # timeout(1)
-# In the words of a load these name what is on this host.
-HERE = re.compile(r"\{(scratch|docroot|files|bin|build)\}")
+# Among the command words of a load these name what is on this host.
+PLACEHOLDERS_OF_THIS_HOST = re.compile(r"\{(scratch|docroot|files|bin|build)\}")
 LOOPBACK_OPTIONS = ("--herd", "--source")  # their addresses are 127.x
 TIMES = re.compile(r"(\d+)m([\d.]+)s")
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What a load has printed and used, by its own host's clocks; `here_s` by ours."""
+class FinishedLoad:
+    """What a load has printed and used, by the clocks of the host it ran on."""
 
     output: str
     usage: Usage
     wall_s: float
-    here_s: float
+    here_s: float  # the same time by our clock
 
 
 @dataclass
 class Client:
-    """The other host, while we are connected. `address`: ours, as it reaches us."""
+    """The other host, while we are connected."""
 
-    process: Process
-    address: str = ""
-    facts: dict[str, str] = field(default_factory=dict)
+    process: Process  # of ssh
+    address: str = ""  # IPv4, at which it reaches us
+    facts: dict[str, str] = field(default_factory=dict)  # as remote.sh prints them
     no_hammer: str = ""  # why it does not run there
-    _read: bytes = b""
+    _received: bytes = b""
 
     # ---- what is asked of it
 
     def put(self, name: str, content: bytes) -> None:
-        (status,), _ = self._ask(f"put {len(content)} {name}", content)
+        """A file in the folder there. RepetitionError if it cannot be kept."""
+        (status,), _ = self._request(f"put {len(content)} {name}", content)
         if status != "0":
             raise RepetitionError(f"CLIENT cannot keep {name}: {self.process.last_words()}")
 
-    def run(self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None) -> Ran:
-        """Runs a program there. RepetitionError if it takes too long or fails."""
+    def run(
+        self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None
+    ) -> FinishedLoad:
+        """Runs a program there. RepetitionError if it takes longer than `timeout` seconds or fails,
+        Unreachable if the connection is lost.
+        """
         began = time.monotonic()
         line = f"run {timeout:g} {shlex.join(words)}"
-        (status, begin, end, user, system, length), said = self._ask(line, b"", timeout, tick)
+        (status, begin, end, user, system, length), printed = self._request(
+            line, b"", timeout, tick
+        )
         output, errors = (
-            part.decode("utf-8", "replace") for part in (said[: int(length)], said[int(length) :])
+            part.decode("utf-8", "replace")
+            for part in (printed[: int(length)], printed[int(length) :])
         )
         here_s = time.monotonic() - began
         if status == str(TIMED_OUT):
@@ -98,14 +106,14 @@ class Client:
             *_, last = anonymous(errors).strip().splitlines() or [""]
             why = f": {last.strip().replace(self.address, 'SERVER')[:300]}" if last else ""
             raise RepetitionError(f"{name} ended with status {status} at CLIENT{why}")
-        usage = Usage(seconds(user), seconds(system), 0, 0, 0, 0)
-        return Ran(output, usage, float(end) - float(begin), here_s)
+        usage = Usage(parse_times(user), parse_times(system), 0, 0, 0, 0)
+        return FinishedLoad(output, usage, float(end) - float(begin), here_s)
 
-    def look(self, server_address: str) -> None:
-        """What there is, and where it reaches us: at `server_address`, or "" for where it is
-        connected to. InputError where nothing can be measured with it.
+    def read_facts(self, server_address: str) -> None:
+        """Asks what there is, and sets the address at which it reaches us: `server_address`, or
+        where that is "" the one it was reached from. InputError where nothing can be measured.
         """
-        lines = self._ask("facts")[1].decode("utf-8", "replace").splitlines()
+        lines = self._request("facts")[1].decode("utf-8", "replace").splitlines()
         self.facts = {name: value for name, _, value in (line.partition(" ") for line in lines)}
         if not (kernel := self.facts.get("kernel", "")).startswith("Linux "):
             raise InputError(f"CLIENT must be a Linux, and is {kernel or 'unknown'}")
@@ -113,25 +121,27 @@ class Client:
 
     # ---- lines and bytes
 
-    def greet(self, script: str) -> None:
-        """What a login shell prints first is passed over."""
+    def start(self, script: str) -> None:
+        """Sends remote.sh, and waits until it runs; skips what a login shell prints first."""
         self._send(script.encode())
-        self._await(lambda: READY in self._read, READY_PATIENCE)
-        self._read = self._read.partition(READY)[2]
+        self._read_until(lambda: READY in self._received, READY_PATIENCE)
+        self._received = self._received.partition(READY)[2]
 
-    def _ask(
+    def _request(
         self, line: str, data: bytes = b"", patience: float = 0.0, tick: Tick = lambda: None
     ) -> tuple[list[str], bytes]:
-        """The fields of the answer, and what follows it: as many bytes as its last field says."""
+        """The fields of the answer, and what follows it: as many bytes as its last field says.
+        Unreachable if there is none within `patience` and ANSWER_PATIENCE.
+        """
         self._send(f"{line}\n".encode() + data)
-        self._await(lambda: b"\n" in self._read, patience + ANSWER_PATIENCE, tick)
-        answer, _, self._read = self._read.partition(b"\n")
+        self._read_until(lambda: b"\n" in self._received, patience + ANSWER_PATIENCE, tick)
+        answer, _, self._received = self._received.partition(b"\n")
         verb, *fields = answer.decode("utf-8", "replace").split() or [""]
         if verb != line.split()[0] or not "".join(fields[-1:]).isdigit():
             raise Unreachable(f'CLIENT answers "{answer.decode("utf-8", "replace")[:80]}"')
         count = int(fields.pop())
-        self._await(lambda: len(self._read) >= count, ANSWER_PATIENCE)
-        following, self._read = self._read[:count], self._read[count:]
+        self._read_until(lambda: len(self._received) >= count, ANSWER_PATIENCE)
+        following, self._received = self._received[:count], self._received[count:]
         return fields, following
 
     def _send(self, data: bytes) -> None:
@@ -143,18 +153,20 @@ class Client:
         except BrokenPipeError:
             raise self._lost() from None
 
-    def _await(self, there: Callable[[], bool], patience: float, tick: Tick = lambda: None) -> None:
-        """Reads until it is there."""
+    def _read_until(
+        self, complete: Callable[[], bool], patience: float, tick: Tick = lambda: None
+    ) -> None:
+        """Unreachable if it is not complete within `patience` seconds."""
         deadline = time.monotonic() + patience
         pipe = self.process.stdout.fileno()
-        while not there():
+        while not complete():
             left = deadline - time.monotonic()
             if left <= 0:
                 raise Unreachable("CLIENT does not answer any more")
             if not select.select([pipe], [], [], min(left, SLICE))[0]:
                 tick()
             elif data := os.read(pipe, 1 << 16):
-                self._read += data
+                self._received += data
             else:
                 raise self._lost()
 
@@ -165,23 +177,26 @@ class Client:
 
     # ---- what it is
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> ClientEnvironment:
         """For the results: what can change a number, and neither name nor address."""
         cpus = int(self.facts.get("cpus", 0))
         return {
-            **{key: anonymous(self.facts.get(key, "")) for key in ("kernel", "machine", "cpu")},
+            "kernel": anonymous(self.facts.get("kernel", "")),
+            "machine": anonymous(self.facts.get("machine", "")),
+            "cpu": anonymous(self.facts.get("cpu", "")),
             "cpus": cpus,
             "cores": int(self.facts.get("cores", 0)) or cpus,
             "tools": {key: self.facts[key] for key in ("wrk", "h2load") if key in self.facts},
         }
 
     def fingerprint(self) -> str:
+        """A hash of that: other results are of another host."""
         text = json.dumps(self.environment(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def lacks(self, experiment: Experiment, variant: Variant) -> Answer | None:
+    def why_not(self, experiment: Experiment, variant: Variant) -> Answer | None:
         """Why this load cannot come from there, or None."""
-        if reason := not_from_afar(experiment, variant):
+        if reason := why_only_from_here(experiment, variant):
             return Answer(False, f"not from another host: {reason}", "measure it without CLIENT")
         tool = variant.load
         if tool == "hammer":
@@ -192,8 +207,8 @@ class Client:
         return Answer(False, f"{tool} is not installed at CLIENT", remedy)
 
 
-def seconds(text: str) -> float:
-    """`1m2.5s`, as a shell's times has it."""
+def parse_times(text: str) -> float:
+    """Seconds of `1m2.5s`, as a shell's `times` prints it; 0 for any other text."""
     match = TIMES.fullmatch(text)
     return int(match.group(1)) * 60 + float(match.group(2)) if match else 0.0
 
@@ -201,7 +216,7 @@ def seconds(text: str) -> float:
 # ---- what cannot be had -------------------------------------------------------------------------
 
 
-def not_from_afar(experiment: Experiment, variant: Variant) -> str:
+def why_only_from_here(experiment: Experiment, variant: Variant) -> str:
     """Why a load must come from this host; "" if it need not."""
     tool = experiment.tools.get(variant.load)
     phases = [word for phase in experiment.phases for word in phase.args]
@@ -216,18 +231,18 @@ def not_from_afar(experiment: Experiment, variant: Variant) -> str:
         return "it counts the segments of a network of its own"
     if any(word.startswith(LOOPBACK_OPTIONS) for word in words):
         return "its clients come from many loopback addresses"
-    if any(HERE.search(word) for word in words):
+    if any(PLACEHOLDERS_OF_THIS_HOST.search(word) for word in words):
         return "the load uses a folder of this host"
     if variant.peer and any(LOOPBACK in word for word in peers.load(variant.peer).command):
         return f"{variant.peer} listens on {LOOPBACK} only"
     return ""
 
 
-def none_from_afar(experiment: Experiment) -> str:
-    """Why no load of this experiment can come from another host; "" if one can."""
+def why_no_load_from_afar(experiment: Experiment) -> str:
+    """Why no load of this experiment can come from another host; "" if that of a variant can."""
     if experiment.kind != "load":
         return "no load, so nothing for CLIENT to do"
-    reasons = [not_from_afar(experiment, variant) for variant in experiment.variants]
+    reasons = [why_only_from_here(experiment, variant) for variant in experiment.variants]
     return f"not from another host: {reasons[0]}" if all(reasons) else ""
 
 
@@ -278,15 +293,15 @@ def connected(
     start = f"exec sh -c 'eval \"$(head -c {len(script.encode())})\"'"
     command = ["ssh", *OPTIONS, "--", host, start]
     with running("ssh", command, cpus, pipe=True, feed=True) as process:
-        far = Client(process)
+        client = Client(process)
         try:
             try:
-                far.greet(script)
+                client.start(script)
             except Unreachable as error:
                 raise InputError(f"CLIENT={host}: {process.last_words() or error}") from None
-            far.look(server_address)
-            _bring(far, hammer)
-            yield far
+            client.read_facts(server_address)
+            _copy_hammer(client, hammer)
+            yield client
         finally:
             # The far side ends the load and removes its folder before ssh ends.
             if process.popen.stdin:
@@ -295,13 +310,14 @@ def connected(
             process.reap(END_PATIENCE)
 
 
-def _bring(far: Client, hammer: Path) -> None:
-    here, there = os.uname().machine, far.facts.get("machine")
+def _copy_hammer(client: Client, hammer: Path) -> None:
+    """Sets `no_hammer` where it does not run there."""
+    here, there = os.uname().machine, client.facts.get("machine")
     if here != there:
-        far.no_hammer = f"hammer is built for {here}, CLIENT is {there}"
+        client.no_hammer = f"hammer is built for {here}, CLIENT is {there}"
     elif hammer.is_file():  # else it is not built, which programs.missing() says
         try:
-            far.put("hammer", hammer.read_bytes())
-            far.run("hammer", ["./hammer", "-h"], ANSWER_PATIENCE)
+            client.put("hammer", hammer.read_bytes())
+            client.run("hammer", ["./hammer", "-h"], ANSWER_PATIENCE)
         except RepetitionError as error:
-            far.no_hammer = f"hammer does not run there: {error}"
+            client.no_hammer = f"hammer does not run there: {error}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quest.ground.cpus import Placement
-from quest.measure.environment import OwnNetwork
+from quest.measure.namespaces import OwnNetwork
 from quest.measure.remote import Client
 
 

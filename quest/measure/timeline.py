@@ -1,5 +1,5 @@
 """From what `strace -ff -ttt -T -yy` wrote, a file a task, and from what the clients saw, to
-intervals: who runs, who waits.
+intervals: which task runs, which waits.
 
 Pure functions; trace.py makes the trace, figures/timeline.gp draws the rows.
 """
@@ -51,14 +51,16 @@ Event = Call | End
 
 
 def parse(files: Mapping[int, Iterable[str]]) -> list[Event]:
-    """All events in the order in which they began. The lines are those of each task's file."""
+    """All events in the order in which they began. `files`: task -> the lines of its file.
+    SyntaxErrorInTrace for a line that is not understood.
+    """
     events: list[Event] = []
     for pid, lines in files.items():
         for number, line in enumerate(lines, start=1):
-            found = TRACE_LINE.fullmatch(line)
-            if found is None:
+            match = TRACE_LINE.fullmatch(line)
+            if match is None:
                 raise SyntaxErrorInTrace(f"trace of {pid}, line {number}: no time: {line[:60]!r}")
-            start, rest = float(found["time"]), found["rest"]
+            start, rest = float(match["time"]), match["rest"]
             if call := CALL.fullmatch(rest):
                 end = start + float(call["took"]) if call["took"] else None
                 result = call["result"] or ""
@@ -115,7 +117,7 @@ PEER = re.compile(r"TCP(?:v6)?:\[[^\]]*->[^\]]*:(\d+)\]")
 
 @dataclass(frozen=True)
 class Visit:
-    """What a client saw; times in seconds of CLOCK_REALTIME, the clock strace -ttt prints."""
+    """What a client saw; times in seconds of CLOCK_REALTIME, the clock that strace -ttt prints."""
 
     name: str
     port: int
@@ -136,7 +138,7 @@ class Row:
     """One line of the samples, in seconds.
 
     kind: client (state connecting|pausing|waiting|receiving), task (running|waiting|ended), spawn
-    (name is the new task, state its parent), accept. client: whom it is about, "" if nobody.
+    (name is the new task, state its parent), accept. client: the one it is about, or "".
     """
 
     kind: str
@@ -150,7 +152,7 @@ class Row:
 
 @dataclass
 class Task:
-    """A process or thread of the server. client: whom it serves when it starts."""
+    """A process or thread of the server. client: the one it serves when it starts."""
 
     name: str
     start: float
@@ -163,13 +165,13 @@ class Task:
 
 def peer(text: str, visits: Mapping[int, Visit]) -> str:
     """The client at the other end of the first connection that strace -yy names in a text."""
-    found = PEER.search(text)
-    visit = visits.get(int(found[1])) if found else None
+    match = PEER.search(text)
+    visit = visits.get(int(match[1])) if match else None
     return visit.name if visit else ""
 
 
 def served_by(call: Call, visits: Mapping[int, Visit]) -> str:
-    """The client a call is for; a wait for several descriptors is for nobody in particular."""
+    """The client a call is for; "" for a wait for several descriptors."""
     several = call.name in MORE and MORE[call.name] in call.args
     return "" if several else peer(call.args, visits)
 
@@ -180,8 +182,8 @@ def return_time(call: Call, visits: Mapping[int, Visit], end: float) -> float:
     strace takes the time it prints first and starts to count how long the call takes a little
     later: a millisecond where the machine is busy. No connection is accepted before it is made.
     """
-    found = PEER.search(call.result)
-    made = visits[int(found[1])].connecting if found and int(found[1]) in visits else 0.0
+    match = PEER.search(call.result)
+    made = visits[int(match[1])].connecting if match and int(match[1]) in visits else 0.0
     return min(end, end if call.end is None else max(call.end, made))
 
 
@@ -219,8 +221,8 @@ def task_rows(
 ) -> Iterator[Row]:
     """A task's life without gaps: running between the calls it waits in, then ended.
 
-    Running is split where it turns from one client to another. Tells the tasks it makes whom they
-    start with, so parents have to come before children.
+    Running is split where it turns from one client to another. Sets the client that the tasks it
+    makes start with, so parents have to come before children.
     """
     now, client, end = task.start, task.client, task.end or until
 
@@ -253,6 +255,7 @@ def task_rows(
 
 
 def client_rows(visit: Visit) -> Iterator[Row]:
+    """What a client does, without what takes no time."""
     stages = [
         ("connecting", visit.connecting, visit.connected),
         ("pausing", visit.half_sent, visit.sent),
@@ -265,20 +268,20 @@ def client_rows(visit: Visit) -> Iterator[Row]:
 
 
 def rows(events: Sequence[Event], visits: Sequence[Visit]) -> list[Row]:
-    """All there is to draw, in seconds after the first connect, cut to the time of the visits."""
+    """All that is drawn, in seconds after the first connect, cut to the time of the visits."""
     by_port = {visit.port: visit for visit in visits}
     zero = min(visit.connecting for visit in visits)
     first, last = zero - MARGIN_BEFORE_S, max(visit.done for visit in visits) + MARGIN_AFTER_S
-    found = [row for visit in visits for row in client_rows(visit)]
+    drawn = [row for visit in visits for row in client_rows(visit)]
     tasks = collect_tasks(events)
     for task in tasks.values():
-        found.extend(task_rows(task, tasks, by_port, last))
+        drawn.extend(task_rows(task, tasks, by_port, last))
         if task.parent:
             call = "pthread_create" if task.name.startswith("thread") else "fork"
             made = task.start
-            found.append(Row("spawn", task.name, task.parent, call, task.client, made, made))
+            drawn.append(Row("spawn", task.name, task.parent, call, task.client, made, made))
     return [
         replace(row, start=max(row.start, first) - zero, end=min(row.end, last) - zero)
-        for row in found
+        for row in drawn
         if row.start <= last and row.end >= first
     ]

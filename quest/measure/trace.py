@@ -1,4 +1,4 @@
-"""kind = "trace": who runs and who waits while a server serves four clients, one of them slow.
+"""kind = "trace": which task runs and which waits while a server serves four clients, one slow.
 
 The clients are scripted: A, C and D ask for a page at once, B sends half of its request, pauses,
 and sends the rest. Out comes one repetition of the results (see timeline.Row for its columns), and
@@ -20,7 +20,7 @@ from pathlib import Path
 from quest.ground import places, processes
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.processes import Process, running
-from quest.measure import load, needs, timeline
+from quest.measure import docroot, needs, timeline
 from quest.measure.programs import folders
 from quest.measure.records import Repetition
 from quest.measure.session import Context
@@ -37,8 +37,8 @@ CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
 
 # When a client connects, and how long it pauses in mid-request, in seconds.
 SCRIPTS = {"A": (0.0, 0.0), "B": (0.020, 0.250), "C": (0.040, 0.0), "D": (0.060, 0.0)}
-# -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy who is at
-# the other end, -s 1 one letter of a text, and one descriptor of those that poll() is given. The
+# -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy the peer
+# of a socket, -s 1 one letter of a text, and one descriptor of those that poll() is given. The
 # question marks let a call pass that this architecture does not have; with --seccomp-bpf the calls
 # that are not traced run at full speed.
 STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
@@ -46,7 +46,9 @@ STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf"
 
 
 def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
-    """Runs the server (which is to choose its port itself, -p 0) under strace and visits it."""
+    """Runs the server (which is to choose its port itself, -p 0) under strace and visits it.
+    RepetitionError if the server, a client or the trace is not as it should be.
+    """
     with tempfile.TemporaryDirectory() as folder:
         words = [*STRACE, "-o", f"{folder}/trace", *command]
         with running("the server", words, pipe=True) as process:
@@ -61,13 +63,13 @@ def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
 
 
 def traces(folder: Path) -> dict[int, list[str]]:
-    """Of each task what strace has written by now."""
+    """Task -> the lines that strace has written of it by now."""
     files = {int(file.suffix[1:]): file for file in folder.iterdir()}
     return {pid: file.read_text(errors="replace").splitlines() for pid, file in files.items()}
 
 
 def visit_all(port: int, timeout_s: float) -> list[Visit]:
-    """All four clients at once, each in its own thread."""
+    """All four clients of SCRIPTS at once, each in its own thread. RepetitionError if one fails."""
     zero = time.time() + LEAD_S
 
     def run(name: str) -> Visit:
@@ -83,6 +85,7 @@ def visit_all(port: int, timeout_s: float) -> list[Visit]:
 
 
 def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
+    """One client asks for a page, with a pause in the middle of its request."""
     connecting = time.time()
     with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
         connected = time.time()
@@ -117,8 +120,9 @@ def stop(process: Process, folder: Path) -> None:
 
 
 def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
-    found = [replace(row, start=milliseconds(row.start), end=milliseconds(row.end)) for row in rows]
-    columns = map(list, zip(*map(astuple, found), strict=True))
+    """The rows as samples (timeline.COLUMNS), and how long each client took."""
+    in_ms = [replace(row, start=milliseconds(row.start), end=milliseconds(row.end)) for row in rows]
+    columns = map(list, zip(*map(astuple, in_ms), strict=True))
     scalars: dict[str, float] = {
         f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
         for visit in visits
@@ -128,14 +132,16 @@ def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
 
 
 def milliseconds(seconds: float) -> float:
+    """To the microsecond."""
     return round(seconds * 1000, 3)
 
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
+    """One repetition of the variant; errors as records.Repetition says."""
     tracing = needs.probe("strace")
     if not tracing.ok:
         raise Unsupported(tracing.reason, tracing.remedy)
-    root = load.prepare_docroot(experiment.docroot)
+    root = docroot.prepare(experiment.docroot)
     values: Params = {**params, **folders(variant), "docroot": str(root)}
     server = places.build_folder(variant.build) / variant.server
     command = [str(server), "-p", "0", *expand_all(variant.args, values), str(root)]

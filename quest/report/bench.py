@@ -20,7 +20,8 @@ from quest.ground.errors import InputError, Stopped, Unreachable
 from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
-from quest.measure.measure import Job, OpenQuestions, Progress, measure, prepare, skip_text
+from quest.measure.measure import Job, OpenQuestions, measure, prepare, skip_text
+from quest.measure.progress import Progress
 from quest.measure.records import failure_texts
 from quest.measure.session import Session, Settings
 from quest.spec import experiment_file
@@ -97,12 +98,12 @@ def bench(
 def _one_run(results: Path, settings: Settings) -> OpenQuestions:
     """The rule by which it ends early; InputError where the run would be no single one."""
     here = environment.machine(settings.compiler_flags)
-    if environment.commit_here()[1] is not False:
+    if environment.git_commit()[1] is not False:
         raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
     for path in sorted(results.glob("*.jsonl")):
         line = records.complete_lines(path.read_bytes())[0][:1]
         there = json.loads(line[0])["environment"] if line else here
-        for name in (name for name in environment.WHOLE if there.get(name) != here[name]):
+        for name in (name for name in environment.OF_THE_RUN if there.get(name) != here[name]):
             raise InputError(
                 f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
                 f"one; move {results} away to begin anew"
@@ -124,14 +125,14 @@ def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
 
 def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
     """Before the minutes are spent, and not only after."""
-    from quest.measure import micro
+    from quest.measure import noise
 
     allowed = cpus.allowed()
     used: set[int] = set()
     for job in jobs:
         placement = cpus.place(job.experiment.pin, cpus.cores(allowed), allowed)
         used |= (placement.measured | placement.load) or set(allowed)
-    if share := micro.foreign_share(used) if used else 0.0:
+    if share := noise.foreign_share(used) if used else 0.0:
         what = f"others use {share:.0%} of the processors".replace("%", " %")
         progress.line(f"{what}: numbers will be marked noisy")
 
@@ -153,7 +154,7 @@ def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
     """Those whose load can come from another host, at least that of one variant."""
     left: dict[str, list[Experiment]] = {}
     for experiment in chosen:
-        left.setdefault(remote.none_from_afar(experiment), []).append(experiment)
+        left.setdefault(remote.why_no_load_from_afar(experiment), []).append(experiment)
     found = left.pop("", [])
     report.skips += [f"{', '.join(e.id for e in some)}: {why}" for why, some in left.items()]
     return found
@@ -186,7 +187,7 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
         _raise_descriptor_limit()
         processes.become_subreaper()
         guard.start()
-        cgroups.sweep()
+        cgroups.remove_leftovers()
         sweep_scratch()
         progress = Progress(session.settings.escape_codes)
         _say_if_others_work(jobs, progress)

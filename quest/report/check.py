@@ -53,7 +53,7 @@ def _programs(experiments: Iterable[Experiment]) -> Iterator[str]:
     for definition in experiments:
         for variant in definition.variants:
             try:
-                programs.words_of(definition, variant)
+                programs.needed_programs(definition, variant)
                 yield from _peer_values(definition, variant) if variant.peer else ()
             except InputError as error:
                 yield str(error)

@@ -95,7 +95,7 @@ def congestion_control() -> Answer:
 
 
 def seccomp() -> Answer:
-    if environment.told(r"^Seccomp:\s+(\d)", "/proc/self/status", "0") == "0":
+    if environment.match_in_file(r"^Seccomp:\s+(\d)", "/proc/self/status", "0") == "0":
         return Answer(True, "none")
     reason = "a filter is active (a container?): some system calls may be refused"
     return Answer(False, reason, "docker run --security-opt seccomp=unconfined")
@@ -153,7 +153,7 @@ def experiment_row(found: Experiment) -> Row:
     parts = tuple(Row(name, answer) for name, answer in skipped.items())
     if len(skipped) < len(found.variants):
         notes = ["once built: make variants"] if len(skipped) < len(answers) else []
-        for key, (cap, wanted) in limits.biting(found, found.profiles["quick"]).items():
+        for key, (cap, wanted) in limits.reducing(found, found.profiles["quick"]).items():
             notes.append(f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
         return Row(found.id, Answer(True, "; ".join(notes)), parts)
     if len(set(skipped.values())) == 1:

@@ -2,7 +2,7 @@
 
 A rule says "holds" only if the data show it beyond doubt and beyond the A/A floor; where an
 interval lies across the line, the median decides and the judgement is marked as near the line.
-Repetitions that a mark speaks against are not asked (statistics/usable.py); where too few are left,
+Repetitions that a mark speaks against are not asked (measure/usable.py); where too few are left,
 nothing is judged.
 """
 
@@ -303,7 +303,7 @@ def parameters(rule: str) -> tuple[list[str], list[str], dict[str, float]]:
 # ---- which repetitions a rule may ask ------------------------------------------------------------
 
 # The smallest effect a rule asks about. A line has none: there a repetition counts that others took
-# less from than makes it `noisy` (run/micro.py).
+# less from than makes it `noisy` (measure/noise.py).
 EFFECTS: dict[str, Callable[[Mapping[str, float]], float]] = {
     "faster": lambda n: n["min_effect"],
     "ratio_at_least": lambda n: max(n["bound"], 1 / n["bound"]) - 1,

@@ -8,7 +8,7 @@ from itertools import accumulate, product, zip_longest
 from typing import Any
 
 from quest.ground import foreign
-from quest.measure.load_tools import bucket
+from quest.measure.load_tools import bucket_edges
 from quest.measure.timeline import COLUMNS
 from quest.spec.model import x_text
 from quest.stats import estimates
@@ -167,7 +167,9 @@ def _distribution(counts: Mapping[float, float]) -> str:
     edges, total = sorted(counts), sum(counts.values())
     within = accumulate(counts[edge] for edge in edges)
     rows: list[list[Any]] = [["ms", "within"], [edges[0] / 1e6, 0.0]]
-    rows += [[bucket(e)[1] / 1e6, below / total] for e, below in zip(edges, within, strict=True)]
+    rows += [
+        [bucket_edges(e)[1] / 1e6, below / total] for e, below in zip(edges, within, strict=True)
+    ]
     # Where little happens, steps can be left out; the first and the last stay.
     step = max(1, math.ceil((len(rows) - 3) / MOST_STEPS))
     return table([*rows[:2], *rows[2:-1][step - 1 :: step], rows[-1]])

@@ -165,9 +165,9 @@ def _add(point: Point, metric: Metric, repetition: Record, samples: list[float])
     point.values[number] = REDUCTIONS[metric.reduce](samples)
     point.raw += samples
     point.marks.update(repetition["marks"])
-    if share := usable.taken(metric, repetition):
+    if share := usable.disturbance(metric, repetition):
         point.taken[number] = share
-    if mark := usable.spoilt(metric, repetition):
+    if mark := usable.spoiling_mark(metric, repetition):
         point.spoilt[number] = mark
 
 

@@ -347,7 +347,7 @@ def test_a_helper_that_fails_at_its_end_fails_the_repetition(tree: Tree) -> None
     with pytest.raises(RepetitionError, match="^attack ended with status 1: one is gone"):
         measure(tree, loaded(**BESIDE))
     for words in ("", "{", "{]", "ended", "7"):
-        assert load_tools.read_helper(words) == {}
+        assert load_tools.parse_last_line(words) == {}
 
 
 # ---- profiles, many connections, other tools -----------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.processes import Process
-from quest.measure import micro, needs
+from quest.measure import museum, needs
 from quest.measure.needs import missing_library
 from quest.measure.records import Repetition
 from quest.spec.model import Experiment
@@ -166,9 +166,9 @@ def test_under_a_load_the_warm_up_does_not_count(disk_tree: Tree) -> None:
 
 
 def test_rates_and_times_in_the_seconds_of_the_disk() -> None:
-    disk = micro.Mounted(Path(), [], cast(Process, None), speed=4.0)
+    disk = museum.MuseumDisk(Path(), [], cast(Process, None), speed=4.0)
     measured = {"requests_per_s": 400.0, "total.median": 25.0, "failed": 0.0}
-    assert disk.at_its_pace(measured, "before.") == {
+    assert disk.in_disk_seconds(measured, "before.") == {
         "before.disk.requests_per_s": 100.0,
         "before.disk.total.median": 100.0,
     }

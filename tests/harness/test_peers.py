@@ -20,7 +20,7 @@ from quest.ground import guard, processes
 from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.ground.guard import session_members
 from quest.ground.processes import Process
-from quest.measure import counters, environment, load, needs, peers
+from quest.measure import counters, docroot, environment, needs, peers
 from quest.measure.peers import Peer
 from quest.spec.model import Params
 from tests.harness.made_up import BENCHMARKS, await_
@@ -84,7 +84,7 @@ def folder(tmp_path: Path) -> Path:
     root = tmp_path / "docroot"
     root.mkdir()
     for name, size in (("small.html", SMALL), ("big.bin", BIG)):
-        load.write_file(root / name, name, size)
+        docroot.write_file(root / name, name, size)
     (tmp_path / "scratch").mkdir()
     return tmp_path
 
@@ -106,11 +106,11 @@ def get(connection: http.client.HTTPConnection, name: str, **headers: str) -> tu
 
 def expect_the_files(port: int) -> None:
     """All over one connection: it is kept."""
-    big = load.file_content("big.bin", BIG)
+    big = docroot.file_content("big.bin", BIG)
     connection = http.client.HTTPConnection(peers.ADDRESS, port, timeout=20)
     connection.connect()
     socket = connection.sock
-    assert get(connection, "small.html") == (200, load.file_content("small.html", SMALL))
+    assert get(connection, "small.html") == (200, docroot.file_content("small.html", SMALL))
     assert get(connection, "big.bin") == (200, big)
     assert get(connection, "big.bin", Range="bytes=70001-70999") == (206, big[70001:71000])
     assert connection.sock is socket
@@ -123,7 +123,7 @@ def keep_busy(port: int, session: int, seconds: float) -> float:
     url = f"http://{peers.ADDRESS}:{port}/big.bin"
     command = [str(BIN / "hammer"), "-k", "-c", "4", "-n", "1000", url]
     deadline = time.monotonic() + 30
-    while (used := counters.cpu_of(session)) < seconds and time.monotonic() < deadline:
+    while (used := counters.session_cpu_s(session)) < seconds and time.monotonic() < deadline:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return used
 

@@ -412,16 +412,16 @@ def test_what_cannot_come_from_another_host(
 ) -> None:
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     found = loaded(**changes)
-    reason = remote.not_from_afar(found, found.variants[0])
+    reason = remote.why_only_from_here(found, found.variants[0])
     assert (why in reason) if why else (reason == "")
 
 
 def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
     reason = "not from another host: its helpers run beside the server"
-    assert remote.none_from_afar(loaded(**HELPERS)) == reason
-    assert remote.none_from_afar(loaded()) == ""
+    assert remote.why_no_load_from_afar(loaded(**HELPERS)) == reason
+    assert remote.why_no_load_from_afar(loaded()) == ""
 
 
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])
 def test_times_of_a_shell(text: str, value: float) -> None:
-    assert remote.seconds(text) == value
+    assert remote.parse_times(text) == value

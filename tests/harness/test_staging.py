@@ -51,7 +51,7 @@ def test_what_a_stage_needs_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
     assert plain.stage.needs == ("loop-device",)
     asked = []
 
-    def probe(name: str) -> places.Answer:
+    def probe(name: str, _many: bool) -> places.Answer:
         asked.append(name)
         return places.Answer(name != "io-throttle", "no such thing", "buy one")
 
@@ -129,9 +129,9 @@ def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path
     assert "limit the reads of a disk and limit memory" in caught.value.reason
     assert "as root" in caught.value.remedy
     half = first.replace(",blkio", ",cpu")
-    assert cgroups.choose(["memory"], half)[0] is cgroups.VERSIONS[0]
+    assert cgroups.choose_version(["memory"], half)[0] is cgroups.VERSIONS[0]
     with pytest.raises(Unsupported):
-        cgroups.choose(["memory", "io"], half)
+        cgroups.choose_version(["memory", "io"], half)
     (tmp_path / "blkio").rmdir()
     (tmp_path / "blkio").write_text("no folder")
     with pytest.raises(Unsupported, match="no control group: "):
@@ -144,7 +144,7 @@ def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> No
     (proc / "12").mkdir(parents=True)
     for name in ("memory/quest-11-1", "blkio/quest-11-1", "memory/quest-12-1", "memory/other-11-1"):
         (tmp_path / name).mkdir()
-    assert cgroups.sweep(first, proc) == ["quest-11-1"]
+    assert cgroups.remove_leftovers(first, proc) == ["quest-11-1"]
     left = sorted(path.name for path in tmp_path.glob("*/*-1"))
     assert left == ["other-11-1", "quest-12-1"]
 
@@ -174,15 +174,15 @@ def test_what_a_device_did(tmp_path: Path) -> None:
         "device_ceiling_share": 1,
     }
     assert "device_ceiling_share" not in counters.disk_scalars(done, 2.0)
-    assert "device_read_ms" not in counters.disk_scalars(counters.Counters(), 2.0)
+    assert "device_read_ms" not in counters.disk_scalars(counters.DiskCounters(), 2.0)
 
 
 def test_idleness_of_two_kinds(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text("cpu  100 0 100 1000 500 0 0 0 0 0\ncpu0 1 2 3\n")
-    before = counters.machine_times(stat)
+    before = counters.cpu_ticks(stat)
     stat.write_text("cpu  110 0 110 1060 520 0 0 0 0 0\ncpu0 1 2 3\n")
-    found = counters.shares(before, counters.machine_times(stat))
+    found = counters.idle_shares(before, counters.cpu_ticks(stat))
     assert found == pytest.approx(
         {
             "machine_idle_share": 0.6,
@@ -191,19 +191,19 @@ def test_idleness_of_two_kinds(tmp_path: Path) -> None:
             "machine_waiting_share": 0.25,
         }
     )
-    assert counters.shares(before, before) == {}
-    assert counters.machine_times(tmp_path / "none") == {}
+    assert counters.idle_shares(before, before) == {}
+    assert counters.cpu_ticks(tmp_path / "none") == {}
 
 
 def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
     file = tmp_path / "io"
     text = "some avg10=0.00 avg60=1.00 avg300=2.00 total={}\nfull avg10=0.00 total={}\n"
     file.write_text(text.format(1_000_000, 500_000))
-    before = counters.pressure(file)
+    before = counters.io_pressure(file)
     file.write_text(text.format(2_500_000, 600_000))
-    found = counters.rates(before, counters.pressure(file), 2.0, "share")
+    found = counters.rates(before, counters.io_pressure(file), 2.0, "share")
     assert found == pytest.approx({"machine_io_some_share": 0.75, "machine_io_full_share": 0.05})
-    assert counters.pressure(tmp_path / "none") == {}
+    assert counters.io_pressure(tmp_path / "none") == {}
 
 
 # ---- for real, where it is allowed ---------------------------------------------------------------
@@ -352,7 +352,7 @@ with disks.staged_disk(files, "noatime") as disk, cgroups.group(Limits(64 << 20)
         process.kill()
         process.communicate(timeout=10)
     # The child held the mounts; it is ended as a member of the group.
-    assert name in cgroups.sweep()
+    assert name in cgroups.remove_leftovers()
     assert not list(left_behind(name))
     await_(lambda: not loops(files.parent))
     scratch = files.parent / "build/scratch"

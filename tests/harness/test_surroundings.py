@@ -16,9 +16,9 @@ import pytest
 
 from quest.ground import cpus, foreign, guard, places
 from quest.ground.cpus import Placement
-from quest.measure import counters, environment, limits, load, needs, programs
+from quest.measure import counters, docroot, environment, limits, needs, programs
 from quest.measure.limits import Cap
-from quest.measure.measure import Estimate, Progress, duration
+from quest.measure.progress import Estimate, Progress, duration
 from quest.measure.session import Settings
 from quest.spec.model import RESOURCES, Docroot
 from quest.spec.plan import Step
@@ -119,11 +119,11 @@ def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_switches_and_interrupts_a_second(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
-    assert counters.events(stat) == {}
+    assert counters.machine_events(stat) == {}
     stat.write_text("cpu  1 2 3\nintr 1000 7 0 5\nctxt 500\nbtime 99\n")
-    before = counters.events(stat)
+    before = counters.machine_events(stat)
     stat.write_text("intr 1600 9 0 5\nctxt 520\n")
-    rates = counters.rates(before, counters.events(stat), 2.0)
+    rates = counters.rates(before, counters.machine_events(stat), 2.0)
     assert rates == {"machine_interrupts_per_s": 300, "machine_switches_per_s": 10}
     assert counters.rates(before, before, 0.0) == {}
 
@@ -162,7 +162,7 @@ def _proc(tmp_path: Path) -> Path:
 
 def test_the_memory_of_a_session_is_added_up(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "session_members", lambda _: [7, 8, 9])  # 9 has just ended
-    assert counters.memory_of(7, proc) == {
+    assert counters.session_memory(7, proc) == {
         "processes": 3, "descriptors": 6, "sockets": 3, "rss_kib": 1500, "pss_kib": 80,
         "private_dirty_kib": 24, "page_tables_kib": 88,
     }  # fmt: skip
@@ -220,17 +220,17 @@ def test_what_all_threads_of_a_session_have_computed(
     proc: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counters, "session_members", lambda _: [7, 8, 9])
-    assert counters.cpu_of(7, proc) == 3.5
+    assert counters.session_cpu_s(7, proc) == 3.5
     (proc / "8/task/5/schedstat").write_text("", encoding="ascii")  # just ended
-    assert counters.cpu_of(7, proc) == 3.25
+    assert counters.session_cpu_s(7, proc) == 3.25
 
 
 def test_one_process_in_two_books(proc: Path) -> None:
-    account = counters.account_of(7, proc)
+    account = counters.process_memory(7, proc)
     pages = [account[f"statm_{name}_kib"] / PAGE_KIB for name in ("size", "resident", "data")]
     assert pages == [625, 400, 89]
     assert (account["one_rss_kib"], account["one_private_dirty_kib"]) == (700, 12)
-    assert counters.account_of(9, proc) == {}
+    assert counters.process_memory(9, proc) == {}
 
 
 def test_the_kernels_own_memory(tmp_path: Path) -> None:
@@ -358,10 +358,10 @@ def test_a_script_is_hashed_as_it_is(tmp_path: Path) -> None:
 
 
 def test_names_of_files_are_expanded() -> None:
-    names = load.file_names(Docroot({"a/{08..10}/{0..1}.html": 5, "x.html": 1}))
+    names = docroot.file_names(Docroot({"a/{08..10}/{0..1}.html": 5, "x.html": 1}))
     assert names == [*(f"a/{a}/{b}.html" for a in ("08", "09", "10") for b in "01"), "x.html"]
-    assert len(load.file_content("a", 12345)) == 12345
-    assert load.file_content("a", 100) != load.file_content("b", 100)
+    assert len(docroot.file_content("a", 12345)) == 12345
+    assert docroot.file_content("a", 100) != docroot.file_content("b", 100)
 
 
 def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
@@ -416,11 +416,11 @@ def test_durations() -> None:
 def test_the_estimate_learns() -> None:
     steps = [Step(variant, {}, number, 0) for number in range(3) for variant in "ab"]
     estimate = Estimate(2.0)
-    assert estimate.of(steps) == 12
+    assert estimate.seconds_for(steps) == 12
     estimate.learn(steps[0], 1.0)
-    assert estimate.of(steps) == 6
+    assert estimate.seconds_for(steps) == 6
     estimate.learn(steps[1], 3.0)
-    assert estimate.of(steps) == 12
+    assert estimate.seconds_for(steps) == 12
 
 
 def test_elsewhere_than_on_a_terminal_a_line_every_ten_seconds() -> None:

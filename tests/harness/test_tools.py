@@ -55,7 +55,7 @@ USAGE = Usage(0.3, 0.65, 0, 0, 0, 0)
 
 
 def test_wrk() -> None:
-    outcome = load_tools.read("wrk", WRK, [], USAGE, 1.0)
+    outcome = load_tools.parse("wrk", WRK, [], USAGE, 1.0)
     assert outcome.requests == 4000
     assert outcome.scalars["requests_per_s"] == 4000
     assert outcome.scalars["failed"] == 10
@@ -68,14 +68,16 @@ def test_wrk() -> None:
 
 
 def test_who_has_two_processors_is_at_its_limit_with_both() -> None:
-    half = load_tools.read("wrk", WRK, [], USAGE, 2.0)  # as many seconds on two processors
+    half = load_tools.parse("wrk", WRK, [], USAGE, 2.0)  # as many seconds on two processors
     assert half.scalars["cpu_share"] == pytest.approx(0.475)
     assert half.scalars["client_bound"] == 0.0
-    assert load_tools.read("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars["client_bound"]
+    assert load_tools.parse("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars[
+        "client_bound"
+    ]
 
 
 def test_h2load() -> None:
-    outcome = load_tools.read("h2load", H2LOAD, ["h2load", "--h1", "-c8", "x"], USAGE, 2.0)
+    outcome = load_tools.parse("h2load", H2LOAD, ["h2load", "--h1", "-c8", "x"], USAGE, 2.0)
     assert outcome.requests == 20000
     assert outcome.scalars["requests_per_s"] == 40000
     assert outcome.scalars["failed"] == 7
@@ -84,7 +86,7 @@ def test_h2load() -> None:
 
 
 def test_hammer() -> None:
-    outcome = load_tools.read("hammer", json.dumps(HAMMER), [], USAGE, 1.0)
+    outcome = load_tools.parse("hammer", json.dumps(HAMMER), [], USAGE, 1.0)
     assert outcome.requests == 120
     assert outcome.scalars["total.median"] == 5000
     assert outcome.scalars["little.ratio"] == 0.99
@@ -99,15 +101,15 @@ def test_hammer() -> None:
 @pytest.mark.parametrize("output", ["", "Segmentation fault", "{}", "[1]"])
 def test_output_of_another_kind_fails_the_repetition(tool: str, output: str) -> None:
     with pytest.raises(RepetitionError):
-        load_tools.read(tool, output, [], USAGE, 1.0)
+        load_tools.parse(tool, output, [], USAGE, 1.0)
 
 
 def test_buckets_are_fine_enough_and_keep_every_count() -> None:
     buckets = [[float(v), 1.0] for v in range(1, 100_000, 7)]
-    coarse = load_tools.coarse(buckets)
+    coarse = load_tools.coarsen(buckets)
     assert sum(count for _, count in coarse) == len(buckets)
     assert len(coarse) < len(buckets) / 10
     for value in (1, 63, 64, 1000, 99_999):
-        lower, upper = load_tools.bucket(value)
+        lower, upper = load_tools.bucket_edges(value)
         assert lower <= value < upper
         assert upper - lower <= max(1, value / 32)

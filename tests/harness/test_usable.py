@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from quest.measure import micro, usable
+from quest.measure import noise, usable
 from quest.measure.counters import CpuTime, kernel_threads_s
-from quest.measure.micro import Noise
+from quest.measure.noise import Noise
 from quest.measure.records import Repetition
 from quest.report import rules
 from quest.spec.model import Metric
@@ -51,7 +51,7 @@ TOO_MUCH = repetition("little", kept__little__ratio=1.4, kept__little__n=1)
     ],
 )
 def test_what_a_load_at_its_limit_spoils(metric: Metric, record: Any, mark: str) -> None:
-    assert usable.spoilt(metric, record) == mark
+    assert usable.spoiling_mark(metric, record) == mark
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_what_a_load_at_its_limit_spoils(metric: Metric, record: Any, mark: str)
 )
 def test_what_others_took(metric: Metric, share: float) -> None:
     shares = {"foreign_share": 0.2, "steal_share": 0.05}
-    assert usable.taken(metric, repetition("noisy", **shares)) == share
-    assert usable.taken(metric, repetition(**shares)) == 0
+    assert usable.disturbance(metric, repetition("noisy", **shares)) == share
+    assert usable.disturbance(metric, repetition(**shares)) == 0
 
 
 #: Half of the effect, or of its logarithm.
@@ -94,19 +94,19 @@ def test_a_point_keeps_what_a_rule_may_ask() -> None:
     assert point.unusable(0.01) == {0: "noisy", 1: "noisy", 2: "little"}
 
 
-def noise(busy: float, children: float, own: float, kernel: float, steal: float = 0) -> Repetition:
+def marked(busy: float, children: float, own: float, kernel: float, steal: float = 0) -> Repetition:
     found = Repetition()
     Noise([0, 1], CpuTime(busy, 0.5, steal), children, own, kernel).mark(found, 1.0, 10.0)
     return found
 
 
 def test_helpers_and_the_kernels_threads_are_not_others() -> None:
-    assert noise(busy=7.5, children=4, own=1, kernel=2).marks == []
-    assert noise(busy=7.5, children=4, own=1, kernel=0).marks == []  # a tenth is allowed
-    busy = noise(busy=12.5, children=4, own=1, kernel=2)
+    assert marked(busy=7.5, children=4, own=1, kernel=2).marks == []
+    assert marked(busy=7.5, children=4, own=1, kernel=0).marks == []  # a tenth is allowed
+    busy = marked(busy=12.5, children=4, own=1, kernel=2)
     assert busy.marks == ["noisy"]
     assert busy.scalars["foreign_share"] == pytest.approx(0.25)
-    assert noise(busy=1.5, children=1, own=0, kernel=0, steal=0.3).marks == ["noisy"]
+    assert marked(busy=1.5, children=1, own=0, kernel=0, steal=0.3).marks == ["noisy"]
 
 
 def test_only_the_kernels_own_threads_are_counted(tmp_path: Any) -> None:
@@ -121,6 +121,6 @@ def test_only_the_kernels_own_threads_are_counted(tmp_path: Any) -> None:
 def test_what_others_take_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
     for busy, share in ((0.05, 0.0), (0.3, 0.5), (0.9, 1.0)):
         times = iter([CpuTime(1.0, 0.0, 0.0), CpuTime(1.0 + busy, 0.0, 0.0)])
-        monkeypatch.setattr(micro, "cpu_time", lambda _, times=times: next(times))
-        monkeypatch.setattr(micro, "_ours", lambda: (0.0, 0.0))
-        assert micro.foreign_share([0, 1]) == pytest.approx(share)
+        monkeypatch.setattr(noise, "cpu_time", lambda _, times=times: next(times))
+        monkeypatch.setattr(noise, "_own_times", lambda: (0.0, 0.0))
+        assert noise.foreign_share([0, 1]) == pytest.approx(share)
