@@ -52,10 +52,11 @@ def bench(
     again: bool = False,
     upto: str = "",
     whole: bool = False,
-    settings: Settings | None = None,
+    *,
+    settings: Settings,
 ) -> int:
     """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
-    session = Session(settings or Settings())
+    session = Session(settings)
     report = Report(questions=_one_run(results, session.settings) if whole else None)
     named = list(only)
     chosen = experiment_file.load_all(only=named, headline=headline)

@@ -88,7 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return bench.bench(
                 arguments.profile, words(arguments.only), arguments.headline, results, REFERENCE,
                 arguments.again, arguments.upto, arguments.whole,
-                Settings.from_environment(os.environ),
+                settings=Settings.from_environment(os.environ),
             )  # fmt: skip
         case "export":
             return _export(results, reference, arguments.data)

@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 
 from quest.stage import control, scene, seen
+from quest.stage.demos import Demo, demos
+from quest.stage.events import Begin, End, Event, Note, Point
 from quest.stage.play import play
-from quest.stage.scene import Demo, Event
 
 RECORDINGS = Path("slides/recordings")
 DYGRAPHS = Path("/usr/share/javascript/dygraphs/dygraph.min.js")  # as in slides/module.mk
@@ -37,47 +38,50 @@ def show(demo: Demo, build: Path) -> bool:
     """
     events: list[Event] = []
 
-    def line(event: Event, top: float) -> str:
-        shown = "-" if event["y"] is None else f"{event['y']:g}"
-        return f"{event['x']:>7g}  {event['line']:12} {shown:>8}  {bar(event['y'], top)}"
+    def line(point: Point, top: float) -> str:
+        shown = "-" if point.y is None else f"{point.y:g}"
+        return f"{point.x:>7g}  {point.line:12} {shown:>8}  {bar(point.y, top)}"
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         events.append(event)
-        if "begin" in event:
+        if isinstance(event, Begin):
             x = "silent clients" if demo.x == "silent" else demo.x
             print(f"{demo.title}\n{x}, server, {demo.y}:")
-        elif "note" in event:
-            print(f"  -- {event['note']}", flush=True)
-        elif "failed" in event:
-            print(f"  {event['failed']}", file=sys.stderr)
-        elif "line" in event and demo.top:
+        elif isinstance(event, Note):
+            print(f"  -- {event.text}", flush=True)
+        elif isinstance(event, End) and event.why:
+            print(f"  {event.why}", file=sys.stderr)
+        elif isinstance(event, Point) and demo.top:
             print(line(event, demo.top), flush=True)
 
-    done = play(demo, build, scene.DOCROOT, tell, threading.Event())
+    done = play(demo, build, scene.DOCROOT, report, threading.Event())
     if not demo.top:
         scale = seen.top(demo, events) or 1.0
-        print("\n".join(line(event, scale) for event in events if "line" in event), flush=True)
+        print(
+            "\n".join(line(event, scale) for event in events if isinstance(event, Point)),
+            flush=True,
+        )
     return done
 
 
 def record(demo: Demo, build: Path) -> bool:
-    events: list[Event] = []
+    messages: list[dict[str, object]] = []
     start = time.monotonic()
 
-    def tell(event: Event) -> None:
-        events.append({"at": round(time.monotonic() - start, 2), **event})
+    def report(event: Event) -> None:
+        messages.append({"at": round(time.monotonic() - start, 2), **event.message()})
 
-    if not play(demo, build, scene.DOCROOT, tell, threading.Event()):
-        print(f"demo {demo.number} ({demo.name}): not recorded: {events[-1]}", file=sys.stderr)
+    if not play(demo, build, scene.DOCROOT, report, threading.Event()):
+        print(f"demo {demo.number} ({demo.name}): not recorded: {messages[-1]}", file=sys.stderr)
         return False
     name = os.uname()  # no host, no path
     system = f"{name.sysname} {name.release.split('-')[0]}"
     about = {"date": time.strftime("%Y-%m-%d"), "system": system, "cores": os.cpu_count()}
-    lines = [about, *events]
+    lines = [about, *messages]
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     RECORDINGS.mkdir(exist_ok=True)
     recording(demo).write_text(text, encoding="utf-8")
-    print(f"demo {demo.number} ({demo.name}): {len(events)} events, {events[-1]['at']} s")
+    print(f"demo {demo.number} ({demo.name}): {len(messages)} events, {messages[-1]['at']} s")
     return True
 
 
@@ -90,17 +94,17 @@ def rehearse(build: Path) -> bool:
         good = good and ok
         print(f"  {'ok  ' if ok else 'NOT '} {what}{': ' + why if why and not ok else ''}")
 
-    for demo in scene.demos():
+    for demo in demos():
         events: list[Event] = []
         if sys.stdout.isatty():
             print(f"  ...  demo {demo.number}, {demo.title}", end="\r", flush=True)
         if play(demo, build, scene.DOCROOT, events.append, threading.Event()):
             why = seen.missing(demo, events)
         else:
-            why = str(events[-1].get("failed", ""))
+            why = events[-1].why if isinstance(events[-1], End) else ""
         line(not why, f"demo {demo.number}, {demo.title}", why)
         line(recording(demo).exists(), f"     its recording, {recording(demo)}", "make demo-record")
-    most = max(n for demo in scene.demos() for act in demo.acts for n in act.silent)
+    most = max(n for demo in demos() for act in demo.acts for n in act.silent)
     may = scene.allowed(most)
     line(may == most, f"{most} silent clients", f"{may} is what the limit allows (ulimit -n)")
     line(shutil.which("setpriv") is not None, "servers end with the show, whatever happens",
@@ -118,6 +122,11 @@ def rehearse(build: Path) -> bool:
     return good
 
 
+def _has_browser() -> bool:
+    """Whether a window can be opened for whom this terminal is."""
+    return sys.stdout.isatty() and (bool(os.environ.get("DISPLAY")) or sys.platform == "darwin")
+
+
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="stage", description="The talk on stage.")
     parser.add_argument("--build", type=Path, default=Path("build"))
@@ -128,8 +137,8 @@ def main(words: list[str]) -> int:
         return 0 if rehearse(given.build) else 1
     if given.command == "present":
         deck, port = given.words
-        return control.present(given.build, Path(deck), port)
-    known = scene.demos()
+        return control.present(given.build, Path(deck), port, _has_browser())
+    known = demos()
     for unknown in set(given.words) - {str(demo.number) for demo in known}:
         listed = "; ".join(f"{demo.number} {demo.title}" for demo in known)
         print(f"make demo: N={unknown}: there is no such demo; {listed}", file=sys.stderr)

@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import hmac
 import json
-import os
 import queue
 import secrets
 import shutil
@@ -28,13 +27,17 @@ from urllib.parse import parse_qs, urlsplit
 from quest.learn import local
 from quest.learn.run import free_port
 from quest.learn.words import Wrong
-from quest.stage import scene
+from quest.stage import demos, scene
+from quest.stage.demos import Demo
+from quest.stage.events import Event
 from quest.stage.play import play
 
 PR_SET_PDEATHSIG = 1
 
 
 class Control(local.Server):
+    """The control process of a show whose deck is at `origin`."""
+
     def __init__(self, build: Path, origin: str) -> None:
         super().__init__(0, Handler)
         self.build, self.origin, self.token = build, origin, secrets.token_urlsafe(24)
@@ -46,7 +49,7 @@ class Control(local.Server):
         return int(self.server_address[1])
 
     def begin(self) -> threading.Event:
-        """Ends the demo that runs; the word to end the new one."""
+        """Ends the demo that is played; the event by which the new one is ended."""
         with self.turn:
             self.current.set()
             self.current = threading.Event()
@@ -58,10 +61,13 @@ class Handler(local.Handler):
     protocol_version = "HTTP/1.1"
 
     def get(self, place: str) -> None:
+        """/demo?demo=NAME&token=...: plays the demo, with an event of the stream for each of its
+        events.
+        """
         asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         if not self._may(asked.get("token", "")):
             raise local.Refused(HTTPStatus.FORBIDDEN, "this page may start nothing")
-        demo = next((d for d in scene.demos() if d.name == asked.get("demo")), None)
+        demo = next((d for d in demos.demos() if d.name == asked.get("demo")), None)
         if place != "/demo" or not demo:
             raise local.Refused(HTTPStatus.NOT_FOUND, "there is no such demo")
         self.send_response(200)
@@ -76,16 +82,16 @@ class Handler(local.Handler):
     def do_HEAD(self) -> None:
         self.send_error(HTTPStatus.METHOD_NOT_ALLOWED, "nothing here answers HEAD")
 
-    def _play(self, demo: scene.Demo) -> None:
+    def _play(self, demo: Demo) -> None:
         stop = self.server.begin()
-        events: queue.Queue[scene.Event] = queue.Queue()
-        words = (demo, self.server.build, scene.DOCROOT, events.put, stop)
-        player = threading.Thread(target=play, args=words)
+        events: queue.Queue[Event] = queue.Queue()
+        arguments = (demo, self.server.build, scene.DOCROOT, events.put, stop)
+        player = threading.Thread(target=play, args=arguments)
         player.start()
         try:
             while player.is_alive() or not events.empty():
                 try:
-                    text = f"data: {json.dumps(events.get(timeout=0.25))}\n\n"
+                    text = f"data: {json.dumps(events.get(timeout=0.25).message())}\n\n"
                 except queue.Empty:
                     text = ": still here\n\n"  # so that a page that has gone is noticed
                 self.wfile.write(text.encode())
@@ -123,8 +129,10 @@ class Stand:
                 part.replace(served)
 
 
-def present(build: Path, deck: Path, port: str) -> int:
-    """Until Ctrl-C, SIGTERM, or the end of the server."""
+def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
+    """The show, until Ctrl-C, SIGTERM, or the end of the server; its status. `open_browser`: with
+    the deck in it.
+    """
     if not deck.is_file():
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
@@ -141,10 +149,12 @@ def present(build: Path, deck: Path, port: str) -> int:
             control = Control(build, url.rstrip("/"))
             threading.Thread(target=control.serve_forever, daemon=True).start()
             place = f"{stand.place.name}/{deck.name}?stage={control.port}.{control.token}"
-            return _show(serving.processes[0], control, url + place, stand)
+            return _show(serving.processes[0], control, url + place, stand, open_browser)
 
 
-def _show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand) -> int:
+def _show(
+    server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool
+) -> int:
     print(
         f"deck          {page}\n"
         f"speaker view  {page}&speaker\n"
@@ -159,7 +169,7 @@ def _show(server: subprocess.Popen[str], control: Control, page: str, stand: Sta
 
     signal.signal(signal.SIGINT, ended)
     signal.signal(signal.SIGTERM, ended)
-    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
+    if open_browser:
         webbrowser.open(page)
     while True:
         try:

@@ -1,8 +1,8 @@
-"""What a demo runs: servers of build/bin, hammer against them, and an end of all of it.
+"""The programs of a demo while it is played: servers of build/bin, hammer against them, and an end
+of all of it.
 
-Only loopback, only programs of the tree, at most MOST_SILENT silent clients and MOST_SECONDS. When
-this process dies, however it dies, the servers are told to end (prctl(2), PR_SET_PDEATHSIG, by
-setpriv where it is there).
+Only loopback, only programs of the tree. When this process dies, however it dies, the servers are
+told to end (prctl(2), PR_SET_PDEATHSIG, by setpriv where it is there).
 """
 
 import contextlib
@@ -14,82 +14,31 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-DEMOS = Path(__file__).resolve().parents[2] / "slides/demos.toml"
+from quest.stage.demos import MOST_SECONDS, Demo
+
 DOCROOT = Path("code")
 PAGE = "README.md"  # of the folder that is served
-MOST_SILENT, MOST_SECONDS = 10_000, 30
-SLICE = 0.4  # seconds of load for a point
-DISK_SLICE = 0.8  # of the museum disk, which gives some hundred files a second
+LOAD_SECONDS = 0.4  # for a point
+DISK_LOAD_SECONDS = 0.8  # of the museum disk, which gives some hundred files a second
 POOL = 20_000  # files of 100 KiB on it; of the names a run asks for some
+DESCRIPTORS_BESIDE = 500  # what a program opens beside the connections of silent clients
+END_SECONDS = 6.0  # a server has five seconds for replies in flight
 LISTENING = re.compile(r"listening on (http://\S+/)$")
-
-Event = dict[str, Any]
-Tell = Callable[[Event], None]
 
 
 class Failed(Exception):
     """A program of the scene is not there, or has ended."""
 
 
-@dataclass(frozen=True)
-class Act:
-    server: str
-    end: float
-    silent: Sequence[int] = ()
-    readers: Sequence[int] = ()  # of a museum disk of its own: so many, from `arrive` on so many
-    args: Sequence[str] = ()
-    begin: float = 0
-    arrive: float = 0
-    leave: float = 0
-    # What must be seen while the silent clients are there: all are "served", or "nobody" is.
-    must: str = "served"
-
-
-@dataclass(frozen=True)
-class Demo:
-    number: int  # of make demo N=
-    name: str
-    acts: Sequence[Act]
-    title: str
-    measure: str
-    y: str
-    rate: int = 0
-    x: str = "seconds"
-    top: float = 0
-    # [one, other, 3]: beside the silent clients, or at the last number of readers, the line `one`
-    # lies at least three times as high as `other`. [one, 3]: its last point than its first.
-    over: Sequence[Any] = ()
-
-    def begin(self) -> Event:
-        """The first event: what is to be drawn."""
-        return {
-            "begin": self.name, "title": self.title, "x": self.x, "y": self.y, "top": self.top,
-            "until": max(act.end for act in self.acts), "lines": [act.server for act in self.acts],
-            "ticks": sorted({n for act in self.acts for n in act.silent if self.x == "silent"}),
-        }  # fmt: skip
-
-
-def demos() -> list[Demo]:
-    table = tomllib.loads(DEMOS.read_text(encoding="utf-8"))
-    found = []
-    for number, (name, data) in enumerate(table.items(), 1):
-        acts = [Act(**act) for act in data.pop("acts")]
-        most = max(count for act in acts for count in (*act.silent, *act.readers))
-        assert most <= MOST_SILENT and max(act.end for act in acts) <= MOST_SECONDS, name
-        found.append(Demo(number, name, acts, **data))
-    return found
-
-
 def allowed(silent: int) -> int:
-    """So many of them as this process, and a server, may have descriptors for."""
+    """So many silent clients as this process, and a server, may have descriptors for."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return silent if hard == resource.RLIM_INFINITY else min(silent, max(1, hard - 500))
+    if hard == resource.RLIM_INFINITY:
+        return silent
+    return min(silent, max(1, hard - DESCRIPTORS_BESIDE))
 
 
 class Scene:
@@ -106,7 +55,9 @@ class Scene:
         return self
 
     def start(self, program: str, *words: str) -> subprocess.Popen[str]:
-        """Its output is a pipe. Failed: it is not built."""
+        """Starts a program of build/bin, whose stdout is a pipe. Failed: it is not built, or the
+        demo is over.
+        """
         path = self.bin / program
         if not path.exists():
             raise Failed(f"{path} is not built (make servers)")
@@ -122,7 +73,7 @@ class Scene:
         return process
 
     def disk(self) -> Path:
-        """Mounts a museum disk, which ends with its program."""
+        """Mounts a museum disk, which ends with its program; its folder. Failed: none here."""
         folder = Path(tempfile.mkdtemp(prefix="quest-disk-"))
         self.disks.append(folder)
         process = self.start("museum", str(folder), f"files={POOL}x102400")
@@ -134,7 +85,7 @@ class Scene:
     def serve(
         self, server: str, args: Sequence[str], port: int = 0, docroot: Path | None = None
     ) -> str:
-        """Starts it, on any free port; its address."""
+        """Starts it, on any free port if `port` is 0; its URL. Failed: it does not listen."""
         process = self.start(server, "-p", str(port), *args, str(docroot or self.docroot))
         assert process.stdout is not None
         listening = LISTENING.search(process.stdout.readline().rstrip())
@@ -142,15 +93,19 @@ class Scene:
             raise Failed(f"{server} does not start here (try make run CH={server})")
         return listening[1]
 
-    def hammer(self, *words: str) -> dict[str, Any]:
+    def hammer(self, *words: str) -> tuple[int, float]:
+        """One load: the number of good replies, and the median wait in nanoseconds from when a
+        request was due, 0 without one. Failed: hammer prints nothing.
+        """
         process = self.start("hammer", *words, "--json")
         text = process.communicate(timeout=MOST_SECONDS)[0]
         with self.lock:
             self.processes.remove(process)
         if not text:
-            raise Failed("hammer has said nothing")
-        found: dict[str, Any] = json.loads(text)
-        return found
+            raise Failed("hammer has printed nothing")
+        report = json.loads(text)
+        waits = report.get("total_from_intended") or {}
+        return int(report["good"]), float(waits.get("median") or 0.0)
 
     def check(self, server: str) -> None:
         """Failed: a server of this name has ended, so that what is measured now means nothing."""
@@ -161,7 +116,7 @@ class Scene:
 
     @contextlib.contextmanager
     def silent(self, url: str, count: int) -> Iterator[None]:
-        """So many clients that connect and say nothing."""
+        """So many clients that connect and send nothing."""
         process = self.start("hammer", "--idle", str(count), url)
         try:
             yield
@@ -186,7 +141,7 @@ class Scene:
 def _end(process: subprocess.Popen[str]) -> None:
     process.terminate()
     try:
-        process.wait(6)  # a server has five seconds for replies in flight
+        process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -194,19 +149,18 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-def files(scene: Scene, url: str, readers: int) -> float:
+def files_per_s(scene: Scene, url: str, readers: int) -> float:
     """Files a second from the museum disk, read by so many at a time."""
     names = (f"{url}files/{n % 256:03}/{n:06}" for n in random.sample(range(POOL), 500))
-    done = scene.hammer("-c", str(readers), "-w", "0.2", "-s", str(DISK_SLICE), "-t", "5", *names)
-    return round(float(done["good"]) / DISK_SLICE, 1)
+    load = ["-c", str(readers), "-w", "0.2", "-s", str(DISK_LOAD_SECONDS), "-t", "5"]
+    good, _ = scene.hammer(*load, *names)
+    return round(good / DISK_LOAD_SECONDS, 1)
 
 
-def point(scene: Scene, demo: Demo, url: str) -> float | None:
-    """Pages a second, or the median wait in ms; None: nobody was served."""
-    load = ["-r", str(demo.rate), "-s", str(SLICE), "-t", "0.5"]
-    done = scene.hammer(*load, f"{url}{PAGE}")
+def measured(scene: Scene, demo: Demo, url: str) -> float | None:
+    """Pages a second, or the median wait in ms; None: no request was answered."""
+    load = ["-r", str(demo.rate), "-s", str(LOAD_SECONDS), "-t", "0.5"]
+    good, median_ns = scene.hammer(*load, f"{url}{PAGE}")
     if demo.measure == "rate":
-        return round(float(done["good"]) / SLICE, 1)
-    if done["good"] == 0:
-        return None
-    return round(float(done["total_from_intended"]["median"]) / 1e6, 4)
+        return round(good / LOAD_SECONDS, 1)
+    return round(median_ns / 1e6, 4) if good else None

@@ -3,37 +3,38 @@
 from collections.abc import Sequence
 from statistics import median
 
-from quest.stage.scene import Act, Demo, Event
+from quest.stage.demos import Act, Contrast, Demo
+from quest.stage.events import Event, Note, Point
 
 SETTLING = 1.0  # seconds after an arrival or a departure: neither the one nor the other
-MOST = 0.8  # of the points, at least: one slice of 0.4 s may be lost to another process
+MOST = 0.8  # of the points, at least: one load of 0.4 s may be lost to another process
 
 
 def points(events: Sequence[Event], server: str) -> list[tuple[float, float]]:
-    """(x, y) of the line; y is 0 where no request was answered."""
-    found = [e for e in events if e.get("line") == server]
-    return [(float(e["x"]), float(e["y"] or 0)) for e in found]
+    """(x, y) of the server's line; y is 0 where no request was answered."""
+    return [(e.x, e.y or 0.0) for e in events if isinstance(e, Point) and e.line == server]
 
 
 def between(line: Sequence[tuple[float, float]], first: float, last: float) -> list[float]:
+    """The y of the points whose x lies between the two, or is one of them."""
     return [y for x, y in line if first <= x <= last]
 
 
 def beside(act: Act, events: Sequence[Event]) -> list[float]:
-    """The points beside the silent clients, or at the last number of readers."""
+    """The y of the points beside the silent clients, or at the last number of readers."""
     leave = act.end if act.readers else act.leave - SETTLING
     return between(points(events, act.server), act.arrive + SETTLING, leave)
 
 
 def top(demo: Demo, events: Sequence[Event]) -> float:
-    """Of the axis: at least demo.top, and all points but those of an arrival, which may lie far
-    above. The same rule as in demo.js.
+    """The top of the axis: at least demo.top, and as high as all points but those of an arrival,
+    which may lie far above. The same rule as in demo.js.
     """
-    marks = [float(e["x"]) for e in events if "note" in e and "x" in e]
+    marks = [e.x for e in events if isinstance(e, Note) and e.x is not None]
     ys = [
-        float(e["y"] or 0)
+        e.y or 0.0
         for e in events
-        if "line" in e and not any(mark <= float(e["x"]) <= mark + SETTLING for mark in marks)
+        if isinstance(e, Point) and not any(mark <= e.x <= mark + SETTLING for mark in marks)
     ]
     return max([demo.top, *ys])
 
@@ -46,7 +47,7 @@ def missing(demo: Demo, events: Sequence[Event]) -> str:
             return f"{act.server} has no point"
         if demo.x != "silent" and (fault := _served(act, events)):
             return fault
-    return _over(demo, events) if demo.over else ""
+    return _too_little(demo, demo.contrast, events) if demo.contrast else ""
 
 
 def _served(act: Act, events: Sequence[Event]) -> str:
@@ -64,19 +65,20 @@ def _served(act: Act, events: Sequence[Event]) -> str:
     return ""
 
 
-def _over(demo: Demo, events: Sequence[Event]) -> str:
-    *servers, least = demo.over
-    if len(servers) == 1:
-        ys = [y for _, y in points(events, servers[0])]
-        low, high, what = ys[0], ys[-1], f"{servers[0]}: last over first"
-    else:
+def _too_little(demo: Demo, contrast: Contrast, events: Sequence[Event]) -> str:
+    if contrast.lower:
         high, low = (
             median(beside(act, events))
-            for server in servers
+            for server in (contrast.higher, contrast.lower)
             for act in demo.acts
             if act.server == server
         )
-        what = f"{servers[0]} over {servers[1]}"
-    if low > 0 and high / low >= least:
+        what = f"{contrast.higher} over {contrast.lower}"
+    else:
+        ys = [y for _, y in points(events, contrast.higher)]
+        low, high, what = ys[0], ys[-1], f"{contrast.higher}: last over first"
+    if low > 0 and high / low >= contrast.times:
         return ""
-    return f"{what} is {high / low if low else 0:.2g}, and at least {least:g} is to be seen"
+    return (
+        f"{what} is {high / low if low else 0:.2g}, and at least {contrast.times:g} is to be seen"
+    )

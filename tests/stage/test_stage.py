@@ -6,20 +6,23 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quest.ground.errors import InputError
 from quest.measure.needs import probe
-from quest.stage import cli, control, scene, seen
+from quest.stage import cli, control, demos, scene, seen
+from quest.stage.demos import Contrast, Demo
+from quest.stage.events import Begin, End, Event, Listener, Note, Point
 from quest.stage.play import play
-from quest.stage.scene import Demo, Event, Tell
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, CODE = ROOT / "build", ROOT / "code"
-DEMOS = {demo.name: demo for demo in scene.demos()}
+DEMOS = {demo.name: demo for demo in demos.demos()}
 
 
 @pytest.fixture(autouse=True)
@@ -36,46 +39,53 @@ def short(name: str) -> Demo:
     return replace(demo, acts=(act,))
 
 
-def told(demo: Demo, build: Path = BUILD) -> list[Event]:
+def played(demo: Demo, build: Path = BUILD) -> list[Event]:
     events: list[Event] = []
     play(demo, build, CODE, events.append, threading.Event())
     return events
 
 
+def points(events: Sequence[Event]) -> list[Point]:
+    return [event for event in events if isinstance(event, Point)]
+
+
 def test_one_silent_client_stops_the_iterative_server() -> None:
-    events = told(short("silent"))
-    assert events[0]["begin"] == "silent" and events[0]["lines"] == ["01-iterative"]
-    assert events[-1] == {"end": True}
-    notes = {event["note"]: place for place, event in enumerate(events) if "note" in event}
+    events = played(short("silent"))
+    assert events[0] == Begin(
+        "silent", DEMOS["silent"].title, "seconds", "pages a second", 60, 4.5, ["01-iterative"], []
+    )
+    assert events[-1] == End()
+    notes = {event.text: index for index, event in enumerate(events) if isinstance(event, Note)}
     came, gone = notes["one silent client at 01-iterative"], notes["gone from 01-iterative"]
-    assert max(event["y"] for event in events[1:came]) > 0
-    assert events[gone - 1]["y"] == 0, "the last point beside the silent client"
+    assert max(point.y or 0 for point in points(events[1:came])) > 0
+    assert points(events[:gone])[-1].y == 0, "the last point beside the silent client"
 
 
 def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for missing in ("01-iterative", "hammer"):
-        failed = f"{tmp_path}/bin/{missing} is not built (make servers)"
-        assert told(short("silent"), tmp_path)[-1] == {"failed": failed}
+        why = f"{tmp_path}/bin/{missing} is not built (make servers)"
+        assert played(short("silent"), tmp_path)[-1] == End(why)
         (tmp_path / "bin" / missing).symlink_to(BUILD / "bin" / missing)
     (tmp_path / "bin/museum").symlink_to("/bin/false")
-    failed = "the museum disk cannot be had here (make doctor)"
-    assert told(DEMOS["disk"], tmp_path)[-1] == {"failed": failed}
+    why = "the museum disk cannot be had here (make doctor)"
+    assert played(DEMOS["disk"], tmp_path)[-1] == End(why)
 
 
 def test_an_act_that_fails_ends_those_that_wait_for_their_turn(tmp_path: Path) -> None:
     late = replace(DEMOS["shop"].acts[1], begin=25, end=30)
     demo = replace(DEMOS["shop"], acts=(DEMOS["shop"].acts[0], late))
     began = time.monotonic()
-    assert "is not built" in told(demo, tmp_path)[-1]["failed"]
+    last = played(demo, tmp_path)[-1]
+    assert isinstance(last, End) and "is not built" in last.why
     assert time.monotonic() - began < late.begin, "it waited for the second act"
 
 
 def test_a_sweep_has_a_point_for_each_number() -> None:
     act = replace(DEMOS["poll"].acts[0], silent=(1, 20))
-    points = [e for e in told(replace(DEMOS["poll"], acts=(act,))) if "line" in e]
-    assert [point["x"] for point in points] == [1, 20]
-    assert all(point["y"] > 0 for point in points)
+    line = points(played(replace(DEMOS["poll"], acts=(act,))))
+    assert [point.x for point in line] == [1, 20]
+    assert all(point.y for point in line)
 
 
 @pytest.mark.parametrize("name", ["silent", "disk"])
@@ -98,7 +108,7 @@ def test_a_stopped_demo_leaves_nothing(
     demo = replace(DEMOS[name], acts=(replace(DEMOS[name].acts[0], arrive=0),))
     player = threading.Thread(target=play, args=(demo, BUILD, CODE, events.append, stop))
     player.start()
-    while not any("note" in event or "failed" in event for event in events):
+    while not any(isinstance(event, Note | End) for event in events):
         time.sleep(0.05)
     assert len(list(tmp_path.iterdir())) == (name == "disk")
     stop.set()
@@ -118,12 +128,26 @@ def test_each_demo_has_a_recording_of_all_its_lines(name: str) -> None:
     assert [event["at"] for event in events] == sorted(event["at"] for event in events)
     points = {event["line"] for event in events if "line" in event and event["y"]}
     assert points == {act.server for act in DEMOS[name].acts}
-    assert events[0] == {"at": events[0]["at"], **DEMOS[name].begin()}, "make demo-record"
+    assert events[0] == {"at": events[0]["at"], **DEMOS[name].begin().message()}, "make demo-record"
+
+
+def event_of(message: dict[str, Any]) -> Event:
+    """The event whose message this is."""
+    if "begin" in message:
+        return Begin(message.pop("begin"), **message)
+    if "note" in message:
+        return Note(message["note"], message.get("x"))
+    return Point(**message) if "line" in message else End(message.get("failed", ""))
 
 
 def recorded(name: str) -> list[Event]:
     text = (ROOT / cli.recording(DEMOS[name])).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()[1:]]
+    messages = [json.loads(line) for line in text.splitlines()[1:]]
+    events = [event_of({k: v for k, v in message.items() if k != "at"}) for message in messages]
+    assert [
+        {"at": m["at"], **e.message()} for m, e in zip(messages, events, strict=True)
+    ] == messages
+    return events
 
 
 @pytest.mark.parametrize("name", DEMOS)
@@ -134,7 +158,9 @@ def test_a_recording_shows_what_its_slide_says(name: str) -> None:
 def changed(name: str, server: str, y: float | None, first: float, last: float) -> list[Event]:
     """The recording, with the line of a server put to y there."""
     return [
-        {**event, "y": y} if event.get("line") == server and first <= event["x"] <= last else event
+        replace(event, y=y)
+        if isinstance(event, Point) and event.line == server and first <= event.x <= last
+        else event
         for event in recorded(name)
     ]
 
@@ -165,6 +191,31 @@ def test_all_points_lie_inside_but_for_those_of_an_arrival() -> None:
     assert seen.top(demo, changed("race", "07-poll", 30, 6, 7)) == 30, "a slower machine"
 
 
+def test_the_file_of_the_demos(tmp_path: Path) -> None:
+    """What it says is what is played, and what is wrong in it is one line."""
+    race = DEMOS["race"]
+    assert (race.number, race.measure, race.x, race.top) == (4, "wait", "seconds", 4)
+    assert race.contrast == Contrast("07-poll", 3, "09-epoll")
+    assert DEMOS["poll"].contrast == Contrast("07-poll", 3)
+    assert [act.must for act in DEMOS["shop"].acts] == ["nobody", "served"]
+    assert DEMOS["poll"].begin().ticks == [10, 100, 1000, 3000, 8000] and race.begin().ticks == []
+    assert DEMOS["shop"].begin().until == 22
+    act = '[x]\ntitle = "t"\nmeasure = "rate"\ny = "y"\n[[x.acts]]\nserver = "s"\n'
+    for text, why in (
+        (act + "end = 31\nsilent = [1]\n", "longer than 30 s"),
+        (act + "end = 30\nsilent = [10001]\n", "more than 10000 clients"),
+        (act + "end = 30\nreaders = [1, 10001]\n", "more than 10000 clients"),
+        (act + "end = 30\nloud = [1]\n", "loud"),
+        ('[x]\ntitle = "t"\n', "acts"),
+    ):
+        path = tmp_path / "demos.toml"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=rf"^demos\.toml: x: .*{why}"):
+            demos.demos(path)
+    path.write_text(act + "end = 30\nsilent = [10000]\n", encoding="utf-8")
+    assert demos.demos(path)[0].acts[0].silent == [10000]
+
+
 def test_a_server_that_ends_in_the_middle_fails_the_demo() -> None:
     """And does not look like one that serves no client."""
     events: list[Event] = []
@@ -175,36 +226,36 @@ def test_a_server_that_ends_in_the_middle_fails_the_demo() -> None:
         started.append(start(self, *words))
         return started[-1]
 
-    def tell(event: Event) -> None:
+    def report(event: Event) -> None:
         events.append(event)
-        if sum("line" in each for each in events) == 2:
+        if len(points(events)) == 2:
             started[0].kill()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scene.Scene, "start", noted)
-        assert not play(short("fork"), BUILD, CODE, tell, threading.Event())
-    assert events[-1] == {"failed": "02-fork has ended"}
-    assert all(event["y"] for event in events if "line" in event)
+        assert not play(short("fork"), BUILD, CODE, report, threading.Event())
+    assert events[-1] == End("02-fork has ended")
+    assert all(point.y for point in points(events))
 
 
 def test_the_bars_of_a_demo_have_one_scale(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def replayed(demo: Demo, _build: Path, _docroot: Path, tell: Tell, _stop: object) -> bool:
+    def replayed(demo: Demo, _build: Path, _docroot: Path, report: Listener, _stop: object) -> bool:
         for event in recorded(demo.name):
-            tell(event)
+            report(event)
         return True
 
     monkeypatch.setattr(cli, "play", replayed)
     for name in DEMOS:
         assert cli.show(DEMOS[name], BUILD)
-        ys = [event["y"] for event in recorded(name) if "line" in event]
+        ys = [point.y or 0.0 for point in points(recorded(name))]
         shown = capsys.readouterr().out.splitlines()
         bars = [line.count("#") for line in shown if line[:7].strip().replace(".", "").isdigit()]
         assert len(bars) == len(ys)
         longest = max(bars)
         for y, bar in zip(ys, bars, strict=True):
-            assert bar == longest or abs(bar - longest * (y or 0) / max(ys)) <= 1.5, (name, y)
+            assert bar == longest or abs(bar - longest * y / max(ys)) <= 1.5, (name, y)
         assert len(set(bars)) > 1 or len(set(ys)) == 1
 
 
@@ -220,7 +271,7 @@ ORIGIN = "http://127.0.0.1:8000"
 
 @pytest.fixture
 def show(monkeypatch: pytest.MonkeyPatch) -> Iterator[control.Control]:
-    monkeypatch.setattr(scene, "demos", lambda: [short("silent")])
+    monkeypatch.setattr(demos, "demos", lambda: [short("silent")])
     monkeypatch.setattr(scene, "DOCROOT", CODE)
     server = control.Control(BUILD, ORIGIN)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
