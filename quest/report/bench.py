@@ -6,7 +6,6 @@ was stopped goes on; one that no longer fits is moved to old/ beside it and meas
 
 import contextlib
 import json
-import os
 import resource
 import shutil
 import signal

@@ -149,9 +149,7 @@ def test_older_results_are_moved_never_overwritten(path: Path) -> None:
         ({"type": "end"}, 'unknown key "variant"'),
     ],
 )
-def test_a_line_of_another_form_is_named(
-    path: Path, change: dict[str, Any], place: str
-) -> None:
+def test_a_line_of_another_form_is_named(path: Path, change: dict[str, Any], place: str) -> None:
     assert list(malformed_lines(path)) == []
     with path.open("a") as file:
         file.write(json.dumps(repetition("a", 5, **change)) + "\n")
