@@ -1,34 +1,46 @@
 """The demos of slides/demos.toml: which servers, which load, what must be seen."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated
 
-from quest.ground.errors import InputError
+from quest.ground.toml import Doc, Rule, read_toml, record_of
 from quest.stage.events import Begin
 
 FILE = Path(__file__).resolve().parents[2] / "slides/demos.toml"
-MOST_SILENT, MOST_SECONDS = 10_000, 30
+MOST_CLIENTS, MOST_SECONDS = 10_000, 30
+
+Seconds = Annotated[float, Rule(least=0)]
+Counts = tuple[Annotated[int, Rule(least=1)], ...]
 
 
 @dataclass(frozen=True)
 class Act:
     """One server of a demo. Times are seconds after the demo has begun."""
 
-    server: str
-    end: float
-    silent: Sequence[
-        int
-    ] = ()  # silent clients from `arrive` to `leave`, or one number after another
-    readers: Sequence[int] = ()  # of a museum disk of its own: so many, from `arrive` on so many
-    args: Sequence[str] = ()
-    begin: float = 0
-    arrive: float = 0
-    leave: float = 0
-    # What must be seen while the silent clients are there: all are "served", or "nobody" is.
-    must: Literal["served", "nobody"] = "served"
+    server: Annotated[str, Doc("its program in build/bin")]
+    end: Annotated[Seconds, Doc("when it ends")]
+    silent: Annotated[
+        Counts, Doc("silent clients, from `arrive` to `leave`; or one number after another")
+    ] = ()
+    readers: Annotated[
+        Counts, Doc("of a museum disk of its own: so many, and from `arrive` on so many")
+    ] = ()
+    args: Annotated[tuple[str, ...], Doc("options of the server")] = ()
+    begin: Annotated[Seconds, Doc("when it starts")] = 0
+    arrive: Annotated[Seconds, Doc("when the silent clients come")] = 0
+    leave: Annotated[Seconds, Doc("when they go")] = 0
+    must: Annotated[
+        str, Rule(choices=("served", "nobody")), Doc("is served beside the silent clients")
+    ] = "served"
+
+    def fault(self) -> str:
+        """What is wrong with the act as a whole."""
+        if self.end > MOST_SECONDS:
+            return f'"end" must be at most {MOST_SECONDS} s'
+        if max((*self.silent, *self.readers), default=0) > MOST_CLIENTS:
+            return f"there may be at most {MOST_CLIENTS} clients"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -38,9 +50,9 @@ class Contrast:
     its first.
     """
 
-    higher: str
-    times: float
-    lower: str = ""
+    higher: Annotated[str, Doc("a server")]
+    times: Annotated[float, Rule(above=1), Doc("how many times as high")]
+    lower: Annotated[str, Doc("another server")] = ""
 
 
 @dataclass(frozen=True)
@@ -49,14 +61,14 @@ class Demo:
 
     number: int  # of make demo N=
     name: str
-    acts: Sequence[Act]
-    title: str
-    measure: Literal["rate", "wait", "files"]
-    y: str
-    rate: int = 0  # requests a second
-    x: Literal["seconds", "silent"] = "seconds"
-    top: float = 0
-    contrast: Contrast | None = None
+    acts: Annotated[tuple[Act, ...], Rule(filled=True), Doc("servers, side by side")]
+    title: Annotated[str, Doc("above the drawing")]
+    measure: Annotated[str, Rule(choices=("rate", "wait", "files")), Doc("what is drawn")]
+    y: Annotated[str, Doc("what stands beside the axis")]
+    rate: Annotated[int, Doc("requests a second")] = 0
+    x: Annotated[str, Rule(choices=("seconds", "silent")), Doc("the other axis")] = "seconds"
+    top: Annotated[float, Doc("of the axis; 0: as high as the points")] = 0
+    contrast: Annotated[Contrast | None, Doc("what must be seen")] = None
 
     def begin(self) -> Begin:
         """The first event."""
@@ -69,21 +81,8 @@ class Demo:
 
 
 def demos(file: Path = FILE) -> list[Demo]:
-    """All, in the order of the file. InputError with the name of the demo that is wrong."""
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
-    return [_demo(file, number, name, data) for number, (name, data) in enumerate(table.items(), 1)]
-
-
-def _demo(file: Path, number: int, name: str, data: Mapping[str, Any]) -> Demo:
-    try:
-        acts = [Act(**act) for act in data["acts"]]
-        contrast = Contrast(**data["contrast"]) if "contrast" in data else None
-        rest = {key: value for key, value in data.items() if key not in ("acts", "contrast")}
-        demo = Demo(number, name, acts, contrast=contrast, **rest)
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{file.name}: {name}: {error}") from None
-    if max(count for act in acts for count in (*act.silent, *act.readers)) > MOST_SILENT:
-        raise InputError(f"{file.name}: {name}: more than {MOST_SILENT} clients")
-    if max(act.end for act in acts) > MOST_SECONDS:
-        raise InputError(f"{file.name}: {name}: longer than {MOST_SECONDS} s")
-    return demo
+    """All, in the order of the file. InputError, in one line, for a mistake in it."""
+    return [
+        record_of(Demo, table, f"{file}: {name}", number=number, name=name)
+        for number, (name, table) in enumerate(read_toml(file).items(), 1)
+    ]

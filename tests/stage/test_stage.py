@@ -202,18 +202,18 @@ def test_the_file_of_the_demos(tmp_path: Path) -> None:
     assert DEMOS["shop"].begin().until == 22
     act = '[x]\ntitle = "t"\nmeasure = "rate"\ny = "y"\n[[x.acts]]\nserver = "s"\n'
     for text, why in (
-        (act + "end = 31\nsilent = [1]\n", "longer than 30 s"),
-        (act + "end = 30\nsilent = [10001]\n", "more than 10000 clients"),
-        (act + "end = 30\nreaders = [1, 10001]\n", "more than 10000 clients"),
-        (act + "end = 30\nloud = [1]\n", "loud"),
-        ('[x]\ntitle = "t"\n', "acts"),
+        (act + "end = 31\nsilent = [1]\n", 'act 1: "end" must be at most 30 s'),
+        (act + "end = 30\nsilent = [10001]\n", "act 1: there may be at most 10000 clients"),
+        (act + "end = 30\nreaders = [1, 10001]\n", "act 1: there may be at most 10000 clients"),
+        (act + "end = 30\nloud = [1]\n", 'act 1: unknown key "loud"'),
+        ('[x]\ntitle = "t"\n', '"acts" is missing'),
     ):
         path = tmp_path / "demos.toml"
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(InputError, match=rf"^demos\.toml: x: .*{why}"):
+        with pytest.raises(InputError, match=rf"demos\.toml: x: {why}$"):
             demos.demos(path)
     path.write_text(act + "end = 30\nsilent = [10000]\n", encoding="utf-8")
-    assert demos.demos(path)[0].acts[0].silent == [10000]
+    assert demos.demos(path)[0].acts[0].silent == (10000,)
 
 
 def test_a_server_that_ends_in_the_middle_fails_the_demo() -> None:
