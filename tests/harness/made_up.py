@@ -131,6 +131,14 @@ def damaged(place: object, why: str) -> str:
     return f"{place}: damaged: {why}; move the file away to measure again"
 
 
+def machine(root: Path, files: Mapping[str, str]) -> Path:
+    """Files with these texts below a folder, as a system has them."""
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
 # ---- a tree with programs -----------------------------------------------------------------------
 
 FAKE = """\

@@ -22,7 +22,7 @@ from quest.measure.records import Repetition
 from quest.measure.session import Context, Session
 from quest.spec.model import Experiment, Value
 from tests.harness.made_up import BENCHMARKS, Tree, await_, definition, parsed, result_set, write
-from tests.harness.test_tools import WRK
+from tests.harness.test_load_tools import WRK
 
 SERVER = """\
 import os, signal, socket, sys, time

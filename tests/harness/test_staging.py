@@ -13,7 +13,7 @@ import pytest
 from quest.ground import places, processes
 from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.ground.places import text_of
-from quest.measure import cgroups, counters, disks, needs, programs
+from quest.measure import cgroups, disks, needs, programs
 from quest.measure.cgroups import Limits
 from tests.harness.made_up import BENCHMARKS, await_
 from tests.harness.test_load import loaded
@@ -147,63 +147,6 @@ def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> No
     assert cgroups.remove_leftovers(first, proc) == ["quest-11-1"]
     left = sorted(path.name for path in tmp_path.glob("*/*-1"))
     assert left == ["other-11-1", "quest-12-1"]
-
-
-# ---- counters ------------------------------------------------------------------------------------
-
-
-def test_what_a_device_did(tmp_path: Path) -> None:
-    (tmp_path / "7:0").mkdir()
-    file = tmp_path / "7:0/stat"
-    file.write_text("   10 1 2000 50 4 0 80 7 0 60 70 0 0 0 0 0 0\n")
-    before = counters.disk_counters("7:0", tmp_path)
-    file.write_text("  490 1 98000 530 8 0 160 9 0 1060 2070 0 0 0 0 0 0\n")
-    done = counters.disk_counters("7:0", tmp_path).since(before)
-    assert (done.reads, done.read_sectors, done.writes) == (480, 96000, 4)
-    found = counters.disk_scalars(done, 2.0, ceiling=240)
-    assert found == {
-        "device_reads": 480,
-        "device_reads_per_s": 240,
-        "device_read_kib_per_s": 24000,
-        "device_writes_per_s": 2,
-        "device_written_kib_per_s": 20,
-        "device_utilisation": 0.5,
-        "device_queue": 1,
-        "device_kib_per_read": 100,
-        "device_read_ms": 1,
-        "device_ceiling_share": 1,
-    }
-    assert "device_ceiling_share" not in counters.disk_scalars(done, 2.0)
-    assert "device_read_ms" not in counters.disk_scalars(counters.DiskCounters(), 2.0)
-
-
-def test_idleness_of_two_kinds(tmp_path: Path) -> None:
-    stat = tmp_path / "stat"
-    stat.write_text("cpu  100 0 100 1000 500 0 0 0 0 0\ncpu0 1 2 3\n")
-    before = counters.cpu_ticks(stat)
-    stat.write_text("cpu  110 0 110 1060 520 0 0 0 0 0\ncpu0 1 2 3\n")
-    found = counters.idle_shares(before, counters.cpu_ticks(stat))
-    assert found == pytest.approx(
-        {
-            "machine_idle_share": 0.6,
-            "machine_iowait_share": 0.2,
-            "machine_busy_share": 0.2,
-            "machine_waiting_share": 0.25,
-        }
-    )
-    assert counters.idle_shares(before, before) == {}
-    assert counters.cpu_ticks(tmp_path / "none") == {}
-
-
-def test_time_in_which_some_waited_for_a_disk(tmp_path: Path) -> None:
-    file = tmp_path / "io"
-    text = "some avg10=0.00 avg60=1.00 avg300=2.00 total={}\nfull avg10=0.00 total={}\n"
-    file.write_text(text.format(1_000_000, 500_000))
-    before = counters.io_pressure(file)
-    file.write_text(text.format(2_500_000, 600_000))
-    found = counters.rates(before, counters.io_pressure(file), 2.0, "share")
-    assert found == pytest.approx({"machine_io_some_share": 0.75, "machine_io_full_share": 0.05})
-    assert counters.io_pressure(tmp_path / "none") == {}
 
 
 # ---- for real, where it is allowed ---------------------------------------------------------------

@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from quest.measure import noise, usable
-from quest.measure.counters import CpuTime, kernel_threads_s
-from quest.measure.noise import Noise
-from quest.measure.records import Repetition
+from quest.measure import usable
 from quest.report import rules
 from quest.spec.model import Metric
 from quest.stats.analysis import Point
@@ -92,35 +89,3 @@ def test_a_point_keeps_what_a_rule_may_ask() -> None:
     point = Point(None, values, taken={0: 0.1, 1: 0.3}, spoilt={2: "little"})
     assert set(point.usable(0.1).values) == {0, 3, 4}
     assert point.unusable(0.01) == {0: "noisy", 1: "noisy", 2: "little"}
-
-
-def marked(busy: float, children: float, own: float, kernel: float, steal: float = 0) -> Repetition:
-    found = Repetition()
-    Noise([0, 1], CpuTime(busy, 0.5, steal), children, own, kernel).mark(found, 1.0, 10.0)
-    return found
-
-
-def test_helpers_and_the_kernels_threads_are_not_others() -> None:
-    assert marked(busy=7.5, children=4, own=1, kernel=2).marks == []
-    assert marked(busy=7.5, children=4, own=1, kernel=0).marks == []  # a tenth is allowed
-    busy = marked(busy=12.5, children=4, own=1, kernel=2)
-    assert busy.marks == ["noisy"]
-    assert busy.scalars["foreign_share"] == pytest.approx(0.25)
-    assert marked(busy=1.5, children=1, own=0, kernel=0, steal=0.3).marks == ["noisy"]
-
-
-def test_only_the_kernels_own_threads_are_counted(tmp_path: Any) -> None:
-    flags = {"2 (kworker/0:1)": 0x00208040, "9 (a (b) c)": 0x00400000}
-    for name, bits in flags.items():
-        folder = tmp_path / name.split()[0]
-        folder.mkdir()
-        (folder / "stat").write_text(f"{name} S 1 1 1 0 -1 {bits} 0 0 0 0 300 200 0 0 20\n")
-    assert kernel_threads_s(tmp_path) == 5.0
-
-
-def test_what_others_take_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    for busy, share in ((0.05, 0.0), (0.3, 0.5), (0.9, 1.0)):
-        times = iter([CpuTime(1.0, 0.0, 0.0), CpuTime(1.0 + busy, 0.0, 0.0)])
-        monkeypatch.setattr(noise, "cpu_time", lambda _, times=times: next(times))
-        monkeypatch.setattr(noise, "_own_times", lambda: (0.0, 0.0))
-        assert noise.foreign_share([0, 1]) == pytest.approx(share)
