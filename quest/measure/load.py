@@ -8,7 +8,7 @@ the warm-up too.
 import contextlib
 import math
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
@@ -86,11 +86,20 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         known_s += load_run.museum_disk.cpu_s if load_run.museum_disk else 0.0
         known_s += 0.0 if client else load_run.load_cpu_s
         noise.mark(load_run.repetition, known_s, wall_s)
-    _summarize(load_run, usage)
-    load_run.repetition.mark(*context.placement.marks)
+    repetition = load_run.repetition
+    measured = [repetition.scalars.get(name, 0.0) for name in ("bytes.total", "requests")]
+    repetition.scalars |= work_scalars(
+        usage,
+        load_run.start_s,
+        load_run.requests,
+        load_run.load_s,
+        load_run.load_cpu_s,
+        measured[0] / measured[1] if all(measured) else 0.0,
+    )
+    repetition.mark(*context.placement.marks)
     if not context.own_network:
-        load_run.repetition.mark("no-namespace")
-    return load_run.repetition
+        repetition.mark("no-namespace")
+    return repetition
 
 
 def _measure(run: LoadRun) -> tuple[Usage, float]:
@@ -338,38 +347,52 @@ def _start_tool(
 
 
 def _record_outcome(repetition: Repetition, outcome: load_tools.Outcome, prefix: str) -> None:
-    scalars = outcome.scalars
-    repetition.scalars |= {prefix + key: value for key, value in scalars.items()}
+    repetition.scalars |= {prefix + key: value for key, value in outcome.scalars.items()}
     repetition.histograms |= {prefix + key: value for key, value in outcome.histograms.items()}
-    doubts = {
+    repetition.mark(*doubts(outcome.scalars))
+
+
+def doubts(scalars: Mapping[str, float]) -> list[str]:
+    """The marks of a load with these scalars."""
+    found = {
         "client-bound": scalars.get("client_bound"),
         "errors": scalars.get("failed"),
         "little": abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE,
     }
-    repetition.mark(*(mark for mark, doubt in doubts.items() if doubt))
+    return [mark for mark, there in found.items() if there]
 
 
-def _summarize(run: LoadRun, usage: Usage) -> None:
-    """Our own scalars. A request's work is the server's processor time in its whole life less that
-    of its start, which is no part of any request and weighs more the shorter the load is. How much
-    of the start was in user mode is not known, so both modes give up the same share.
+def work_scalars(
+    usage: Usage,
+    start_s: float,
+    requests: float,
+    load_s: float,
+    load_cpu_s: float,
+    bytes_per_request: float,
+) -> dict[str, float]:
+    """What the server used, in its whole life and for each request (and gigabyte) that it got.
+
+    A request's work is the server's processor time less the `start_s` of its start, which is no
+    part of any request and weighs more the shorter the load is. How much of the start was in user
+    mode is not known, so both modes give up the same share. `load_s`: how long the load ran;
+    `load_cpu_s`: the processor time of the load generator; `bytes_per_request`: 0 if not known.
     """
-    scalars, requests = run.repetition.scalars, run.requests
-    scalars["start_s"] = run.start_s
-    scalars |= usage_scalars(usage, "server_")
-    scalars["requests_served"] = requests
-    if run.load_s > 0:
-        scalars["server_cpu_share"] = usage.cpu_s / run.load_s
-    if requests > 0:
-        scalars["server_voluntary_per_request"] = usage.voluntary / requests
-        scalars["server_involuntary_per_request"] = usage.involuntary / requests
-    if (cpu_s := usage.cpu_s - run.start_s) > 0 and requests > 0:
-        share = cpu_s / usage.cpu_s
-        work = {"cpu": cpu_s, "user": share * usage.user_s, "system": share * usage.system_s}
-        scalars["requests_per_cpu_s"] = requests / cpu_s
-        scalars |= {f"{part}_us_per_request": s / requests * 1e6 for part, s in work.items()}
-        if scalars.get("bytes.total") and scalars.get("requests"):
-            gigabytes = scalars["bytes.total"] / scalars["requests"] * requests / 1e9
-            scalars["bytes_per_cpu_s"] = gigabytes * 1e9 / cpu_s
-            work |= {"client": run.load_cpu_s, "both": cpu_s + run.load_cpu_s}
-            scalars |= {f"{part}_s_per_gb": s / gigabytes for part, s in work.items()}
+    scalars = {"start_s": start_s, **usage_scalars(usage, "server_"), "requests_served": requests}
+    if load_s > 0:
+        scalars["server_cpu_share"] = usage.cpu_s / load_s
+    if requests <= 0:
+        return scalars
+    scalars["server_voluntary_per_request"] = usage.voluntary / requests
+    scalars["server_involuntary_per_request"] = usage.involuntary / requests
+    if (cpu_s := usage.cpu_s - start_s) <= 0:
+        return scalars
+    share = cpu_s / usage.cpu_s
+    work = {"cpu": cpu_s, "user": share * usage.user_s, "system": share * usage.system_s}
+    scalars["requests_per_cpu_s"] = requests / cpu_s
+    scalars |= {f"{part}_us_per_request": s / requests * 1e6 for part, s in work.items()}
+    if bytes_per_request:
+        gigabytes = bytes_per_request * requests / 1e9
+        scalars["bytes_per_cpu_s"] = gigabytes * 1e9 / cpu_s
+        work |= {"client": load_cpu_s, "both": cpu_s + load_cpu_s}
+        scalars |= {f"{part}_s_per_gb": s / gigabytes for part, s in work.items()}
+    return scalars

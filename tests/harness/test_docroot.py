@@ -1,5 +1,10 @@
 """The files a load experiment asks for."""
 
+from pathlib import Path
+
+import pytest
+
+from quest.ground import places
 from quest.measure import docroot
 from quest.spec.model import Docroot
 
@@ -9,3 +14,31 @@ def test_names_of_files_are_expanded() -> None:
     assert names == [*(f"a/{a}/{b}.html" for a in ("08", "09", "10") for b in "01"), "x.html"]
     assert len(docroot.file_content("a", 12345)) == 12345
     assert docroot.file_content("a", 100) != docroot.file_content("b", 100)
+
+
+def test_the_folder_is_made_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "BUILD", tmp_path)
+    monkeypatch.setattr(docroot, "CONTENT_BYTES", 5000)
+    files = Docroot({"a/{0..2}.html": 1000, "b.bin": 9000})
+    folder = docroot.prepare(files)
+    sizes = {p.relative_to(folder).as_posix(): p.stat().st_size for p in folder.rglob("*.*")}
+    assert sizes == {"a/0.html": 1000, "a/1.html": 1000, "a/2.html": 1000, "b.bin": 9000}
+    content = (folder / "b.bin").read_bytes()
+    assert content == docroot.file_content("b.bin", 5000) + bytes(4000), "a hole behind"
+    assert folder.stat().st_mode & 0o777 == 0o755, "another user serves it"
+    (folder / "mark").touch()
+    assert docroot.prepare(Docroot(dict(reversed(list(files.files.items()))))) == folder
+    assert (folder / "mark").exists(), "it was not made again"
+    assert docroot.prepare(Docroot({"b.bin": 9001})) != folder
+    assert [path.name for path in folder.parent.iterdir() if path.name.startswith("new-")] == []
+
+
+def test_what_fails_leaves_no_half_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(places, "BUILD", tmp_path)
+    monkeypatch.setattr(docroot, "write_file", full)
+    with pytest.raises(OSError, match="No space"):
+        docroot.prepare(Docroot({"a.html": 10}))
+    assert list((tmp_path / "docroot").iterdir()) == []

@@ -15,6 +15,7 @@ import pytest
 from quest.ground import cpus
 from quest.ground.cpus import Placement
 from quest.ground.errors import InputError, RepetitionError, Unsupported
+from quest.ground.processes import Usage
 from quest.measure import limits, load, load_tools, micro
 from quest.measure.limits import Cap
 from quest.measure.measure import prepare
@@ -233,6 +234,35 @@ def test_doubtful_results_are_marked_and_kept(tree: Tree, monkeypatch: pytest.Mo
     assert found.scalars["requests_per_s"] == 4000
     assert "errors" in found.marks
     assert "little" not in found.marks
+
+
+def test_the_work_of_a_server() -> None:
+    """2.5 s of processor time, 0.5 s of it before the first of 1000 requests of 1 MB each."""
+    usage = Usage(2.0, 0.5, 30, 50, 6, 7)
+    scalars = load.work_scalars(usage, 0.5, 1000, 10.0, 4.0, 1e6)
+    of_usage = micro.usage_scalars(usage, "server_")
+    assert {k: v for k, v in scalars.items() if k not in of_usage} == pytest.approx({
+        "start_s": 0.5, "requests_served": 1000, "server_cpu_share": 0.25,
+        "server_voluntary_per_request": 0.03, "server_involuntary_per_request": 0.05,
+        "requests_per_cpu_s": 500, "cpu_us_per_request": 2000, "user_us_per_request": 1600,
+        "system_us_per_request": 400, "bytes_per_cpu_s": 5e8, "cpu_s_per_gb": 2.0,
+        "user_s_per_gb": 1.6, "system_s_per_gb": 0.4, "client_s_per_gb": 4.0, "both_s_per_gb": 6.0,
+    })  # fmt: skip
+    assert of_usage.items() <= scalars.items()
+    unknown = load.work_scalars(usage, 0.5, 1000, 0.0, 4.0, 0.0)
+    assert set(scalars) - set(unknown) == {"server_cpu_share", "bytes_per_cpu_s"} | {
+        f"{part}_s_per_gb" for part in ("cpu", "user", "system", "client", "both")
+    }
+    assert "requests_per_cpu_s" not in load.work_scalars(usage, 2.5, 1000, 1.0, 4.0, 1e6)
+    assert "server_voluntary_per_request" not in load.work_scalars(usage, 0.5, 0, 1.0, 4.0, 0.0)
+
+
+def test_what_makes_a_load_doubtful() -> None:
+    assert load.doubts({}) == load.doubts({"client_bound": 0, "failed": 0}) == []
+    assert load.doubts({"little.ratio": 1.09}) == load.doubts({"little.ratio": 0.91}) == []
+    assert load.doubts({"little.ratio": 1.11}) == load.doubts({"little.ratio": 0.89}) == ["little"]
+    doubtful = {"client_bound": 1.0, "failed": 1.0, "little.ratio": 2.0}
+    assert load.doubts(doubtful) == ["client-bound", "errors", "little"]
 
 
 def test_without_a_load_the_server_is_measured_all_the_same(tree: Tree) -> None:

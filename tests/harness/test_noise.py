@@ -29,3 +29,43 @@ def test_what_others_take_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(noise, "cpu_time", lambda _, times=times: next(times))
         monkeypatch.setattr(noise, "_own_times", lambda: (0.0, 0.0))
         assert noise.foreign_share([0, 1]) == pytest.approx(share)
+
+
+def test_the_limits_of_noise() -> None:
+    """A tenth of the processors, and more than the ticks of the clock; a hundredth that the
+    hypervisor took, and more than one tick.
+    """
+
+    def marks(busy_s: float, wall_s: float, steal_s: float = 0.0) -> list[str]:
+        found = Repetition()
+        Noise([0], CpuTime(busy_s, 0.0, steal_s), 0.0, 0.0, 0.0).mark(found, 0.0, wall_s)
+        return found.marks
+
+    assert marks(0.99, 10) == [] and marks(1.01, 10) == ["noisy"]
+    assert marks(0.049, 0.1) == [] and marks(0.051, 0.1) == ["noisy"]
+    assert marks(0, 1, 0.014) == [] and marks(0, 1, 0.016) == ["noisy"]
+    assert marks(0, 10, 0.09) == [] and marks(0, 10, 0.11) == ["noisy"]
+    assert marks(5, 0) == []
+
+
+def test_what_is_known_of_our_own_is_not_foreign() -> None:
+    """Of what our programs say and what our children's time says, the larger; shares of all
+    processors.
+    """
+    found = Repetition()
+    time = CpuTime(busy=6.0, softirq=0.5, steal=0.2)
+    Noise([0, 1], time, children_s=1.0, own_s=0.25, kernel_s=0.75).mark(found, 3.0, 10.0)
+    assert found.scalars == pytest.approx(
+        {"foreign_share": 1.5 / 20, "kernel_share": 0.75 / 20, "steal_share": 0.2 / 20}
+    )
+
+
+def test_from_the_beginning_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([(10.0, 1.0, 0.5), (14.0, 1.5, 0.75)])
+    own, kernel = iter([(2.0, 1.0), (5.0, 1.5)]), iter([7.0, 7.25])
+    monkeypatch.setattr(noise, "cpu_time", lambda _: CpuTime(*next(times)))
+    monkeypatch.setattr(noise, "_own_times", lambda: next(own))
+    monkeypatch.setattr(noise, "kernel_threads_s", lambda: next(kernel))
+    measured = Noise.begin([3])
+    measured.end()
+    assert measured == Noise([3], CpuTime(4.0, 0.5, 0.25), 3.0, 0.5, 0.25)
