@@ -93,8 +93,8 @@ def enable(root: Path, controllers: Iterable[str]) -> None:
     whether another program relies on them by now cannot be known.
     """
     control = root / "cgroup.subtree_control"
-    there = text_of(control).split()
-    wanted = [f"+{name}" for name in sorted(controllers) if name not in there]
+    enabled = text_of(control).split()
+    wanted = [f"+{name}" for name in sorted(controllers) if name not in enabled]
     if wanted and control.exists():
         control.write_text(" ".join(wanted), encoding="ascii")
 
@@ -118,8 +118,8 @@ def choose_version(controllers: Iterable[str], mounts: str) -> tuple[Version, di
         folders = version.folders(mounts)
         if all(name in folders for name in wanted):
             return version, {name: folders[name] for name in wanted}
-    what = " and ".join(ABILITIES[name] for name in wanted)
-    raise Unsupported(f"no control groups here that {what}", REMEDY)
+    abilities = " and ".join(ABILITIES[name] for name in wanted)
+    raise Unsupported(f"no control groups here that {abilities}", REMEDY)
 
 
 @contextlib.contextmanager
@@ -135,7 +135,7 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
     )
     name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     roots = list(dict.fromkeys(folders.values()))
-    what = "no control group"
+    attempt = "no control group"
     try:
         try:
             for root in roots:
@@ -143,10 +143,10 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
                 (root / name).mkdir()
             for controller, folder in folders.items():
                 file, form = version.settings[controller]
-                what = f"{file} = {form.format(limits)}"
+                attempt = f"{file} = {form.format(limits)}"
                 (folder / name / file).write_text(form.format(limits), encoding="ascii")
         except OSError as error:
-            raise Unsupported(f"{what}: {error.strerror}", REMEDY) from error
+            raise Unsupported(f"{attempt}: {error.strerror}", REMEDY) from error
         yield [root / name / PROCESSES for root in roots]
     finally:
         for root in roots:

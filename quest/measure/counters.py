@@ -26,8 +26,8 @@ def proc_number(path: str | Path, name: str = "") -> int | None:
     """The number in a file, or behind a name at the start of a line (`MemAvailable: 123 kB`); None
     where there is none, as in "max".
     """
-    found = re.search(rf"^{name}\s*(\d+)", text_of(path), re.M)
-    return int(found[1]) if found else None
+    match = re.search(rf"^{name}\s*(\d+)", text_of(path), re.M)
+    return int(match[1]) if match else None
 
 
 class CpuTime(NamedTuple):

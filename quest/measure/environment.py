@@ -163,10 +163,10 @@ def collect(
 
 def machine(compiler_flags: str = "") -> dict[str, object]:
     """What all sets of one run have in common; `compiler_flags` as in collect()."""
-    found: Mapping[str, object] = collect(
+    whole: Mapping[str, object] = collect(
         Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags
     )
-    return {name: found[name] for name in OF_THE_RUN}
+    return {name: whole[name] for name in OF_THE_RUN}
 
 
 def first_difference(old: Mapping[str, object], new: Mapping[str, object]) -> str:

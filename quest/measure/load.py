@@ -354,12 +354,12 @@ def _record_outcome(repetition: Repetition, outcome: load_tools.Outcome, prefix:
 
 def doubts(scalars: Mapping[str, float]) -> list[str]:
     """The marks of a load with these scalars."""
-    found = {
+    applies = {
         "client-bound": scalars.get("client_bound"),
         "errors": scalars.get("failed"),
         "little": abs(scalars.get("little.ratio", 1.0) - 1.0) > LITTLE_TOLERANCE,
     }
-    return [mark for mark, there in found.items() if there]
+    return [mark for mark, doubtful in applies.items() if doubtful]
 
 
 def work_scalars(

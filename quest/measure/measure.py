@@ -56,8 +56,8 @@ def prepare(
     for need in experiment.profiles[wanted].needs:
         met = probe(need, session.settings.many)
         if not met.ok:
-            what = f"profile {wanted}"
-            return None, [skip_text(experiment.id, what, met.reason, met.remedy)]
+            skip = skip_text(experiment.id, f"profile {wanted}", met.reason, met.remedy)
+            return None, [skip]
     client, many = session.client, session.settings.many
     answers = {v.name: programs.missing(experiment, v, client, many) for v in experiment.variants}
     missing = {name: answer for name, answer in answers.items() if answer}
@@ -131,9 +131,11 @@ def measure(
     made once nothing is open.
     """
     name = job.experiment.id
-    placement, here = _surroundings(job, session)
-    if job.old and (what := environment.first_difference(job.old.run["environment"], here)):
-        progress.line(f"{name}: measured anew, because {what} is not what it was")
+    placement, machine = _surroundings(job, session)
+    if job.old and (
+        difference := environment.first_difference(job.old.run["environment"], machine)
+    ):
+        progress.line(f"{name}: measured anew, because {difference} is not what it was")
         job.old = None
     if job.old is None and started(job.path):
         progress.line(
@@ -143,7 +145,7 @@ def measure(
         context = Context(
             placement, job.profile.timeout, progress.tick, session.client, session.network.entered
         )
-        run = _Run(job, writer, here, context, progress, later_s)
+        run = _Run(job, writer, machine, context, progress, later_s)
         if not questions or not run.until_settled(questions):
             run.all_rounds()
         run.end()
@@ -167,13 +169,13 @@ def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
         versions |= {tool: tool for tool in tools}
     network = None if experiment.kind == "micro" else session.network
     flags = session.settings.compiler_flags
-    here = environment.collect(placement, versions, network, flags)
+    machine = environment.collect(placement, versions, network, flags)
     if client:
-        here["client"] = client.environment()
-    return placement, here
+        machine["client"] = client.environment()
+    return placement, machine
 
 
-def _header(job: Job, here: Environment) -> Record:
+def _header(job: Job, machine: Environment) -> Record:
     # Only the caps that reduce something: the plan must not depend on how many processes run today.
     caps = limits.reducing(job.experiment, job.profile).items()
     return {
@@ -187,7 +189,7 @@ def _header(job: Job, here: Environment) -> Record:
         "programs": dict(job.programs),
         "started": records.utc_now(),
         "caps": {k: {"most": c.most, "wanted": wanted, "why": c.why} for k, (c, wanted) in caps},
-        "environment": here,
+        "environment": machine,
     }
 
 
@@ -198,7 +200,7 @@ class _Run:
         self,
         job: Job,
         writer: Writer,
-        here: Environment,
+        machine: Environment,
         context: Context,
         progress: Progress,
         later_s: float,
@@ -206,7 +208,7 @@ class _Run:
         self.job, self.writer, self.context = job, writer, context
         self.progress, self.later_s = progress, later_s
         self.run_once = _runner(job.experiment.kind)
-        self.result = job.old or ResultSet(job.path, _header(job, here))
+        self.result = job.old or ResultSet(job.path, _header(job, machine))
         if job.old:
             writer.append(
                 {"type": "resume", "resumed": records.utc_now(), "load": list(os.getloadavg())}
@@ -316,16 +318,17 @@ class _Run:
         self._append(self._record(identity, repetition, wall_s))
         self.estimate.learn(step, wall_s)
 
-    def _record(self, identity: Record, found: Repetition, wall_s: float) -> Record:
+    def _record(self, identity: Record, repetition: Repetition, wall_s: float) -> Record:
         # A worker for each processor is what was asked for, however few there are.
         as_asked = [key for key, what in self.job.experiment.caps.items() if "processors" in what]
         params = identity["params"]
         if any(params.get(k) == most for k, most in self.caps.items() if k not in as_asked):
-            found.mark("reduced")
-        histograms = {"histograms": found.histograms} if found.histograms else {}
+            repetition.mark("reduced")
+        histograms = {"histograms": repetition.histograms} if repetition.histograms else {}
         return {
             "type": "repetition", **identity, "wall_s": round(wall_s, 6),
-            "samples": found.samples, "scalars": found.scalars, "marks": found.marks, **histograms,
+            "samples": repetition.samples, "scalars": repetition.scalars,
+            "marks": repetition.marks, **histograms,
         }  # fmt: skip
 
     def end(self) -> None:

@@ -92,8 +92,8 @@ def tracing() -> Answer:
 
 def io_aio() -> Answer:
     """Perlbal without it does all its disk work in its only thread."""
-    there = ends_well(["perl", "-MIO::AIO", "-e", "1"]).ok
-    return answer("" if there else "libio-aio-perl is not installed", "make peers")
+    installed = ends_well(["perl", "-MIO::AIO", "-e", "1"]).ok
+    return answer("" if installed else "libio-aio-perl is not installed", "make peers")
 
 
 def root() -> Answer:

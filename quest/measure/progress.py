@@ -72,8 +72,8 @@ class Progress:
         """A step begins: so many are done of so many, and all that is left takes `left_s` seconds.
         `most`: so many there may be, because of noise.
         """
-        of = f" of up to {most}" if most else f"/{total}"
-        self._text = f"{self._head}  {done}{of}  {what}"
+        whole = f" of up to {most}" if most else f"/{total}"
+        self._text = f"{self._head}  {done}{whole}  {what}"
         self._left_s, self._step_began = left_s, self._clock()
         self.tick(force=self._tty)
 

@@ -115,13 +115,13 @@ class Stand:
     """
 
     def __init__(self, deck: Path, folder: Path) -> None:
-        self.deck, self.place = deck, folder / secrets.token_urlsafe(12)
-        self.place.mkdir()
+        self.deck, self.folder = deck, folder / secrets.token_urlsafe(12)
+        self.folder.mkdir()
         self.refresh()
 
     def refresh(self) -> None:
         """A deck made anew during the show is there at the next F5."""
-        served = self.place / self.deck.name
+        served = self.folder / self.deck.name
         with contextlib.suppress(FileNotFoundError):  # it is being made
             if not served.exists() or served.stat().st_mtime_ns != self.deck.stat().st_mtime_ns:
                 part = served.with_suffix(".part")
@@ -148,8 +148,8 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
                 return 1
             control = Control(build, url.rstrip("/"))
             threading.Thread(target=control.serve_forever, daemon=True).start()
-            place = f"{stand.place.name}/{deck.name}?stage={control.port}.{control.token}"
-            return _show(serving.processes[0], control, url + place, stand, open_browser)
+            target = f"{stand.folder.name}/{deck.name}?stage={control.port}.{control.token}"
+            return _show(serving.processes[0], control, url + target, stand, open_browser)
 
 
 def _show(

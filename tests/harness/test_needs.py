@@ -1,11 +1,13 @@
 """What an experiment can need, and what is said where it is not met."""
 
+import resource
+import shutil
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from quest.ground import places
+from quest.ground import cpus, places
 from quest.measure import limits, needs
 from quest.measure.limits import Cap
 from tests.harness.made_up import machine
@@ -50,3 +52,77 @@ def test_a_program_without_its_library_says_which_package_brings_it(
     lacking = needs.missing_library(program, tmp_path, tmp_path / "table")
     wanted = (False, "libno-dev is not installed", "apt-get install libno-dev")
     assert lacking == (wanted if lacks else None)
+
+
+def test_mounts_of_the_kernels_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:5 / /mnt/a rw shared:1 - tmpfs none rw"
+    monkeypatch.setattr(needs, "text_of", lambda _: lines)
+    mounted = {"/": True, "/mnt/a": True, "/mnt": False, "/mnt/a/b": False, "rw": False}
+    assert {path: needs.is_mounted(Path(path)) for path in mounted} == mounted
+
+
+def test_mounts_of_our_own_want_unshare_and_a_mount_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tool, root_is_mounted, reason in (
+        (True, True, ""),
+        (True, False, "/ is no mount point, as in a plain chroot"),
+        (False, True, "unshare is not installed"),
+    ):
+        answer = places.Answer(tool, "" if tool else "unshare is not installed")
+        monkeypatch.setattr(needs, "program", lambda _, answer=answer: answer)
+        monkeypatch.setattr(needs, "is_mounted", lambda _, there=root_is_mounted: there)
+        assert needs.own_mounts()[:2] == (not reason, reason)
+
+
+def test_needs_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, enough in (([0], False), ([0, 1], True)):
+        monkeypatch.setattr(cpus, "cores", lambda _, cores=cores: cores)
+        assert needs.two_cores().ok == enough
+    for hard, enough in ((100_099, False), (100_100, True), (resource.RLIM_INFINITY, True)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, hard=hard: (10, hard))
+        answer = needs.descriptors()
+        assert answer.ok == enough and (enough or "100099" in answer.reason)
+    for user, is_root in ((0, True), (1000, False)):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        assert needs.root().ok == is_root
+    for reason in ("", "there is no memory for them"):
+        monkeypatch.setattr(limits, "shortage", lambda _, reason=reason: reason)
+        assert needs.million().ok == (not reason) and reason in needs.million().reason
+
+
+def test_a_variant_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler's words, or those that are given instead; a compiler that is missing is itself
+    the reason.
+    """
+    failed = places.Answer(False, "ld: cannot find -lc")
+    missing = places.Answer(False, "cc is not installed", "apt-get install gcc")
+    remedy = needs.VARIANTS["static"][1]
+    for compiled, reason, answer in (
+        (places.Answer(True), "", places.Answer(True)),
+        (failed, "", places.Answer(False, "ld: cannot find -lc", remedy)),
+        (failed, "no static library", places.Answer(False, "no static library", remedy)),
+        (missing, "no static library", missing),
+    ):
+        monkeypatch.setattr(needs, "compiles", lambda _, compiled=compiled: compiled)
+        assert needs.variant("static", reason) == answer
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no compiler")
+def test_a_compiler_that_works_and_one_that_does_not() -> None:
+    assert needs.compiles(["cc"]).ok
+    refused = needs.compiles(["cc", "-fno-such-option-at-all"])
+    assert not refused.ok and refused.reason and not refused.remedy
+    absent = needs.compiles(["no-such-compiler"])
+    assert (absent.ok, absent.reason) == (False, "no-such-compiler is not installed")
+
+
+def test_what_is_asked_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted() -> places.Answer:
+        asked.append(1)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setitem(needs.PROBES, "made-up", counted)
+    answers = [needs.probe("made-up"), needs.probe("made-up", many=True)]
+    assert not answers[0].ok and "Input/output error" in answers[0].reason
+    assert answers[0] is answers[1] and len(asked) == 1
