@@ -9,7 +9,8 @@ MEASURED := $(patsubst labs/%/measure.toml,%,$(wildcard labs/*/measure.toml))
 lab_objects = $(if $(filter $(CH),$(LABS)),$(patsubst %.c,$(BUILD)/obj/glibc/%.o,$($(CH)_SRC) $(or $($(CH)_SRC_glibc),$($(CH)_SRC_any))))
 
 lab_settings = $(foreach s,CH WORK DIR JSON LOGS ONLY PATIENCE PROCESSES N SURE SEED SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
-MEASURING = $(PYTHON) -m quest.labs.measuring
+# What measures may need packages that only this user has (SciPy).
+MEASURING = $(LAB_TOLD) $(PYTHON) -m quest.labs
 GRADER = $(if $(filter $(CH),$(MEASURED)),$(MEASURING),$(JUDGE))
 LAB_TOLD = LAB_BUILD=$(call quoted,$(BUILD)) LAB_CC=$(call quoted,$(cc_glibc)) LAB_FLAGS=$(call quoted,$(CPPFLAGS) $($(CH)_CPPFLAGS) $(CFLAGS) $(WARNINGS)) \
 	LAB_OBJECTS=$(call quoted,$(lab_objects)) LAB_LIBS=$(call quoted,$($(CH)_LIBS))
@@ -19,23 +20,20 @@ JUDGE  = $(LAB_TOLD) $(PYTHON) -E -s -m quest.labs
 build_lab_objects = $(if $(filter $(CH),$(MEASURED)),$(MAKE) --no-print-directory -s $(BUILD)/bin/01-iterative $(BUILD)/bin/hammer || exit 2,$(lab_objects_once))
 lab_objects_once = $(if $(findstring n,$(flags)),,mkdir -p $(BUILD)/labs && flock $(BUILD)/labs/.lock) $(MAKE) --no-print-directory $(parallel) lab-objects CH=$(CH) || exit 2
 
-TEACHER = $(LAB_TOLD) $(PYTHON) -m quest.labs.teacher
-teacher_settings = $(call quoted,BUILD=$(BUILD)) $(foreach s,CH DIR CSV JSON JUNIT HINTS VARIANT RUNS SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
+teacher_settings = $(foreach s,CH HINTS RUNS SANDBOX,$(if $($(s)),$(call quoted,$(s)=$($(s)))))
 # A class's table has a name, wherever it was not given one.
 grade-all: CSV := $(or $(CSV),$(if $(DIR),$(DIR).csv))
 
-.PHONY: lab labs hint solution grade grade-all lab-objects reset autograder handout similar merge
+.PHONY: lab labs hint solution grade grade-all lab-objects reset autograder handout merge
 
 lab-objects: $(lab_objects)
 	@:
 
 lab: ## a lab's starter in work/02-fork: CH=02-fork; without CH: which labs there are
 	$(Q)$(GRADER) lab $(lab_settings)
-	$(if $(CH),,$(Q)$(MEASURING) list $(lab_settings))
 
 labs: ## the labs there are
 	$(Q)$(JUDGE) lab
-	$(Q)$(MEASURING) list
 
 hint: ## the next hint of a lab, or the third: CH=02-fork [N=3]
 	$(Q)$(GRADER) hint $(lab_settings)
@@ -47,23 +45,19 @@ grade: ## points for what was handed in: CH=02-fork [DIR=folder] [JSON=results.j
 	$(Q)$(build_lab_objects)
 	$(Q)$(GRADER) grade $(lab_settings)
 
-grade-all: ## a class: a folder for each in DIR, a line for each in CSV; goes on where it was ended: CH=02-fork DIR=submissions [CSV=grades.csv] [JSON=file] [JUNIT=file.xml] [JOBS=2]
+grade-all: ## a class: a folder for each in DIR, a line for each in CSV; goes on where it was ended: CH=02-fork DIR=submissions [CSV=grades.csv] [JSON=file] [JOBS=2]
 	$(Q)$(build_lab_objects)
-	$(Q)$(GRADER) grade-all $(lab_settings) $(if $(CSV),$(call quoted,CSV=$(CSV))) JOBS=$(or $(JOBS),2)$(if $(JSON)$(JUNIT),; status=$$?; \
-		test $$status -eq 2 || $(TEACHER) tables $(teacher_settings) || exit 2; exit $$status)
+	$(Q)$(GRADER) grade-all $(lab_settings) $(if $(CSV),$(call quoted,CSV=$(CSV))) JOBS=$(or $(JOBS),2)
 
 autograder: ## a lab for Gradescope, without its solution: CH=02-fork
 	$(Q)$(build_lab_objects)
-	$(Q)$(TEACHER) autograder $(teacher_settings)
+	$(Q)$(JUDGE) autograder $(teacher_settings)
 
-handout: ## a lab to hand out, without its solution: CH=02-fork [HINTS=no] [VARIANT=7: a class's own names, contents and mistakes]
-	$(Q)$(TEACHER) handout $(teacher_settings)
-
-similar: ## which submissions have much in common: CH=02-fork DIR=submissions [VARIANT=7: the class's, of make handout]
-	$(Q)$(TEACHER) similar $(teacher_settings)
+handout: ## a lab to hand out, without its solution: CH=02-fork [HINTS=no]
+	$(Q)$(JUDGE) handout $(teacher_settings)
 
 merge: ## what the machines of a class have measured, a figure an experiment: RUNS="folder folder ..."
-	$(Q)$(TEACHER) merge $(teacher_settings)
+	$(Q)$(MEASURING) merge $(teacher_settings)
 
 # A student's folder is moved away and begun anew; what was reached, and which hints were taken, stays.
 mine = $(call quoted,$(WORK)/$(CH))

@@ -1,9 +1,9 @@
-"""archive.py ARCHIVE INTO MOST NAME...: copies what an archive has under these names, wherever it
-is, to INTO/0, INTO/1 and so on, each with at most MOST bytes and one more; on stdout a list in
-JSON, [path in the archive, whether it is a file], in that order. Status 2: one line says why not.
+"""archive.py ARCHIVE INTO MOST NAME...: copies the members of an archive that have these names, in
+any folder, to INTO/0, INTO/1 and so on, each cut after MOST + 1 bytes; on stdout a list in JSON,
+[path in the archive, whether it is a file], in that order. Status 2: one line says why not.
 
-A process of its own (intake.py sets its limits) which needs nothing of the tree: an archive
-may be made to break whatever reads it.
+A process of its own, with limits (intake.py), which imports nothing of the tree: an archive may be
+made to break the program that reads it.
 """
 
 import json
@@ -21,13 +21,13 @@ from typing import IO
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar")
 MOST_MEMBERS = 50_000
 MOST_UNPACKED = 2 << 30
-MOST_NAMED = 200  #: of those that are asked for
+MOST_NAMED = 200  #: members that have one of the names
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 Member = tuple[str, int, bool, Callable[[], IO[bytes] | None]]  #: name, size, is it a file, open it
 
 
 class Refused(Exception):
-    """One line."""
+    """One line: why an archive is not read."""
 
 
 def _of_zip(path: str) -> Iterator[Member]:
@@ -66,7 +66,7 @@ def _checked(members: Iterator[Member]) -> Iterator[Member]:
 
 
 def _fits(name: str, wanted: list[str]) -> bool:
-    """Rather too many: what is meant is decided later (intake.meant)."""
+    """Whether a name may be one of these. Rather too often: intake.meant() decides."""
     last = os.path.basename(name.rstrip("/")).lower()
     return any(
         last.startswith(os.path.splitext(file.lower())[0])
@@ -78,12 +78,12 @@ def _fits(name: str, wanted: list[str]) -> bool:
 def _copy(
     members: Iterator[Member], into: Path, most: int, wanted: list[str]
 ) -> list[list[object]]:
-    found: list[list[object]] = []
+    copied: list[list[object]] = []
     room = 8 * most
     for name, _, is_file, opened in members:
         if not _fits(name, wanted):
             continue
-        if len(found) == MOST_NAMED:
+        if len(copied) == MOST_NAMED:
             raise Refused(f"it has more than {MOST_NAMED} of {', '.join(wanted)}")
         data = b""
         if is_file and (file := opened()) is not None:
@@ -92,27 +92,27 @@ def _copy(
         room -= len(data)
         if room < 0:
             raise Refused(f"its files {', '.join(wanted)} are too long")
-        (into / str(len(found))).write_bytes(data)
-        found.append([name, is_file])
-    return found
+        (into / str(len(copied))).write_bytes(data)
+        copied.append([name, is_file])
+    return copied
 
 
 def main(words: list[str]) -> int:
     path, into, most, wanted = words[0], Path(words[1]), int(words[2]), words[3:]
     try:
         members = _of_zip(path) if zipfile.is_zipfile(path) else _of_tar(path)
-        found = _copy(_checked(members), into, most, wanted)
+        copied = _copy(_checked(members), into, most, wanted)
     except Refused as error:
-        said = str(error)
+        reason = str(error)
     except (OSError, EOFError, MemoryError, RuntimeError, NotImplementedError, ValueError,
             zipfile.BadZipFile, tarfile.TarError) as error:  # fmt: skip
-        said = f"it cannot be unpacked ({type(error).__name__})"
+        reason = f"it cannot be unpacked ({type(error).__name__})"
     except Exception as error:  # zlib, lzma and struct have errors of their own
-        said = f"it is damaged ({type(error).__name__})"
+        reason = f"it is damaged ({type(error).__name__})"
     else:
-        print(json.dumps(found))
+        print(json.dumps(copied))
         return 0
-    print(said, file=sys.stderr)
+    print(reason, file=sys.stderr)
     return 2
 
 

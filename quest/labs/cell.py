@@ -1,12 +1,12 @@
-"""A cell (bubblewrap(1)): where what was handed in is built and run. It has a user, mounts,
-processes, an IPC and a host name of its own, an empty environment, and only the files that are
-named. Its network is that of whoever starts it: a compiler's none, a server's the loopback of its
-judge.
+"""A cell (bubblewrap(1)): where a submission is built and run. It has a user, mounts, processes, an
+IPC and a host name of its own, an empty environment, and only the files that are named. A
+compiler's cell has no network; a server's has the loopback of its judge.
 
 Limits (prlimit(1)) bound what it uses, and a filter which system calls it may ask for (confine.c).
 A server's cell has no place to write to: a file system in memory is bounded in bytes, but not in
-the number of its files. Where no cell can be had it may do what the user may who checks it, or,
-with root, a user id that nobody else has: that is good enough for one's own work, and no grade.
+the number of its files. Where no cell can be had, the submission may do what the user may who
+checks it, or, with root, what a user id without processes may: good enough for one's own work, and
+no grade.
 
 The judge stays outside. It starts a program inside with nsenter(1), so that the program is its
 child and the cell outlives it: what the program leaves behind can be seen, and ends with the cell.
@@ -43,8 +43,8 @@ SYSTEM = ("/bin", "/sbin", "/lib", "/lib64")
 #: /tmp: what a compiler keeps there, and what lies there to be seen
 TEMPORARY_MIB = {True: 128, False: 1}
 CONFINE = Path(__file__).with_name("confine.c")
-#: What a program may be told: how a sanitizer ends.
-TOLD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+#: Variables that a program in a cell is given: how a sanitizer ends.
+PASSED_ON = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 SPARE_USERS = range(61000, 61100)
 #: Without a cell the limit of processes is that of a user, who has others that a container's /proc
 #: need not show: room for these, and still an end to a bomb.
@@ -67,7 +67,7 @@ def as_user(user: int | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Filter:
-    """Of system calls: confine.c, compiled."""
+    """A filter of system calls: confine.c, compiled."""
 
     confine: Path  #: the program
     data: Path  #: what bwrap(1) is given
@@ -75,6 +75,7 @@ class Filter:
 
     @classmethod
     def of(cls, confine: Path, uring: bool) -> Self:
+        """uring: io_uring is permitted."""
         options = ("-u",) if uring else ()
         data = confine.with_suffix(".filter")
         with data.open("wb") as file:
@@ -86,9 +87,12 @@ def walls(
     user: int | None, see: Iterable[Path], own: Iterable[Path] = (), compiler: bool = False,
     more: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
-    """The command that runs another, behind it, in a cell that sees `see` and may write to `own`.
+    """The prefix of a command that runs in a cell which sees the files `see` and may write to
+    `own`.
 
-    compiler: with all of /usr, a /tmp to write to, and without a network. more: of bwrap."""
+    compiler: with all of /usr and a /tmp to write to, and without a network. more: options of
+    bwrap.
+    """
     words = [
         *as_user(user), path_of("bwrap"), "--unshare-user", "--unshare-pid", "--unshare-ipc",
         "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv",
@@ -110,21 +114,21 @@ def walls(
 
 
 def judge_in_a_network_of_its_own() -> list[str]:
-    """The prefix of a judge: only it and its cells share a loopback. Without root it becomes the
-    owner of a user namespace, and so of the cells in it."""
+    """The prefix of a judge's command: the judge and its cells alone share a loopback. Without root
+    it becomes the owner of a user namespace, and so of the cells in it."""
     mine = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     return [path_of("unshare"), *mine, "--net", "--"]
 
 
 def loopback_up() -> None:
-    """A new network has a loopback, and it is down."""
+    """Starts the loopback of a new network, which is down at first."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as anything:
         fcntl.ioctl(anything, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 
 
 def try_one(user: int | None) -> None:
-    """All that a judge does. A container may permit some of it: then a submission would seem to
-    fail where the machine did."""
+    """Does all that a judge does; a RuntimeError or OSError if it is not permitted. A container may
+    permit a part of it: then a submission would seem to fail where the machine did."""
     loopback_up()
     true = Path(path_of("true"))
     cell = Cell(user, [true])
@@ -138,8 +142,6 @@ def try_one(user: int | None) -> None:
 @functools.cache
 def unavailable(user: int | None) -> str:
     """Why no cell can be had here; "" if one can."""
-    if "LAB_NO_CELL" in os.environ:
-        return "LAB_NO_CELL is set"
     for tool in TOOLS:
         if shutil.which(path_of(tool)) is None:
             package = "bubblewrap" if tool == "bwrap" else "util-linux"
@@ -154,7 +156,7 @@ def unavailable(user: int | None) -> str:
 
 
 class Cell:
-    """A cell that stays until it is ended."""
+    """A cell that stays until end() is called."""
 
     def __init__(self, user: int | None, see: Iterable[Path], calls: Filter | None = None) -> None:
         holder = Path(path_of("sleep"))
@@ -165,17 +167,17 @@ class Cell:
         hosts, names = os.pipe()
         os.write(names, HOSTS)
         os.close(names)
-        told = ["--ro-bind-data", str(hosts), "/etc/hosts", "--info-fd", str(writing)]
+        options = ["--ro-bind-data", str(hosts), "/etc/hosts", "--info-fd", str(writing)]
         given = [writing, hosts]
         if calls is not None:
             # The first processes of the cell, too: their memory is open to what runs beside them.
             seen.append(calls.confine)
             given.append(os.open(calls.data, os.O_RDONLY))
-            told += ["--seccomp", str(given[-1])]
+            options += ["--seccomp", str(given[-1])]
         self.user, self.calls = user, calls
         try:
             self.process = subprocess.Popen(
-                [*walls(user, seen, more=told), "--", str(holder), "infinity"],
+                [*walls(user, seen, more=options), "--", str(holder), "infinity"],
                 pass_fds=given, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         finally:
@@ -193,23 +195,25 @@ class Cell:
             time.sleep(0.002)
 
     def _ready(self) -> bool:
-        """Its mounts are made: the holder runs."""
+        """Whether its mounts are made: then the holder runs."""
         return any(proc.text(pid, "comm") == "sleep\n" for pid in proc.children(self.init))
 
     def script(self, program: Path, limits: list[str]) -> str:
-        """To be started in the place of a program: the same, inside. nsenter passes its end on."""
+        """The text of a shell script that runs the program inside, and ends as it does
+        (nsenter)."""
         ids = ["--preserve-credentials"]
         if self.user is not None:
             ids = ["-S", str(self.user), "-G", str(self.user)]
         enter = [path_of("nsenter"), "-t", str(self.init), "-U", "-m", "-p", "-i", "-u", *ids, "--"]
-        told = " ".join(f'{name}="${name}"' for name in TOLD)
+        variables = " ".join(f'{name}="${name}"' for name in PASSED_ON)
         drop = [path_of("setpriv"), "--no-new-privs", "--"]
         confine = [] if self.calls is None else [str(self.calls.confine), *self.calls.options]
         rest = shlex.join([*limits, *drop, *enter, *confine, str(program)])
-        return f'#!/bin/sh\nexec {path_of("env")} -i LC_ALL=C {told} {rest} "$@"\n'
+        return f'#!/bin/sh\nexec {path_of("env")} -i LC_ALL=C {variables} {rest} "$@"\n'
 
     def end(self) -> None:
-        """By its first process: while that sets itself up, nobody tells it that its parent died."""
+        """Kills its first process: while that sets itself up, it does not learn of its parent's
+        end."""
         with contextlib.suppress(ProcessLookupError):
             if self.init and self.process.poll() is None:
                 os.kill(self.init, signal.SIGKILL)
@@ -218,20 +222,20 @@ class Cell:
 
 
 def _spare_user(folder: Path) -> int | None:
-    """A user id whom that folder is opened to, without processes, and without another grading that
-    uses it: the name of a socket is taken as long as this process runs. None if we are not root, or
-    a root who cannot become anybody else."""
-    taken = set()
+    """A user id without processes, to which that folder is opened. No other grading uses it: the
+    name of a socket is taken as long as this process runs. None if we are not root, or a root that
+    cannot become another user."""
+    in_use = set()
     for pid in proc.pids():
         with contextlib.suppress(OSError):
-            taken.add(os.stat(f"/proc/{pid}").st_uid)
+            in_use.add(os.stat(f"/proc/{pid}").st_uid)
     for user in SPARE_USERS if os.geteuid() == 0 else ():
         claim = socket.socket(socket.AF_UNIX)
         try:
             claim.bind(f"\0lab-user-{user}")
         except OSError:
             continue
-        if user not in taken:
+        if user not in in_use:
             _claims.append(claim)
             if not _can(user, "true"):
                 return None
@@ -273,19 +277,20 @@ class Confinement:
         return [*cell, "--chdir", str(folder), "--", *self.prlimit(limits), *command]
 
     def script(self, program: Path) -> str:
-        """Without a cell: a file that can be started in the program's place. Whoever is not its
-        owner is nobody already: some tests see to that themselves. (No `id -u`: a trace counts
-        forks.)"""
+        """Without a cell: the text of a shell script that runs the program within its limits, as
+        the spare user. Some tests start it as another user themselves, who is not its owner. (No
+        `id -u`: a trace counts forks.)"""
         limits = shlex.join(self.prlimit(self.limits))
         run = shlex.quote(str(program)) + ' "$@"'
         user = shlex.join(as_user(self.user))
         return f'#!/bin/sh\n[ -O "$0" ] || exec {limits} {run}\nexec {limits} {user} {run}\n'
 
 
-def confinement(limits: Limits, folder: Path) -> Confinement:
-    """The tightest limits that let an honest server work here, in that folder."""
+def confinement(limits: Limits, folder: Path, no_cell: str = "") -> Confinement:
+    """The tightest limits that let an honest server work in that folder. no_cell: why no cell is to
+    be tried."""
     user = _spare_user(folder)
-    no_cell = unavailable(user)
+    no_cell = no_cell or unavailable(user)
     count = limits.processes + UNSEEN if no_cell else limits.processes
     most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     count = count if most == resource.RLIM_INFINITY else min(count, most)

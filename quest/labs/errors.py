@@ -1,18 +1,21 @@
-"""What is said to who grades or is graded, and the one kind of error that is theirs to mend; all
-others are defects of the grader.
+"""The errors that a student or a teacher can mend, each in one line, and what is printed for them.
+All other exceptions are defects of ours.
 """
 
+import contextlib
 import os
+import sys
 
 from quest.ground import foreign
+from quest.ground.errors import InputError
 
 
-class LabError(Exception):
-    """One line: what is wrong, where, and what to do. cli.main() prints it; the status is 2."""
+class LabError(InputError):
+    """One line: what is wrong, where, and what to do. The command line prints it, with status 2."""
 
 
 class CannotJudge(LabError):
-    """The place is at fault, or may be: so nobody has points, and nobody has lost any."""
+    """The machine is at fault, or may be: there is no grade, and no points are lost."""
 
     SAYS = "cannot judge here: "
 
@@ -21,11 +24,17 @@ class CannotJudge(LabError):
 
 
 def say(text: str) -> None:
-    """To stdout, whoever's words are in it. A reader that has gone (make solution | head) has what
-    it wanted."""
+    """Prints to stdout, with escape codes named and not sent. If the reader has gone (make
+    solution | head), the rest is dropped; any other error is an OSError that names stdout."""
     try:
         print(foreign.plain(text), flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # and so what is still in the buffer
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # also takes what is still in the buffer
         if not isinstance(error, BrokenPipeError):
             raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def complain(text: str) -> None:
+    """Prints one line to stderr, if that can be written."""
+    with contextlib.suppress(OSError):
+        print("lab: " + foreign.line(text.replace("\n", " ")), file=sys.stderr)

@@ -1,4 +1,6 @@
-"""Files of students and teachers: never waited for, written whole, and by one process at a time."""
+"""Files of students and teachers: read without waiting for a pipe or following a link, written
+whole or not at all, and locked while one process changes them.
+"""
 
 import contextlib
 import fcntl
@@ -12,13 +14,14 @@ from pathlib import Path
 from quest.ground import foreign
 from quest.labs.errors import LabError
 
-FILE_BYTES = 1 << 20  #: nobody writes a server that long
-LOG_BYTES = 16 << 20  #: of the words of a test
-PART = ".lab-"  #: how the name of what is not yet whole begins
+FILE_BYTES = 1 << 20  #: the longest file of a submission that is judged
+LOG_BYTES = 16 << 20  #: what is kept of the output of one test
+PART = ".lab-"  #: how the name of a file begins that is not yet whole
 
 
 def check_is_file(path: Path, most: float = math.inf) -> None:
-    """And no link: whoever reads it may be allowed more than whoever made it."""
+    """LabError unless it is a regular file of at most `most` bytes. A link is refused: the reader
+    may be allowed more than whoever made it."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise LabError(f"{path} is not a file: put the text itself there")
@@ -27,7 +30,7 @@ def check_is_file(path: Path, most: float = math.inf) -> None:
 
 
 def read(path: Path, most: int = FILE_BYTES) -> bytes:
-    """At most a byte more than that."""
+    """The content, cut after `most` + 1 bytes, so that the caller sees that it is too long."""
     check_is_file(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as file:
@@ -35,13 +38,13 @@ def read(path: Path, most: int = FILE_BYTES) -> bytes:
 
 
 def part_of(path: Path) -> Path:
-    """A name beside the path that nobody else uses, for what shall take its place."""
+    """A new name in the same folder, for what shall be renamed to `path` once it is whole."""
     return path.with_name(f"{PART}{secrets.token_hex(8)}")
 
 
 def check_writable(path: Path) -> None:
-    """So that what cannot be written after the work is known before it."""
-    if path.exists() and not path.is_file():  # a rename would take a device away
+    """An error now, before the work, if write() would fail after it."""
+    if path.exists() and not path.is_file():  # a rename would replace a device
         raise LabError(f"{path} is not a file: name one, or what is not there yet")
     part = part_of(path)
     part.touch(exist_ok=False)
@@ -49,34 +52,34 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """All of it; or, after an error, what was there before."""
+    """Replaces the file by this text; after an error the file is as it was."""
     check_writable(path)
     part = part_of(path)
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
-    except OSError as error:  # that the disk is full comes without a name
+    except OSError as error:  # "no space left" comes without the name of a file
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         part.unlink(missing_ok=True)
 
 
 def make_plain(log: Path) -> None:
-    """What a submission has said in it is not to be obeyed by the terminal that shows it."""
+    """Rewrites a log with escape codes named, so that no terminal obeys a submission's output."""
     with log.open("rb") as file:
         text = file.read(LOG_BYTES).decode(errors="surrogateescape")
     log.write_text(foreign.plain(text), encoding="utf-8")
 
 
 @contextlib.contextmanager
-def alone(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """For one process at a time, by a lock on that file. `waits` is called if another has it."""
+def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Holds a lock on that file; `on_wait` is called once if another process has it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waits()
+            on_wait()
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

@@ -1,9 +1,9 @@
 """What a class hands in, as it really comes: folders, archives, and the exports of Canvas and
 Moodle, with names in any bytes. For each submission the files of the lab are found and copied,
-under their own names, to where they are judged.
+under their own names, to a folder where they are judged.
 
-Nothing is unpacked but the files that are asked for, and nothing below code/ is one of them: there
-the real server is, or the starter.
+Nothing else is unpacked, and nothing below code/ is one of these files: there is the real server,
+or the starter.
 """
 
 import json
@@ -26,7 +26,7 @@ from quest.labs.errors import LabError
 DEPTH = 8  #: folders between that of a student and the files
 UNPACKER = Path(__file__).with_name("archive.py")
 UNPACKER_BYTES, UNPACKER_CPU_SECONDS = 1 << 30, 60
-#: What our tree has beside work/, and what systems add.
+#: Folders that our tree has beside work/, and that systems add.
 NOT_THEIRS = frozenset(("code", ".git", "build", "__MACOSX", "__pycache__"))
 OF_THE_TREE = frozenset(("labs", "tests", "benchmarks", "chapters", "slides", "figures"))
 COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a browser: server (1).c
@@ -37,7 +37,7 @@ MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<fil
 
 
 def meant(name: str, wanted: Collection[str]) -> str | None:
-    """Which of the files this is, also as a copy of it."""
+    """Which of the wanted files has this name, or a copy's name, such as "server (1).c"."""
     copy = COPY.fullmatch(name)
     plain = f"{copy['stem']}{copy['end']}" if copy is not None else name
     fitting = (file for file in wanted for n in (name, plain) if n.lower() == file.lower())
@@ -46,10 +46,10 @@ def meant(name: str, wanted: Collection[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Something that has the name of a file of the lab."""
+    """A member of a submission that has the name of a file of the lab."""
 
     file: str  #: of the lab
-    inside: PurePosixPath  #: where it is, from the top of the submission
+    inside: PurePosixPath  #: its path, from the top of the submission
     of: str  #: the archive it is in; "" if in none
     path: Path
     is_file: bool
@@ -60,7 +60,7 @@ class Candidate:
         return f"{foreign.name(self.of)}: {shown}" if self.of else shown
 
     def read(self, most: int) -> bytes:
-        """At most a byte more than `most`."""
+        """The content, cut after `most` + 1 bytes."""
         if not self.is_file:
             raise LabError(f"{self.where} is not a file: put the text itself there")
         return files.read(self.path, most)
@@ -68,16 +68,18 @@ class Candidate:
 
 @dataclass
 class Submission:
-    name: str  #: of the student: printable, and nobody else's
+    """What one student has handed in."""
+
+    name: str  #: of the student: printable, and unique in a class
     folder: Path | None = None
     loose: list[tuple[str, Path]] = field(default_factory=list)  #: the name it had, and the file
     notes: list[str] = field(default_factory=list)
-    refused: str = ""  #: why it is none
+    refused: str = ""  #: why it is not looked at
 
 
 @dataclass(frozen=True)
 class Handed:
-    """The files of one submission, together in a folder of our own."""
+    """The files of one submission, copied to a folder of our own."""
 
     folder: Path
     digest: str
@@ -88,8 +90,8 @@ class Handed:
 
 
 def students(folder: Path) -> tuple[list[Submission], list[str]]:
-    """In the order of their names; and what is in the folder besides."""
-    found: dict[str, Submission] = {}
+    """The submissions in a folder, in the order of their names; and the names of what is none."""
+    submissions: dict[str, Submission] = {}
     left: list[str] = []
     for path in sorted(folder.iterdir() if folder.is_dir() else (), key=os.fsencode):
         if path.name.startswith(".") or path.name == "__MACOSX":
@@ -97,49 +99,49 @@ def students(folder: Path) -> tuple[list[Submission], list[str]]:
         new = _submission(path)
         if new is None:
             left.append(foreign.name(path.name))
-        elif (old := found.get(new.name)) is None:
-            found[new.name] = new
+        elif (old := submissions.get(new.name)) is None:
+            submissions[new.name] = new
         elif old.refused or new.refused or (old.folder and new.folder):
             old.refused = f"handed in twice, and it is not clear which counts: {path.name} is one"
         else:  # several files of one, or an archive beside what was unpacked from it
             old.folder = old.folder or new.folder
             old.loose += new.loose
             old.notes = list(dict.fromkeys(old.notes + new.notes))
-    if not found:
+    if not submissions:
         raise LabError(
             f"{folder}: no folder is in it, and no archive; DIR= has one for each submission"
         )
-    for each in found.values():
+    for each in submissions.values():
         each.loose = _newest(each)
-    return list(found.values()), left
+    return list(submissions.values()), left
 
 
 def _submission(path: Path) -> Submission | None:
     name = path.name
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
-    who = foreign.name(moodle["who"] if moodle is not None else name)
+    student = foreign.name(moodle["who"] if moodle is not None else name)
     if path.is_symlink():
         refused = f"{path} is a link: hand in the folder itself"
-        return Submission(who, refused=refused) if path.is_dir() else None
+        return Submission(student, refused=refused) if path.is_dir() else None
     if path.is_dir():
         is_text = moodle is not None and moodle["kind"] != "file"
-        return None if is_text else Submission(who, path)
+        return None if is_text else Submission(student, path)
     if not path.is_file():
         return None
     if moodle is not None and moodle["file"]:
-        return Submission(who, loose=[(moodle["file"], path)])
+        return Submission(student, loose=[(moodle["file"], path)])
     if canvas is not None:
         notes = ["late"] if canvas["late"] else []
-        who = foreign.name(f"{canvas['who']}_{canvas['id']}")
-        return Submission(who, loose=[(canvas["file"], path)], notes=notes)
+        student = foreign.name(f"{canvas['who']}_{canvas['id']}")
+        return Submission(student, loose=[(canvas["file"], path)], notes=notes)
     ending = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
     stem = name.removesuffix(name[len(name) - len(ending) :]) if ending else ""
     return Submission(foreign.name(stem), loose=[(name, path)]) if stem.strip(".") else None
 
 
 def _newest(one: Submission) -> list[tuple[str, Path]]:
-    """Of what Canvas has several times, the last that was uploaded, under the name it had at first:
-    from the second on it calls them server-1.c."""
+    """The loose files of a submission, of each the last that was uploaded, under the name that it
+    had at first: Canvas calls a second one server-1.c."""
     last: dict[str, tuple[int, str, Path]] = {}
     for name, path in one.loose:
         canvas, copy = CANVAS.fullmatch(path.name), COPY.fullmatch(name)
@@ -156,8 +158,8 @@ def _newest(one: Submission) -> list[tuple[str, Path]]:
 
 
 def single(path: Path) -> Submission:
-    """DIR= of one submission: a folder or an archive."""
-    if path.is_symlink():  # to what the tester may read, and who handed it in may not
+    """The submission that DIR= names, a folder or an archive."""
+    if path.is_symlink():  # to a folder that the judge may read and the student may not
         raise LabError(f"{path} is a link; DIR= names the folder itself")
     if path.is_file() and path.name.lower().endswith(SUFFIXES):
         return Submission(foreign.name(str(path)), loose=[(path.name, path)])
@@ -170,8 +172,9 @@ def single(path: Path) -> Submission:
 
 
 def _entries(folder: Path) -> Iterator[tuple[PurePosixPath, os.DirEntry[str], bool]]:
-    """All that is in a folder, not too deep, through no link, and not what is of our tree; and
-    whether it is a folder that is looked into."""
+    """All entries of a folder and of those below it, without following links, not too deep, and not
+    in folders of our tree: the path inside, the entry, and whether it is a folder that is
+    entered."""
     todo = [(folder, PurePosixPath())]
     while todo:
         place, inside = todo.pop()
@@ -188,8 +191,8 @@ def _entries(folder: Path) -> Iterator[tuple[PurePosixPath, os.DirEntry[str], bo
 
 
 def _in_folder(folder: Path, wanted: Collection[str]) -> tuple[list[Candidate], list[Path], bool]:
-    """The candidates, the archives at the top, and whether there is any file, as far as we look."""
-    found, archives, any_file = [], [], False
+    """The candidates, the archives at the top, and whether there is any file at all."""
+    candidates, archives, any_file = [], [], False
     for number, (inside, entry, below) in enumerate(_entries(folder), 1):
         if number > MOST_MEMBERS:
             raise LabError(f"it has more than {MOST_MEMBERS} files")
@@ -197,16 +200,17 @@ def _in_folder(folder: Path, wanted: Collection[str]) -> tuple[list[Candidate], 
         any_file |= not below
         if (file := meant(entry.name, wanted)) is not None:
             any_file = True
-            found.append(Candidate(file, inside, "", Path(entry.path), is_file))
+            candidates.append(Candidate(file, inside, "", Path(entry.path), is_file))
         elif is_file and len(inside.parts) == 1 and entry.name.lower().endswith(SUFFIXES):
             archives.append(Path(entry.path))
-    return found, archives, any_file
+    return candidates, archives, any_file
 
 
 def _in_archive(
     name: str, path: Path, wanted: Collection[str], most: int, into: Path
 ) -> list[Candidate]:
-    """Read by a process of its own: what breaks, or takes all memory, is that one."""
+    """The candidates in an archive, copied below `into` by a process of its own: if the archive
+    makes a reader fail, or take all memory, it is that one."""
     into.mkdir()
     limits = [f"--as={UNPACKER_BYTES}", f"--cpu={UNPACKER_CPU_SECONDS}", "--core=0", "--"]
     command = [path_of("prlimit"), *limits, sys.executable, "-I", str(UNPACKER)]
@@ -217,9 +221,9 @@ def _in_archive(
     shown = foreign.name(name)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        said = lines[-1] if done.returncode == 2 and lines else "it is damaged, or far too large"
-        raise LabError(f"{shown}: {said}")
-    found = []
+        known = done.returncode == 2 and lines
+        raise LabError(f"{shown}: {lines[-1] if known else 'it is damaged, or far too large'}")
+    candidates = []
     listed = [(PurePosixPath(inside), is_file) for inside, is_file in json.loads(done.stdout)]
     trees = {at.parts[: at.parts.index("code")] for at, _ in listed if "code" in at.parts[:-1]}
     for number, (at, is_file) in enumerate(listed):
@@ -230,35 +234,36 @@ def _in_archive(
         )
         theirs |= len(at.parts) > DEPTH + 1
         if not theirs and (file := meant(at.name, wanted)) is not None:
-            found.append(Candidate(file, at, name, into / str(number), is_file))
-    return found
+            candidates.append(Candidate(file, at, name, into / str(number), is_file))
+    return candidates
 
 
 def _candidates(
     one: Submission, wanted: Collection[str], most: int, aside: Path, notes: list[str]
 ) -> tuple[list[Candidate], bool]:
-    """And whether anything at all was handed in."""
-    found: list[Candidate] = []
+    """The candidates of a submission, and whether anything at all was handed in."""
+    candidates: list[Candidate] = []
     archives: list[tuple[str, Path]] = []
     any_file = bool(one.loose)
     if one.folder is not None:
-        found, below, any_below = _in_folder(one.folder, wanted)
+        candidates, below, any_below = _in_folder(one.folder, wanted)
         any_file |= any_below
         archives = [(path.name, path) for path in below]
     for name, path in one.loose:
         if (file := meant(name, wanted)) is not None:
-            found.append(Candidate(file, PurePosixPath(name), "", path, True))
+            candidates.append(Candidate(file, PurePosixPath(name), "", path, True))
         elif name.lower().endswith(SUFFIXES):
             archives.append((name, path))
-    if found:  # what lies there unpacked is what its archive was unpacked to
+    if candidates:  # an archive beside them is the one that they were unpacked from
         notes += [f"{foreign.name(name)} is not looked into" for name, _ in archives]
     else:
         for number, (name, path) in enumerate(archives[:MOST_MEMBERS]):
-            found += _in_archive(name, path, wanted, most, aside / str(number))
-    return found, any_file
+            candidates += _in_archive(name, path, wanted, most, aside / str(number))
+    return candidates, any_file
 
 
 def _rank(slug: str, folder: PurePosixPath) -> int:
+    """The lowest counts."""
     if folder.parts[-2:] == ("work", slug):
         return 0
     if not folder.parts:
@@ -272,7 +277,8 @@ def _listed(some: Iterable[Candidate]) -> str:
 
 
 def _one_of(some: list[Candidate], most: int, notes: list[str]) -> Candidate:
-    """Of several in one folder: the one with the very name, or all are the same."""
+    """Of several in one folder the one with the exact name; else a LabError, unless all have the
+    same content."""
     exact = [each for each in some if each.inside.name == each.file]
     chosen = (exact or some)[0]
     if len({each.read(most) for each in some}) > 1:
@@ -283,10 +289,13 @@ def _one_of(some: list[Candidate], most: int, notes: list[str]) -> Candidate:
     return chosen
 
 
-def _chosen(found: list[Candidate], slug: str, most: int, notes: list[str]) -> dict[str, Candidate]:
-    """One of each file, all of one folder: work/SLUG, the top, SLUG, or the only one."""
+def _chosen(
+    candidates: list[Candidate], slug: str, most: int, notes: list[str]
+) -> dict[str, Candidate]:
+    """File -> candidate, all of one folder: work/SLUG, the top, SLUG, or the only one. A LabError
+    if several folders of the same rank differ."""
     places: dict[tuple[str, PurePosixPath], dict[str, list[Candidate]]] = {}
-    for each in sorted(found, key=lambda each: (each.of, str(each.inside))):
+    for each in sorted(candidates, key=lambda each: (each.of, str(each.inside))):
         there = places.setdefault((each.of, each.inside.parent), {})
         there.setdefault(each.file, []).append(each)
     best = min(_rank(slug, folder) for _, folder in places)
@@ -298,7 +307,7 @@ def _chosen(found: list[Candidate], slug: str, most: int, notes: list[str]) -> d
     if any(text != texts[0] for text in texts):
         several = _listed(each for one in chosen for each in one.values())
         raise LabError(f"which one counts? There are {several}")
-    if others := [each for each in found if (each.of, each.inside.parent) not in first]:
+    if others := [each for each in candidates if (each.of, each.inside.parent) not in first]:
         notes.append(f"{_listed(chosen[0].values())} counts; there is also {_listed(others)}")
     return chosen[0]
 
@@ -306,7 +315,7 @@ def _chosen(found: list[Candidate], slug: str, most: int, notes: list[str]) -> d
 def staged(
     one: Submission, wanted: Collection[str], slug: str, top: Path, most: int = files.FILE_BYTES
 ) -> Handed:
-    """As stage(); that nothing was handed in is an error, too."""
+    """As stage(), for one submission: that nothing was handed in is an error, too."""
     try:
         handed = stage(one, wanted, slug, top, most)
         if handed is None:
@@ -326,13 +335,13 @@ def stage(
     for name in ("files", "archives"):
         (top / name).mkdir()
     notes = list(one.notes)
-    found, any_file = _candidates(one, wanted, most, top / "archives", notes)
+    candidates, any_file = _candidates(one, wanted, most, top / "archives", notes)
     if not any_file:
         return None
-    if not found:
+    if not candidates:
         raise LabError(f"nothing to judge: there is no {', no '.join(wanted)}")
     digest = sha256()
-    for file, candidate in sorted(_chosen(found, slug, most, notes).items()):
+    for file, candidate in sorted(_chosen(candidates, slug, most, notes).items()):
         data = candidate.read(most)
         digest.update(f"{file}\0{len(data)}\0".encode() + data)
         (top / "files" / file).write_bytes(data)

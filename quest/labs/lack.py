@@ -1,5 +1,5 @@
-"""What a place may lack for a grading: asked where our own server has failed a test, so that one
-line names it. What is not known here is told by the test itself.
+"""What a machine may lack for a grading: asked after our own server has failed a test, so that one
+line can name the cause. A cause that is not known here is in the words of the test.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def _forbids_programs(folder: Path) -> bool:
 
 
 def _cgroups() -> Iterator[Path]:
-    """Those that this process is in, with all above them."""
+    """The control groups that this process is in, and all above them."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
@@ -40,36 +40,36 @@ def _cgroups() -> Iterator[Path]:
 
 
 def _processes() -> tuple[int, str]:
-    """The tightest limit, and whose it is."""
-    found = [(1 << 62, "")]
+    """The tightest limit of processes, and the name of that limit."""
+    limits = [(1 << 62, "")]
     soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if soft != resource.RLIM_INFINITY:
-        found.append((soft, "ulimit -u"))
+        limits.append((soft, "ulimit -u"))
     for folder in _cgroups():
         with contextlib.suppress(OSError, ValueError):
-            found.append((int((folder / "pids.max").read_text()), "pids.max of the cgroup"))
+            limits.append((int((folder / "pids.max").read_text()), "pids.max of the cgroup"))
     with contextlib.suppress(OSError, ValueError):
-        found.append((int(Path("/proc/sys/kernel/threads-max").read_text()), "kernel.threads-max"))
-    return min(found)
+        limits.append((int(Path("/proc/sys/kernel/threads-max").read_text()), "kernel.threads-max"))
+    return min(limits)
 
 
 def lacks(folder: Path, limits: Limits) -> list[str]:
-    """Each a clause: what is too little here, and how much of it there is."""
-    found = []
+    """Clauses: each names something of which there is too little here, and how much there is."""
+    clauses = []
     if _forbids_programs(folder):
-        found.append(f"{folder.parent} is mounted noexec; another place: TMPDIR=")
+        clauses.append(f"{folder.parent} is mounted noexec; another place: TMPDIR=")
     free = shutil.disk_usage(folder).free >> 20
     if free < FREE_MIB:
-        found.append(f"{folder.parent} has {free} MiB left; another place: TMPDIR=")
+        clauses.append(f"{folder.parent} has {free} MiB left; another place: TMPDIR=")
     count, whose = _processes()
     if count < limits.processes + SPARE_PROCESSES:
-        found.append(f"at most {count} processes ({whose})")
-    for limit, least, said in LEAST:
+        clauses.append(f"at most {count} processes ({whose})")
+    for limit, least, words in LEAST:
         most, hard = resource.getrlimit(limit)
         if limit == resource.RLIMIT_NOFILE:  # a test raises its own
             most = hard
         if most != resource.RLIM_INFINITY and most < least:
-            found.append(f"at most {said.format(most)}")
+            clauses.append(f"at most {words.format(most)}")
     if reason := tracing.unavailable():
-        found.append(reason)
-    return found
+        clauses.append(reason)
+    return clauses

@@ -1,6 +1,7 @@
-"""That a server works as its lab asks, whatever it serves: seen in the trace of its system calls.
-Any form of a call will do that a student may choose, or that the C library makes of it: pselect for
-select, clone for fork, accept4 for accept. No test here asks for more than a reply to small files.
+"""Tests that a server works in the way that its lab is about, by a trace of its system calls. Each
+form of a call counts that a student may choose, or that the C library makes of it: pselect for
+select, clone for fork, accept4 for accept. Of the replies no test asks more than that small files
+are served.
 """
 
 import os
@@ -25,7 +26,7 @@ WRITES = frozenset({"send", "sendto", "sendmsg", "sendmmsg", "writev"})
 WAITS = SELECT | POLL | SIGNALS | EPOLL | URING
 SILENT = 5  #: clients beside the one that asks
 ASKED = 3
-#: Seconds, whatever PATIENCE= says: what is there is seen at once, except on a busy machine, which
+#: Seconds, whatever PATIENCE= says: calls are in the trace at once, except on a busy machine, which
 #: must not cost points.
 SEEN_S = 5.0
 HALF = LAST[:20]
@@ -36,17 +37,20 @@ ENTRIES = re.compile(r"\], (\d+), ")
 NO_TIME = re.compile(r"\d, (0$|\{tv_sec=0, tv_nsec=0\}, )")
 
 
-def demand(true: bool, otherwise: str) -> None:
-    if not true:
+def demand(condition: bool, otherwise: str) -> None:
+    """ContractBroken, with a reason for the student, unless the condition holds."""
+    if not condition:
         raise ContractBroken(otherwise)
 
 
-def listed(names: Collection[str]) -> str:
+def in_words(names: Collection[str]) -> str:
     return " and ".join(sorted(names)) or "no call"
 
 
 @dataclass(frozen=True)
 class Call:
+    """A line of the trace."""
+
     pid: int
     name: str
     arguments: str
@@ -58,34 +62,37 @@ class Call:
 
     @property
     def may_sleep(self) -> bool:
-        """poll() with no time only looks."""
+        """Whether it may wait: poll() with a time-out of 0 does not."""
         return self.name in WAITS and not (self.name in POLL and NO_TIME.search(self.arguments))
 
 
 def since_the_first_client(trace: tracing.Trace) -> list[Call]:
-    """What comes before is how it was started; of a ring's server nothing is left out."""
+    """The calls from the first accept on; before it are those of the start. All calls, if there is
+    no accept: a server with a ring makes none."""
     matches = (CALL.match(line) for line in trace.completed())
     calls = [Call(int(m[1]), m[2], m[3], m[4]) for m in matches if m]
     begun = (n for n, call in enumerate(calls) if call.name in ACCEPTS and call.succeeded)
     return calls[next(begun, 0) :]
 
 
-def by(calls: Collection[Call], names: Collection[str]) -> set[int]:
-    """Which processes or threads have made such a call."""
+def callers(calls: Collection[Call], names: Collection[str]) -> set[int]:
+    """The processes or threads that have made one of these calls, with success."""
     return {call.pid for call in calls if call.name in names and call.succeeded}
 
 
 def count(calls: Collection[Call], names: Collection[str], having: str = "") -> int:
+    """How many of these calls had success, with `having` in their arguments."""
     return sum(c.name in names and c.succeeded and having in c.arguments for c in calls)
 
 
-# ---- one loop for all
+# ---- one loop for all clients
 
 
 def loop_of(
     server: Server, trace: tracing.Trace, kind: frozenset[str], called: str
 ) -> tuple[list[Call], list[Connection]]:
-    """Serves one while others are silent, and waits for all of them by this kind of call alone."""
+    """Demands that the server serves a client while others are silent, and waits for all of them by
+    one kind of call alone; the calls, and the silent clients."""
     silent = server.crowd(SILENT, HALF)
     with server.connect() as c:
         for _ in range(ASKED):
@@ -104,13 +111,14 @@ def loop_of(
 
 
 def demand_one_loop(calls: Collection[Call], kind: frozenset[str], called: str) -> None:
+    """Demands that one thread does all the work, and waits by this kind of call alone."""
     used = {call.name for call in calls if call.may_sleep}
-    demand(bool(used & kind), f"it waits by {listed(used)}, not by {called}")
-    demand(used <= kind, f"it waits by {listed(used - kind)}, too, and not by {called} alone")
+    demand(bool(used & kind), f"it waits by {in_words(used)}, not by {called}")
+    demand(used <= kind, f"it waits by {in_words(used - kind)}, too, and not by {called} alone")
     demand(count(calls, kind) >= ASKED, f"it does not wait by {called} whenever nothing is to do")
-    workers = by(calls, ACCEPTS | READS | kind)
+    workers = callers(calls, ACCEPTS | READS | kind)
     demand(len(workers) == 1, f"{len(workers)} processes or threads serve, not one loop")
-    demand(not by(calls, FORKS), "it starts processes or threads for its clients")
+    demand(not callers(calls, FORKS), "it starts processes or threads for its clients")
 
 
 def looping(
@@ -121,17 +129,20 @@ def looping(
 
 
 def in_set(arguments: str) -> int:
-    """How many descriptors a call of select() is to read from."""
-    found = DESCRIPTORS.match(arguments)
-    return len(found[1].split()) if found else 0
+    """How many descriptors are in the first set of a call of select()."""
+    descriptors = DESCRIPTORS.match(arguments)
+    return len(descriptors[1].split()) if descriptors else 0
 
 
 def in_array(arguments: str) -> int:
-    """How many entries poll() is given."""
-    return int(found[1]) if (found := ENTRIES.search(arguments)) else 0
+    """How many entries a call of poll() has."""
+    return int(entries[1]) if (entries := ENTRIES.search(arguments)) else 0
 
 
-def most(calls: Collection[Call], kind: frozenset[str], watched: Callable[[str], int]) -> int:
+def most_watched(
+    calls: Collection[Call], kind: frozenset[str], watched: Callable[[str], int]
+) -> int:
+    """The most clients that a call of this kind waits for, as `watched` counts them."""
     return max((watched(call.arguments) for call in calls if call.name in kind), default=0)
 
 
@@ -140,7 +151,8 @@ def most(calls: Collection[Call], kind: frozenset[str], watched: Callable[[str],
 def test_waits_with_select(traced: Traced) -> None:
     """select() or pselect(), with the sockets of all silent clients in its set."""
     calls, silent = loop_of(*looping(traced, SELECT), SELECT, "select()")
-    demand(most(calls, SELECT, in_set) >= len(silent), "select() is not asked about all clients")
+    all_watched = most_watched(calls, SELECT, in_set) >= len(silent)
+    demand(all_watched, "select() is not asked about all clients")
 
 
 @contract("mechanism")
@@ -148,7 +160,8 @@ def test_waits_with_select(traced: Traced) -> None:
 def test_waits_with_poll(traced: Traced) -> None:
     """poll() or ppoll(), with an entry for each silent client."""
     calls, silent = loop_of(*looping(traced, POLL), POLL, "poll()")
-    demand(most(calls, POLL, in_array) >= len(silent), "poll() is not asked about all clients")
+    all_watched = most_watched(calls, POLL, in_array) >= len(silent)
+    demand(all_watched, "poll() is not asked about all clients")
 
 
 @contract("mechanism")
@@ -182,8 +195,8 @@ def test_waits_with_kqueue(traced: Traced) -> None:
     """kevent(), which is made of epoll on Linux: for each event that it brings to be read it asks
     how much there is."""
     calls, _ = loop_of(*looping(traced, EPOLL, "ioctl"), EPOLL, "kevent()")
-    told = count(calls, ("ioctl",), "FIONREAD")
-    demand(told >= ASKED, "no kevent() brings it what its clients say")
+    asked = count(calls, ("ioctl",), "FIONREAD")
+    demand(asked >= ASKED, "no kevent() brings it what its clients say")
 
 
 @contract("mechanism")
@@ -197,8 +210,8 @@ def test_sends_with_sendfile(traced: Traced) -> None:
 @contract("mechanism")
 @pytest.mark.servers("12-aio")
 def test_another_thread_reads(traced: Traced) -> None:
-    """What is in memory already the loop may take itself, so here nothing is (preadv2() says so
-    to whoever does not want to wait)."""
+    """The loop may read by itself what is in memory already. Here nothing is: preadv2() with
+    RWF_NOWAIT is made to say so."""
     reads = ("pread64", "preadv", "read", "readv")
     names = sorted(EPOLL | ACCEPTS | READS | {*reads, "preadv2"})
     never = "preadv2:error=EAGAIN"
@@ -210,10 +223,11 @@ def test_another_thread_reads(traced: Traced) -> None:
     def readers() -> set[int]:
         calls = since_the_first_client(trace)
         size = str(len(HELLO))
-        return {c.pid for c in calls if c.name in reads and c.result == size} - by(calls, READS)
+        whole = {c.pid for c in calls if c.name in reads and c.result == size}
+        return whole - callers(calls, READS)
 
     trace.has(lambda _: bool(readers()), SEEN_S)
-    loop = by(since_the_first_client(trace), EPOLL)
+    loop = callers(since_the_first_client(trace), EPOLL)
     demand(len(loop) == 1, f"{len(loop)} threads wait by epoll_wait(), not one loop")
     demand(bool(readers() - loop), "the loop itself reads the files")
 
@@ -233,13 +247,13 @@ def test_works_by_a_ring(traced: Traced) -> None:
     trace.has(lambda calls: len(calls) - before >= ASKED, SEEN_S)
     used = [name for _, name, _ in trace.calls()[before:]]
     demand(used.count("io_uring_enter") >= ASKED, "it does not call io_uring_enter()")
-    demand(set(used) <= URING, f"it also calls {listed(set(used) - URING)}")
+    demand(set(used) <= URING, f"it also calls {in_words(set(used) - URING)}")
 
 
 @contract("mechanism")
 @pytest.mark.servers("15-slashdot")
 def test_workers_with_a_loop_each(traced: Traced) -> None:
-    """With -w 1: the first process serves nobody, the second all, by epoll."""
+    """With -w 1: the first process serves no client, the second all of them, by epoll."""
     names = sorted(WAITS | ACCEPTS | READS | {"epoll_ctl"})
     server, trace = traced(",".join(names))
     silent = server.crowd(SILENT)
@@ -251,20 +265,21 @@ def test_workers_with_a_loop_each(traced: Traced) -> None:
 
     trace.has(lambda _: added(since_the_first_client(trace)) >= SILENT, SEEN_S)
     calls = since_the_first_client(trace)
-    serving = by(calls, READS)
+    serving = callers(calls, READS)
     demand(server.pid not in serving, "the first process serves clients itself")
     demand(serving <= set(server.children()) and bool(serving), "no worker serves the clients")
     served = [call for call in calls if call.pid in serving]
     demand(added(served) >= SILENT, "its worker does not wait for its clients by epoll")
 
 
-# ---- one for each
+# ---- a process or a thread for each client
 
 
 def capacity_is(server: Server, number: int) -> None:
-    """So many are served at once; who is one too many has to wait for another's end."""
+    """Demands that so many clients are served at once, and that one more waits until another
+    ends."""
     served = []
-    for _ in range(number - 1):  # each has one who serves, before the next one comes
+    for _ in range(number - 1):  # each is served before the next one comes
         served.append(server.connect())
         demand(served[-1].ask(ASK).body == HELLO, "another file was served")
     silent = server.connect()
@@ -289,9 +304,9 @@ def test_serves_one_after_the_other(traced: Traced) -> None:
     capacity_is(server, 1)
     trace.has(lambda calls: sum(name in ACCEPTS for _, name, _ in calls) >= 2, 1.0)
     calls = since_the_first_client(trace)
-    demand(not by(calls, FORKS), "it starts a process or a thread for a client")
-    demand(len(by(calls, ACCEPTS | READS)) == 1, "more than one process or thread serves")
-    ready = count(calls, ACCEPTS, "SOCK_NONBLOCK") or by(calls, WAITS - POLL)
+    demand(not callers(calls, FORKS), "it starts a process or a thread for a client")
+    demand(len(callers(calls, ACCEPTS | READS)) == 1, "more than one process or thread serves")
+    ready = count(calls, ACCEPTS, "SOCK_NONBLOCK") or callers(calls, WAITS - POLL)
     demand(not ready, "its sockets do not block: one that waits for events is asked for later")
 
 
@@ -304,10 +319,10 @@ def test_a_process_for_each_connection(traced: Traced) -> None:
     there = wait_until(lambda: len(server.children()) >= ASKED, SEEN_S)
     for c in clients:
         demand(c.ask(LAST).body == HELLO, "another file was served")
-    served = wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
+    served = wait_until(lambda: len(callers(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
     calls = since_the_first_client(trace)
-    demand(bool(by(calls, FORKS)), "no fork() follows accept()")
-    demand(server.pid not in by(calls, READS), "the parent talks to clients itself")
+    demand(bool(callers(calls, FORKS)), "no fork() follows accept()")
+    demand(server.pid not in callers(calls, READS), "the parent talks to clients itself")
     demand(there, f"{ASKED} clients have come, and not as many children are there")
     demand(served, "the clients are not served by a process each")
 
@@ -326,11 +341,11 @@ def test_workers_are_there_before(traced: Traced) -> None:
     for _ in range(ASKED):
         demand(server.serves(), "another file was served")
     demand(set(server.children()) == workers, "its processes change with its clients")
-    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), SEEN_S)
+    wait_until(lambda: bool(callers(since_the_first_client(trace), READS)), SEEN_S)
     calls = since_the_first_client(trace)
-    demand(not by(calls, FORKS), "it forks when clients come")
-    demand(by(calls, ACCEPTS) <= workers, "a worker does not accept its clients itself")
-    demand(by(calls, READS) <= workers, "its first process talks to clients itself")
+    demand(not callers(calls, FORKS), "it forks when clients come")
+    demand(callers(calls, ACCEPTS) <= workers, "a worker does not accept its clients itself")
+    demand(callers(calls, READS) <= workers, "its first process talks to clients itself")
 
 
 def threads(server: Server) -> set[int]:
@@ -350,8 +365,8 @@ def test_a_thread_for_each_connection(traced: Traced) -> None:
     demand(new == ASKED, f"{new} threads more for {ASKED} clients")
     for c in clients:  # what they get is not asked: a mistake of this lab closes others' files
         c.send(LAST)
-    wait_until(lambda: len(by(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
-    readers = by(since_the_first_client(trace), READS)
+    wait_until(lambda: len(callers(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
+    readers = callers(since_the_first_client(trace), READS)
     demand(len(readers) >= ASKED, "the clients are not served by a thread each")
 
 
@@ -361,23 +376,23 @@ def test_threads_are_there_before(traced: Traced) -> None:
     """So many as -w says, each for one client at a time, and one that accepts for all."""
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS)), "-w", str(ASKED))
     before = threads(server)
-    found = len(before) - 1
-    demand(found == ASKED, f"with -w {ASKED} there are {found} threads before any client has come")
+    there = len(before) - 1
+    demand(there == ASKED, f"with -w {ASKED} there are {there} threads before any client has come")
     capacity_is(server, ASKED)
     demand(not server.children(), "it starts processes, not threads")
     demand(threads(server) == before, "its threads change with its clients")
-    wait_until(lambda: bool(by(since_the_first_client(trace), READS)), SEEN_S)
+    wait_until(lambda: bool(callers(since_the_first_client(trace), READS)), SEEN_S)
     calls = since_the_first_client(trace)
-    demand(not by(calls, FORKS), "it starts somebody when clients come")
-    accepting, reading = by(calls, ACCEPTS), by(calls, READS)
+    demand(not callers(calls, FORKS), "it starts processes or threads when clients come")
+    accepting, reading = callers(calls, ACCEPTS), callers(calls, READS)
     demand(len(accepting) == 1, f"{len(accepting)} threads accept, not one")
-    demand(not accepting & reading, "who accepts serves clients, too: nothing goes by the queue")
+    demand(not accepting & reading, "the thread that accepts serves: nothing goes by the queue")
 
 
 @contract("mechanism")
 @pytest.mark.servers("05b-nonblocking")
 def test_never_waits_in_a_connection(traced: Traced) -> None:
-    """One client at a time, on a socket that does not block; who waits is poll()."""
+    """One client at a time, on a socket that does not block; it waits by poll()."""
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS | WAITS)))
     listening = proc.sockets(server.pid)
     with server.connect() as c:
@@ -391,5 +406,5 @@ def test_never_waits_in_a_connection(traced: Traced) -> None:
     trace.has(lambda calls: any(name in POLL for _, name, _ in calls), SEEN_S)
     calls = since_the_first_client(trace)
     used = {call.name for call in calls if call.may_sleep}
-    demand(bool(used) and used <= POLL, f"it waits by {listed(used)}, not by poll() alone")
-    demand(not by(calls, FORKS), "it starts a process or a thread for a client")
+    demand(bool(used) and used <= POLL, f"it waits by {in_words(used)}, not by poll() alone")
+    demand(not callers(calls, FORKS), "it starts a process or a thread for a client")

@@ -1,5 +1,5 @@
-"""Temporary folders: a grading's own, closed to others, and gone after it. Of one that was killed
-the folder stays; the next grading of the same user removes it.
+"""Temporary folders, one for each grading: closed to other users, and removed after it. If a
+grading is killed, the next one of the same user removes its folder.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ MARK = ".grading"  #: a file in it, so that no other folder of that name is take
 
 
 def claim() -> tuple[Path, int]:
-    """A new folder, and the descriptor with the lock that tells that it is in use. The kernel opens
-    the lock when this process ends, however it ends."""
+    """A new folder, and a descriptor with a lock on it, which says that it is in use. The kernel
+    releases the lock when this process ends, however it ends."""
     sweep()
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -31,14 +31,14 @@ def claim() -> tuple[Path, int]:
 
 
 def remove(path: Path) -> None:
-    """Also folders that nobody may enter: a test that was ended leaves them in its docroot. And
-    however deep: a submission may have made some."""
+    """Removes a folder, also one with folders that are closed to us, as a test that was ended
+    leaves them in its docroot, and however deep it is: a submission may have made some."""
     subprocess.run(["chmod", "-R", "u+rwX", path], check=False)
     subprocess.run(["rm", "-rf", path], check=False)
 
 
 def sweep() -> None:
-    """Removes what gradings have left that were killed."""
+    """Removes the folders of gradings that were killed."""
     for path in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -1,16 +1,13 @@
-"""A plug-in of pytest (quest.labs.plugin): tells what became of each test, and starts its programs
-in a cell that lives as long as it does.
+"""A plug-in of pytest (quest.labs.plugin): records what became of each test, and starts its
+programs in a cell that lives as long as it does.
 
-LAB_RECORD names a file that gets a line for each test as soon as it has ended: so what was seen is
-there even if pytest is killed. LAB_CELL, if it is there, says how: {"user": 61000 or null, "root":
-folder of the grading, "limits": [prlimit ...], "programs": [names], "calls": [confine, its filter,
-its options]}: bin/NAME there is then real/NAME in the cell. Nobody shares this pytest's network but
-the cell.
+--record names a file that gets a line (protocol.Ending) for each test as soon as it has ended: so
+it is there even if pytest is killed. --cell-plan (protocol.CellPlan), if it is there, says how the
+cell is made. The cell alone shares this pytest's network.
 """
 
 import inspect
 import json
-import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -19,28 +16,37 @@ from typing import Any
 import pytest
 
 from quest.labs.cell import Cell, Filter, loopback_up
+from quest.labs.protocol import CellPlan, Ending, to_json
 from tests.conformance import tracing
 from tests.conformance.process import Server
 from tests.conformance.wire import ContractBroken
 from tests.conftest import SERVERS
 
-MOMENT = 0.5  #: seconds: who has just been killed may still be on the way out
+MOMENT = 0.5  #: seconds: a server that was just killed may still be about to end
 cells: list[Cell] = []
+records: list[Path] = []
 
 
-def pytest_configure() -> None:
-    if "LAB_CELL" not in os.environ:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add = parser.getgroup("the labs' judge").addoption
+    add("--record", type=Path, required=True, help="the file for what became of each test")
+    add("--cell-plan", help="JSON: the cell in which programs are started")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    records.append(config.getoption("--record"))
+    given = config.getoption("--cell-plan")
+    if given is None:
         return
-    how = json.loads(os.environ.pop("LAB_CELL"))
+    plan = CellPlan(**json.loads(str(given)))
     loopback_up()
     # A cell refuses clone3 (confine.c), and clone follows: one thread would be counted twice.
     tracing.FORKS = tracing.FORKS.replace("clone3,", "")
-    root = Path(how["root"])
-    confine, data, *options = how["calls"]
-    calls = Filter(Path(confine), Path(data), tuple(options))
-    cells.append(Cell(how["user"], [root / "real", root / "tmp"], calls))
-    for name in how["programs"]:
-        script = cells[0].script(root / "real" / name, how["limits"])
+    root = Path(plan.root)
+    calls = Filter(Path(plan.confine), Path(plan.filter), tuple(plan.options))
+    cells.append(Cell(plan.user, [root / "real", root / "tmp"], calls))
+    for name in plan.programs:
+        script = cells[0].script(root / "real" / name, plan.limits)
         (root / "bin" / name).write_text(script, encoding="utf-8")
 
 
@@ -57,7 +63,7 @@ def _why(report: pytest.TestReport) -> str:
 
 
 def _end(server: Server) -> str:
-    """How it has ended while it was asked for more; "" if it goes on, or was to end."""
+    """How it has ended although it was not stopped; "" if it runs, or was stopped."""
     if server.stopped is not None:
         return ""
     try:
@@ -69,8 +75,8 @@ def _end(server: Server) -> str:
     return f"was ended by signal {-status} ({signal.Signals(-status).name})"
 
 
-def _told(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
-    """What was tested and what was seen: where in our tests that was helps no student."""
+def _for_a_student(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
+    """What was tested and what was seen; not where in our tests that was."""
     assert call.excinfo is not None
     about = inspect.getdoc(getattr(item, "function", None)) or ""
     seen = str(call.excinfo.value) or call.excinfo.typename
@@ -84,7 +90,7 @@ def _note_the_end(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[N
         servers: list[Server] = item.stash.get(SERVERS, [])
         report.end = next(filter(None, map(_end, servers)), "")
         report.why = _why(report)
-        report.longrepr = _told(item, call)
+        report.longrepr = _for_a_student(item, call)
 
 
 pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_note_the_end)
@@ -93,11 +99,6 @@ pytest_runtest_makereport = pytest.hookimpl(hookwrapper=True)(_note_the_end)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
-    end = getattr(report, "end", "")
-    line = {
-        "outcome": report.outcome,
-        "why": getattr(report, "why", "") or _why(report),
-        "end": end,
-    }
-    with open(os.environ["LAB_RECORD"], "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    why, server = getattr(report, "why", "") or _why(report), getattr(report, "end", "")
+    with records[0].open("a", encoding="utf-8") as file:
+        file.write(to_json(Ending(report.outcome, why, server)) + "\n")

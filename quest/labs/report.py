@@ -1,60 +1,84 @@
-"""What a verdict looks like: for a person, and for Gradescope (results.json of an autograder)."""
+"""A report on one submission, of either kind of lab: for a person, and for Gradescope (results.json
+of an autograder).
+"""
 
 import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from quest.ground import foreign
-from quest.labs.judge import Outcome, Result, Verdict
 
 WIDTH = 100
 INDENT = " " * 26
 
 
-def line(result: Result) -> str:
-    """One test, with the reason if it has not passed."""
-    score = "-" if result.outcome is Outcome.UNJUDGED else str(result.score)
-    points = f"{score:>3} of {result.test.points:<2}" if result.test.points else f"{'':9}"
-    head = f"  {points} {result.test.id:<13} {result.test.title}"
-    if result.outcome is Outcome.PASSED:
-        return head
-    if result.after:
-        return f"{head} (after {result.after})"
-    said = textwrap.fill(result.said, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-    return f"{head}\n{said}"
+class Outcome(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    UNJUDGED = "could not be judged here"
 
 
-def total(verdict: Verdict) -> str:
-    unseen = verdict.unjudged or (" and ".join(verdict.unseen))
-    more = f"; {unseen} could not be judged here" if unseen else ""
-    return f"{verdict.score} of {verdict.lab.points} points{more}"
+@dataclass(frozen=True)
+class Entry:
+    """A test of a lab, or an answer, and what became of it."""
 
+    id: str
+    points: int
+    of: int
+    outcome: Outcome
+    title: str = ""
+    reason: str = ""  #: why it has not passed
+    after: str = ""  #: the test that has to pass before this one is tried
 
-def gradescope(verdict: Verdict, trusted: bool = False) -> str:
-    """The text of results.json. Without a sandbox there is no number in it, which would become a
-    grade, unless the submission is trusted."""
-    no_grade = verdict.no_cell if not trusted else ""
-    tests = [
-        {
+    @property
+    def line(self) -> str:
+        """For a person, with the reason below it."""
+        score = "-" if self.outcome is Outcome.UNJUDGED else str(self.points)
+        points = f"{score:>3} of {self.of:<2}" if self.of else f"{'':9}"
+        head = f"  {points} {self.id:<13} {self.title}".rstrip()
+        if self.outcome is Outcome.PASSED:
+            return head
+        if self.after:
+            return f"{head} (after {self.after})"
+        reason = textwrap.fill(self.reason, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
+        return f"{head}\n{reason}"
+
+    def gradescope(self, number: int, graded: bool) -> dict[str, object]:
+        score = {"score": self.points, "max_score": self.of} if graded else {}
+        return {
             "number": str(number),
-            "name": f"{result.test.id}: {result.test.title}",
-            **({} if no_grade else {"score": result.score, "max_score": result.test.points}),
-            "status": "passed" if result.outcome is Outcome.PASSED else "failed",
-            "output": result.said or "Passed.",
+            "name": f"{self.id}: {self.title}" if self.title else self.id,
+            **score,
+            "status": "passed" if self.outcome is Outcome.PASSED else "failed",
+            "output": self.reason or "Passed.",
             "visibility": "visible",
-            "extra_data": {"outcome": result.outcome.value},
+            "extra_data": {"outcome": self.outcome},
         }
-        for number, result in enumerate(verdict.results, 1)
-    ]
-    open_to_all = f"A self-check, not a grade: {verdict.no_cell}." if verdict.no_cell else ""
-    said = ["" if no_grade else f"{total(verdict)}.", open_to_all, verdict.message]
-    results = {
-        **({} if no_grade else {"score": verdict.score}),
-        "output": "\n".join(text for text in said if text),
-        "visibility": "visible",
-        "stdout_visibility": "hidden",
-        "tests": tests,
-        "extra_data": {
-            "no_program": "" if verdict.built else verdict.message.splitlines()[0],
-            "no_grade": no_grade,
-        },
-    }
-    return foreign.to_json(results, indent=2) + "\n"
+
+
+@dataclass(frozen=True)
+class Report:
+    entries: Sequence[Entry]
+    messages: Sequence[str]  #: about the whole of it
+    no_grade: str = ""  #: why there are no points
+    more: Mapping[str, object] = field(default_factory=dict)  #: for a program that reads it
+
+    @property
+    def score(self) -> int:
+        return sum(entry.points for entry in self.entries)
+
+    def gradescope(self) -> str:
+        """The text of results.json. Without a grade there is no number in it: Gradescope would make
+        one of it."""
+        graded = not self.no_grade
+        tests = [entry.gradescope(n, graded) for n, entry in enumerate(self.entries, 1)]
+        results = {
+            **({"score": self.score} if graded else {}),
+            "output": "\n".join(filter(None, self.messages)),
+            "visibility": "visible",
+            "stdout_visibility": "hidden",
+            "tests": tests,
+            "extra_data": {"no_grade": self.no_grade, **self.more},
+        }
+        return foreign.to_json(results, indent=2) + "\n"

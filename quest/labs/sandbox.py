@@ -1,21 +1,22 @@
-"""A folder of its own for one grading: what was handed in, built, as the conformance tests look for
-it. It goes with everything in it, however the grading ends, and so does what was started there."""
+"""A folder of its own for one grading, with the submission built where the conformance tests look
+for programs. It is removed however the grading ends, and what was started there is ended.
+"""
 
 import contextlib
 import os
-import shlex
 import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
 from quest.labs import files, place, starter
 from quest.labs.cell import CONFINE, Confinement, Filter, confinement
 from quest.labs.errors import CannotJudge, LabError
 from quest.labs.lab import TREE, Lab
+from quest.labs.protocol import CellPlan
+from quest.labs.settings import Toolchain
 from tests.conformance import proc
 
 NOT_THE_ANSWER = shutil.ignore_patterns("*.c", "*.py", "*.o")
@@ -25,37 +26,14 @@ COMPILER_SECONDS = 60.0
 
 
 class NotBuilt(Exception):
-    """What was handed in is no program. The first line says why, the others are the compiler's."""
-
-
-@dataclass(frozen=True)
-class Toolchain:
-    """How the real server is built, as make says it (labs/module.mk)."""
-
-    compiler: tuple[str, ...]
-    flags: tuple[str, ...]
-    objects: tuple[Path, ...]  #: of the real server, from below the tree's root
-    libraries: tuple[str, ...] = ()  #: that it is linked with: -luring
-
-    @classmethod
-    def of_make(cls) -> Self:
-        try:
-            words = [shlex.split(os.environ.get(f"LAB_{name}", "")) for name in ("CC", "FLAGS")]
-        except ValueError as error:
-            raise LabError(f"CC and CFLAGS are words as of a shell: {error}") from None
-        objects = tuple(Path(name) for name in os.environ.get("LAB_OBJECTS", "").split())
-        if not all(words) or not objects:
-            raise LabError("start it by make (make check CH=..., make grade CH=...)")
-        named = os.environ.get("LAB_LIBS", "").split()
-        # Into the program: where it runs there is the C library, and no other.
-        libraries = ("-Wl,-Bstatic", *named, "-Wl,-Bdynamic") if named else ()
-        return cls(tuple(words[0]), tuple(words[1]), objects, libraries)
+    """The submission is no program. The first line says why, the others are the compiler's."""
 
 
 class Sandbox:
     """box.take(folder); box.build(tools); then box.root is a --build. At last box.close()."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, no_cell: str = "") -> None:
+        """no_cell: why no cell is to be tried."""
         self.lab = lab
         self.calls: Filter | None = None
         self.root, self._claim = place.claim()
@@ -65,7 +43,7 @@ class Sandbox:
                 raise CannotJudge(f"{room}; another place: TMPDIR=")
             for name in ("hand-in", "bin", "real", "tmp", "judge", "walls"):
                 (self.root / name).mkdir(mode=0o755)
-            self.confinement: Confinement = confinement(lab.limits, self.root)
+            self.confinement: Confinement = confinement(lab.limits, self.root, no_cell)
             if self.confinement.user is not None:
                 for name in ("real", "tmp"):
                     os.chown(self.root / name, self.confinement.user, self.confinement.user)
@@ -84,7 +62,7 @@ class Sandbox:
         os.close(self._claim)
 
     def take(self, folder: Path) -> None:
-        """Copies what is handed in, and nothing else that lies beside it."""
+        """Copies the files of the lab, and nothing else, from a folder."""
         there = {path.name for path in folder.iterdir()}
         missing = [name for name in self.lab.files if name not in there]
         if len(missing) == len(self.lab.files):
@@ -99,12 +77,12 @@ class Sandbox:
 
     @property
     def has_ours(self) -> bool:
-        """Whether our solution is here, and not only what a student begins with."""
+        """Whether our solution can be had here, and not only the starter."""
         can = self.lab.kind != "extend" or shutil.which("patch") is not None
         return self.lab.is_whole and can
 
     def take_ours(self) -> None:
-        """What we wrote; in a tree without our solution, what a student begins with."""
+        """Puts our solution in place of a submission; in a tree without it, the starter."""
         folder = self.root / "hand-in"
         for name in self.lab.files:
             text = starter.clean(self.lab.source(name).read_text(encoding="utf-8"))
@@ -116,22 +94,24 @@ class Sandbox:
                 raise LabError(f"{self.lab.patch}: {done.stdout.strip()}")
 
     def put_aside(self, whose: str) -> None:
-        """Keeps what was built, for swap_in()."""
+        """Keeps the programs that were built, for swap_in()."""
         folder = self.root / "judge" / whose
         folder.mkdir(exist_ok=True)
         for program in self._sources():
             shutil.copyfile(self.root / "real" / program, folder / program)
 
     def swap_in(self, whose: str) -> None:
+        """Has the programs in place again that put_aside() has kept."""
         for program in self._sources():
             path = self.root / "real" / program
-            path.unlink(missing_ok=True)  # not written over: somebody may still run it
+            path.unlink(missing_ok=True)  # not written over: it may still run
             shutil.copyfile(self.root / "judge" / whose / program, path)
             path.chmod(0o755)
 
     def build(self, tools: Toolchain) -> str:
-        """Makes the server, and the lab's programs; returns the compiler's warnings. The headers of
-        code/ come along, its programs do not: what is handed in shall be what is judged."""
+        """Makes the server, and the lab's programs; the compiler's warnings. NotBuilt if it fails.
+        The compiler sees the headers of code/, but not its programs, which an #include could
+        take."""
         code = self.root / "code"
         shutil.copytree(TREE / "code", code, ignore=NOT_THE_ANSWER, dirs_exist_ok=True)
         self._build_filter(tools)
@@ -146,14 +126,14 @@ class Sandbox:
         text = ""
         for program, sources in self._sources().items():
             command = [*tools.compiler, *tools.flags, "-o", f"real/{program}", *sources, *objects]
-            text += self._compile([*command, *tools.libraries])
+            text += self._compile([*command, *tools.link])
             script = self.root / "bin" / program
             script.write_text(self.confinement.script(self.root / "real" / program))
             script.chmod(0o755)
         return text
 
     def _build_filter(self, tools: Toolchain) -> None:
-        """The filter of system calls, before anything that was handed in is read."""
+        """Makes the filter of system calls, before any file of a submission is read."""
         if self.confinement.no_cell or self.calls is not None:
             return
         shutil.copyfile(CONFINE, self.root / "hand-in" / CONFINE.name)
@@ -168,33 +148,31 @@ class Sandbox:
         self.calls = Filter.of(confine, self.lab.limits.io_uring)
 
     def _sources(self) -> dict[str, list[str]]:
-        """Program -> what it is made of, beside the real objects."""
+        """Program -> its sources, beside the real objects."""
         programs = {Path(name).stem: [f"hand-in/{name}"] for name in self.lab.programs}
         server = [name for name in self.lab.files if name not in self.lab.programs]
         sources = [f"hand-in/{name}" for name in server if name.endswith(".c")]
         return {self.lab.slug: sources, **programs}
 
     def keep_programs(self, folder: Path) -> None:
-        """Copies to try by hand. Whoever runs the last one goes on running it."""
+        """Copies to try by hand. A copy of the last grading that runs is not disturbed."""
         for program in self._sources():
             part = folder / f"{program}.part"
             shutil.copy(self.root / "real" / program, part)
             part.replace(folder / program)
 
-    def cell(self) -> dict[str, object]:
-        """What quest.labs.plugin has to know."""
-        how = self.confinement
-        limits, programs = how.prlimit(self.lab.limits), list(self._sources())
-        known: dict[str, object] = {
-            "user": how.user,
-            "root": str(self.root),
-            "limits": limits,
-            "programs": programs,
-        }
-        if self.calls is not None:
-            calls = [self.calls.confine, self.calls.data]
-            known["calls"] = [*map(str, calls), *self.calls.options]
-        return known
+    def cell_plan(self) -> CellPlan:
+        """How the plug-in of pytest makes the cell of what was built."""
+        assert self.calls is not None  # build() has made it
+        return CellPlan(
+            root=str(self.root),
+            user=self.confinement.user,
+            limits=self.confinement.prlimit(self.lab.limits),
+            programs=list(self._sources()),
+            confine=str(self.calls.confine),
+            filter=str(self.calls.data),
+            options=list(self.calls.options),
+        )
 
     def _compile(self, command: list[str]) -> str:
         limits = replace(self.lab.limits, cpu_seconds=60, memory_mib=2048, file_mib=32)
@@ -221,23 +199,23 @@ class Sandbox:
 
 
 def _first_lines(log: Path) -> str:
-    """What the compiler says, to a length that can be read."""
+    """The beginning of what the compiler has printed."""
     with log.open("rb") as file:
         lines = file.read(1 << 16).decode(errors="replace").replace("hand-in/", "").splitlines()
     more = ["..."] if len(lines) > MESSAGE_LINES else []
     return "\n".join([*(line[:200] for line in lines[:MESSAGE_LINES]), *more])
 
 
-# ---- ending all that was started, also what has left its session and its parents
+# ---- ending all that was started, also a process that has left its session and its parents
 
 
 def _descendants() -> set[int]:
     """All running processes below this one. An orphan is our child (become_subreaper())."""
-    found, new = set[int](), {os.getpid()}
+    below, new = set[int](), {os.getpid()}
     while new:
-        new = {child for pid in new for child in proc.children(pid)} - found
-        found |= new
-    return {pid for pid in found if proc.alive(pid)}
+        new = {child for pid in new for child in proc.children(pid)} - below
+        below |= new
+    return {pid for pid in below if proc.alive(pid)}
 
 
 def _send(pids: set[int], signum: int) -> None:
@@ -247,14 +225,15 @@ def _send(pids: set[int], signum: int) -> None:
 
 
 def end_descendants(limit: float = 20.0) -> None:
-    """Stops all before it kills the first: what is stopped starts nobody. Then collects those who
-    have ended; not to be called while a subprocess of ours is waited for elsewhere."""
+    """Ends all processes below this one, within `limit` seconds. All are stopped before the first
+    is killed: a stopped process starts no other. It also waits for those that have ended, and so is
+    not to be called while another thread waits for a subprocess."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         try:
             while os.waitpid(-1, os.WNOHANG)[0] > 0:
                 pass
-        except ChildProcessError:  # nobody is left
+        except ChildProcessError:  # none is left
             return
         stopped: set[int] = set()
         while (new := _descendants() - stopped) and time.monotonic() < deadline:

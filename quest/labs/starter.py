@@ -1,5 +1,5 @@
-"""Cuts a starter from the real source: a build lab has something else in place of whole functions,
-a debug lab has mistakes, edits that each find their place once. Neither is marked in the source.
+"""Cuts a starter from the real source: in a build lab whole functions are replaced, in a debug lab
+mistakes are planted, each an edit of a text that is there once. The source has no marks for it.
 """
 
 import re
@@ -13,7 +13,7 @@ COMMENT = r"(?:^/\*(?:(?!\*/).)*\*/\n)?"
 
 
 def clean(text: str) -> str:
-    """The real source without the book's markers: what a solution is compared with."""
+    """The real source without the markers of the book; a solution is compared with it."""
     return MARKER.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""A student's folder, work/NN-slug: the starter, what has been reached, hints, and the solution."""
+"""A student's folder, work/NN-slug: the starter, the progress, hints, and the solution."""
 
 import difflib
 import json
@@ -19,18 +19,18 @@ PROGRESS = ".progress.json"
 
 @dataclass
 class Progress:
-    """Lies beside the student's files, and goes with them."""
+    """Of a lab of either kind. Kept beside the student's files, and goes with them."""
 
     score: int | None = None  #: of the best check
-    first_failure: str = ""  #: of the last
+    first_failure: str = ""  #: id of a test, of the last check
     shown: list[int] = field(default_factory=list)  #: numbers of hints, from 1
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         try:
-            found = cls(**json.loads(files.read(folder / PROGRESS)))
-            shown = [int(number) for number in found.shown]
-            return cls(found.score and int(found.score), str(found.first_failure), shown)
+            kept = cls(**json.loads(files.read(folder / PROGRESS)))
+            shown = [int(number) for number in kept.shown]
+            return cls(kept.score and int(kept.score), str(kept.first_failure), shown)
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
             return cls()  # none yet, or damaged
 
@@ -39,23 +39,25 @@ class Progress:
 
 
 @contextmanager
-def _changing(lab: Lab, folder: Path) -> Iterator[Progress]:
-    """What has been reached, to be changed, by nobody else meanwhile. After an error it stays."""
-    demand(lab, folder)
-    with files.alone(folder / ".progress.lock"):
+def changing(slug: str, folder: Path) -> Iterator[Progress]:
+    """The progress in a folder, to be changed while no other process does. After an error it stays
+    as it was."""
+    demand(slug, folder)
+    with files.locked(folder / ".progress.lock"):
         progress = Progress.load(folder)
         yield progress
         progress.save(folder)
 
 
-def demand(lab: Lab, folder: Path) -> None:
+def demand(slug: str, folder: Path) -> None:
+    """A LabError unless the lab was begun."""
     if not folder.is_dir():
-        raise LabError(f"{folder} is not there yet: make lab CH={lab.slug}")
+        raise LabError(f"{folder} is not there yet: make lab CH={slug}")
 
 
 def note(verdict: Verdict, folder: Path) -> int:
-    """Remembers how far a check came; returns how far the best did."""
-    with _changing(verdict.lab, folder) as progress:
+    """Keeps the points of a check if they are the best, and what failed first; the best points."""
+    with changing(verdict.lab.slug, folder) as progress:
         progress.score = max(progress.score or 0, verdict.score)
         first = verdict.first_failure
         progress.first_failure = first.id if first is not None and verdict.built else ""
@@ -64,18 +66,18 @@ def note(verdict: Verdict, folder: Path) -> int:
 
 def starters(lab: Lab) -> dict[str, str]:
     """File -> what a student begins with."""
-    found = {}
+    texts = {}
     for name in lab.files:
         path = lab.source(name)
         where = str(path.relative_to(TREE))
         text = starter.cut(path.read_text(encoding="utf-8"), lab.starter.get(name, {}), where)
         mistakes = [mistake for mistake in lab.mistakes if mistake.file == name]
-        found[name] = starter.planted(text, mistakes, where)
-    return found
+        texts[name] = starter.planted(text, mistakes, where)
+    return texts
 
 
 def begin(lab: Lab, folder: Path) -> str:
-    """Writes the starter where nothing is yet, all of it or nothing. Returns what to tell."""
+    """Writes the starter where nothing is yet, all of it or nothing; what to say about it."""
     if folder.exists() and any(folder.iterdir()):
         return (
             f"{folder} is yours already and stays as it is.\n"
@@ -100,7 +102,7 @@ def begin(lab: Lab, folder: Path) -> str:
 
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
-    with _changing(lab, folder) as progress:
+    with changing(lab.slug, folder) as progress:
         place, of, again = number, len(lab.hints), ""
         if number is None:
             test = progress.first_failure
@@ -126,7 +128,7 @@ def hint(lab: Lab, folder: Path, number: int | None) -> str:
 
 def solution(lab: Lab, folder: Path, sure: bool) -> str:
     """What separates the student's files from the real ones; before full points: if `sure`."""
-    demand(lab, folder)
+    demand(lab.slug, folder)
     score = Progress.load(folder).score
     if not sure and score != lab.points:
         have = "not been checked yet" if score is None else f"{score} of {lab.points} points"

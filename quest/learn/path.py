@@ -86,7 +86,7 @@ def older(page: Path, results: Path) -> bool:
     return any(path.stat().st_mtime > made for path in results.glob("*.jsonl"))
 
 
-PREDICTED_AND_MEASURED = 8  # points of every lab that measures (labs/measuring)
+PREDICTED_AND_MEASURED = 8  # points of every lab that measures (quest/labs/measured.py)
 
 
 def points_of(slug: str) -> int:

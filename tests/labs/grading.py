@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quest.labs import many, work
+from quest.labs import class_table, work
 from quest.labs.lab import Lab
 from tests.conformance import proc
 
@@ -112,7 +112,7 @@ class Place:
         with table.open(newline="", encoding="utf-8") as file:
             rows = {row["name"]: row for row in csv.DictReader(file)}
         for row in rows.values():
-            if row["state"] == many.UNJUDGED and not unjudged:
+            if row["state"] == class_table.UNJUDGED and not unjudged:
                 pytest.skip(f"{row['name']}: {row['failed']} could not be judged here")
         return rows
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from quest.labs import cell, many, work
+from quest.labs import cell, class_table, work
 from quest.labs import lab as labs
 from quest.labs.lab import MECHANISM
 from tests.conformance import proc
@@ -210,6 +210,43 @@ def test_a_grading_that_was_killed_is_cleared_away(place: Place) -> None:
     (place.temporary / "lab-of-chemistry").rmdir()
 
 
+#: Modules that the judge imports, and files that pytest or Python would look for by themselves.
+SHADOWS = (
+    "json.py", "re.py", "pytest.py", "conftest.py", "sitecustomize.py", "usercustomize.py",
+    "quest/__init__.py", "quest/labs/__init__.py", "tests/__init__.py", "tests/conftest.py",
+    "plugin.py", "mechanism.py", "test_fork.py",
+)  # fmt: skip
+
+
+def test_the_judge_imports_nothing_of_a_submission(place: Place) -> None:
+    """Neither from the folder that it judges, nor because the environment says so; the folder's own
+    pytest.ini is not obeyed. A module that is imported all the same leaves a mark, and ends."""
+    folder = write(place.top / "hand-in", solution(labs.load("02-fork")))
+    mark = place.top / "imported"
+    for name in SHADOWS:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"open({str(mark)!r}, 'a').write({name!r})\nraise SystemExit(9)\n")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p plugin --collect-only\n")
+    hostile = "".join(
+        f" {name}={value}"
+        for name, value in {
+            **dict.fromkeys(("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE"), folder),
+            **dict.fromkeys(("PYTEST_ADDOPTS", "PYTEST_PLUGINS"), "plugin"),
+            "PYTHONSTARTUP": folder / "re.py",
+        }.items()
+    )
+    python = place.top / "python"
+    python.write_text(f"""#!/bin/sh
+case $* in *"-m quest.labs "*) export{hostile};; esac
+exec {sys.executable} "$@"
+""")
+    python.chmod(0o755)
+    grade = place.grade("02-fork", folder, "ONLY=serves", "SANDBOX=no", f"PYTHON={python}")
+    assert not mark.exists(), mark.read_text()
+    assert grade.results["score"] == 2
+
+
 @in_a_cell
 def test_helper_programs_that_only_say_so(place: Place) -> None:
     say = '#include <stdio.h>\nint main(void)\n{{\n    puts("{}");\n    return 0;\n}}\n'
@@ -232,7 +269,7 @@ def test_without_a_sandbox_it_is_no_grade(place: Place) -> None:
     assert "score" not in json.dumps(grade.results), "no number that would become a grade"
     ada = {"ada": solution(labs.load("02-fork"))}
     rows = place.grade_class("02-fork", ada, "ONLY=serves", unjudged=True, LAB_NO_CELL="1")
-    assert (rows["ada"]["score"], rows["ada"]["state"]) == ("", many.UNJUDGED)
+    assert (rows["ada"]["score"], rows["ada"]["state"]) == ("", class_table.UNJUDGED)
     trusted = place.grade(
         "02-fork", TREE / "code/02-fork", "ONLY=serves", "SANDBOX=no", LAB_NO_CELL="1"
     )

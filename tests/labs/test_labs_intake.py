@@ -10,14 +10,13 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from quest.ground import foreign
-from quest.labs import archive, intake, many
+from quest.labs import archive, class_table, intake
+from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
-from quest.labs.teacher import tables
 from tests.labs.grading import Place, write
 
 SLUG, WANTED = "02-fork", ("server.c",)
@@ -207,17 +206,17 @@ def test_an_archive_that_harms_is_refused_with_a_line(tmp_path: Path) -> None:
     assert all(text.isprintable() for _, text in said.values())
 
 
-def grade(count: list[str]) -> many.Kind:
-    """One that costs nothing: it counts whom it was asked for."""
+def grade(count: list[str]) -> Kind:
+    """One that costs nothing: it notes the submissions that it was asked for."""
 
-    def one(student: intake.Submission, folder: Path) -> many.Row:
+    def one(student: intake.Submission, folder: Path) -> Grade:
         text = (folder / "server.c").read_text()
         count.append(student.name)
         if text == "fails":
             raise ValueError("a defect\x1b[1m")
-        return {"score": len(text), "state": many.GRADED, "failed": ""}
+        return Grade(class_table.GRADED, len(text))
 
-    return many.Kind(WANTED, SLUG, 20, ["serves"], "judge", "tests", one)
+    return Kind(WANTED, SLUG, 20, ["serves"], "judge", "tests", one)
 
 
 def rows(table: Path) -> dict[str, dict[str, str]]:
@@ -236,9 +235,9 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
     asked: list[str] = []
     kind = grade(asked)
 
-    def again(kind: many.Kind = kind) -> list[str]:
+    def again(kind: Kind = kind) -> list[str]:
         asked.clear()
-        many.grade_all(data, table, kind)
+        class_table.grade_all(data, table, kind)
         return sorted(asked)
 
     assert again() == ["ada", "bob", "cyd"]
@@ -262,7 +261,7 @@ def test_a_line_is_settled_for_the_same_work_judge_and_tests(
 def test_one_bad_submission_does_not_end_the_class(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And no name or message of it reaches a terminal, a spreadsheet, XML or JSON as more than
+    """And no name or message of it reaches a terminal, a spreadsheet or JSON as more than
     text."""
     data, table = tmp_path / "class", tmp_path / "grades.csv"
     names = [b"ada", b"J\xfcrgen", b"=1+cmd|' /C calc'!A0", b"+x", b"-x", b"@x", b"\tx",
@@ -273,9 +272,10 @@ def test_one_bad_submission_does_not_end_the_class(
         os.makedirs(folder)
         Path(os.fsdecode(folder), "server.c").write_text("fails" if name == b"+x" else "x")
     zipped(data / "zoe.zip", {"../x": b""})
-    status = many.grade_all(data, table, grade([]), jobs=3)
+    listed, asked = tmp_path / "grades.json", list[str]()
+    all_graded = class_table.grade_all(data, table, grade(asked), jobs=3, results=listed)
     out = capsys.readouterr().out
-    assert status == 3
+    assert not all_graded
     found = rows(table)
     assert len(found) == len(names) + 1
     assert found["+x"]["failed"].startswith("the grader failed: ValueError(")
@@ -284,11 +284,13 @@ def test_one_bad_submission_does_not_end_the_class(
     cells = [cell for row in csv.reader(io.StringIO(table.read_text())) for cell in row]
     assert [cell for cell in cells if cell[:1] in "=+-@\t\r＝" and cell] == []
     assert ";=" not in table.read_text()
-    listed, junit = tmp_path / "grades.json", tmp_path / "grades.xml"
-    assert tables.write(SLUG, {"serves": ""}, table, str(listed), str(junit)) == 0
-    json.loads(listed.read_text().encode("ascii"))
-    suites = ElementTree.parse(junit).getroot()
-    assert {suite.get("name") for suite in suites} == set(found)
+    in_json = json.loads(listed.read_text().encode("ascii"))
+    told = {(foreign.cell(row["name"]), row["score"]) for row in in_json}
+    assert told == {(row["name"], row["score"]) for row in found.values()}
+    asked.clear()
+    class_table.grade_all(data, table, grade(asked), jobs=3)
+    assert asked == ["+x"], "the others are settled, whatever their names"
+    assert len(rows(table)) == len(found)
 
 
 def test_text_of_others_is_named_and_not_obeyed(place: Place) -> None:

@@ -98,7 +98,7 @@ def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
         subprocess.run(command, cwd=TREE, check=True)
     for name in (name for test in lab.tests for name in test.tests):
         file, _, function = name.partition("::")
-        path = judge.path_of_test(lab, file)
+        path = judge.file_of_test(lab, file)
         assert f"\ndef {function}(" in path.read_text(encoding="utf-8"), name
     assert {hint.test for hint in lab.hints} >= {test.id for test in lab.tests if test.points}
     task = (lab.folder / "task.md").read_text(encoding="utf-8")

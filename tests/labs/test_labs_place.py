@@ -12,9 +12,10 @@ import pytest
 from quest.labs import judge
 from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
-from quest.labs.judge import Grading, How, Outcome, Result
+from quest.labs.judge import Grading, How, Result
 from quest.labs.lab import Test
-from quest.labs.sandbox import Toolchain
+from quest.labs.report import Outcome
+from quest.labs.settings import Toolchain
 from tests.labs.grading import Place, solution, write
 
 pytestmark = pytest.mark.long
@@ -113,7 +114,7 @@ class Scripted:
     def is_slower_now(self) -> bool:
         return self.slower
 
-    def takes_its_time(self) -> bool:
+    def becomes_more_patient(self) -> bool:
         self.slower, before = False, self.slower
         return before
 
@@ -135,11 +136,11 @@ def graded(box: Box, scripted: Scripted, slower: bool = False) -> dict[str, Resu
     grading: Any = Grading.__new__(Grading)
     how = How(Toolchain((), (), ()), box.root, None, 1, True, lambda _: None)
     grading.box, grading.how, grading.lab, grading.judge = box, how, box.lab, scripted
-    grading.found, grading.proven = {}, {"serves", "mechanism"}
+    grading.results, grading.proven = {}, {"serves", "mechanism"}
     scripted.slower = slower
     judge._judge(grading, box.lab.tests)
-    found: dict[str, Result] = grading.found
-    return found
+    results: dict[str, Result] = grading.results
+    return results
 
 
 def failed(name: str, seen: str) -> Result:

@@ -11,13 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from quest.labs import cli, files, intake, many, work
+from quest.labs import class_table, cli, commands, files, intake, work
 from quest.labs import lab as labs
+from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE
+from quest.labs.settings import Settings
 from tests.labs.grading import LIMIT_S, SOON, Place, write
 
 REAL = TREE / "code/02-fork/server.c"
+
+
+def run(command: str, *words: str) -> int:
+    return commands.run(command, cli.settings_of(words, {}))
 
 
 @pytest.fixture
@@ -49,11 +55,12 @@ def test_wrong_settings(mine: Path) -> None:
         ("grade", "CK=99-none"): "CK: there is no such setting. There are: JSON, ",
     }.items():
         with pytest.raises(LabError) as error:
-            cli.run(words[0], cli.settings([f"WORK={mine.parent}", *words[1:]]))
+            run(words[0], f"WORK={mine.parent}", *words[1:])
         assert str(error.value).startswith(said)
     assert work.Progress.load(mine).score == 17
     for command in ([], ["graed"]):
-        done = subprocess.run([*many.MAIN[:-1], *command], stderr=subprocess.PIPE, check=False)
+        asked = [*class_table.COMMAND[:-1], *command]
+        done = subprocess.run(asked, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith(b"lab: which command? ") and done.stderr.count(b"\n") == 1
 
@@ -95,14 +102,14 @@ def test_what_cannot_be_written(place: Place, mine: Path) -> None:
     grade = [f"DIR={REAL.parent}", "CH=02-fork"]
     for path in (pipe, place.top):
         with pytest.raises(LabError, match=f"{path} is not a file"):
-            cli.run("grade", cli.settings([*grade, f"JSON={path}"]))
+            run("grade", *grade, f"JSON={path}")
     assert pipe.is_fifo()
-    with pytest.raises(FileNotFoundError):
-        cli.run("grade", cli.settings([*grade, f"JSON={place.top}/no/results.json"]))
+    with pytest.raises(LabError, match="No such file or directory; another place: JSON="):
+        run("grade", *grade, f"JSON={place.top}/no/results.json")
     (mine / work.PROGRESS).unlink()
     (mine / work.PROGRESS).mkdir()
     with pytest.raises(LabError, match=f"{work.PROGRESS} is not a file"):
-        cli.run("check", cli.settings([f"WORK={mine.parent}", "CH=02-fork"]))
+        run("check", f"WORK={mine.parent}", "CH=02-fork")
     said = place.refusal("lab", "CH=02-fork", f"WORK={REAL}")
     assert "server.c: Not a directory; another place: WORK=" in said
 
@@ -123,13 +130,13 @@ def test_a_starter_is_there_whole_or_not_at_all(
 
 def test_two_gradings_at_once_have_logs_of_their_own() -> None:
     lab, folders = labs.load("02-fork"), [Path("class/a"), Path("class/b"), Path("work/02-fork")]
-    assert len({cli.logs_of(lab, folder, {}) for folder in folders}) == 3
+    assert len({commands.logs_of(lab.slug, folder, Settings()) for folder in folders}) == 3
 
 
 def test_two_checks_of_one_folder_take_turns(place: Place, mine: Path) -> None:
     place.logs.mkdir()
     (mine / "server.c").write_text("broken\n")
-    with files.alone(place.logs / ".lock"):
+    with files.locked(place.logs / ".lock"):
         check = place.start("check", "CH=02-fork", "ONLY=serves", SOON)
         first = check.stdout.readline() if check.stdout is not None else ""
         waits = check.poll() is None
@@ -151,7 +158,7 @@ def test_hints_at_once_are_all_noted(mine: Path) -> None:
 def test_a_class_that_was_ended_half_way(place: Place) -> None:
     """The last line was cut short, and one has been graded by hand: that one stays."""
     table = place.top / "grades.csv"
-    table.write_text(",".join(many.FIELDS) + "\nada,4.5,5,by hand,,\nbob,20,20,gra")
+    table.write_text(",".join(class_table.FIELDS) + "\nada,4.5,5,by hand,,\nbob,20,20,gra")
     everybody = {
         "ada": {"server.c": "int x;\n"},
         "bob": {"server.c": "int main("},
@@ -169,20 +176,20 @@ def test_a_grading_that_only_now_begins_ends_too(tmp_path: Path) -> None:
     table.write_text("name\n")
     began, at_work = time.monotonic(), threading.Event()
 
-    def grade(one: intake.Submission, folder: Path) -> many.Row:
+    def grade(one: intake.Submission, folder: Path) -> Grade:
         if one.name == "ada":
             at_work.wait()
             raise OSError(28, "No space left on device")
         at_work.set()
         time.sleep(0.5)
         subprocess.run(["sleep", "60"], check=False)
-        return {}
+        return Grade(class_table.GRADED)
 
     for name in ("ada", "bob"):
         write(tmp_path / "class" / name, {"server.c": ""})
-    kind = many.Kind(["server.c"], "02-fork", 20, [], "", "", grade, anew=True)
+    kind = Kind(["server.c"], "02-fork", 20, [], "", "", grade, anew=True)
     with pytest.raises(OSError, match="No space"):
-        many.grade_all(tmp_path / "class", table, kind, jobs=2)
+        class_table.grade_all(tmp_path / "class", table, kind, jobs=2)
     assert time.monotonic() - began < 30
     assert table.read_text() == "name\n"
 

@@ -2,34 +2,29 @@
 to hand out (a tarball).
 
 Both are a tree like ours in which the starter stands in the place of the real source, and lab.toml
-says nothing of how it was made. So the grader is the same, and has nothing to tell.
+says nothing of how it was made. So the judge is the same, and has nothing to give away.
 """
 
-import os
 import re
 import shlex
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quest.labs import place, work
-from quest.labs.errors import LabError, say
+from quest.labs import closure, place, work
+from quest.labs.cell import CONFINE
+from quest.labs.errors import LabError
+from quest.labs.judge import file_of_test
 from quest.labs.lab import TREE, Lab
-from quest.labs.sandbox import Toolchain
-from quest.labs.teacher.variant import Variant
+from quest.labs.settings import Settings, Toolchain
 
-PARTS = ("ground", "measure", "spec", "labs")
-JUDGE = (*(f"quest/{name}" for name in PARTS), "tests/conformance", "setup")
-FILES = (
-    "quest/__init__.py", "LICENSE",
-    "tests/__init__.py", "tests/conftest.py", "tests/unsteady.py", "tests/place.py",
-    "tests/pytest.ini",
-)  # fmt: skip
+FILES = ("LICENSE", "tests/pytest.ini", "setup/packages.tsv")
+#: what an autograder installs packages by
+INSTALLER = ("setup/deps.sh",)
 #: Of lab.toml: how the starter differs from the real source.
 ANSWERS = re.compile(r'^\[(?:\[mistake\]\]|starter\."[^"\n]+"\])\n.*?(?=^\[|\Z)', re.M | re.S)
-NOT_OURS = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 SETUP = """#!/bin/sh
 # Installs what the judge needs, by the list that `make deps` has.
@@ -53,7 +48,6 @@ MAKEFILE = """# A lab to hand out: README.md.
 FLAGS := {flags}
 OBJECTS := {objects}
 SETTINGS = $(foreach s,N ONLY PATIENCE SEED,$(if $($(s)),'$(s)=$($(s))'))
-SEED ?= {seed}
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
 
@@ -83,27 +77,45 @@ HINT = "    make hint       a hint for what failed first\n"
 PACKAGES = "gcc make python3 python3-pytest strace bubblewrap"
 
 
-def _names(tools: Toolchain, build: Path, lab: Lab) -> dict[Path, Path]:
+def _sources(tools: Toolchain, build: Path, lab: Lab) -> dict[Path, Path]:
     """Object that is linked -> its source, without those of the files that are handed in."""
     own = [lab.source(name).relative_to(TREE) for name in lab.files]
-    found = {}
+    sources = {}
     for path in tools.objects:
         inside = path.relative_to(build / "obj")
         source = Path(*inside.parts[1:]).with_suffix(".c")  # behind the name of the variant
         if source not in own:
-            found[path] = source
-    return found
+            sources[path] = source
+    return sources
+
+
+def _judge_of(lab: Lab) -> Iterator[Path]:
+    """The files that judge this lab: the judge, the lab, and the tests that it names, with all that
+    these need."""
+    tests = {file_of_test(lab, name) for test in lab.tests for name in test.tests}
+    # Beside the modules are programs that tests start, and what those preload.
+    programs = [
+        path
+        for path in TREE.glob("tests/conformance/*")
+        if path.is_file() and not path.name.startswith("test_")
+    ]
+    modules = [*tests, *(path for path in programs if path.suffix == ".py")]
+    yield from closure.files_of(["quest.labs.__main__", *closure.STARTED], modules)
+    for path in (*programs, *lab.folder.iterdir(), CONFINE, *(TREE / name for name in FILES)):
+        if path.is_file():
+            yield path.relative_to(TREE)
 
 
 @contextmanager
-def _tree(lab: Lab, starters: dict[str, str]) -> Iterator[Path]:
+def tree_of(lab: Lab, more: Iterable[str] = ()) -> Iterator[Path]:
+    """A folder with the lab, its starter in the place of the real source, what judges it, and
+    `more` files of the tree."""
     with place.temporary() as folder:
         top = folder / lab.slug
-        for part in (*JUDGE, f"labs/{lab.slug}"):
-            shutil.copytree(TREE / part, top / part, ignore=NOT_OURS)
-        for header in (*TREE.glob("code/**/*.h"), *(TREE / name for name in FILES)):
-            _copy(header.relative_to(TREE), top)
-        for name, text in starters.items():
+        headers = (path.relative_to(TREE) for path in TREE.glob("code/**/*.h"))
+        for path in {*_judge_of(lab), *headers, *map(Path, more)}:
+            _copy(path, top)
+        for name, text in work.starters(lab).items():
             path = top / lab.source(name).relative_to(TREE)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -119,82 +131,71 @@ def _copy(path: Path, top: Path, into: Path | None = None) -> None:
 
 
 def _without_answers(text: str) -> str:
-    found = ANSWERS.sub("", text)
+    """lab.toml without what tells the starter from the real source."""
+    cut = ANSWERS.sub("", text)
     wanted = {k: v for k, v in tomllib.loads(text).items() if k not in ("mistake", "starter")}
-    if tomllib.loads(found) != wanted:
+    if tomllib.loads(cut) != wanted:
         raise LabError("lab.toml: what it says of its solution cannot be cut out")
-    return found
+    return cut
 
 
-def _packed(top: Path, kind: str, name: Path) -> int:
+def _packed(top: Path, kind: str, name: Path) -> str:
+    """Packs a folder into an archive; its name and size, in words."""
     name.parent.mkdir(parents=True, exist_ok=True)
     where = top if kind == "zip" else top.parent
     part = shutil.make_archive(str(name) + ".part", kind, where, "." if kind == "zip" else top.name)
     made = name.with_name(name.name + (".zip" if kind == "zip" else ".tar.gz"))
     Path(part).replace(made)
-    say(f"{made} ({made.stat().st_size >> 10} KiB)")
-    return 0
+    return f"{made} ({made.stat().st_size >> 10} KiB)"
 
 
-def autograder(lab: Lab, build: Path, sandbox: str) -> int:
-    """Objects, headers and tests: the compiler's, the sandbox's and the judge's part. sandbox: "no"
-    if there is to be a grade even where no sandbox can be had."""
-    tools = Toolchain.of_make()
-    with _tree(lab, work.starters(lab)) as top:
+def autograder(lab: Lab, settings: Settings) -> str:
+    """Makes build/autograder/SLUG.zip, with objects and headers; its name and size. SANDBOX=no:
+    there is to be a grade even where no sandbox can be had."""
+    tools, build = settings.toolchain, settings.build
+    with tree_of(lab, INSTALLER) as top:
         (top / "labs" / lab.slug / "hints.md").write_text("", encoding="utf-8")
         objects = {
-            path: Path("build/obj", f"{n}.o") for n, path in enumerate(_names(tools, build, lab))
+            path: Path("build/obj", f"{n}.o") for n, path in enumerate(_sources(tools, build, lab))
         }
         for path, inside in objects.items():
             _copy(path, top, inside)
-        told = {
-            "CC": shlex.join(tools.compiler),
-            "FLAGS": shlex.join(tools.flags),
-            "OBJECTS": " ".join(map(str, objects.values())),
-            "LIBS": os.environ.get("LAB_LIBS", ""),
-        }
-        words = " ".join(f"LAB_{name}={shlex.quote(text)}" for name, text in told.items())
-        settings = f" SANDBOX={sandbox}" if sandbox else ""
-        run = RUN.format(environment=words, slug=lab.slug, settings=settings)
-        texts = {"setup.sh": SETUP, "run_autograder": run}
-        for name, text in texts.items():
+        words = tools.words | {"OBJECTS": " ".join(map(str, objects.values()))}
+        run = RUN.format(
+            environment=" ".join(f"LAB_{name}={shlex.quote(text)}" for name, text in words.items()),
+            slug=lab.slug,
+            settings="" if settings.sandbox_wanted else " SANDBOX=no",
+        )
+        for name, text in {"setup.sh": SETUP, "run_autograder": run}.items():
             (top / name).write_text(text, encoding="utf-8")
             (top / name).chmod(0o755)
         return _packed(top, "zip", build / "autograder" / lab.slug)
 
 
-def handout(lab: Lab, build: Path, hints: bool, seed: int) -> int:
-    """With `seed` the variant of one class."""
-    tools, variant = Toolchain.of_make(), Variant(lab, seed)
-    libraries = os.environ.get("LAB_LIBS", "")
-    with _tree(lab, variant.starters()) as top:
-        folder = top / "labs" / lab.slug
-        for name in ("hints.md", "task.md"):
-            text = variant.told((folder / name).read_text(encoding="utf-8"))
-            if name == "task.md" and len(variant.mistakes) < len(lab.mistakes):
-                few = f"\n**Of the mistakes it speaks of, yours has {len(variant.mistakes)}.**\n"
-                text = text.replace("\n", f"\n{few}", 1)
-            told = text if hints or name == "task.md" else ""
-            (folder / name).write_text(told, encoding="utf-8")
-        sources = _names(tools, build, lab).values()
+def handout(lab: Lab, settings: Settings) -> str:
+    """Makes build/handout/SLUG.tar.gz, with sources, or SLUG-nohints.tar.gz; its name and size."""
+    tools, build, hints = settings.toolchain, settings.build, settings.hints
+    libraries = " ".join(tools.libraries)
+    with tree_of(lab) as top:
+        if not hints:
+            (top / "labs" / lab.slug / "hints.md").write_text("", encoding="utf-8")
+        sources = _sources(tools, build, lab).values()
         for source in sources:
             _copy(source, top)
-        made = MAKEFILE.format(
+        makefile = MAKEFILE.format(
             flags=" ".join(tools.flags),
             objects=" ".join(str(Path("build/obj", path.with_suffix(".o"))) for path in sources),
             libraries=libraries,
-            seed=seed or "",
             slug=lab.slug,
             goals="lab check hint" if hints else "lab check",
         )
-        (top / "Makefile").write_text(made, encoding="utf-8")
-        text = README.format(
+        (top / "Makefile").write_text(makefile, encoding="utf-8")
+        readme = README.format(
             title=lab.title,
             slug=lab.slug,
             hint=HINT if hints else "",
             hand_in=", ".join(f"work/{lab.slug}/{name}" for name in lab.files),
-            packages=PACKAGES + (" liburing-dev" if "-luring" in libraries else ""),
+            packages=PACKAGES + (" liburing-dev" if "-luring" in tools.libraries else ""),
         )
-        (top / "README.md").write_text(text, encoding="utf-8")
-        which = (f"-{seed}" if seed else "") + ("" if hints else "-nohints")
-        return _packed(top, "gztar", build / "handout" / f"{lab.slug}{which}")
+        (top / "README.md").write_text(readme, encoding="utf-8")
+        return _packed(top, "gztar", build / "handout" / f"{lab.slug}{'' if hints else '-nohints'}")

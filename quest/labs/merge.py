@@ -1,4 +1,5 @@
-"""`make merge`: a class's measurements in one figure for each headline experiment, a dot a machine.
+"""`make merge`: the measurements of a class, a figure for each headline experiment, in it a dot for
+each machine.
 
 A run is a folder of results (build/results of a student). What names a machine is not in it.
 """
@@ -7,6 +8,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from quest.ground import foreign
@@ -20,11 +22,11 @@ from quest.spec import experiment_file
 from quest.spec.model import Experiment, Metric
 from quest.stats.analysis import Analysis
 
-Seen = dict[str, list[float]]  # title of a variant -> the median of each machine that has one
+Medians = dict[str, list[float]]  #: title of a variant -> the median of each machine that has one
 
 
-def _add(definition: Experiment, metric: Metric, path: Path, seen: Seen) -> bool:
-    """Whether this machine has finished the experiment."""
+def _add(definition: Experiment, metric: Metric, path: Path, medians: Medians) -> bool:
+    """Adds the medians of one machine, if it has finished the experiment; whether it has."""
     try:
         results = records.read(path) if path.exists() else None
     except InputError as error:
@@ -37,15 +39,17 @@ def _add(definition: Experiment, metric: Metric, path: Path, seen: Seen) -> bool
         values = analysis.series(label, metric.name).overall.values
         if values:
             median = statistics.median(values.values())
-            seen.setdefault(analysis.title(label), []).append(median)
+            medians.setdefault(analysis.title(label), []).append(median)
     return bool(results.repetitions)
 
 
-def _write(definition: Experiment, metric: Metric, seen: Seen, machines: int, folder: Path) -> None:
-    """What merge.gp draws."""
+def _write(
+    definition: Experiment, metric: Metric, medians: Medians, machines: int, folder: Path
+) -> None:
+    """Writes the tables that merge.gp draws."""
     rows: list[list[object]] = [["place", "value"]]
     middle: list[list[object]] = [["place", "value", "title"]]
-    for place, (title, values) in enumerate(reversed(seen.items()), 1):
+    for place, (title, values) in enumerate(reversed(medians.items()), 1):
         rows += [[place, value] for value in values]
         middle.append([place, statistics.median(values), f"{title} ({len(values)})"])
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,18 +61,18 @@ def _write(definition: Experiment, metric: Metric, seen: Seen, machines: int, fo
         "axis": f"{metric.title}, {metric.unit}".removesuffix(", "),
         "question": definition.title,
     }
-    everything = [value for values in seen.values() for value in values]
+    everything = [value for values in medians.values() for value in values]
     numbers = {
-        "places": len(seen),
-        "widest": max(map(len, seen)),
+        "places": len(medians),
+        "widest": max(map(len, medians)),
         "least": min(everything),
         "most": max(everything),
     }
     files.write(folder / "meta.gp", assignments(texts | numbers))
 
 
-def merge(runs: list[str], into: Path) -> int:
-    folders = [Path(run) for run in runs]
+def merge(folders: Sequence[Path], into: Path) -> None:
+    """Draws `into`/EXPERIMENT.svg from the results of several machines, a folder each."""
     for folder in folders:
         if not folder.is_dir():
             raise LabError(f"RUNS: {folder}: there is no such folder of results")
@@ -79,12 +83,11 @@ def merge(runs: list[str], into: Path) -> int:
         if definition.kind == "trace" or not definition.metrics:
             continue
         metric = definition.metrics[0]
-        seen: Seen = {}
-        machines = sum(
-            _add(definition, metric, folder / f"{definition.id}.jsonl", seen) for folder in folders
-        )
-        if seen:
-            _write(definition, metric, seen, machines, into / definition.id)
+        medians: Medians = {}
+        files_of_it = (folder / f"{definition.id}.jsonl" for folder in folders)
+        machines = sum(_add(definition, metric, path, medians) for path in files_of_it)
+        if medians:
+            _write(definition, metric, medians, machines, into / definition.id)
             made.append(definition.id)
     if not made:
         raise LabError("none of these folders has a finished headline experiment (make)")
@@ -94,9 +97,8 @@ def merge(runs: list[str], into: Path) -> int:
         )
     for name in made:
         out = into / f"{name}.svg"
-        script = "quest/labs/teacher/merge.gp"
+        script = "quest/labs/merge.gp"
         command = ["sh", "figures/draw.sh", name, script, str(into), str(out)]
         if subprocess.run(command, check=False).returncode:
             raise LabError(f"{out}: gnuplot says why, above")
         say(f"  {out}")
-    return 0

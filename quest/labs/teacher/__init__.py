@@ -1,1 +1,0 @@
-"""What a teacher needs beside `make grade`: bundles, a class's tables, who copied, its data."""
