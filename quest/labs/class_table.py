@@ -25,6 +25,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from quest.ground import foreign
+from quest.ground.files import locked
 from quest.labs import closure, files, intake, place
 from quest.labs.errors import CannotJudge, LabError, say
 from quest.labs.judge import file_of_test
@@ -211,8 +212,7 @@ def grade_all(
         whose = f" (pid {pid})" if pid else ""
         say(f"{table} is being written by another grading{whose}; waiting for that.")
 
-    with files.locked(lock, wait):
-        lock.write_text(f"{os.getpid()}\n", encoding="utf-8")
+    with locked(lock, wait):
         submissions, left = intake.students(folder)
         if left:
             more = f" and {len(left) - 5} more" if len(left) > 5 else ""

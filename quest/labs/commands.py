@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quest.ground.entry import told
+from quest.ground.files import locked
 from quest.labs import catalogue, class_table, files, intake, place, work
 from quest.labs.errors import CannotJudge, LabError, complain, say
 from quest.labs.judge import How, Result, Verdict, grade
@@ -182,7 +183,7 @@ def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool
         settings.toolchain, logs, settings.patience, seed, graded, on_result, settings.no_cell
     )
     logs.mkdir(parents=True, exist_ok=True)
-    with files.locked(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
+    with locked(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
         say(f"{lab.slug}: {lab.title}\n")
         try:
             verdict = grade(lab, folder, how)

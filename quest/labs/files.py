@@ -1,17 +1,15 @@
-"""Files of students and teachers: read without waiting for a pipe or following a link, written
-whole or not at all, and locked while one process changes them.
+"""Files of students and teachers: read without waiting for a pipe or following a link, and written
+only in place of a file.
 """
 
-import contextlib
-import fcntl
 import math
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from quest.ground import foreign
+from quest.ground.files import write_whole
 from quest.labs.errors import LabError
 
 FILE_BYTES = 1 << 20  #: the longest file of a submission that is judged
@@ -52,16 +50,10 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Replaces the file by this text; after an error the file is as it was."""
+    """Replaces the file, and nothing that is no file, by this text; after an error it is as it
+    was."""
     check_writable(path)
-    part = part_of(path)
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:  # "no space left" comes without the name of a file
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text)
 
 
 def make_plain(log: Path) -> None:
@@ -69,18 +61,3 @@ def make_plain(log: Path) -> None:
     with log.open("rb") as file:
         text = file.read(LOG_BYTES).decode(errors="surrogateescape")
     log.write_text(foreign.plain(text), encoding="utf-8")
-
-
-@contextlib.contextmanager
-def locked(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Holds a lock on that file; `on_wait` is called once if another process has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -1,48 +1,57 @@
 """A lab with a program to write: labs/NN-slug/lab.toml, and its hints. A mistake in them is one
-line with its place.
+InputError, with its place.
 """
 
 import re
-import tomllib
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Self
 
+from quest.ground import toml
+from quest.ground.toml import Doc, Rule
 from quest.labs.errors import LabError
 
 TREE = Path(__file__).resolve().parents[2]
 HINT = re.compile(r"^## ([a-z0-9-]+)\s*$", re.M)
-Record = TypeVar("Record")
 MECHANISM = "mechanism"
-KINDS = {
-    str: "a text", int: "a whole number", float: "a number", bool: "true or false",
-    tuple: "a list of texts", dict: "a table of tables of texts",
-}  # fmt: skip
+CFile = Annotated[str, Rule(pattern=r"[\w-]+\.[ch]", must="be a C file without a folder")]
+Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process of a submission may use. A lab raises them in [limits]."""
+    """What a process of a submission may use. A lab raises them."""
 
-    processes: int = 300  #: in all, beside those that its user has already
-    cpu_seconds: int = 20  #: each
-    memory_mib: int = 256  #: of address space, each
-    file_mib: int = 1  #: the longest file it may write; its stderr is one
-    io_uring: bool = False  #: whether it may ask for that
+    processes: Annotated[
+        int, Rule(least=1), Doc("processes in all, beside those that its user has already")
+    ] = 300
+    cpu_seconds: Annotated[int, Rule(least=1), Doc("CPU time of each process")] = 20
+    memory_mib: Annotated[int, Rule(least=1), Doc("address space of each process")] = 256
+    file_mib: Annotated[
+        int, Rule(least=1), Doc("the longest file it may write; its stderr is one")
+    ] = 1
+    io_uring: Annotated[bool, Doc("whether it may use io_uring")] = False
 
 
 @dataclass(frozen=True)
 class Test:
     """One line of the report: its points are given if all of its pytest tests pass."""
 
-    id: str
-    title: str
-    points: int
-    tests: tuple[str, ...]  #: pytest's names; a file is below tests/, or in the lab's folder
-    fail: str  #: what a failure means, said to the student
-    needs: tuple[str, ...] = ()  #: ids of tests without which this one is not tried
-    afterwards: bool = False  #: what the server leaves behind, and how it ends, counts too
-    seconds: int = 60  #: for all of its pytest tests, on an idle machine
+    id: Annotated[str, Rule(filled=True), Doc("its name")]
+    title: Annotated[str, Doc("what it tests, for the report")]
+    points: Annotated[int, Rule(least=1), Doc("all of them, or none")]
+    tests: Annotated[
+        Texts, Rule(filled=True), Doc("pytest's names, below tests/ or in the lab's folder")
+    ]
+    fail: Annotated[str, Doc("what a failure means, in one sentence to a student")]
+    needs: Annotated[Texts, Doc("ids of tests without which this one is not tried")] = ()
+    afterwards: Annotated[
+        bool, Doc("whether what the server leaves behind, and how it ends, counts too")
+    ] = False
+    seconds: Annotated[
+        int, Rule(least=1), Doc("for all of its pytest tests, on an idle machine")
+    ] = 60
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,9 @@ class Mechanism:
     """How the server has to work, whatever it serves, by a trace of its system calls. It has no
     points of its own, but each test that needs another needs it, too."""
 
-    title: str
-    tests: tuple[str, ...]
-    fail: str  #: which way of working the lab asks for
+    title: Annotated[str, Doc("what is asked, for the report")]
+    tests: Annotated[Texts, Rule(filled=True), Doc("functions of quest/labs/mechanism.py")]
+    fail: Annotated[str, Doc("which way of working the lab asks for, to a student")]
 
     def test(self, first: Test) -> Test:
         """As a test of the lab, tried after the lab's first."""
@@ -63,10 +72,10 @@ class Mechanism:
 class Mistake:
     """An edit of the real source that makes one test of the lab fail, and no other."""
 
-    file: str
-    test: str
-    old: str  #: is in the file once
-    new: str
+    file: Annotated[str, Doc("the real file")]
+    test: Annotated[str, Doc("the id of the test that it fails")]
+    old: Annotated[str, Rule(filled=True), Doc("a text that is in the file once")]
+    new: Annotated[str, Doc("what takes its place")]
 
 
 @dataclass(frozen=True)
@@ -76,27 +85,47 @@ class Hint:
 
 
 @dataclass(frozen=True)
-class About:
-    """The keys at the top of lab.toml."""
-
-    title: str
-    kind: str
-    minutes: int
-    files: tuple[str, ...]  #: what is handed in; source() has the real one of each
-    #: file -> function -> what the starter has instead
-    starter: dict[str, dict[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Lab(About):
+class Lab:
+    title: Annotated[str, Doc("what it is called")]
+    kind: Annotated[
+        str,
+        Rule(choices=("build", "debug", "extend")),
+        Doc("whether the starter has gaps, or mistakes, or is the real server"),
+    ]
+    minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
+    files: Annotated[tuple[CFile, ...], Rule(filled=True), Doc("what is handed in")]
+    tests: Annotated[tuple[Test, ...], Rule(filled=True), Doc("what is judged", key="test")]
+    starter: Annotated[
+        Mapping[str, Mapping[str, str]],
+        Doc("for each file and function what the starter has instead"),
+    ] = field(default_factory=dict)
+    limits: Annotated[Limits, Doc("where the server needs more than others")] = Limits()
+    mechanism: Annotated[Mechanism | None, Doc("how the server has to work")] = None
+    mistakes: Annotated[
+        tuple[Mistake, ...], Doc("of a debug lab: what is wrong in the starter", key="mistake")
+    ] = ()
     slug: str = ""
     folder: Path = Path()
-    limits: Limits = field(default_factory=Limits)
-    tests: tuple[Test, ...] = ()
     #: what our own server has to pass on a machine before a submission is judged there
     trial: tuple[Test, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
     hints: tuple[Hint, ...] = ()
+
+    def fault(self) -> str:
+        """What is wrong with the whole of the file."""
+        if set(self.starter) - set(self.files):
+            return "starter: a file that is not in files"
+        known = {MECHANISM}
+        for test in self.tests:
+            if test.id in known:
+                return f"test {test.id} is there twice"
+            if missing := set(test.needs) - known:
+                return f"test {test.id} needs what does not come before it: {', '.join(missing)}"
+            known.add(test.id)
+        for mistake in self.mistakes:
+            if mistake.file not in self.files or mistake.test not in known:
+                return f"mistake: {mistake.file} or {mistake.test} is not of this lab"
+        strange = [hint.test for hint in self.hints if hint.test not in known]
+        return f"hints.md: there is no test {strange[0]}" if strange else ""
 
     @property
     def points(self) -> int:
@@ -145,98 +174,23 @@ def slugs(tree: Path = TREE) -> list[str]:
 
 
 def load(slug: str, tree: Path = TREE) -> Lab:
-    """The lab of a name that slugs() has; a LabError for a mistake in its files."""
-    path = tree / "labs" / slug / "lab.toml"
-    try:
-        return _lab(slug, path.parent, tomllib.loads(path.read_text(encoding="utf-8")))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise LabError(f"labs/{slug}/lab.toml: {error}") from None
+    """The lab of a name that slugs() has."""
+    folder = tree / "labs" / slug
+    hints = _hints((folder / "hints.md").read_text(encoding="utf-8"))
+    table = toml.read_toml(folder / "lab.toml")
+    shown = f"labs/{slug}/lab.toml"
+    lab = toml.record_of(Lab, table, shown, slug=slug, folder=folder, hints=hints)
+    if lab.mechanism is None:
+        return replace(lab, trial=lab.tests[:1])
+    first, *others = lab.tests
+    mechanism = lab.mechanism.test(first)
+    # A test that needs no other is about a program beside the server, and so not about the
+    # server's mechanism.
+    behind = [replace(t, needs=(*t.needs, MECHANISM)) if t.needs else t for t in others]
+    return replace(lab, tests=(first, mechanism, *behind), trial=(first, mechanism))
 
 
-def record_of(kind: type[Record], table: dict[str, Any], what: str) -> Record:
-    """A table of a lab's TOML as a dataclass; a ValueError, which begins with `what`, for a key
-    that is unknown or missing, or a value of the wrong type."""
-    known = get_type_hints(kind)
-    for key, value in table.items():
-        if key not in known:
-            raise ValueError(f"{what}: unknown: {key}")
-        if not _fits(value, known[key]):
-            wanted = KINDS[get_origin(known[key]) or known[key]]
-            raise ValueError(f"{what}: {key}: {wanted} is wanted")
-    for each in fields(kind):  # type: ignore[arg-type]
-        required = each.default is MISSING and each.default_factory is MISSING
-        if required and each.name not in table:
-            raise ValueError(f"{what}: {each.name} is missing")
-    return kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in table.items()})
-
-
-def _fits(value: object, annotation: Any) -> bool:
-    """Whether TOML's value, with all that is in it, is of the annotated type."""
-    wanted, members = get_origin(annotation) or annotation, get_args(annotation)
-    if wanted is dict:
-        return isinstance(value, dict) and all(_fits(each, members[1]) for each in value.values())
-    if wanted is tuple:
-        if not isinstance(value, list) or not (Ellipsis in members or len(value) == len(members)):
-            return False
-        return all(_fits(each, members[0]) for each in value)
-    return type(value) is wanted or (wanted is float and type(value) is int)
-
-
-def _lab(slug: str, folder: Path, table: dict[str, Any]) -> Lab:
-    limits = record_of(Limits, table.pop("limits", {}), "limits")
-    entries, edits = table.pop("test", []), table.pop("mistake", [])
-    wanted = table.pop("mechanism", None)
-    about = record_of(About, table, "lab")
-    tests = tuple(record_of(Test, entry, f"test {n}") for n, entry in enumerate(entries, 1))
-    mistakes = tuple(record_of(Mistake, entry, f"mistake {n}") for n, entry in enumerate(edits, 1))
-    _check(about, tests, mistakes)
-    if wanted is not None:
-        tests = _behind(record_of(Mechanism, wanted, MECHANISM).test(tests[0]), tests)
-    trial = tuple(test for n, test in enumerate(tests) if n == 0 or test.id == MECHANISM)
-    hints = _hints(folder / "hints.md", {test.id for test in tests})
-    return Lab(
-        **vars(about), slug=slug, folder=folder, limits=limits, tests=tests, trial=trial,
-        mistakes=mistakes, hints=hints,
-    )  # fmt: skip
-
-
-def _behind(mechanism: Test, tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """The tests with the mechanism behind the first. A test that needs no other is about a program
-    beside the server, and so not about the server's mechanism."""
-    after = [replace(t, needs=(*t.needs, MECHANISM)) if t.needs else t for t in tests[1:]]
-    return (tests[0], mechanism, *after)
-
-
-def _check(about: About, tests: tuple[Test, ...], mistakes: tuple[Mistake, ...]) -> None:
-    for name in about.files:
-        if not re.fullmatch(r"[\w-]+\.[ch]", name):
-            raise ValueError(f"files: {name}: only C files without a folder")
-    if set(about.starter) - set(about.files):
-        raise ValueError("starter: a file that is not in files")
-    if not tests:
-        raise ValueError("there is no test")
-    seen: set[str] = {MECHANISM}
-    for test in tests:
-        if test.points < 1:
-            raise ValueError(f"test {test.id}: points is a number above 0")
-        if test.id in seen:
-            raise ValueError(f"test {test.id} is there twice")
-        if not test.tests:
-            raise ValueError(f"test {test.id} names no tests")
-        if missing := set(test.needs) - seen:
-            raise ValueError(f"test {test.id} needs what does not come before it: {missing}")
-        seen.add(test.id)
-    for mistake in mistakes:
-        if mistake.file not in about.files or mistake.test not in seen:
-            raise ValueError(f"mistake: {mistake.file} or {mistake.test} is not of this lab")
-
-
-def _hints(path: Path, known: set[str]) -> tuple[Hint, ...]:
+def _hints(text: str) -> tuple[Hint, ...]:
     """Each heading names the test it helps with; what stands before them is for authors."""
-    parts = HINT.split(path.read_text(encoding="utf-8"))[1:]
-    hints = []
-    for test, text in zip(parts[::2], parts[1::2], strict=True):
-        if test not in known:
-            raise ValueError(f"hints.md: there is no test {test}")
-        hints.append(Hint(test, text.strip()))
-    return tuple(hints)
+    parts = HINT.split(text)[1:]
+    return tuple(Hint(*pair) for pair in zip(parts[::2], map(str.strip, parts[1::2]), strict=True))

@@ -1,21 +1,20 @@
 """A lab in which one predicts, measures and concludes: labs/NN-slug/measure.toml. A mistake in it
-is one line with its place.
+is one InputError, with its place.
 
 Handed in are three files of work/NN-slug: answers.toml, sealed.json (the prediction as it stood
 before anything was measured) and the data.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from quest.labs.errors import LabError
-from quest.labs.lab import TREE, record_of
+from quest.ground import toml
+from quest.ground.toml import Doc, Rule
+from quest.labs.lab import TREE, Texts
 
 ANSWERS, SEALED = "answers.toml", "sealed.json"
 DIRECTIONS = ("up", "flat", "down")
-KINDS = ("direction", "factor", "cause")
 PREDICTED, MEASURED = 4, 4  #: points, whatever the prediction was
 
 
@@ -23,43 +22,57 @@ PREDICTED, MEASURED = 4, 4  #: points, whatever the prediction was
 class Question:
     """`direction` and `factor` are decided by the student's own data, `cause` by the lab."""
 
-    id: str
-    kind: str  #: one of KINDS
-    ask: str
-    points: int
-    of: tuple[str, str] = ("", "")  #: two operands: the first over the second is judged
-    flat: float = 1.25  #: a ratio nearer to 1 than this is flat
-    within: float = 1.15  #: how far a factor may be from that of the data, as a ratio
-    choices: tuple[str, ...] = ()
-    right: tuple[str, ...] = ()
-    after: str = ""  #: printed with full points
+    id: Annotated[str, Rule(filled=True), Doc("its name")]
+    kind: Annotated[
+        str, Rule(choices=("direction", "factor", "cause")), Doc("what an answer may be")
+    ]
+    ask: Annotated[str, Doc("the question")]
+    points: Annotated[int, Rule(least=1), Doc("all of them, or none")]
+    of: Annotated[
+        Texts, Rule(count=(2,)), Doc("two operands: the first over the second is judged")
+    ] = ()
+    flat: Annotated[float, Rule(above=1), Doc("a ratio nearer to 1 than this is flat")] = 1.25
+    within: Annotated[
+        float, Rule(above=1), Doc("how far a factor may be from that of the data, as a ratio")
+    ] = 1.15
+    choices: Annotated[Texts, Doc("of a cause: the answers that are offered")] = ()
+    right: Annotated[Texts, Doc("of a cause: those of them that are right")] = ()
+    after: Annotated[str, Doc("what to notice, printed with full points")] = ""
+
+    def fault(self) -> str:
+        if self.kind == "cause":
+            good = self.right and set(self.right) <= set(self.choices)
+            return "" if good else "right is not among the choices"
+        return "" if self.of else "of is missing"
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of hammer, against a server that stands still for a second."""
 
-    name: str
-    args: tuple[str, ...]
+    name: Annotated[str, Doc("what operands call it")]
+    args: Annotated[Texts, Doc("arguments of hammer")]
 
 
 @dataclass(frozen=True)
-class About:
-    """The keys at the top of measure.toml."""
-
-    title: str
-    minutes: int
-    experiment: str = ""  #: "" where `runs` are the data
-    profile: str = "quick"  #: of the experiment, with enough rounds
-
-
-@dataclass(frozen=True)
-class MeasuredLab(About):
+class MeasuredLab:
+    title: Annotated[str, Doc("what it is called")]
+    minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
+    questions: Annotated[
+        tuple[Question, ...], Rule(filled=True), Doc("what is asked", key="question")
+    ]
+    experiment: Annotated[str, Doc("whose data are judged")] = ""
+    profile: Annotated[str, Doc("of the experiment, with enough rounds")] = "quick"
+    runs: Annotated[
+        tuple[Run, ...], Doc("in place of an experiment: measured by make check", key="run")
+    ] = ()
     slug: str = ""
-    runs: tuple[Run, ...] = ()
-    questions: tuple[Question, ...] = ()
 
     kind = "measure"
+
+    def fault(self) -> str:
+        both = bool(self.experiment) == bool(self.runs)
+        return "the data are of an experiment, or of runs: one of the two" if both else ""
 
     @property
     def folder(self) -> Path:
@@ -86,37 +99,14 @@ class MeasuredLab(About):
 
 
 def slugs(tree: Path = TREE) -> list[str]:
+    """The names of the labs that measure."""
     return sorted(path.parent.name for path in tree.glob("labs/*/measure.toml"))
 
 
 def load(slug: str, tree: Path = TREE) -> MeasuredLab:
-    """The lab of a name that slugs() has; a LabError for a mistake in its file."""
-    path = tree / "labs" / slug / "measure.toml"
-    try:
-        return _lab(slug, tomllib.loads(path.read_text(encoding="utf-8")))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise LabError(f"labs/{slug}/measure.toml: {error}") from None
-
-
-def _lab(slug: str, table: dict[str, Any]) -> MeasuredLab:
-    asked, run = table.pop("question", []), table.pop("run", [])
-    about = record_of(About, table, "lab")
-    questions = tuple(record_of(Question, one, f"question {n}") for n, one in enumerate(asked, 1))
-    runs = tuple(record_of(Run, one, f"run {n}") for n, one in enumerate(run, 1))
-    if not questions:
-        raise ValueError("there is no question")
-    if bool(about.experiment) == bool(runs):
-        raise ValueError("the data are of an experiment, or of runs: one of the two")
-    for one in questions:
-        if one.kind not in KINDS:
-            raise ValueError(f"question {one.id}: kind {one.kind}")
-        if one.kind == "cause" and not one.right:
-            raise ValueError(f"question {one.id}: no choice is right")
-        if one.kind != "cause" and not all(one.of):
-            raise ValueError(f"question {one.id}: of names two operands")
-        if not set(one.right) <= set(one.choices):
-            raise ValueError(f"question {one.id}: right is not among the choices")
-    return MeasuredLab(**vars(about), slug=slug, runs=runs, questions=questions)
+    """The lab of a name that slugs() has."""
+    table = toml.read_toml(tree / "labs" / slug / "measure.toml")
+    return toml.record_of(MeasuredLab, table, f"labs/{slug}/measure.toml", slug=slug)
 
 
 def answers_template(lab: MeasuredLab) -> str:

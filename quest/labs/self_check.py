@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from quest.ground.errors import InputError
 from quest.labs import answers, class_table, data, files, intake, place, work
 from quest.labs.answers import Answers, Mark, Part, Sealed
 from quest.labs.class_table import Grade, Kind, Row
@@ -181,7 +182,7 @@ class _Class:
         self.fingerprints[one.name] = data.fingerprints(self.lab, path)
         try:
             judged = Judged.of(self.lab, folder)
-        except (LabError, OSError) as error:
+        except (InputError, OSError) as error:
             reason = str(error).replace(f"{folder}/", "")
             return Grade(class_table.SELF_CHECK, 0, f"({reason})")
         missed = " ".join(mark.id for mark in judged.marks if mark.why)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
+from quest.ground.files import locked
 from quest.labs import files, starter
 from quest.labs.errors import LabError
 from quest.labs.judge import Verdict
@@ -43,7 +44,7 @@ def changing(slug: str, folder: Path) -> Iterator[Progress]:
     """The progress in a folder, to be changed while no other process does. After an error it stays
     as it was."""
     demand(slug, folder)
-    with files.locked(folder / ".progress.lock"):
+    with locked(folder / ".progress.lock"):
         progress = Progress.load(folder)
         yield progress
         progress.save(folder)

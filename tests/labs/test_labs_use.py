@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from quest.ground.files import locked
 from quest.labs import class_table, cli, commands, files, intake, work
 from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
@@ -136,7 +137,7 @@ def test_two_gradings_at_once_have_logs_of_their_own() -> None:
 def test_two_checks_of_one_folder_take_turns(place: Place, mine: Path) -> None:
     place.logs.mkdir()
     (mine / "server.c").write_text("broken\n")
-    with files.locked(place.logs / ".lock"):
+    with locked(place.logs / ".lock"):
         check = place.start("check", "CH=02-fork", "ONLY=serves", SOON)
         first = check.stdout.readline() if check.stdout is not None else ""
         waits = check.poll() is None

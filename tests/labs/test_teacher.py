@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quest.labs import bundle, class_table, cli, commands, files, starter, work
+from quest.ground.files import locked
+from quest.labs import bundle, class_table, cli, commands, starter, work
 from quest.labs import lab as labs
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE, Lab
@@ -92,7 +93,7 @@ def test_who_has_handed_in_nothing_has_no_points(place: Place) -> None:
     table, folder = place.top / "class.csv", place.top / "class"
     for name in ("zoe", "ada", "kim/work"):
         (folder / name).mkdir(parents=True)
-    with files.locked(place.top / ".class.csv.lock"):
+    with locked(place.top / ".class.csv.lock"):
         (place.top / ".class.csv.lock").write_text("4711\n")
         grading = place.start("grade-all", "CH=02-fork", f"DIR={folder}", f"CSV={table}", "JOBS=3")
         said = grading.stdout.readline() if grading.stdout is not None else ""
