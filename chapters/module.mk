@@ -1,4 +1,4 @@
-# The book: pages, one-file book, EPUB. Three passes of pandoc (labels, weave, form) with the Lua filters in
+# The book: pages, one-file book, EPUB. Three passes of pandoc (outline, weave, form) with the Lua filters in
 # chapters/pandoc/; what a page is made of (code, figures, numbers) is written down by the filters while they read it, so
 # a change of one source makes again the pages that show it, and nothing else.
 
@@ -16,8 +16,10 @@ BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 LUA_SHARED := $(PANDOC_DIR)/common.lua
 LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua numbers.lua \
               references.lua search.lua then.lua)
+LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
-TABLES     := quest/book/tables.py
+TABLES     := quest/book/tables.py quest/book/outline.py
+OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
 LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
@@ -33,14 +35,14 @@ pandoc_embed = -M styles="$(filter %.css,$^)" -M scripts="$(filter %.js,$^)"
 pandoc_page = -t html5 --template=$(PANDOC_DIR)/page.html --section-divs --wrap=preserve \
             -V booktitle="The Quest for a Good Web Server"
 
-# On paper: headless Chromium prints the one-file pages (print.py). Nothing of it is taken from the network.
+# On paper: headless Chromium prints the one-file pages (paper.py). Nothing of it is taken from the network.
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 PDF      := $(BUILD)/pdf
 PRINT    := quest/book/paper.py
 # $(call print_page,page?query): prints it as the target.
 print_page = mkdir -p $(@D) && $(PYTHON) -m quest.book.paper $(CHROMIUM) '$(1)' $@
 
-.PHONY: book epub pdf lint-book weave-always
+.PHONY: book epub pdf contents weave-always
 weave-always:
 
 ifeq ($(PANDOC),)
@@ -65,13 +67,18 @@ $(WEAVE)/settings: weave-always
 	@mkdir -p $(@D)
 	@echo '$(BOOK_SETTINGS)' | cmp -s - $@ || { rm -f $(BOOK)/*.html; echo '$(BOOK_SETTINGS)' > $@; }
 
-$(WEAVE)/%.ast: chapters/%.md $(WEAVE)/settings
+# What stands in a chapter, or in a file of slides, as JSON: of it are made labels, lint, schedule and the reader's path.
+# $(call pandoc_outline,extensions): a slide's id is given, never made up of its title.
+pandoc_outline = $(Q)$(call pandoc_output,$(PANDOC) -f markdown$(1) -t html --lua-filter=$(PANDOC_DIR)/outline.lua $<)
+# $(call with_pandoc,command)
+with_pandoc = $(if $(PANDOC),$(1),echo '$@ needs pandoc: make deps' >&2; exit 1)
+$(OUTLINES): $(WEAVE)/%.outline: chapters/%.md $(LUA_OUTLINE) $(WEAVE)/settings
 	@mkdir -p $(@D)
-	$(Q)$(call pandoc_output,$(PANDOC) -f markdown -t json $<)
+	$(call pandoc_outline)
 
 # Joined each time, written only when a label, a number or a title has changed.
-$(LABELS): $(BOOK_PAGES:%=$(WEAVE)/%.ast) $(TABLES) weave-always
-	$(Q)$(PYTHON) -m quest.book.tables labels $@ $(filter %.ast,$^)
+$(LABELS): $(OUTLINES) $(TABLES) weave-always
+	$(Q)$(PYTHON) -m quest.book.tables labels $@ $(OUTLINES)
 
 # What is exported in this very run is looked at after it; the exporter leaves alone what has not changed.
 $(LUA_DATA:$(WEAVE)/%.lua=$(BUILD)/%.json): export
@@ -124,5 +131,6 @@ $(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 
 include chapters/release.mk
 
-lint-book: ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
-	$(Q)$(PYTHON) -m quest.book.lint
+# What `make next`, `path` and `run` know of the chapters is committed: they need no pandoc and no book.
+contents: $(OUTLINES) ## write anew what the reader's path knows of the chapters (chapters/contents.json), after a change of one
+	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.contents $^)

@@ -1,6 +1,7 @@
 # `make release`: the book, the EPUB, the decks and the PDFs for readers without the tools, in one archive. All of it is made
 # from nothing, in a folder of its own and from the committed reference run: what was measured, drawn or printed here
-# before has no part in it. The same commit and the same tools give the same bytes (chapters/pandoc/README.md).
+# before has no part in it. The same commit and the same tools give the same bytes, but for the
+# PDFs (chapters/pandoc/README.md).
 
 RELEASE        := $(BUILD)/release
 RELEASE_BUILD  := $(RELEASE)/build

@@ -9,6 +9,7 @@ REVEAL_FILES := $(addprefix $(REVEAL)/,dist/reset.css dist/reveal.css dist/revea
 
 SLIDES       := $(BUILD)/slides
 SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
+SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.outline))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
 SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css demo.js deck.js)
@@ -25,7 +26,7 @@ STAGE        := $(PYTHON) -m quest.stage --build $(BUILD)
 # What the demos start (slides/demos.toml), and who serves the deck.
 STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u))
 
-.PHONY: slides schedule present demo demo-record rehearse
+.PHONY: slides schedule lint-book present demo demo-record rehearse
 
 ifeq ($(PANDOC),)
 SLIDES_SKIP := pandoc is not installed (apt-get install pandoc)
@@ -39,8 +40,11 @@ endif
 slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45, SPEAKER= EVENT= DATE= URL= for its first and last slide
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
-schedule: ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
-	$(Q)$(PYTHON) -m quest.book.tracks $(TRACK)
+schedule: $(SLIDE_OUTLINES) ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
+	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.tracks show $(call quoted,$(TRACK)) $^)
+
+lint-book: $(OUTLINES) $(SLIDE_OUTLINES) ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
+	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.lint $^)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
 present: $(if $(wildcard $(DECK)),,slides) ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
@@ -84,6 +88,10 @@ $(DECK_PDF): $(DECK) $(PRINT)
 	$(if $(Q),printf '  %-8s %s\n' PDF $@;) \
 	$(call print_page,$<$(query))
 
+$(SLIDE_OUTLINES): $(WEAVE)/slides/%.outline: slides/%.md $(LUA_OUTLINE) $(WEAVE)/settings
+	@mkdir -p $(@D)
+	$(call pandoc_outline,-auto_identifiers)
+
 $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures
 	@mkdir -p $(@D)
 	$(call say,WEAVE,$<)
@@ -94,9 +102,9 @@ $(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEA
 reveal_here = test -e $(BUILD)/node/reveal-$(REVEAL_VERSION) || grep -qs '"version": "$(REVEAL_VERSION)"' $(REVEAL)/package.json
 
 # Changes with what the track has: the deck is made anew then.
-$(WEAVE)/order-%: slides/tracks.toml quest/book/tracks.py $(SLIDE_PARTS)
+$(WEAVE)/order-%: slides/tracks.toml quest/book/tracks.py $(SLIDE_OUTLINES)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) -m quest.book.tracks $* ids > $@
+	$(Q)$(PYTHON) -m quest.book.tracks ids $* $(SLIDE_OUTLINES) > $@
 
 # What stands on the first slide and on the last: each is kept until it is told anew (SPEAKER= forgets it), so that the deck for
 # the printer is the one for the stage.

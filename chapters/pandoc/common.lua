@@ -183,6 +183,25 @@ function common.caption_number(identifier)
   return row and common.form ~= 'slides' and common.name(row) .. '.'
 end
 
+-- Lists (pandoc.List) become arrays, other tables objects; a line for each element of a list of tables.
+function common.json(value)
+  if type(value) == 'string' then
+    return '"' .. value:gsub('[%c"\\<]', function(character)
+      return ('\\u%04x'):format(character:byte())
+    end) .. '"'
+  elseif type(value) == 'number' then
+    return ('%.10g'):format(value)
+  end
+  local items, is_list = pandoc.List {}, getmetatable(value) == pandoc.List
+  for key, item in (is_list and ipairs or pairs)(value) do
+    items:insert((is_list and '' or common.json(key) .. ':') .. common.json(item))
+  end
+  if not is_list then
+    items:sort()
+  end
+  return (is_list and '[%s]' or '{%s}'):format(table.concat(items, is_list and ',\n' or ','))
+end
+
 -- Markdown in an attribute: title="Then why `select`?"
 function common.inlines(markdown)
   return pandoc.read(markdown, 'markdown').blocks[1].content

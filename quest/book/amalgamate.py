@@ -14,6 +14,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from quest.ground.entry import ended
+from quest.ground.errors import InputError
+
 FOLDERS = (Path("code/common"), Path("code/http"), Path("code"))
 QUOTED = re.compile(r'\s*#include "([^"]+)"')
 SYSTEM = re.compile(r"\s*#include <([^>]+)>")
@@ -42,11 +45,13 @@ def renamed(line: str, names: set[str], path: Path) -> str:
 
 
 def find(name: str, by: Path) -> Path:
-    """The header `name` as the compiler would find it for the file `by`."""
+    """The header `name` as the compiler would find it for the file `by`. InputError: it is not
+    there.
+    """
     for folder in (by.parent, *FOLDERS):
         if (folder / name).is_file():
             return folder / name
-    raise SystemExit(f'amalgamate: {by}: no file for #include "{name}"')
+    raise InputError(f'amalgamate: {by}: no file for #include "{name}"')
 
 
 def inlined(path: Path, seen: set[Path], system: set[str], shared: set[str]) -> list[str]:
@@ -69,11 +74,8 @@ def inlined(path: Path, seen: set[Path], system: set[str], shared: set[str]) -> 
     return lines
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) < 2:
-        print("usage: amalgamate.py NAME FILE.c ...", file=sys.stderr)
-        return 2
-    name, *sources = arguments
+def amalgamated(name: str, sources: list[str]) -> str:
+    """One file of C. `sources` begins with the server's own file."""
     seen: set[Path] = set()
     system: set[str] = set()
     counts = Counter(word for source in set(sources) for word in own_names(Path(source)))
@@ -81,8 +83,17 @@ def main(arguments: list[str]) -> int:
     text = [f"/* {name}, generated from {', '.join(sources)}. Change those, not this. */"]
     for source in sources[1:] + sources[:1]:  # the server's own file last, as main() is
         text += inlined(Path(source), seen, system, shared)
+    return "\n".join(text)
+
+
+def main(arguments: list[str]) -> int:
+    """NAME FILE.c..., the server's own file first; prints it."""
+    if len(arguments) < 2:
+        raise InputError("amalgamate: NAME FILE.c ...")
+    name, *sources = arguments
+    text = amalgamated(name, sources)
     try:
-        print("\n".join(text), flush=True)
+        print(text, flush=True)
     except OSError as error:
         print(f"amalgamate: {name}: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # of what is still to be written
@@ -91,4 +102,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    sys.exit(ended(lambda: main(sys.argv[1:])))

@@ -18,6 +18,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from quest.ground.entry import ended
+
 CODE = Path("code")
 SERVER_LINES, SLASHDOT_LINES, FUNCTION_LINES, COMMON_LINES, COLUMNS = 250, 350, 60, 1650, 100
 DIFF_LINES = 65
@@ -149,7 +151,8 @@ def print_table() -> None:
         print(f"{len(files):16d}{sum(len(source_lines(path)) for path in files):7d}   {server}")
 
 
-def main() -> int:
+def main(_: list[str]) -> int:
+    """In the root of the tree; no arguments."""
     # The chain of neighbours is the numbered servers; a variant (02-inetd) hangs beside.
     numbered = sorted(CODE.glob("[0-9][0-9]*-*/server.c"))
     servers = [path for path in numbered if not path.parent.name.endswith("-inetd")]
@@ -164,4 +167,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(ended(lambda: main(sys.argv[1:])))

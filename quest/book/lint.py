@@ -1,8 +1,11 @@
 """Checks chapters and slides for what the build itself cannot see.
 
+    python3 -m quest.book.lint OUTLINE...
+
 The chapter template, exercises with answers, slides with minutes, tracks and notes, the map of the
-talk, and regions and figures that nothing shows. Prints one line for each fault, `file:line: what`,
-and ends with 1 if there is any. The rules are explained to authors in README.md here.
+talk, regions and figures that nothing shows, and what the reader's path knows of the chapters.
+Prints one line for each fault, `file:line: what`; status 1 if there is any. The rules are explained
+to authors in chapters/pandoc/README.md.
 """
 
 import re
@@ -11,8 +14,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from quest.book import tracks
-from quest.book.source import Block, Source, read_toml, regions_of
+from quest.book import contents, tracks
+from quest.book.outline import Block, Outline, read_outlines, read_toml, regions_of
+from quest.ground.entry import ended
 
 ROLES = [
     "question", "run", "code", "diff", "timeline", "measurement", "breaks", "then-now", "exercises",
@@ -25,108 +29,119 @@ EXEMPT = {
     "appendix": set(ROLES),
     "front": set(ROLES),
 }
-# What a section must hold: the kind of a block, what occurs in it, and how that is called.
-HOLDS = {
-    "run": ("div", "expect", "an ::: expect block"),
-    "code": ("fence", "include=", "a listing by include="),
-    "diff": ("fence", "diff", "a .diff block"),
-    "timeline": ("image", "^timeline-", "a figure timeline-*.svg"),
-    "measurement": ("image", "", "a figure"),
-}
 WORDS = (1500, 3000)
 NOT_PROSE = {"answer", "box", "when"}  # of .when blocks the reader sees one
 
 Problems = Iterator[str]  # file:line: what
 
 
-def check_template(chapter: Source) -> Problems:
-    kind, body_kinds = chapter.metadata.get("kind", ""), ", ".join(EXEMPT)
+def lacks(role: str, body: list[Block]) -> str:
+    """What a section of this role must hold and does not; "" if it is there."""
+    images = [block.text for block in body if block.kind == "image"]
+    fences = [block for block in body if block.kind == "fence"]
+    expects = [block for block in body if block.kind == "div" and "expect" in block.classes]
+    holds = {
+        "run": (expects, "an ::: expect block"),
+        "code": ([one for one in fences if "include" in one.values], "a listing by include="),
+        "diff": ([one for one in fences if "diff" in one.classes], "a .diff block"),
+        "timeline": (
+            [name for name in images if name.startswith("timeline-")],
+            "a figure timeline-*.svg",
+        ),
+        "measurement": (images, "a figure"),
+    }
+    found, what = holds.get(role, (["nothing is asked"], ""))
+    return "" if found else what
+
+
+def check_template(chapter: Outline) -> Problems:
+    kind, known = chapter.metadata.get("kind", ""), ", ".join(EXEMPT)
     if kind not in EXEMPT:
-        yield f'{chapter.path}:1: kind: "{kind}" in the metadata; one of {body_kinds}'
+        yield f'{chapter.source}:1: kind: "{kind}" in the metadata; one of {known}'
         return
     if not chapter.metadata.get("summary"):
-        yield f"{chapter.path}:1: no summary in the metadata"
+        yield f"{chapter.source}:1: no summary in the metadata"
     found: list[str] = []
     for heading, body in chapter.sections():
-        place = f"{chapter.path}:{heading.line}: section"
+        place = f"{chapter.source}:{heading.line}: section"
         for role in (role for role in heading.classes if role in ROLES):
             if found and ROLES.index(role) < ROLES.index(found[-1]):
                 yield f"{place} .{role} stands after .{found[-1]}"
             found.append(role)
-            of, test, what = HOLDS.get(role, ("", "", ""))
-            if of and not any(block.kind == of and re.search(test, block.text) for block in body):
+            if what := lacks(role, body):
                 yield f"{place} .{role} has not {what}"
-            points = sum(re.match(r"([-*]|\d+[.)]) ", block.text) is not None for block in body)
+            points = sum(block.kind == "item" for block in body)
             if role == "recap" and not 1 <= points <= 5:
                 yield f"{place} .recap has {points} points; one to five"
     for role in ROLES:
         count = found.count(role)
         if role not in EXEMPT[kind] and count != 1:
             what = f"{count} sections of class .{role}; a chapter of kind {kind} has one"
-            yield f"{chapter.path}:1: {what}"
+            yield f"{chapter.source}:1: {what}"
 
 
-def check_exercises(chapter: Source) -> Problems:
+def check_exercises(chapter: Outline) -> Problems:
     roles = {"exercise", "answer"}
     blocks = [b for b in chapter.blocks if b.kind == "div" and roles & set(b.classes)]
-    exercises = [block for block in blocks if "exercise" in block.classes]
+    exercises = chapter.divs("exercise")
     for block, after in zip_longest(blocks, blocks[1:]):
         if block in exercises and (after is None or after in exercises):
-            yield f"{chapter.path}:{block.line}: an exercise without its answer"
+            yield f"{chapter.source}:{block.line}: an exercise without its answer"
     if chapter.metadata.get("kind") in ("server", "client", "interlude") and len(exercises) < 2:
-        yield f"{chapter.path}:1: {len(exercises)} exercises; two or more"
+        yield f"{chapter.source}:1: {len(exercises)} exercises; two or more"
 
 
-def check_words(chapter: Source) -> Problems:
+def check_length(chapter: Outline) -> Problems:
     prose = [b.text for b in chapter.blocks if b.kind == "text" and not NOT_PROSE & set(b.inside)]
-    count = len(re.findall(r"\w[\w’'-]*", re.sub(r"\{[^{}]*\}", "", " ".join(prose))))
+    count = len(re.findall(r"\w[\w’'-]*", " ".join(prose)))
     is_long = chapter.metadata.get("kind") not in ("appendix", "front")
     if is_long and not WORDS[0] <= count <= WORDS[1]:
-        yield f"{chapter.path}:1: {count} words; a chapter has {WORDS[0]} to {WORDS[1]}"
+        yield f"{chapter.source}:1: {count} words; a chapter has {WORDS[0]} to {WORDS[1]}"
 
 
-def check_language(source: Source) -> Problems:
-    for block in source.blocks:
+def check_language(outline: Outline) -> Problems:
+    for block in outline.blocks:
         prose = re.sub(r"`[^`]*`", "", block.text) if block.kind in ("text", "heading") else ""
         if re.search(r"\bsimply\b", prose, re.I):
-            yield f'{source.path}:{block.line}: the word "simply"'
+            yield f'{outline.source}:{block.line}: the word "simply"'
 
 
 #: What notes say where something is shown later than the slide.
 COVERS = re.compile(r"\b(cover it|then show|ask before|before you show|uncover)\b", re.I)
 
 
-def _uncovers(block: Block) -> bool:
-    stepped = {"fragment", "incremental"} & {*block.classes, *block.inside}
-    is_plot = re.search(r"\{[^}]*\.fragment|\(stage-", block.text)
-    return bool(stepped or is_plot or "steps" in block.values)
+def is_shown_later(block: Block) -> bool:
+    """Whether a part of the slide appears by a step of its own."""
+    by_class = {"fragment", "incremental"} & {*block.classes, *block.inside}
+    is_plot = block.kind == "image" and block.text.startswith("stage-")
+    return bool(by_class or is_plot or "steps" in block.values)
 
 
-def check_slides(sources: list[Source], named: set[str]) -> Problems:
-    """`named`: the ids, and the files, that a track has."""
-    seen: dict[str, str] = {}
-    for source in sources:
-        for heading, body in source.sections():
-            place = f"{source.path}:{heading.line}"
+def check_slides(outlines: list[Outline], in_tracks: set[str]) -> Problems:
+    """`in_tracks`: the ids, and the files, that a track has."""
+    first_places: dict[str, str] = {}
+    for outline in outlines:
+        for heading, body in outline.sections():
+            place = f"{outline.source}:{heading.line}"
             slide = f'{place}: slide "{heading.text}"'
             if not heading.id:
                 yield f"{slide} has no id"
-            elif (first := seen.setdefault(heading.id, place)) != place:
+            elif (first := first_places.setdefault(heading.id, place)) != place:
                 yield f'{place}: slide id "{heading.id}" is doubled, first in {first}'
             if not re.fullmatch(r"\d+(\.\d+)?", heading.values.get("minutes", "")):
                 yield f"{slide} has no minutes"
-            if not named & {heading.id, source.path.stem}:
+            if not in_tracks & {heading.id, outline.slug}:
                 yield f"{slide} is in no track of slides/tracks.toml"
-            notes = [block for block in body if block.kind == "text" and "notes" in block.inside]
-            if not any(block.text.strip() for block in notes):
+            notes = [block.text for block in body if "notes" in block.inside]
+            if not any(text.strip() for text in notes):
                 yield f"{slide} has no notes"
-            said = COVERS.search(" ".join(block.text for block in notes))
-            if said and not any(map(_uncovers, body)) and "demo" not in heading.values:
+            covers = COVERS.search(" ".join(notes))
+            if covers and not any(map(is_shown_later, body)) and "demo" not in heading.values:
                 remedy = "a fragment, steps, or a plot of figures/stage.tsv"
-                yield f'{slide}: notes say "{said[0]}", and nothing is covered: {remedy}'
+                yield f'{slide}: notes say "{covers[0]}", and nothing is covered: {remedy}'
 
 
-def check_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:
+def check_talk_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:
     """Every section of the talk has a chapter and a slide."""
     table, text = read_toml(path), path.read_text(encoding="utf-8").splitlines()
     lines = [number for number, line in enumerate(text, 1) if line.strip() == "[[section]]"]
@@ -146,25 +161,23 @@ def check_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:
         yield f"{path}:1: {len(lines)} sections; the talk has {table.get('sections')}"
 
 
-def check_regions(sources: list[Source]) -> Problems:
-    """A region nobody shows is dead weight in the source, or a listing somebody forgot."""
-    used: set[tuple[str, str]] = set()
-    for source in sources:
-        for block in source.blocks:
-            values = block.values
-            if block.kind == "fence" and "include" in values:
-                parts = " ".join(values.get(key, "") for key in ("region", "steps", "mark"))
-                used.update((values["include"], name) for name in re.split(r"[\s|]+", parts))
+def check_regions(outlines: list[Outline]) -> Problems:
+    """A region that nothing shows is dead weight in the source, or a listing that was forgotten."""
+    shown: set[tuple[str, str]] = set()
+    for outline in outlines:
+        for values in (block.values for block in outline.blocks if block.kind == "fence"):
+            parts = " ".join(values.get(key, "") for key in ("region", "steps", "mark"))
+            shown.update((values.get("include", ""), name) for name in re.split(r"[\s|]+", parts))
     for path in sorted([*Path("code").rglob("*"), *Path("benchmarks").rglob("*")]):
         if path.suffix in (".c", ".h", ".py", ".toml", ".mk", ".sh") and path.is_file():
             for name, line in regions_of(path).items():
-                if (str(path), name) not in used:
+                if (str(path), name) not in shown:
                     yield f'{path}:{line}: region "{name}" is shown by no chapter and no slide'
 
 
-def check_figures(sources: list[Source]) -> Problems:
+def check_figures(outlines: list[Outline]) -> Problems:
     """Likewise a figure. Parts of scripts name no experiment; readme.svg is README's."""
-    images = (block.text for source in sources for block in source.blocks if block.kind == "image")
+    images = (block.text for one in outlines for block in one.blocks if block.kind == "image")
     shown = {"readme.svg", *images}
     for path in sorted(Path("figures").glob("*.*")):
         text, names = path.read_text(encoding="utf-8"), [path.stem]
@@ -178,24 +191,28 @@ def check_figures(sources: list[Source]) -> Problems:
                 yield f'{path}:1: figure "{name}" is shown by no chapter and no slide'
 
 
-def main() -> int:
-    chapters = [Source(path) for path in sorted(Path("chapters").glob("*.md"))]
-    slides = tracks.sources()
-    named = {name for track in tracks.read_tracks() for name in track.named()}
-    ids = {heading.id for source in slides for heading, _ in source.sections()}
-    found: list[str] = []
+def faults(chapters: list[Outline], slides: list[Outline]) -> Problems:
+    """What is wrong in the tree in the current folder, whose outlines these are."""
+    in_tracks = {name for track in tracks.read_tracks() for name in track.named()}
+    ids = {heading.id for outline in slides for heading, _ in outline.sections()}
     for chapter in chapters:
-        for check in (check_template, check_exercises, check_words):
-            found += check(chapter)
-    for source in chapters + slides:
-        found += check_language(source)
-    found += check_slides(slides, named)
-    found += check_map(Path("slides/talk-map.toml"), {one.path.stem for one in chapters}, ids)
-    found += check_regions(chapters + slides)
-    found += check_figures(chapters + slides)
+        for check in (check_template, check_exercises, check_length):
+            yield from check(chapter)
+    for outline in chapters + slides:
+        yield from check_language(outline)
+    yield from check_slides(slides, in_tracks)
+    yield from check_talk_map(Path("slides/talk-map.toml"), {one.slug for one in chapters}, ids)
+    yield from check_regions(chapters + slides)
+    yield from check_figures(chapters + slides)
+    yield from contents.faults(chapters)
+
+
+def main(arguments: list[str]) -> int:
+    """The outlines of all chapters and slides; 1 if something is wrong."""
+    found = list(faults(*read_outlines(arguments)))
     print("\n".join(found) or "  lint-book: chapters, slides and the map of the talk are in order")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(lambda: main(sys.argv[1:])))

@@ -1,12 +1,11 @@
-"""Prints a page as PDF: print.py CHROMIUM PAGE[?QUERY] OUTPUT
+"""Prints a page as PDF:
+
+    python3 -m quest.book.paper CHROMIUM PAGE[?QUERY] OUTPUT
 
 The page is a file. While its script still lays it out, the root element has data-printing="wait":
-`chromium --print-to-pdf` would not wait for that, so selenium drives a headless Chromium here.
-A table of contents for paper (.paper-contents) gets the page numbers of its chapters, which CSS
-cannot ask for: they are read in a first print and written into a second. If they cannot be read,
-or do not stay the same, they are left out, and a line says so. With SOURCE_DATE_EPOCH the PDF bears
-that date, and the same page gives the same bytes; Chromium itself does not look at it.
-Status 1 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
+`chromium --print-to-pdf` would not wait for that, so selenium drives a headless Chromium here. The
+PDF is tagged and has an outline; it bears the time at which it was made.
+Status 2 and one line on stderr when there is no PDF; then OUTPUT is left as it was.
 """
 
 import base64
@@ -14,21 +13,14 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-try:
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.remote.remote_connection import RemoteConnection
-except ImportError:
-    sys.exit("print: selenium is not installed (apt-get install python3-selenium)")
+from quest.ground.entry import ended
+from quest.ground.errors import InputError
 
 SECONDS = 180
 FLAGS = [
@@ -55,29 +47,17 @@ READY = """const done = arguments[0];
   await new Promise((next) => setTimeout(next, 0));
 })().then(() => done(""), (error) => done(String(error)));"""
 
-CONTENTS = """return [...document.querySelectorAll('.paper-contents a[href^="#"]')]
-  .map((link) => decodeURIComponent(link.hash.slice(1)))"""
-
-NUMBER = """for (const link of document.querySelectorAll('.paper-contents a[href^="#"]'))
-  link.dataset.page = arguments[0][decodeURIComponent(link.hash.slice(1))] ?? "";"""
-
-NODE = re.compile(rb"\(node\d{8}\)")
-DATE = re.compile(rb"(/(?:CreationDate|ModDate) \(D:)\d{14}\+00'00'\)")
-
-
-def destinations(pdf: bytes) -> dict[str, int]:
-    """Page of every place that a link of the document leads to; {} without poppler's pdfinfo."""
-    try:
-        said = subprocess.run(["pdfinfo", "-dests", "-"], input=pdf, capture_output=True).stdout
-    except OSError:
-        return {}
-    found = re.findall(r'^ *(\d+) \[.*\] "(.*)"$', said.decode(errors="replace"), re.M)
-    return {name: int(page) for page, name in found}
-
 
 @contextlib.contextmanager
 def running(program: str, options: Any) -> Iterator[Any]:  # ChromeOptions; a selenium WebDriver
-    """A headless Chromium; each of its steps takes at most SECONDS."""
+    """A headless Chromium; each of its steps takes at most SECONDS. WebDriverException, with the
+    last words of Chromium, if it does not start.
+    """
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.remote.remote_connection import RemoteConnection
+
     with tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         options.binary_location = program
@@ -104,63 +84,41 @@ def running(program: str, options: Any) -> Iterator[Any]:  # ChromeOptions; a se
             browser.quit()
 
 
-def print_once(browser: Any) -> bytes:
-    return base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", PRINT)["data"])
-
-
-def with_contents(browser: Any, wanted: list[str]) -> bytes:
-    """The PDF with the pages of these places in its table of contents, or without any."""
-    numbers = dict.fromkeys(wanted, 0)
-    for _ in range(3):
-        browser.execute_script(NUMBER, numbers)
-        pdf = print_once(browser)
-        found = {name: page for name, page in destinations(pdf).items() if name in numbers}
-        if found == numbers:
-            return pdf
-        numbers |= found
-    print("print: the contents have no page numbers: pdfinfo (poppler-utils) cannot read them")
-    browser.execute_script(NUMBER, {})
-    return print_once(browser)
-
-
-def dated(pdf: bytes, seconds: str) -> bytes:
-    """With this date for its own, and without what differs from one run of Chromium to the next:
-    it numbers the places of a tagged PDF as it happened to number the nodes of the page. They get
-    other numbers in the same order, which their index needs. No byte moves, for a PDF finds its
-    objects by their offsets.
+def printed(program: str, page: str) -> bytes:
+    """The PDF of PAGE[?QUERY] by this Chromium. InputError: the page is not there, a part of it
+    cannot be shown, or Chromium cannot be driven.
     """
-    date = time.strftime("%Y%m%d%H%M%S", time.gmtime(int(seconds))).encode()
-    numbers = {node: b"(node%08d)" % at for at, node in enumerate(sorted(set(NODE.findall(pdf))))}
-    renumbered = NODE.sub(lambda match: numbers[match[0]], pdf)
-    return DATE.sub(rb"\g<1>%b+00'00')" % date, renumbered)
-
-
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 3:
-        sys.exit("usage: print.py CHROMIUM PAGE[?QUERY] OUTPUT")
-    program, page, output = arguments
-    date = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not re.fullmatch(r"\d{0,11}", date):
-        sys.exit(f"print: SOURCE_DATE_EPOCH={date} is no number of seconds")
     path, mark, query = page.partition("?")
     if not Path(path).is_file():
-        sys.exit(f"print: {path} is not there")
+        raise InputError(f"print: {path} is not there")
+    try:
+        from selenium import webdriver
+        from selenium.common.exceptions import WebDriverException
+    except ImportError:
+        need = "selenium is not installed (apt-get install python3-selenium)"
+        raise InputError(f"print: {need}") from None
     try:
         with running(program, webdriver.ChromeOptions()) as browser:
             browser.get(Path(path).resolve().as_uri() + mark + query)
-            fault = browser.execute_async_script(READY)
-            if fault:
-                sys.exit(f"print: {page}: in the page: {fault}")
-            wanted = browser.execute_script(CONTENTS)
-            pdf = with_contents(browser, wanted) if wanted else print_once(browser)
+            if fault := browser.execute_async_script(READY):
+                raise InputError(f"print: {page}: in the page: {fault}")
+            return base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", PRINT)["data"])
     except (WebDriverException, OSError) as error:
         reason = getattr(error, "msg", None) or str(error)
-        sys.exit(f"print: {page}: {' '.join(reason.split())}")
+        raise InputError(f"print: {page}: {' '.join(reason.split())}") from None
+
+
+def main(arguments: list[str]) -> int:
+    """CHROMIUM PAGE[?QUERY] OUTPUT"""
+    if len(arguments) != 3:
+        raise InputError("print: CHROMIUM PAGE[?QUERY] OUTPUT")
+    program, page, output = arguments
+    pdf = printed(program, page)
     part = Path(f"{output}.{os.getpid()}.part")
-    part.write_bytes(dated(pdf, date) if date else pdf)
+    part.write_bytes(pdf)
     part.replace(output)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(lambda: main(sys.argv[1:])))

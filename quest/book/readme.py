@@ -18,11 +18,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from quest.ground.entry import ended
+from quest.ground.errors import InputError
+
 README = Path("README.md")
 FIGURE, FIGURE_SCRIPT = Path("figures/readme.svg"), Path("figures/slow-client.gp")
 OWN = re.compile(r"<!--own-->[^<]*<!--/own-->")
 #: Code, and where links lead.
-NOT_TOLD = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", re.M | re.S)
+NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", re.M | re.S)
 UNITS = (
     "[nµumk]?s|min|minutes|seconds|hours|times|(?:[kMG]i?)?B|bytes|files|names|requests|replies"
     "|packets"
@@ -41,37 +44,51 @@ def export(data: Path) -> dict[str, str]:
 
 def unbound(text: str) -> list[str]:
     """Numbers with a unit of what is measured that no run is named for."""
-    for told in (BOUND, OWN, NOT_TOLD):
-        text = told.sub(" ", text)
+    for not_measured in (BOUND, OWN, NOT_PROSE):
+        text = not_measured.sub(" ", text)
     return MEASURED.findall(text)
 
 
+def bound(text: str, numbers: dict[str, str]) -> str:
+    """The text with these numbers in place of those that it has. InputError: a key is unknown."""
+
+    def number(match: re.Match[str]) -> str:
+        key = match["key"]
+        if key not in numbers:
+            raise InputError(f"{README}: unknown key {key}")
+        return f"<!--n {key}-->{numbers[key]}<!--/n-->"
+
+    return BOUND.sub(number, text)
+
+
+def faults(text: str, numbers: dict[str, str]) -> list[str]:
+    """One line for each number that is another than the run's, or typed by hand."""
+    old = [
+        f"{README}: {match['key']} is not {match['text']}; make readme"
+        for match in BOUND.finditer(text)
+        if numbers.get(match["key"]) != match["text"]
+    ]
+    typed = [f"{README}: {each} is typed by hand: <!--n KEY--> binds it" for each in unbound(text)]
+    return old + typed
+
+
 def main(arguments: list[str]) -> int:
+    """No argument: README.md and its figure are written; --check: only looked at."""
     if arguments not in ([], ["--check"]):
-        sys.exit("usage: readme.py [--check]")
-    old, wrong = README.read_text(encoding="utf-8"), []
+        raise InputError("readme: [--check]")
+    text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         numbers = export(Path(folder))
-
-        def number(match: re.Match[str]) -> str:
-            key = match["key"]
-            if key not in numbers:
-                sys.exit(f"{README}: unknown key {key}")
-            if match["text"] != numbers[key]:
-                wrong.append(f"{README}: {key} is not {match['text']}; make readme")
-            return f"<!--n {key}-->{numbers[key]}<!--/n-->"
-
-        new = BOUND.sub(number, old)
-        for text in unbound(old):
-            wrong.append(f"{README}: {text} is typed by hand: <!--n KEY--> binds it")
+        new = bound(text, numbers)
         if not arguments:
             draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), folder, str(FIGURE)]
             subprocess.run(draw, check=True)
             README.write_text(new, encoding="utf-8")
             return 0
+    wrong = faults(text, numbers)
     print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(ended(lambda: main(sys.argv[1:])))

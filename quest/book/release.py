@@ -1,9 +1,10 @@
 """`make release`: packs what release.mk has built into one archive, whole or not at all.
 
-    release.py BUILD OUT VERSION SECONDS     OUT/quest-VERSION.zip of what is in BUILD
+    python3 -m quest.book.release BUILD OUT VERSION SECONDS
 
-Runs in the root of the tree. SECONDS since 1970 are the date of all that is in it: the same sources
-give the same bytes. Status 1 and a line for each reason on stderr when there is no archive.
+OUT/quest-VERSION.zip of what is in BUILD. Runs in the root of the tree. SECONDS since 1970 are the
+date of each file in it: but for the PDFs, the same sources give the same bytes. Status 2 and a line
+for each reason on stderr when there is no archive.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from quest.book.source import read_toml
+from quest.book.outline import read_toml
+from quest.ground.entry import ended
+from quest.ground.errors import InputError
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
@@ -108,13 +111,15 @@ def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]])
     return page.encode()
 
 
-def main(build: Path, out: Path, version: str, seconds: int) -> int:
+def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
+    """The archive, of what release.mk has built; `seconds` since 1970 are its date. InputError, a
+    line for each reason: there is none.
+    """
     files = collected(build)
     files["index.html"] = front_page(files, version, read_toml(Path("slides/tracks.toml")))
     problems = list(strays(files))
     if problems:
-        print("\n".join(f"release: not made: {line}" for line in problems), file=sys.stderr)
-        return 1
+        raise InputError("\n".join(f"release: not made: {line}" for line in problems))
     files["book/book.epub"] = dated(files["book/book.epub"], seconds)
     name = f"quest-{version}"
     data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
@@ -126,8 +131,17 @@ def main(build: Path, out: Path, version: str, seconds: int) -> int:
             print(f"warning: {path} says of {gaps} numbers or figures: not measured")
     print(f"{out / name}.zip\n  {len(data) / 1e6:.1f} MB, {len(files)} files")
     print(f"  SHA-256 {hashlib.sha256(data).hexdigest()}")
+    return out / f"{name}.zip"
+
+
+def main(arguments: list[str]) -> int:
+    """BUILD OUT VERSION SECONDS"""
+    if len(arguments) != 4 or not arguments[3].isdecimal():
+        raise InputError("release: BUILD OUT VERSION SECONDS")
+    build, out, version, seconds = arguments
+    pack(Path(build), Path(out), version, int(seconds))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))
+    sys.exit(ended(lambda: main(sys.argv[1:])))

@@ -1,13 +1,15 @@
 """The tracks of the deck: which slides, in which order, for how long.
 
-    tracks.py               a line for each section of the deck, a column for each track
-    tracks.py TRACK         its slides, and the minute at which each begins
-    tracks.py TRACK ids     `id minutes` for each of its slides, and for those it has in reserve
+    python3 -m quest.book.tracks show '' OUTLINE...      a line for each section of the deck, a
+                                                         column for each track
+    python3 -m quest.book.tracks show TRACK OUTLINE...   its slides, and when each begins
+    python3 -m quest.book.tracks ids TRACK OUTLINE...    `id minutes` for each of its slides, and
+                                                         for those it has in reserve
 
 A track of slides/tracks.toml is a list of words "id" or "id minutes", where the minutes are those
 of the slide in this track, or names of files of slides. One with `units` has several such lists.
-Status 1: a track is longer than its limit, is not there, or names what is not there. Breaks are not
-counted. Minutes that cannot be read are the lint's.
+Status 1: a track is longer than its limit. Breaks are not counted. Minutes that cannot be read are
+the lint's.
 """
 
 import sys
@@ -16,7 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from quest.book.source import Source, read_toml
+from quest.book.outline import Outline, read_outlines, read_toml
+from quest.ground.entry import ended
+from quest.ground.errors import InputError
 
 TRACKS = Path("slides/tracks.toml")
 
@@ -30,82 +34,107 @@ class Slide:
     section: str  # title of the slide that opens it
 
 
+@dataclass(frozen=True)
+class Unit:
+    """What is shown in one go."""
+
+    title: str  # "" where the track has only one
+    words: list[str]  # "id", "id minutes" or the name of a file
+
+
+@dataclass(frozen=True)
 class Track:
-    def __init__(self, name: str, entry: dict[str, Any]) -> None:
-        self.name, self.title = name, str(entry["title"])
-        self.limit = float(entry["minutes"])  # of each unit where there are several
-        self.questions = float(entry.get("questions", 0))  # minutes, kept free after them
-        units = entry.get("units") or [{"title": "", "slides": entry["slides"]}]
-        self.units = [(str(unit["title"]), list(map(str, unit["slides"]))) for unit in units]
-        self.backup = list(map(str, entry.get("backup", [])))  # after the end, for questions
+    name: str
+    title: str
+    limit: float  # minutes, of each unit
+    questions: float  # minutes that are kept free after them
+    units: list[Unit]
+    backup: list[str]  # words, as of a unit: slides after the end, for questions
 
     def parts(self, slides: list[Slide]) -> list[tuple[str, list[Slide]]]:
-        """The title of each unit, and its slides. SystemExit: it names one that is not there."""
-        return [(title, self._chosen(words, slides)) for title, words in self.units]
+        """The title of each unit, and its slides. InputError: it names one that is not there."""
+        return [(unit.title, self._chosen(unit.words, slides)) for unit in self.units]
+
+    def shown(self, slides: list[Slide]) -> list[Slide]:
+        """The slides of all units."""
+        return [slide for _, part in self.parts(slides) for slide in part]
 
     def named(self) -> set[str]:
         """Ids and files, without minutes."""
-        words = [word for _, unit in self.units for word in unit]
+        words = [word for unit in self.units for word in unit.words]
         return {word.partition(" ")[0] for word in words + self.backup}
 
-    def slides(self, slides: list[Slide]) -> list[Slide]:
+    def with_backup(self, slides: list[Slide]) -> list[Slide]:
         """All of it, in its order; those for questions take no time."""
-        told = [slide for _, part in self.parts(slides) for slide in part]
-        return told + [replace(each, minutes=0.0) for each in self._chosen(self.backup, slides)]
+        backup = [replace(each, minutes=0.0) for each in self._chosen(self.backup, slides)]
+        return self.shown(slides) + backup
 
     def _chosen(self, words: list[str], slides: list[Slide]) -> list[Slide]:
-        found = []
+        chosen = []
         for word in words:
             id, _, minutes = word.partition(" ")
             those = [slide for slide in slides if id in (slide.id, slide.file)]
             if not those:
-                sys.exit(f'{TRACKS}: {self.name}: no slide has the id "{id}"')
+                raise InputError(f'{TRACKS}: {self.name}: no slide has the id "{id}"')
             try:
-                found += [replace(s, minutes=float(minutes)) if minutes else s for s in those]
+                chosen += [replace(s, minutes=float(minutes)) if minutes else s for s in those]
             except ValueError:
-                sys.exit(f'{TRACKS}: {self.name}: "{word}": an id, and minutes if need be')
-        return found
+                what = f'"{word}": an id, and minutes if need be'
+                raise InputError(f"{TRACKS}: {self.name}: {what}") from None
+        return chosen
+
+
+def _track(name: str, entry: dict[str, Any]) -> Track:
+    units = entry.get("units") or [{"title": "", "slides": entry["slides"]}]
+    return Track(
+        name,
+        str(entry["title"]),
+        limit=float(entry["minutes"]),
+        questions=float(entry.get("questions", 0)),
+        units=[Unit(str(unit["title"]), list(map(str, unit["slides"]))) for unit in units],
+        backup=list(map(str, entry.get("backup", []))),
+    )
 
 
 def read_tracks() -> list[Track]:
+    """Those of slides/tracks.toml, in its order."""
     try:
-        return [Track(name, entry) for name, entry in read_toml(TRACKS).items()]
+        return [_track(name, entry) for name, entry in read_toml(TRACKS).items()]
     except (KeyError, TypeError, ValueError) as error:
-        sys.exit(f"{TRACKS}: a track has a title, minutes and slides; wrong or missing: {error}")
+        what = f"a track has a title, minutes and slides; wrong or missing: {error}"
+        raise InputError(f"{TRACKS}: {what}") from None
 
 
-def sources() -> list[Source]:
-    return [Source(path) for path in sorted(Path("slides").glob("[0-9]*.md"))]
-
-
-def read_slides() -> list[Slide]:
+def slides_of(outlines: list[Outline]) -> list[Slide]:
     """In the order of the files; minutes that are none count as 0 (lint says so)."""
     slides: list[Slide] = []
     section = ""
-    for source in sources():
-        for heading, _ in source.sections():
+    for outline in outlines:
+        for heading, _ in outline.sections():
             section = heading.text if heading.level == 1 or not section else section
             text = heading.values.get("minutes", "")
             minutes = float(text) if text.replace(".", "", 1).isdigit() else 0.0
-            slides.append(Slide(heading.id, heading.text, minutes, source.path.stem, section))
+            slides.append(Slide(heading.id, heading.text, minutes, outline.slug, section))
     return slides
 
 
 def total(slides: list[Slide]) -> float:
+    """Minutes."""
     return sum(slide.minutes for slide in slides)
 
 
-def cell(slides: list[Slide]) -> str:
+def _cell(slides: list[Slide]) -> str:
     return f"{total(slides):g} min ({len(slides)})" if slides else "–"
 
 
 def table_of(slides: list[Slide], tracks: list[Track]) -> str:
-    told = {t.name: [slide for _, part in t.parts(slides) for slide in part] for t in tracks}
-    rows = [["Section", *told]]
+    """Minutes and number of slides: a row for each section, a column for each track."""
+    shown = {track.name: track.shown(slides) for track in tracks}
+    rows = [["Section", *shown]]
     for section in dict.fromkeys(slide.section for slide in slides):
-        own = ([slide for slide in part if slide.section == section] for part in told.values())
-        rows.append([section, *map(cell, own)])
-    rows.append(["Sum", *map(cell, told.values())])
+        own = ([slide for slide in part if slide.section == section] for part in shown.values())
+        rows.append([section, *map(_cell, own)])
+    rows.append(["Sum", *map(_cell, shown.values())])
     limits = [
         f"{t.limit:g} min" + (f" x {len(t.units)}" if len(t.units) > 1 else "") for t in tracks
     ]
@@ -119,7 +148,7 @@ def table_of(slides: list[Slide], tracks: list[Track]) -> str:
 
 
 def running_order(slides: list[Slide], track: Track) -> str:
-    """The slides of a track: when each begins, how long it takes."""
+    """The slides of a track: the minute at which each begins, the minutes that it takes."""
     lines = [f"{track.title}: {track.name}, at most {track.limit:g} min", "begins   takes  slide"]
     for unit, part in track.parts(slides):
         minute = 0.0
@@ -135,6 +164,7 @@ def running_order(slides: list[Slide], track: Track) -> str:
 
 
 def over_limit(slides: list[Slide], tracks: list[Track]) -> Iterator[str]:
+    """A line for each unit that takes longer than its track allows."""
     for track in tracks:
         for unit, part in track.parts(slides):
             if total(part) > track.limit:
@@ -142,20 +172,24 @@ def over_limit(slides: list[Slide], tracks: list[Track]) -> Iterator[str]:
                 yield f"schedule: {name} takes {total(part):g} min, limit {track.limit:g} min"
 
 
-def main(name: str = "", ids: str = "") -> int:
-    slides, tracks = read_slides(), read_tracks()
-    chosen = {track.name: track for track in tracks}
-    if name and name not in chosen:
-        sys.exit(f'schedule: there is no track "{name}"; known: {", ".join(chosen)}')
-    if ids:
-        for slide in chosen[name].slides(slides):
+def main(arguments: list[str]) -> int:
+    """show|ids, the track ("" for all), the outlines of the slides."""
+    if len(arguments) < 2 or arguments[0] not in ("show", "ids"):
+        raise InputError("schedule: show|ids TRACK OUTLINE...")
+    what, name, *names = arguments
+    slides, tracks = slides_of(read_outlines(names)[1]), read_tracks()
+    by_name = {track.name: track for track in tracks}
+    if (name or what == "ids") and name not in by_name:
+        raise InputError(f'schedule: there is no track "{name}"; known: {", ".join(by_name)}')
+    if what == "ids":
+        for slide in by_name[name].with_backup(slides):
             print(slide.id, f"{slide.minutes:g}")
         return 0
-    print(running_order(slides, chosen[name]) if name else table_of(slides, tracks))
+    print(running_order(slides, by_name[name]) if name else table_of(slides, tracks))
     problems = list(over_limit(slides, tracks))
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(ended(lambda: main(sys.argv[1:])))

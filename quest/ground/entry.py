@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from quest.ground import foreign
+from quest.ground.errors import InputError
 
 NAMES = {1: "standard output", 2: "standard error"}
 
@@ -90,12 +91,14 @@ def naming(path: Path) -> Iterator[None]:
 
 def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2) -> int:
     """Runs a command to its last byte of output; its status, or that of one line that says what
-    has failed.
+    has failed, or what is wrong in the input.
     """
     try:
         status = command()
         sys.stdout.flush()
         return status
+    except InputError as error:
+        print(error, file=sys.stderr)
     except OSError as error:
         with contextlib.suppress(OSError, ValueError):
             print(foreign.line(f"{prefix}{told(error)}"), file=sys.stderr)

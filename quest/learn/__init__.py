@@ -1,1 +1,1 @@
-"""What somebody who reads alone talks to: `make run`, `make next`, `make path`, `make predict`."""
+"""For a reader who works alone: `make run`, `make read`, `make next`, `make path`."""

@@ -1,14 +1,14 @@
 """The chapters in their order, and what belongs to each: server, experiments, predictions, lab."""
 
-import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-CHAPTERS, CODE, LABS = Path("chapters"), Path("code"), Path("labs")
+from quest.book.contents import read_contents
+
+CODE, LABS = Path("code"), Path("labs")
 EXPERIMENTS = Path("benchmarks/experiments")
-SLUG = re.compile(r"\d\d[a-z]?-")
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,21 @@ class Chapter:
     lab: bool
     predictions: int
     exercises: int
+    programs: tuple[str, ...]  # of build/bin, that its reader starts by hand
     experiments: tuple[Experiment, ...]
     measuring: bool  # the lab begins with a prediction, before anything is measured
-    measure: str  # the experiment that decides what the chapter asks
+    measure: str  # id of the experiment that decides what the chapter asks; "" if there is none
 
     @property
-    def measures(self) -> Experiment | None:
+    def deciding_experiment(self) -> Experiment | None:
+        """None also where its file cannot be read."""
         return next((each for each in self.experiments if each.id == self.measure), None)
-
-
-def _said(text: str, name: str) -> str:
-    """Of the chapter's head: `title: ...`."""
-    found = re.search(rf'^{name}: *"?(.*?)"?$', text.partition("\n---\n")[0], re.M)
-    return found[1] if found else ""
 
 
 @cache
 def experiments() -> dict[str, tuple[Experiment, ...]]:
-    """Chapter -> what it measures; a file that cannot be read is left to `make bench`."""
-    found: dict[str, list[Experiment]] = {}
+    """Slug of a chapter -> what it measures; a file that cannot be read is left to `make bench`."""
+    by_chapter: dict[str, list[Experiment]] = {}
     for path in sorted(EXPERIMENTS.glob("*.toml")):
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -56,31 +52,29 @@ def experiments() -> dict[str, tuple[Experiment, ...]]:
         except (OSError, KeyError, ValueError):
             continue
         for slug in data.get("chapters", ()):
-            found.setdefault(slug, []).append(one)
-    return {slug: tuple(some) for slug, some in found.items()}
+            by_chapter.setdefault(slug, []).append(one)
+    return {slug: tuple(some) for slug, some in by_chapter.items()}
 
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    found = []
-    for path in sorted(CHAPTERS.glob("[0-9]*.md")):
-        text = path.read_text(encoding="utf-8")
-        slug = path.stem
-        found.append(
-            Chapter(
-                slug,
-                _said(text, "title"),
-                _said(text, "summary"),
-                server=(CODE / slug).is_dir(),
-                lab=any((LABS / slug / name).is_file() for name in ("lab.toml", "measure.toml")),
-                predictions=len(re.findall(r"^:+ *(?:predict\b|\{\.predict\b)", text, re.M)),
-                exercises=len(re.findall(r"^:+ *\{?\.?exercise\b", text, re.M)),
-                experiments=experiments().get(slug, ()),
-                measuring=(LABS / slug / "measure.toml").is_file(),
-                measure=_said(text, "measure"),
-            )
+    """The numbered ones, in the order of the book. InputError: chapters/contents.json is broken."""
+    return tuple(
+        Chapter(
+            slug=entry.slug,
+            title=entry.title,
+            summary=entry.summary,
+            server=(CODE / entry.slug).is_dir(),
+            lab=any((LABS / entry.slug / name).is_file() for name in ("lab.toml", "measure.toml")),
+            predictions=entry.predictions,
+            exercises=entry.exercises,
+            programs=tuple(entry.programs),
+            experiments=experiments().get(entry.slug, ()),
+            measuring=(LABS / entry.slug / "measure.toml").is_file(),
+            measure=entry.measure,
         )
-    return tuple(found)
+        for entry in read_contents()
+    )
 
 
 def slugs() -> list[str]:

@@ -8,6 +8,9 @@
   bar.style.cssText = 'position:fixed;right:1rem;bottom:1rem;max-width:17rem;padding:.4rem .8rem;border:1px solid #8886;' +
     'border-radius:.4rem;background:Canvas;color:CanvasText;font:14px/1.5 system-ui,sans-serif;z-index:9'
 
+  // Steps that are not seen from what was done. A drawing that is shown ticks the prediction, too.
+  const saying = { predict: 'I have said what I expect', read: 'I have read it', exercise: 'I have done the exercises' }
+
   async function show() {
     const { steps, guesses, chapters } = await (await fetch(`/state/${slug}`)).json()
     document.dispatchEvent(new CustomEvent('guessed', { detail: guesses }))
@@ -24,9 +27,9 @@
     bar.replaceChildren(title)
     for (const step of steps) {
       const line = document.createElement('div')
-      if (step.mark === ' ' && (step.kind === 'read' || step.kind === 'exercise')) {
+      if (step.mark === ' ' && saying[step.kind]) {
         const button = document.createElement('button')
-        button.textContent = step.kind === 'read' ? 'I have read it' : 'I have done the exercises'
+        button.textContent = saying[step.kind]
         button.onclick = async () => {
           await fetch(`/done/${slug}/${step.kind}`, { method: 'POST', headers: { 'X-Reader': '1' } })
           await show()

@@ -1,8 +1,8 @@
 """`make next`: where the reader is, and what to do now. `make path`: all of it. `make done`: the
-step that `next` has named is done, where nothing but the reader can know.
+step that `next` has named is done, where only the reader can know.
 
-Run, predict and measure are seen from what was done; to have read and to have tried an exercise has
-to be said.
+Run, measure and lab are seen from what was done, and a prediction from what was drawn on the page;
+to have read, to have predicted on paper and to have tried an exercise has to be said.
 """
 
 import json
@@ -12,63 +12,62 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from quest.learn import state
 from quest.learn.chapters import Chapter, chapters, slugs
+from quest.learn.state import Folders, Progress, folders
 from quest.learn.words import Wrong, chosen
 
-SAID = ("read", "exercise")  # by the reader
-
-
+TICKED_BY_READER = ("predict", "read", "exercise")
 DONE, SKIPPED, OPEN = "x", "-", " "
+PREDICTED_AND_MEASURED = 8  # points of every lab that measures (labs/measuring)
 
 
 @dataclass(frozen=True)
 class Step:
-    kind: str
+    kind: str  # run, predict, measure, lab, read, exercise
     command: str
-    what: str
+    what: str  # to do, in words
     about: str = ""  # where, or how far
     mark: str = OPEN
 
 
-Way = dict[Chapter, list[Step]]
+StepsByChapter = dict[Chapter, list[Step]]
 
 
-def steps(chapter: Chapter, build: Path) -> list[Step]:
+def steps(chapter: Chapter, places: Folders) -> list[Step]:
+    """The steps of a chapter in their order, not marked yet."""
     slug = chapter.slug
-    found = []
+    page = places.build / "book" / f"{slug}.html"
+    result = []
     if chapter.server:
         what = "see it fetch" if slug == "00-client" else "see it serve"
-        found.append(Step("run", f"make run CH={slug}", what))
+        result.append(Step("run", f"make run CH={slug}", what))
     if chapter.predictions:
-        what = "say what you expect before you are told"
-        found.append(Step("predict", f"make predict CH={slug}", what))
-    if one := chapter.measures:
+        what = "say what you expect before you are told: draw it, or write it down; then: make done"
+        result.append(Step("predict", "make read", what, str(page)))
+    if one := chapter.deciding_experiment:
         takes = f"about {one.seconds:.0f} s, beside what has to be built"
-        found.append(
-            Step("measure", f"make bench ONLY={one.id} CH={slug}", f"{one.question} ({takes})")
-        )
-    page = build / "book" / f"{slug}.html"
+        what = f"{one.question} ({takes})"
+        result.append(Step("measure", f"make bench ONLY={one.id} CH={slug}", what))
     # Before reading on, and before the chapter's own questions: their answers show what the lab
     # asks for.
     if chapter.lab:
-        found.insert(0 if chapter.measuring else len(found), _lab(chapter))
+        result.insert(0 if chapter.measuring else len(result), _lab(chapter, places))
     what = "then: make done"
-    if page.exists() and older(page, build / "results"):
+    if page.exists() and is_older(page, places.build / "results"):
         what = "make book puts your new numbers in; then: make done"
-    found.append(Step("read", "make read", what, str(page)))
+    result.append(Step("read", "make read", what, str(page)))
     if chapter.exercises:
         what = "the exercises at its end; then: make done"
-        found.append(Step("exercise", "make read", what, str(page)))
-    return found
+        result.append(Step("exercise", "make read", what, str(page)))
+    return result
 
 
-def _lab(chapter: Chapter) -> Step:
+def _lab(chapter: Chapter, places: Folders) -> Step:
     slug = chapter.slug
-    if (state.place().parent / slug).is_dir():
-        reached, most = _lab_points(slug)
+    if (places.work / slug).is_dir():
+        reached, most = lab_points(slug, places.work)
         about = f"{reached} of {most} so far; the task: labs/{slug}/task.md"
         return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about)
     what = (
@@ -80,25 +79,22 @@ def _lab(chapter: Chapter) -> Step:
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
 
 
-def older(page: Path, results: Path) -> bool:
-    """Something was measured after the page was made."""
+def is_older(page: Path, results: Path) -> bool:
+    """Whether something was measured after the page was made."""
     made = page.stat().st_mtime
     return any(path.stat().st_mtime > made for path in results.glob("*.jsonl"))
 
 
-PREDICTED_AND_MEASURED = 8  # points of every lab that measures (quest/labs/measured.py)
-
-
 def points_of(slug: str) -> int:
+    """The points that a lab has in all."""
     (path,) = Path("labs", slug).glob("*.toml")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     points = sum(int(one["points"]) for one in table.get("test") or table["question"])
     return points + PREDICTED_AND_MEASURED * ("question" in table)
 
 
-def _lab_points(slug: str) -> tuple[int, int]:
-    """(of the best check, of all)."""
-    work = state.place().parent
+def lab_points(slug: str, work: Path) -> tuple[int, int]:
+    """The points of the best check in work/SLUG, and of all that the lab has."""
     reached = 0
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
@@ -106,102 +102,107 @@ def _lab_points(slug: str) -> tuple[int, int]:
     return reached, points_of(slug)
 
 
-def _mark(chapter: Chapter, step: Step, done: dict[str, Any], build: Path) -> str:
-    said = done.get(chapter.slug, {}).get(step.kind)
-    if said not in (None, state.SKIPPED) or _seen(chapter, step, build):
+def _mark(chapter: Chapter, step: Step, progress: Progress, places: Folders) -> str:
+    kept = progress.done.get(chapter.slug, {}).get(step.kind)
+    if kept not in (None, state.SKIPPED) or _is_seen(chapter, step, places):
         return DONE
-    return SKIPPED if said else OPEN
+    return SKIPPED if kept else OPEN
 
 
-def _seen(chapter: Chapter, step: Step, build: Path) -> bool:
-    """It is done, and nobody had to say so."""
+def _is_seen(chapter: Chapter, step: Step, places: Folders) -> bool:
+    """It is done, and the reader need not say so."""
     if step.kind == "measure":
         first = next(each for each in chapters() if each.measure == chapter.measure)
-        # An earlier chapter's reader was not told of this one's servers (CH=).
-        return chapter == first and _finished(build / "results" / f"{chapter.measure}.jsonl")
+        # The measurement of an earlier chapter did not ask about this one's servers (CH=).
+        return chapter == first and _is_finished(chapter.measure, places)
     if step.kind == "lab":
-        reached, most = _lab_points(chapter.slug)
+        reached, most = lab_points(chapter.slug, places.work)
         return reached == most
     return False
 
 
-def _finished(path: Path) -> bool:
+def _is_finished(experiment: str, places: Folders) -> bool:
+    """Its results end with the record that is written last."""
     try:
-        last = path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
+        text = (places.build / "results" / f"{experiment}.jsonl").read_bytes()
+        last = text.rstrip(b"\n").rpartition(b"\n")[2]
         return bool(json.loads(last)["type"] == "end")
     except (OSError, ValueError, KeyError):
         return False
 
 
-def way(build: Path) -> Way:
+def marked_steps(places: Folders) -> StepsByChapter:
     """Every chapter's steps, each with its mark."""
-    done = state.read()["done"]
+    progress = state.read_progress(places.progress)
     return {
-        about: [replace(s, mark=_mark(about, s, done, build)) for s in steps(about, build)]
-        for about in chapters()
+        one: [replace(s, mark=_mark(one, s, progress, places)) for s in steps(one, places)]
+        for one in chapters()
     }
 
 
-def _first_open(all_steps: Way) -> tuple[Chapter, Step] | None:
-    there = ((chapter, step) for chapter, some in all_steps.items() for step in some)
-    return next((each for each in there if each[1].mark == OPEN), None)
+def first_open(by_chapter: StepsByChapter) -> tuple[Chapter, Step] | None:
+    """What is to be done now; None if everything is."""
+    pairs = ((chapter, step) for chapter, some in by_chapter.items() for step in some)
+    return next((pair for pair in pairs if pair[1].mark == OPEN), None)
 
 
-def here(build: Path) -> Chapter:
+def current_chapter(places: Folders) -> Chapter:
     """The chapter of `make next`."""
-    found = _first_open(way(build))
-    return found[0] if found else chapters()[-1]
+    now = first_open(marked_steps(places))
+    return now[0] if now else chapters()[-1]
 
 
-def measured(settings: dict[str, str]) -> int:
+def note_measurement(settings: dict[str, str]) -> int:
     """`make bench ONLY= CH=` was for this chapter."""
-    build = Path(settings.get("BUILD", "build"))
-    about = next((each for each in chapters() if each.slug == settings.get("CH")), None)
-    if about and _finished(build / "results" / f"{about.measure}.jsonl"):
-        return 0 if state.note("measure", about.slug) else 1
+    places = folders(settings)
+    chapter = next((each for each in chapters() if each.slug == settings.get("CH")), None)
+    if chapter and _is_finished(chapter.measure, places):
+        return 0 if state.note_step(places.progress, "measure", chapter.slug) else 1
     return 0
 
 
-def next_step(settings: dict[str, str]) -> int:
-    all_steps = way(Path(settings.get("BUILD", "build")))
-    found = _first_open(all_steps)
-    if not found:
+def show_next(settings: dict[str, str]) -> int:
+    places = folders(settings)
+    by_chapter = marked_steps(places)
+    now = first_open(by_chapter)
+    if not now:
         print("You have done all of it. make claims: the verdicts; labs/README.md: more to write.")
         return 0
-    chapter, now = found
+    chapter, step = now
     number = slugs().index(chapter.slug) + 1
     print(f"{chapter.slug}: {chapter.title} ({number} of {len(chapters())} chapters)\n")
-    for step in all_steps[chapter]:
-        print(f"  {'>' if step == now else step.mark} {step.kind:9} {step.command}")
-        if step == now:
-            print(f"    {'':9} {step.what}")
-    print(f"\nnow: {now.command}{f' ({now.about})' if now.about else ''}")
-    if lacking := _lacking(now, chapter):
+    for each in by_chapter[chapter]:
+        print(f"  {'>' if each == step else each.mark} {each.kind:9} {each.command}")
+        if each == step:
+            print(f"    {'':9} {each.what}")
+    print(f"\nnow: {step.command}{f' ({step.about})' if step.about else ''}")
+    if lacking := _lacking(step, chapter):
         print(f"     {lacking}")
-    if now.kind not in SAID:
+    if step.kind not in TICKED_BY_READER:
         print("     (or make done, to go on without it)")
-    for kept in state.aside():
-        print(f"{kept} could not be read; mended, it is put back by: mv {kept} {state.place()}")
+    for path in state.unreadable(places.progress):
+        mend = f"mv {path} {places.progress}"
+        print(f"{path} could not be read; mended, it is put back by: {mend}")
     return 0
 
 
-def _lacking(now: Step, chapter: Chapter) -> str:
+def _lacking(step: Step, chapter: Chapter) -> str:
     """What has to be installed before it can be done."""
-    if now.kind == "lab" and not find_spec("pytest"):
+    if step.kind == "lab" and not find_spec("pytest"):
         return "it needs python3-pytest: make deps"
-    if now.kind in SAID and not shutil.which("pandoc"):
+    if step.kind in TICKED_BY_READER and not shutil.which("pandoc"):
         return f"it needs pandoc: make deps; until then, as text: chapters/{chapter.slug}.md"
     return ""
 
 
 def show_path(settings: dict[str, str]) -> int:
-    all_steps = way(Path(settings.get("BUILD", "build")))
-    found = _first_open(all_steps)
-    wide = max(len(chapter.slug) for chapter in all_steps)
-    for chapter, some in all_steps.items():
-        words = [f"[{step.mark}] {step.kind}" for step in some]
-        here = "->" if found and found[0] == chapter else "  "
-        print(f"{here} {chapter.slug:{wide}}  {'  '.join(words)}")
+    by_chapter = marked_steps(folders(settings))
+    now = first_open(by_chapter)
+    width = max(len(chapter.slug) for chapter in by_chapter)
+    for chapter, some in by_chapter.items():
+        marks = [f"[{step.mark}] {step.kind}" for step in some]
+        arrow = "->" if now and now[0] == chapter else "  "
+        print(f"{arrow} {chapter.slug:{width}}  {'  '.join(marks)}")
     print("\n[x] done  [-] skipped. make next says what to do now; make done ticks it.")
     return 0
 
@@ -214,31 +215,32 @@ def tick(settings: dict[str, str]) -> int:
         raise Wrong("UNDO=1 wants to know which: make done CH=01 STEP=read UNDO=1")
     if settings.get("STEP") and not settings.get("CH"):
         raise Wrong("STEP= goes with CH=: make done CH=01 STEP=read")
-    all_steps = way(Path(settings.get("BUILD", "build")))
+    by_chapter = marked_steps(folders(settings))
     if word := settings.get("CH"):
         slug = chosen(word, slugs(), "CH")
-        all_steps = {each: some for each, some in all_steps.items() if each.slug == slug}
+        by_chapter = {each: some for each, some in by_chapter.items() if each.slug == slug}
         if name := settings.get("STEP"):
-            (some,) = all_steps.values()
+            (some,) = by_chapter.values()
             kind = chosen(name, [step.kind for step in some], "STEP")
             return _ticked(kind, slug, settings)
-    found = _first_open(all_steps)
-    if not found:
+    now = first_open(by_chapter)
+    if not now:
         print("there is nothing left to tick")
         return 0
-    return _ticked(found[1].kind, found[0].slug, settings)
+    return _ticked(now[1].kind, now[0].slug, settings)
 
 
 def _ticked(kind: str, slug: str, settings: dict[str, str]) -> int:
-    how = "not done" if settings.get("UNDO") else "done" if kind in SAID else "skipped"
-    if not state.note(kind, slug, done=how != "not done", skipped=how == "skipped"):
-        return 1  # it has said why
-    print(f"{how}: {slug}, {kind}\n")
-    return next_step(settings)
+    undo = bool(settings.get("UNDO"))
+    skipped = not undo and kind not in TICKED_BY_READER
+    if not state.note_step(folders(settings).progress, kind, slug, not undo, skipped):
+        return 1  # note_step() has said why
+    print(f"{'not done' if undo else 'skipped' if skipped else 'done'}: {slug}, {kind}\n")
+    return show_next(settings)
 
 
 def show_chapters(_: dict[str, str]) -> int:
-    wide = max(len(chapter.slug) for chapter in chapters())
+    width = max(len(chapter.slug) for chapter in chapters())
     for chapter in chapters():
-        print(f"{chapter.slug:{wide}}  {chapter.title}")
+        print(f"{chapter.slug:{width}}  {chapter.title}")
     return 0

@@ -11,15 +11,17 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import unquote
 
 from quest.learn import local, path, state
 from quest.learn.chapters import chapter
 from quest.learn.run import free_port, say_taken
+from quest.learn.state import Folders, folders
 from quest.learn.words import Wrong
 
 FIRST_PORT = "8000"
@@ -28,30 +30,35 @@ WATCHED = ("chapters", "code", "figures", "slides", "benchmarks/experiments")
 EVERY = 0.5  # seconds between two looks at what is watched
 
 
-def chapter_state(slug: str, build: Path) -> dict[str, Any]:
-    """What the page shows: each step of its chapter, and whether it is done."""
-    way = {about.slug: some for about, some in path.way(build).items()}
-    if slug not in way:  # the contents: how much of each is done
-        count = {
-            each: f"{sum(step.mark == path.DONE for step in some)} of {len(some)}"
-            for each, some in way.items()
-        }
-        return {"steps": [], "guesses": {}, "chapters": count}
-    return {
-        "steps": [{"kind": s.kind, "command": s.command, "mark": s.mark} for s in way[slug]],
-        "guesses": {
-            key.removeprefix("drawn-"): guess["y"]
-            for key, guess in state.read()["guesses"].get(slug, {}).items()
-            if key.startswith("drawn-")
-        },
-    }
+@dataclass
+class PageState:
+    """What live.js shows: of a chapter its steps and drawings, of the contents how much is done."""
+
+    steps: list[dict[str, str]] = field(default_factory=list)  # kind, command, mark
+    guesses: dict[str, list[float | None]] = field(default_factory=dict)  # by number
+    chapters: dict[str, str] = field(default_factory=dict)  # 09-epoll -> "2 of 5"
+
+
+def page_state(slug: str, places: Folders) -> PageState:
+    by_slug = {about.slug: some for about, some in path.marked_steps(places).items()}
+    if slug not in by_slug:  # the contents
+        return PageState(
+            chapters={
+                each: f"{sum(step.mark == path.DONE for step in some)} of {len(some)}"
+                for each, some in by_slug.items()
+            }
+        )
+    return PageState(
+        [{"kind": s.kind, "command": s.command, "mark": s.mark} for s in by_slug[slug]],
+        state.read_progress(places.progress).drawings(slug),
+    )
 
 
 class Book(local.Handler):
     """build/book, and the answers to live.js."""
 
-    build: Path
-    version: ClassVar[list[int]] = [0]
+    places: Folders
+    version: ClassVar[list[int]] = [0]  # counts how often the book was made anew
 
     def get(self, place: str) -> None:
         if place == "/live.js":
@@ -59,8 +66,8 @@ class Book(local.Handler):
         elif place == "/version":
             self.send(json.dumps(self.version[0]).encode(), "application/json")
         elif place.startswith("/state/"):
-            found = chapter_state(unquote(place.removeprefix("/state/")), self.build)
-            self.send(json.dumps(found, allow_nan=False).encode(), "application/json")
+            page = page_state(unquote(place.removeprefix("/state/")), self.places)
+            self.send(json.dumps(asdict(page), allow_nan=False).encode(), "application/json")
         elif place.endswith((".html", "/")):
             self._page(place)
         else:
@@ -74,12 +81,12 @@ class Book(local.Handler):
         what, slug, which = words if len(words) == 3 else ("", "", "")
         about = chapter(slug) if self.headers.get("X-Reader") == "1" else None
         if about and what == "guess" and re.fullmatch("[0-9]{1,3}", which):
-            drawn, shown = drawing(body)
-            state.keep_guess(slug, f"drawn-{which}", {"y": drawn})
+            y, shown = drawing(body)
+            state.keep_drawing(self.places.progress, slug, which, y)
             if shown:
-                state.note("predict", slug)
-        elif about and what == "done" and which in {s.kind for s in path.steps(about, self.build)}:
-            state.note(which, slug)
+                state.note_step(self.places.progress, "predict", slug)
+        elif about and what == "done" and which in {s.kind for s in path.steps(about, self.places)}:
+            state.note_step(self.places.progress, which, slug)
         else:
             raise local.Refused(HTTPStatus.FORBIDDEN, "this page may change nothing")
         self.send(b"{}", "application/json")
@@ -96,13 +103,13 @@ def drawing(body: bytes) -> tuple[list[float | None], bool]:
     place of x, and whether the curve has been shown.
     """
     try:
-        drawn = local.finite_json(body)
-        if not isinstance(drawn["y"], list):
+        sent = local.finite_json(body)
+        if not isinstance(sent["y"], list):
             raise TypeError("y")
-        points = [None if y is None else float(y) for y in drawn["y"]][:1000]
+        points = [None if y is None else float(y) for y in sent["y"]][:1000]
         if not points:
             raise ValueError("no point")
-        return points, bool(drawn.get("shown"))
+        return points, bool(sent.get("shown"))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise local.Refused(HTTPStatus.BAD_REQUEST, "this is not a drawing") from None
 
@@ -125,7 +132,7 @@ def stale(build: Path) -> str:
     finished = whole.stat().st_mtime
     if any(page.stat().st_mtime > finished for page in build.glob("book/*.html")):
         return "the book is finished first"
-    return "your new numbers are put in" if path.older(whole, build / "results") else ""
+    return "your new numbers are put in" if path.is_older(whole, build / "results") else ""
 
 
 def make_book() -> bool:
@@ -150,7 +157,8 @@ def _watch(version: list[int]) -> None:
 
 
 def read(settings: dict[str, str], watching: bool = False) -> int:
-    build = Path(settings.get("BUILD", "build"))
+    places = folders(settings)
+    build = places.build
     wanted = settings.get("PORT", FIRST_PORT)
     port = free_port(wanted)
     say_taken(wanted, port)
@@ -164,13 +172,13 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
         print("some of these pages are older than what they show: make book says why", flush=True)
     if not page.exists():
         raise Wrong("there is no book to read without pandoc (make deps); its source: chapters/")
-    handler = type("OfThisBuild", (Book,), {"build": build})
+    handler = type("OfThisBuild", (Book,), {"places": places})
     if watching:
         threading.Thread(target=_watch, args=(Book.version,), daemon=True).start()
     serve = partial(handler, directory=str(build / "book"))
     with local.Server(port, serve) as server:
-        here = build / "book" / f"{path.here(build).slug}.html"
-        open_at = here.name if here.exists() else ""
+        first = build / "book" / f"{path.current_chapter(places).slug}.html"
+        open_at = first.name if first.exists() else ""
         print(f"\n  open  http://127.0.0.1:{port}/{open_at}\n  stop  Ctrl-C\n", flush=True)
         with suppress(KeyboardInterrupt):  # the way out that was named
             server.serve_forever()

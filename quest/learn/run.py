@@ -16,6 +16,7 @@ from pathlib import Path
 from quest.ground.entry import naming
 from quest.learn import state
 from quest.learn.chapters import chapter, servers, slugs
+from quest.learn.state import Folders, folders
 from quest.learn.words import Wrong, chosen
 
 SITE = Path("code/site")
@@ -23,18 +24,17 @@ FIRST_PORT, PORTS = "8080", 20
 HERE = "127.0.0.1"
 #: Of what a server says of itself (-h): a letter, and a name if a value goes with it.
 OPTION = re.compile(r"^  -(\w)( [A-Z]+)?(?: |$)", re.M)
-BY_HAND = re.compile(r"^[$>] .*", re.M)
 # Bytes of /big.bin: more than all buffers between a server and a browser hold. Most is a hole.
 BIG = 400_000_000
 
 
 def reached_at(text: str) -> str:
-    """The address for others' browsers: of 0.0.0.0 the one that the way out begins with."""
+    """The address for other machines' browsers: of 0.0.0.0 the one that the way out begins with."""
     if not ipaddress.ip_address(text).is_unspecified:
         return text
     here, far_away = ("::1", "2001:db8::1") if ":" in text else (HERE, "192.0.2.1")
     with socket.socket(_family(text), socket.SOCK_DGRAM) as probe:
-        try:  # for documentation (RFC 5737, RFC 3849): nobody is there, and nothing is sent
+        try:  # for documentation (RFC 5737, RFC 3849): no machine has it, and nothing is sent
             probe.connect((far_away, 9))
         except OSError:  # there is no way out
             return here
@@ -50,7 +50,9 @@ def _family(text: str) -> socket.AddressFamily:
 
 
 def free_port(wanted: str, where: str = HERE) -> int:
-    """It, or the next one that nobody listens on; any for "0"."""
+    """The wanted port, or the next one that no other program listens on; any for "0". Wrong if
+    there is none.
+    """
     first = int(wanted) if wanted.isdecimal() else -1
     if not 0 <= first < 65536:
         raise Wrong(f"PORT={wanted}: a port is a number from 1 to 65535")
@@ -86,22 +88,19 @@ def built(build: Path, program: str) -> Path:
     return path
 
 
-def make_what_is_typed(build: Path, slug: str) -> None:
+def build_typed_programs(build: Path, slug: str) -> None:
     """The programs that the chapter's reader starts by hand. What cannot be built here, make
     doctor says; the server runs without it.
     """
-    if not chapter(slug):
-        return
-    typed = " ".join(BY_HAND.findall(Path(f"chapters/{slug}.md").read_text(encoding="utf-8")))
-    names = dict.fromkeys(re.findall(r"\bbuild/bin/([\w-]+)", typed))
-    paths = [str(build / "bin" / name) for name in names]
-    command = ["make", "-s", "-k", "-j4", "--no-print-directory", *paths]
-    if paths:
+    about = chapter(slug)
+    if about and about.programs:
+        paths = [str(build / "bin" / name) for name in about.programs]
+        command = ["make", "-s", "-k", "-j4", "--no-print-directory", *paths]
         subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
 
 
 def site(build: Path, slug: str) -> Path:
-    """The folder to serve: the pages of code/site, with the name of who serves them."""
+    """The folder to serve: the pages of code/site, with the name of the server that serves them."""
     root = build / "site" / slug
     with naming(root):
         _fill(root, build, slug)
@@ -145,8 +144,8 @@ def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:
     """The words, and the site to serve unless they name a folder: without one a server takes the
     folder it is started in, and that is the tree, with all that is in it.
     """
-    said = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
-    letters = "".join(letter + (":" if value else "") for letter, value in OPTION.findall(said))
+    usage = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
+    letters = "".join(letter + (":" if value else "") for letter, value in OPTION.findall(usage))
     try:
         named = getopt.gnu_getopt(words, letters + "h")[1]
     except getopt.GetoptError:  # of which the server says what it is
@@ -155,7 +154,8 @@ def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:
 
 
 def run(settings: dict[str, str]) -> int:
-    build = Path(settings.get("BUILD", "build"))
+    places = folders(settings)
+    build = places.build
     if not settings.get("CH"):
         raise Wrong(f"which server? CH=01 is the first; there are {', '.join(servers())}")
     try:  # 02 is the chapter's server, not 02-inetd
@@ -169,7 +169,7 @@ def run(settings: dict[str, str]) -> int:
     port = free_port(wanted, where)
     words = settings.get("ARGS", "").split()
     program = built(build, slug)
-    make_what_is_typed(build, slug)
+    build_typed_programs(build, slug)
     if words and slug == "00-client":
         return _become([str(program), *words])
     if words and slug != "02-inetd":
@@ -178,9 +178,9 @@ def run(settings: dict[str, str]) -> int:
         words = with_a_folder(program, words, site(build, slug))
         return _become([str(program), *settled, *words])  # of two -p the last one holds
     if slug == "00-client":
-        return _client(build, program, port)
+        return _client(places, program, port)
     say_taken(wanted, port)
-    state.note("run", slug)
+    state.note_step(places.progress, "run", slug)
     host = reached_at(where)
     url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
     client, root = built(build, "00-client"), site(build, slug)
@@ -196,9 +196,9 @@ def run(settings: dict[str, str]) -> int:
     return _become(["tcpserver", where, str(port), str(program), "-v", str(root)])
 
 
-def _client(build: Path, program: Path, port: int) -> int:
+def _client(places: Folders, program: Path, port: int) -> int:
     """It fetches from something: from a server of ours that is started for it, and ended."""
-    root, server = site(build, "01-iterative"), built(build, "01-iterative")
+    root, server = site(places.build, "01-iterative"), built(places.build, "01-iterative")
     url = f"http://127.0.0.1:{port}/hello.txt"
     command = [str(server), "-p", str(port), str(root)]
     print(f"$ {' '.join(command)} &\n$ {program} -v {url}", flush=True)
@@ -209,7 +209,7 @@ def _client(build: Path, program: Path, port: int) -> int:
             status = subprocess.run([str(program), "-v", url], check=False).returncode
         finally:
             process.terminate()
-    state.note("run", "00-client")
+    state.note_step(places.progress, "run", "00-client")
     print("\nThe head of the reply is on stderr, which -v asks for, and the body on stdout.")
     return status
 

@@ -1,95 +1,121 @@
 """What the reader has done: work/path.json. It survives updates and `make distclean`; a file that
-cannot be read is kept aside, and said.
+cannot be read is kept aside, and a line says so.
 
-    {"version": 1, "done": {"01-iterative": {"run": "2026-11-23T12:00:00Z"}}, "guesses": {...}}
+    {"version": 1, "done": {"01-iterative": {"run": "2026-11-23T12:00:00Z"}},
+     "guesses": {"01-iterative": {"drawn-0": {"y": [1.5, null, 3]}}}}
 """
 
 import fcntl
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from quest.ground.entry import naming, told
 
 VERSION = 1
 SKIPPED = "skipped"  # in the place of when it was done
-State = dict[str, Any]
+DRAWN = "drawn-"  # before the number of a drawing, from 0
+
+#: What is kept of one guess. Of a drawing: "y", a number or null for each place of x.
+Guess = dict[str, list[float | None]]
 
 
-def place() -> Path:
-    return Path(os.environ.get("WORK") or "work") / "path.json"
+@dataclass
+class Progress:
+    """By the slug of a chapter."""
+
+    done: dict[str, dict[str, str]] = field(default_factory=dict)  # step -> when (UTC), or SKIPPED
+    guesses: dict[str, dict[str, Guess]] = field(default_factory=dict)
+
+    def drawings(self, slug: str) -> dict[str, list[float | None]]:
+        """Number of the drawing in its chapter -> what was drawn."""
+        guesses = self.guesses.get(slug, {}).items()
+        return {key.removeprefix(DRAWN): one["y"] for key, one in guesses if key.startswith(DRAWN)}
 
 
-def empty() -> State:
-    return {"version": VERSION, "done": {}, "guesses": {}}
+@dataclass(frozen=True)
+class Folders:
+    """Where things are made, and where what is the reader's is kept."""
+
+    build: Path
+    work: Path
+
+    @property
+    def progress(self) -> Path:
+        return self.work / "path.json"
 
 
-def _load() -> tuple[State, str]:
+def folders(settings: dict[str, str]) -> Folders:
+    """Of the settings BUILD and WORK."""
+    return Folders(Path(settings.get("BUILD") or "build"), Path(settings.get("WORK") or "work"))
+
+
+def _load(path: Path) -> tuple[Progress, str]:
     """What is kept; and, if that cannot be used, why."""
     try:
         # A number that is none came from a page of an older version: a point that was not drawn.
-        found = json.loads(place().read_text(encoding="utf-8"), parse_constant=lambda _: None)
+        kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
     except FileNotFoundError:
-        return empty(), ""
+        return Progress(), ""
     except (OSError, ValueError) as error:
-        return empty(), str(error)
-    if not isinstance(found, dict) or not isinstance(found.get("done", {}), dict):
-        return empty(), "not what we wrote"
-    if found.get("version", 0) > VERSION:
-        return empty(), f"of version {found['version']}, which is newer than this tree"
-    return {**empty(), **found, "version": VERSION}, ""
+        return Progress(), str(error)
+    parts = [kept.get(name, {}) for name in ("done", "guesses")] if isinstance(kept, dict) else []
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return Progress(), "not what we wrote"
+    if kept.get("version", 0) > VERSION:
+        return Progress(), f"of version {kept['version']}, which is newer than this tree"
+    return Progress(*parts), ""
 
 
-def read() -> State:
-    found, why = _load()
+def read_progress(path: Path) -> Progress:
+    """What is kept in this file; an empty one if there is none, or if it cannot be used."""
+    progress, why = _load(path)
     if why:
-        change(lambda _: None)  # it is moved aside under the lock
-        found, _ = _load()
-    return found
+        change(path, lambda _: None)  # it is moved aside under the lock
+        progress, _ = _load(path)
+    return progress
 
 
-def change(edit: Callable[[State], None]) -> bool:
+def change(path: Path, edit: Callable[[Progress], None]) -> bool:
     """Read, changed and written by one at a time: the page's requests are threads of `make read`,
-    and `make done` is another process. That nothing can be kept here is said, and ends nothing;
-    False then.
+    and `make done` is another process. False if it cannot be kept; a line says so.
     """
-    path = place()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with naming(path), path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found, why = _load()
+            progress, why = _load(path)
             if why:
-                _aside(path, why)
-            edit(found)
-            _write(path, found)
+                _set_aside(path, why)
+            edit(progress)
+            _write(path, progress)
     except OSError as error:
         print(f"{told(error)}: what you have done is not kept", file=sys.stderr)
         return False
     return True
 
 
-def _aside(path: Path, why: str) -> None:
+def _set_aside(path: Path, why: str) -> None:
     number = 1
-    while (kept := path.with_name(f"path.{number}.json")).exists():
+    while (aside := path.with_name(f"path.{number}.json")).exists():
         number += 1
-    path.rename(kept)
-    print(f"{path}: {why}; it is kept as {kept}, and a new one begun", file=sys.stderr)
+    path.rename(aside)
+    print(f"{path}: {why}; it is kept as {aside}, and a new one begun", file=sys.stderr)
 
 
-def aside() -> list[Path]:
-    """What could not be read, and waits to be mended."""
-    return sorted(place().parent.glob("path.[0-9]*.json"))
+def unreadable(path: Path) -> list[Path]:
+    """The files that have been set aside, and wait to be mended."""
+    return sorted(path.parent.glob("path.[0-9]*.json"))
 
 
-def _write(path: Path, found: State) -> None:
+def _write(path: Path, progress: Progress) -> None:
     """Whole or not at all. By one at a time: change()."""
     unfinished = path.with_suffix(".new")
-    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
+    kept = {"version": VERSION, "done": progress.done, "guesses": progress.guesses}
+    text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
     try:
         unfinished.write_text(text + "\n", "utf-8")
         unfinished.replace(path)
@@ -97,22 +123,28 @@ def _write(path: Path, found: State) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def note(step: str, slug: str, done: bool = True, skipped: bool = False) -> bool:
-    """The reader has done this step of a chapter, or goes on without it; or has not, after all.
-    False if that could not be kept.
+def note_step(path: Path, step: str, slug: str, done: bool = True, skipped: bool = False) -> bool:
+    """The reader has done this step of a chapter, or goes on without it; or, with done=False, has
+    not done it after all. False if that cannot be kept.
     """
     now = SKIPPED if skipped else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
-    def edit(found: State) -> None:
-        steps = found["done"].setdefault(slug, {})
+    def edit(progress: Progress) -> None:
+        steps = progress.done.setdefault(slug, {})
         if not done:
             steps.pop(step, None)
         elif steps.get(step, SKIPPED) == SKIPPED:
             steps[step] = now
 
-    return change(edit)
+    return change(path, edit)
 
 
-def keep_guess(slug: str, key: str, guess: State) -> bool:
-    """What the reader expects of a chapter's question. False if it could not be kept."""
-    return change(lambda found: found["guesses"].setdefault(slug, {}).update({key: guess}))
+def keep_drawing(path: Path, slug: str, number: str, y: list[float | None]) -> bool:
+    """What the reader has drawn in a box of this chapter, counted from "0". False if that cannot be
+    kept.
+    """
+
+    def edit(progress: Progress) -> None:
+        progress.guesses.setdefault(slug, {})[DRAWN + number] = {"y": y}
+
+    return change(path, edit)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from quest.book import contents, readme
 from quest.book import lint as checks
-from quest.book import readme
+from quest.ground.errors import InputError
 from tests.book.tree import ROOT, Done, Tree, files_of
 
 
@@ -47,18 +48,27 @@ STEPS = '\n``` {.c include="code/01-one/server.c" region="loop" steps="inner | 1
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Tree:
-    return Tree(tmp_path, TREE)
+def small(pandoc: None, tmp_path: Path) -> Tree:
+    tree = Tree(tmp_path, TREE)
+    (tmp_path / "chapters/pandoc").symlink_to(ROOT / "chapters/pandoc")
+    return tree
 
 
-def lint(small: Tree) -> str:
-    with contextlib.chdir(small.path), contextlib.redirect_stdout(io.StringIO()) as said:
+def outlines(small: Tree) -> list[str]:
+    return small.outlines(CHAPTER, SLIDES)
+
+
+def lint(small: Tree, write_contents: bool = True) -> str:
+    names = outlines(small)
+    with contextlib.chdir(small.path), contextlib.redirect_stdout(io.StringIO()) as output:
         try:
-            status = checks.main()
-        except SystemExit as error:
+            if write_contents:
+                contents.main(names)
+            status = checks.main(names)
+        except InputError as error:
             return str(error)
-    assert (status == 0) == ("in order" in said.getvalue()), said.getvalue()
-    return said.getvalue()
+    assert (status == 0) == ("in order" in output.getvalue()), output.getvalue()
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("role", SECTIONS)
@@ -125,6 +135,14 @@ def test_what_is_shown_by_a_step_or_in_a_track_is_used(small: Tree) -> None:
     assert 'slide "Title" is in no track of slides/tracks.toml' in lint(small)
 
 
+def test_contents_that_are_older_than_a_chapter_are_found(small: Tree) -> None:
+    stale = "chapters/contents.json:1: not what the chapters say"
+    assert stale in lint(small, write_contents=False)
+    assert "in order" in lint(small)
+    small.replace(CHAPTER, "summary: A", "summary: Another")
+    assert stale in lint(small, write_contents=False)
+
+
 def test_figures_that_nothing_shows_are_found(small: Tree) -> None:
     for name in ("stage.tsv", "own.gp", "drawn.dot", "readme.svg"):
         small.write(f"figures/{name}", "lost\tx\n" if name == "stage.tsv" else 'experiment = "x"\n')
@@ -138,7 +156,8 @@ def test_figures_that_nothing_shows_are_found(small: Tree) -> None:
 
 
 def schedule(small: Tree, *track: str) -> Done:
-    return small.run(sys.executable, "-m", "quest.book.tracks", *track)
+    names = outlines(small)
+    return small.run(sys.executable, "-m", "quest.book.tracks", "show", "".join(track), *names)
 
 
 MORE = "\n## More {#more minutes=2.5}\n\n## Both {#both minutes=3}\n"
@@ -187,5 +206,5 @@ def test_schedule_fails_above_the_limit(small: Tree) -> None:
 def test_a_wrong_track_is_said(small: Tree, track: str, change: str, message: str) -> None:
     small.replace(TRACK, '"title"', change or '"title"')
     done = schedule(small, track)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith(message)

@@ -76,6 +76,6 @@ PAGE = "build/book/01.html"
 )
 def test_release_is_whole_or_none(tmp_path: Path, name: str, text: str, problem: str) -> None:
     done = release(tmp_path, name, text.replace("{tree}", str(tmp_path)))
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert problem in done.stderr
     assert not list(tmp_path.glob("*.zip*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from html import unescape
 from pathlib import Path
 
 from quest.book import tables
+from quest.ground.entry import ended
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
@@ -31,7 +33,7 @@ SHARED = [
 ]  # fmt: skip
 DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding="utf-8")
 # The same text is read once.
-PARSED: dict[str, str] = {}
+OUTLINES: dict[str, str] = {}
 Done = subprocess.CompletedProcess[str]
 # once(name, fill): a folder that is filled for all tests.
 Once = Callable[[str, Callable[[Path], None]], Path]
@@ -98,30 +100,37 @@ class Tree:
         tools = (f"PANDOC={PANDOC}", f"PYTHON={sys.executable}")
         return self.run("make", *tools, *arguments, **environment)
 
-    def tables(self, step: Callable[..., None], *arguments: object) -> Done:
+    def tables(self, *arguments: str) -> Done:
         """A step of tables.py, as its command ends; Python starts once for all."""
-        with contextlib.chdir(self.path):
-            try:
-                step(*arguments)
-            except SystemExit as error:
-                return Done(("tables.py",), 1, "", f"{error}\n")
-        return Done(("tables.py",), 0, "", "")
+        with contextlib.chdir(self.path), contextlib.redirect_stderr(io.StringIO()) as errors:
+            status = ended(lambda: tables.main([*arguments]))
+        return Done(("tables.py",), status, "", errors.getvalue())
+
+    def outlines(self, *sources: str) -> list[str]:
+        """Pass 1 for these chapters and slides: the files that it leaves."""
+        names = []
+        for source in sources:
+            key = f"{source} {self.read(source)}"
+            if key not in OUTLINES:
+                is_slides = source.startswith("slides/")
+                dialect = "markdown-auto_identifiers" if is_slides else "markdown"
+                outline = "--lua-filter=chapters/pandoc/outline.lua"
+                done = self.run(PANDOC, "-f", dialect, "-t", "html", outline, source)
+                assert done.returncode == 0, done.stderr  # an id that is doubled is only warned of
+                OUTLINES[key] = done.stdout
+            folder = "slides/" if source.startswith("slides/") else ""
+            names.append(f"build/weave/{folder}{Path(source).stem}.outline")
+            self.write(names[-1], OUTLINES[key])
+        return names
 
     def label(self, *sources: str) -> Done:
-        """Pass 1 for these chapters."""
-        trees: list[Path] = []
-        for source in sources:
-            text = self.read(source)
-            if text not in PARSED:
-                PARSED[text] = self.run(PANDOC, "-f", "markdown", "-t", "json", source).stdout
-            trees.append(self.write(f"build/weave/{Path(source).stem}.ast", PARSED[text]))
-        return self.tables(tables.join, Path("build/weave/labels.lua"), trees)
+        """The labels of these chapters."""
+        return self.tables("labels", "build/weave/labels.lua", *self.outlines(*sources))
 
     def bind(self, source: str, to: str, **settings: str) -> Done:
         """Pass 2 for a file; the data is what lies in build/data."""
         for name in ("numbers", "claims", "then"):
-            data = Path(f"build/data/{name}.json")
-            done = self.tables(tables.export, data, Path(f"build/weave/data/{name}.lua"))
+            done = self.tables("data", f"build/data/{name}.json", f"build/weave/data/{name}.lua")
             if done.returncode:
                 return done
         options = [f"-M{key}={value}" for key, value in {"build": "build", **settings}.items()]

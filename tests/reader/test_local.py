@@ -94,7 +94,7 @@ def test_a_request_of_another_page_or_of_no_browser(reading: tuple[int, Path], n
 
 
 def test_what_is_kept_can_be_read_by_a_browser(
-    reading: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+    reading: tuple[int, Path],
 ) -> None:
     port, work = reading
     work.mkdir(exist_ok=True)
@@ -107,8 +107,8 @@ def test_what_is_kept_can_be_read_by_a_browser(
 
     shown = fetched(f"http://127.0.0.1:{port}/state/01-iterative")[1]
     assert json.loads(shown, parse_constant=no_constant)["guesses"] == {"1": [1, None, None]}
-    monkeypatch.setenv("WORK", str(work))
-    assert state.read()["done"] == {"01-iterative": {"run": "before"}}, "and nothing else is lost"
+    progress = state.read_progress(work / "path.json")
+    assert progress.done == {"01-iterative": {"run": "before"}}, "and nothing else is lost"
 
 
 def test_a_request_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

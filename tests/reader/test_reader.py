@@ -1,4 +1,4 @@
-"""What a newcomer types: the first minute, wrong command lines, the path, and predictions."""
+"""What a newcomer types: the first minute, wrong command lines, and the path."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from quest.learn import answer, curve, state
+from quest.learn import state
 from quest.learn.__main__ import main
 
 TREE = Path(__file__).resolve().parents[2]
@@ -28,12 +28,10 @@ def environment(work: Path) -> dict[str, str]:
     return {**kept, "WORK": str(work), "DEPS": "skip", "INSIDE": str(TREE)}
 
 
-def make(
-    work: Path, *words: str, typed: str = "", cwd: Path = TREE, **more: str
-) -> tuple[int, str, str]:
+def make(work: Path, *words: str, cwd: Path = TREE, **more: str) -> tuple[int, str, str]:
     done = subprocess.run(
         ["make", "--no-print-directory", *words], cwd=cwd, env=environment(work) | more, text=True,
-        input=typed, capture_output=True, timeout=120, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
@@ -68,7 +66,6 @@ WRONG = {
     "run CH=01 ADDR=192.0.2.1": "make run: ADDR=192.0.2.1: this machine has no such address",
     "tset": r"make tset: there is no such goal; did you mean test\?; make help says what there is",
     "build/no-such": "make build/no-such: there is no such file, and no rule that makes it",
-    "predict CH=00": "make predict: CH=00-client: it asks for no prediction; these do: .*",
     "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
     "hint CH=02 N=x": r"lab: N=x: give a number above 0, at most \d+",
     "compare": "compare needs A= and B=, folders of results or the words reference and here",
@@ -205,12 +202,12 @@ def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
 
 
 def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quest.learn.run import make_what_is_typed
+    from quest.learn.run import build_typed_programs
 
     asked: list[list[str]] = []
     monkeypatch.chdir(TREE)
     monkeypatch.setattr("subprocess.run", lambda command, **_: asked.append(command))
-    make_what_is_typed(Path("build"), "01-iterative")
+    build_typed_programs(Path("build"), "01-iterative")
     assert {"build/bin/constant", "build/bin/00-client"} <= set(asked[0])
 
 
@@ -235,8 +232,6 @@ def test_next_names_a_step_and_done_ticks_it(
     assert re.search(row, told("path"), re.M)
     make(tmp_path, "done", "CH=09", "STEP=read")
     assert re.search(r"^   09-epoll .*\[x\] read", told("path"), re.M)
-    none = "00-client asks for none; the next that does: 00b-measuring"
-    assert make(tmp_path, "predict")[1].startswith(none)
     (tmp_path / "00-client").mkdir()
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
     task = "2 of 20 so far; the task: labs/00-client/task.md"
@@ -260,20 +255,22 @@ def test_a_state_that_cannot_be_read_is_kept_aside(tmp_path: Path, text: str, wh
     assert f"mv {tmp_path}/path.1.json {tmp_path}/path.json" in out
 
 
-def test_many_at_once_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
     """Requests of a page are threads of one process; make done is another."""
-    monkeypatch.setenv("WORK", str(tmp_path))
+    kept = tmp_path / "path.json"
     slugs = [f"{number:02}-chapter" for number in range(100)]
-    noting = "for n in range(100): state.note('read', f'{n:02}-chapter')"
-    others = f"from quest.learn import state\n{noting}"
+    noting = f"state.note_step(Path({str(kept)!r}), 'read', f'{{n:02}}-chapter')"
+    others = f"""from pathlib import Path
+from quest.learn import state
+for n in range(100): {noting}"""
     beside = subprocess.Popen([sys.executable, "-c", others], cwd=TREE)
     with ThreadPoolExecutor(32) as threads:
-        list(threads.map(lambda slug: state.note("run", slug), slugs))
-        list(threads.map(lambda slug: state.keep_guess(slug, "drawn-0", {"y": [1]}), slugs))
+        list(threads.map(lambda slug: state.note_step(kept, "run", slug), slugs))
+        list(threads.map(lambda slug: state.keep_drawing(kept, slug, "0", [1]), slugs))
     assert beside.wait(60) == 0
-    kept = state.read()
-    assert {slug: set(kept["done"][slug]) for slug in slugs} == {s: {"run", "read"} for s in slugs}
-    assert set(kept["guesses"]) == set(slugs)
+    progress = state.read_progress(kept)
+    assert {slug: set(progress.done[slug]) for slug in slugs} == {s: {"run", "read"} for s in slugs}
+    assert [progress.drawings(slug) for slug in slugs] == [{"0": [1]}] * len(slugs)
     assert {path.name for path in tmp_path.iterdir()} == {"path.json", "path.lock"}
 
 
@@ -316,89 +313,8 @@ def test_the_book_shows_the_path_and_ticks_what_was_read(tmp_path: Path) -> None
         assert process.wait(10) == 0
 
 
-def test_guesses_are_kept_and_shown_again(tmp_path: Path) -> None:
-    status, out, _ = make(tmp_path, "predict", "CH=01", typed="a second\n\n")
-    assert status == 0
-    assert out.count("your guess") == 1
-    assert "a second" not in out
-    told = " ".join(out.split())
-    assert "The book answers:" in told and "the longest wait is" in told
-    kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
-    assert kept["guesses"]["01-iterative"]["1"]["text"] == "a second"
-    _, again, _ = make(tmp_path, "predict", "CH=01", typed="many\n100\n10k\n1000\n")
-    assert "you said: a second" in again
-    assert "many: not a number above 0" in again
-    assert "make bench ONLY=throughput" in again or "measured" in again
-    kept = json.loads((tmp_path / "path.json").read_text("utf-8"))
-    points = kept["guesses"]["01-iterative"]["drawn-0"]["y"]
-    assert (points[0], max(points), points[-1]) == (100, 10_000, 1000)
-    assert "predict" in kept["done"]["01-iterative"]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("2", 2.0), ("2,5 ms", 2500.0), ("3µs", 3.0), ("50 NS", 0.05), ("1k", 1000.0), ("0", None),
-     ("-1", None), ("a", None), ("nan", None), ("", None)],
-)  # fmt: skip
-def test_a_guessed_number(text: str, value: float | None) -> None:
-    assert curve.number(text, "µs") == value
-    assert curve.number("2 ms", "requests/s") is None
-
-
-def test_a_guess_of_three_points_has_all() -> None:
-    assert curve.spread([(0, 1.0), (2, 100.0), (3, 50.0)], 4) == pytest.approx([1, 10, 100, 50])
-
-
 def test_what_cannot_be_kept_is_said_and_not_done(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     status, out, err = make(tmp_path / "file/work", "done")
     assert (status, out) == (2, "")
     assert "what you have done is not kept" in err
-
-
-# ---- what a chapter answers ----------------------------------------------------------------------
-
-TEXT = """::: predict
-How long?
-:::
-
-![A picture.](some.svg){#fig:some}
-
-::: {.when claim=9 verdict="holds"}
-It took [a.b.us]{.num} in @fig:some, and [not much]{.when claim=9 verdict="changed"} (@sec:other).
-:::
-::: {.when claim=9 verdict="otherwise"}
-The ledger says [9]{.verdict}.
-:::
-
-More.
-
-Never told.
-
-## A section
-"""
-
-
-@pytest.mark.parametrize(
-    ("verdict", "first"),
-    [("holds", "It took 3 µs in the figure, and."), ("reversed", "The ledger says reversed.")],
-)
-def test_the_answer_has_its_numbers_and_its_verdict(
-    tmp_path: Path, verdict: str, first: str
-) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/numbers.json").write_text('{"a.b.us": {"text": "3 µs"}}', "utf-8")
-    (tmp_path / "data/claims.json").write_text(json.dumps([{"id": 9, "verdict": verdict}]), "utf-8")
-    chapter = answer.Chapter(TEXT, tmp_path)
-    assert chapter.answer(TEXT.index(":::\n\n") + 4) == [first, "More."]
-
-
-def test_the_answer_ends_where_the_next_thing_is_asked(tmp_path: Path) -> None:
-    for box in ("::: predict", '::: {.predict draw="a.b.us" x="n" y="us"}'):
-        chapter = answer.Chapter(f"First.\n\n{box}\nAnd now?\n:::\n\nSecond.\n", tmp_path)
-        assert chapter.answer(0) == ["First."]
-
-
-def test_without_data_a_number_is_a_question_mark(tmp_path: Path) -> None:
-    chapter = answer.Chapter("[a]{.num} is much.\n\n# Next", tmp_path)
-    assert chapter.answer(0) == ["? is much."]
