@@ -206,17 +206,6 @@ def test_the_deck_brings_the_licences_of_what_it_contains(built: Tree) -> None:
     assert notice in built.read("build/slides/deck.html")
 
 
-def test_answers_stand_apart(built: Tree) -> None:
-    answer = "The process 1, after the parent has gone."
-    assert answer in built.read("build/book/answers.html")
-    for name in ("02-second.html", "search-index.js"):
-        assert answer not in built.read(f"build/book/{name}")
-    assert 'href="answers.html#answer-2-2"' in built.read("build/book/02-second.html")
-    assert 'href="02-second.html#exercise-2-2"' in built.read("build/book/answers.html")
-    one_file = built.read("build/book/book.html")
-    assert one_file.index(answer) > one_file.index('id="ch-answers"')
-
-
 def test_epub_is_well_formed_and_complete(built: Tree) -> None:
     text = ""
     with zipfile.ZipFile(built.path / "build/book/book.epub") as epub:

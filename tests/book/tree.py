@@ -173,11 +173,6 @@ def words(html: str) -> str:
     return " ".join(plain(html).split())
 
 
-def cells(html: str) -> list[list[str]]:
-    rows = re.findall(r"<tr\b.*?</tr>", html, re.S)
-    return [[words(cell) for cell in re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.S)] for row in rows]
-
-
 def refused(done: Done, *parts: str) -> None:
     """Status not 0, nothing on stdout, and one line of stderr that holds all the parts."""
     assert done.returncode != 0
