@@ -20,7 +20,7 @@ from quest.learn.words import Wrong, chosen
 
 TICKED_BY_READER = ("predict", "read", "exercise")
 DONE, SKIPPED, OPEN = "x", "-", " "
-PREDICTED_AND_MEASURED = 8  # points of every lab that measures (labs/measuring)
+PREDICTED_AND_MEASURED = 8  # points of every lab that measures (quest/labs/measured.py)
 
 
 @dataclass(frozen=True)
