@@ -19,7 +19,7 @@ import pytest
 
 from quest.measure.records import load_sources
 from quest.report import export, then
-from quest.spec import experiment_file
+from quest.spec import experiment_file, model
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "benchmarks/results/reference"
@@ -437,7 +437,7 @@ def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> No
     assert len(re.findall(r"\d MB/s", text)) >= len(tables["bytes"].rows)
     assert "requests/s" not in text
     assert "◇: reference machine, run of 2026" in text
-    assert experiment_file.SOURCES[tables["bytes"].source] in text
+    assert model.SOURCES[tables["bytes"].source] in text
     assert "bytes, times that of linux-sendfile (logarithmic)" in text
     assert all(row.title in text for row in tables["bytes"].rows)
     meta = data / "disk-backends-100k/meta.gp"
