@@ -7,7 +7,8 @@
 # One non-recursive Makefile: each folder names its programs and rules in a module.mk, included below. A program is
 # two lines there (PROGRAMS += x, x_SRC := files) and is then built in every variant: build/bin/x, build/diet/x, ...
 # Useful settings: V=1 (show the commands), DEPS=ask|yes|skip, PROFILE=smoke|quick|full, CLIENT=user@host (make bench),
-# RESULTS=reference, CH=02-fork.
+# RESULTS=reference, CH=02-fork. Goals and settings, with what they mean, are one table: quest/command/goals.py. Here stands
+# what is built, and how.
 
 ifeq ($(filter 4.% 5.%,$(MAKE_VERSION)),)
 $(error make $(MAKE_VERSION) is too old: 4.0 or newer is needed (macOS: brew install make, then gmake))
@@ -22,9 +23,8 @@ MAKEFLAGS += --no-builtin-rules
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
-SETTINGS := A ADDR AGAIN ALL ARGS B CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS HINTS IMAGE JSON JUNIT KEY LOGS N ONLY OS PAPER \
-	PATIENCE PORT PROCESSES PROFILE RUNS SANDBOX SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO UNSTEADY URL VARIANT VM_ARGS WATCH WHAT \
-	BEFORE RESULTS_OF
+SETTINGS := A ADDR AGAIN ALL ARGS B BEFORE CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS GOAL HINTS IMAGE JSON KEY LAST_FAILED LOGS N ONLY OS \
+	PAPER PATIENCE PORT PROCESSES PROFILE RESULTS_OF RUNS SANDBOX SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO URL VM_ARGS WATCH WHAT
 $(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 
 # What Python, the shell and git obey. Python speaks UTF-8 whatever the locale is, and sort, awk and gnuplot know no other
@@ -86,17 +86,25 @@ endif
 # $(call quoted,text): one word for the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
 
-# What talks to the reader. A setting that a goal does not take is refused, before anything is done: it was meant for something.
-READER = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest.learn
-# One that this make has started itself is given more than a reader may give.
+# The one command line. With its settings a goal of ours is $(call quest,goal): those of this make's command line, and the
+# folders. What was meant for another goal of the same line is left aside there.
+QUEST = $(if $(PYTHON),,$(error Python is not here: apt-get install python3 (3.11 or newer). Servers alone need none: make PYTHON= servers$(comma) then build/bin/01-iterative code))$(PYTHON) -m quest
+GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
+quest = $(QUEST) $(call of_make,$(1))
+of_make = --of-make $(1) $(call settings,$(sort $(GIVEN) BUILD WORK RESULTS))
+settings = $(foreach v,$(1),$(call quoted,$(v)=$($(v))))
+comma := ,
+
+# A setting that no goal takes, or with a value that cannot be, is refused before anything is done; 9 is 09-epoll from here on.
+# A make that this one has started is given more than a reader may give.
 ifneq ($(if $(filter-out 0,$(MAKELEVEL)),$(INSIDE)),$(CURDIR))
 export INSIDE := $(CURDIR)
-GIVEN := $(strip $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 ifneq ($(and $(GIVEN),$(PYTHON)),)
-REFUSED := $(shell $(PYTHON) -E -X utf8 -m quest.learn refuse $(call quoted,GOALS=$(MAKECMDGOALS)) $(call quoted,GIVEN=$(GIVEN)) $(call quoted,CH=$(CH)) $(call quoted,PROFILE=$(PROFILE)) $(call quoted,TRACK=$(TRACK)) $(call quoted,WHAT=$(WHAT)) 2>&1)
-ifneq ($(REFUSED),)
-$(error $(REFUSED))
+CHECKED := $(shell $(PYTHON) -E -X utf8 -m quest settings $(call quoted,GOALS=$(MAKECMDGOALS)) $(call settings,$(GIVEN)) 2>&1)
+ifneq ($(firstword $(CHECKED)),ok)
+$(error $(CHECKED))
 endif
+$(foreach word,$(filter-out ok,$(CHECKED)),$(eval override $(word)))
 endif
 endif
 
@@ -210,7 +218,6 @@ $(foreach p,$(PROGRAMS),$(foreach v,$(call variants_of,$(p)),$(eval $(call progr
 
 # ---- the reader's path ----------------------------------------------------------------------------------------------
 
-HEADLINE_PROFILE := $(or $(PROFILE),quick)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
 # Of a make of ours: `make -j8` has told all of them how many.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
@@ -218,7 +225,7 @@ parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 .PHONY: all everything readme deps doctor peers servers variants bench-programs run diff amalgamate lint help clean distclean
 
 # What is missing is looked for when make starts, so the tools come first and the rest is a make of its own.
-all: ## install what is missing (asks first), build, measure the headline set, draw, write book and deck
+all:
 	$(Q)sh setup/deps.sh build measure book slides test
 	$(Q)$(MAKE) --no-print-directory everything
 
@@ -237,87 +244,50 @@ everything:
 	$(Q)$(MAKE) --no-print-directory $(parallel) book epub slides
 	$(Q)$(MAKE) --no-print-directory verdict
 
-deps: ## install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)
+deps:
 	$(Q)sh setup/deps.sh build measure book slides test
 
-doctor: ## what runs on this machine, what is skipped, why, and the remedy; ALL=1: each thing
-	$(Q)if [ -n "$(PYTHON)" ]; then $(PYTHON) -m quest.report doctor $(if $(ALL),--all); else DEPS=skip sh setup/deps.sh; fi
+doctor:
+	$(Q)if [ -n "$(PYTHON)" ]; then $(call quest,doctor); else DEPS=skip sh setup/deps.sh; fi
 
-peers: ## install the servers that ours are compared with (asks first); none is left running
+peers:
 	$(Q)sh setup/deps.sh peers
 
-servers: $(call programs_in,glibc) ## build all servers and tools (glibc, dynamic): build/bin
+servers: $(call programs_in,glibc)
 
 MEASURED_VARIANTS := glibc static static-pie diet musl
-variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v))) ## build them in every variant that is measured
+variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v)))
 
 # For make bench: only what the experiments start (WANTED). What cannot be built here, the harness says.
 bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)
 	@:
 
-# ---- one server: run it, see its lesson, have it in one file ----------------------------------------------------------
+# ---- what Python does alone ------------------------------------------------------------------------------------------
 
-# $(call chapter,VALUE,NAME): VALUE if it is a program of the series, else one line that says what there is.
+.PHONY: help next path done read watch chapters run claims compare tables labs lab hint solution reset merge budgets
+help next path done read watch chapters run claims compare tables labs lab hint solution reset merge budgets:
+	$(Q)exec $(call quest,$@)
+
+# ---- one server: see its lesson, have it in one file --------------------------------------------------------------------
+
 RUNNABLE := 00-client constant $(SERVERS)
-# 9, 09, epoll and 09-epoll are one; of two that fit neither is taken.
-with_number = $(filter $(1)-% $(addprefix 0,$(filter-out 0,$(1)))-%,$(2))
-numbered  = $(call with_number,$(1),$(or $(call with_number,$(1),$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md))),$(RUNNABLE)))
-named     = $(strip $(foreach p,$(RUNNABLE),$(if $(filter $(1)%,$(p) $(subst $(firstword $(subst -, ,$(p)))-,,$(p))),$(p))))
-one_of    = $(if $(filter 1,$(words $(1))),$(1))
-chapter   = $(or $(filter $(1),$(RUNNABLE)),$(if $(1),$(or $(call one_of,$(call numbered,$(1))),$(call one_of,$(call named,$(1))))),$(error \
-            $(2)=$(1)$(if $(1),$(if $(call named,$(1)),: that may be $(call named,$(1)),: there is no such program. There are: $(RUNNABLE)), is missing: \
-            make diff FROM=07 TO=09)))
-
-.PHONY: run next path done predict chapters read watch
-run: ## run one server, with a page that helps on: CH=02-fork (CH=02 will do) [PORT=8081] [ADDR=0.0.0.0: for others too] [ARGS="-v -p 8081 DOCROOT"]
-	$(Q)exec $(READER) run $(call quoted,CH=$(CH)) $(call quoted,BUILD=$(BUILD)) \
-		$(foreach s,PORT ADDR,$(if $($(s)),$(call quoted,$(s)=$($(s))))) $(if $(ARGS),$(call quoted,ARGS=$(ARGS)))
-
-next: ## where you are, and what to do now
-	$(Q)$(READER) next $(call quoted,BUILD=$(BUILD))
-
-path: ## the whole way: what is done of each chapter, and what is not
-	$(Q)$(READER) path $(call quoted,BUILD=$(BUILD))
-
-done: ## tick the step that `make next` names as done, or skip it; another: CH=09 STEP=read; UNDO=1: take it back
-	$(Q)$(READER) done $(call quoted,BUILD=$(BUILD)) $(if $(CH),$(call quoted,CH=$(CH))) $(if $(STEP),$(call quoted,STEP=$(STEP))) $(if $(UNDO),UNDO=1)
-
-predict: $(if $(wildcard $(BUILD)/data/numbers.json),,export) ## what a chapter asks before it tells, asked here: CH=09 (that of `make next`)
-	$(Q)$(READER) predict $(call quoted,BUILD=$(BUILD)) $(call quoted,CH=$(CH))
-
-read: ## the book in the browser, with what you have done of each chapter: PORT=8000
-	$(Q)$(READER) read $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
-
-watch: ## make read, for who writes: the book is made and shown anew whenever a chapter, figure or server changes
-	$(Q)$(READER) watch $(call quoted,BUILD=$(BUILD)) $(if $(PORT),$(call quoted,PORT=$(PORT)))
-
-chapters: ## the chapters, one line each
-	$(Q)$(READER) chapters
-
-# Labs, soak and bench know it by its whole name: 2, 02, fork and 02-fork are one.
-of_these = $(or $(filter $(CH),$(1)),$(call one_of,$(filter $(CH)-% 0$(CH)-% %-$(CH),$(1))))
-ifneq ($(and $(CH),$(filter amalgamate soak soak-mixed soak-sim test,$(MAKECMDGOALS))),)
-override CH := $(call chapter,$(CH),CH)
-else ifneq ($(and $(CH),$(filter lab hint solution grade grade-all check reset autograder handout similar,$(MAKECMDGOALS))),)
-override CH := $(or $(call of_these,$(LABS) $(MEASURED)),$(CH))
-else ifneq ($(and $(CH),$(filter bench,$(MAKECMDGOALS))),)
-override CH := $(call of_these,$(patsubst chapters/%.md,%,$(wildcard chapters/[0-9]*.md)))
-endif
+# $(call program,NAME,example): the value of that setting, which is a program's name by now.
+program = $(or $(filter $($(1)),$(RUNNABLE)),$(error $(1)=$($(1)) $(if $($(1)),is no program of the series,is missing: make $@ $(2))))
 
 # The first source of a program is its own.
 without_marks = sed -E '/^ *\/\* (end)?(region|solution): /d' $(firstword $($(1)_SRC)) > $(BUILD)/diff/$(1).c
-diff: from = $(call chapter,$(FROM),FROM)
-diff: to = $(call chapter,$(TO),TO)
-diff: ## what changes from one server to the next: FROM=01-iterative TO=02-fork
+diff: from = $(call program,FROM,FROM=07 TO=09)
+diff: to = $(call program,TO,FROM=07 TO=09)
+diff:
 	$(Q)mkdir -p $(BUILD)/diff
 	$(Q)$(call without_marks,$(from))
 	$(Q)$(call without_marks,$(to))
 	$(Q)diff -u --label $(from)/$(notdir $(firstword $($(from)_SRC))) --label $(to)/$(notdir $(firstword $($(to)_SRC))) \
 		$(BUILD)/diff/$(from).c $(BUILD)/diff/$(to).c || test $$? -eq 1
 
-amalgamate: ## one self-contained C file of a server: CH=02-fork
+amalgamate:
 	$(Q)mkdir -p $(BUILD)/single
-	$(Q)$(PYTHON) -m quest.book.amalgamate $(call chapter,$(CH),CH) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).part && \
+	$(Q)$(PYTHON) -m quest.book.amalgamate $(call program,CH,CH=02) $($(CH)_SRC) $($(CH)_SRC_any) > $(BUILD)/single/$(CH).part && \
 		mv -f $(BUILD)/single/$(CH).part $(BUILD)/single/$(CH).c || { rm -f $(BUILD)/single/$(CH).part; exit 1; }
 	@echo $(BUILD)/single/$(CH).c
 
@@ -327,12 +297,12 @@ amalgamate: ## one self-contained C file of a server: CH=02-fork
 lint = $(Q)if command -v $(1) > /dev/null; then echo "  LINT     $(1)"; $(2); else echo "  SKIP     $(1) is not installed"; test "$(LINT)" != strict; fi
 C_SOURCES      := $(wildcard quest/*/*.c code/*/*.[ch] code/*/appendix/*.[ch] code/*/linux/*.[ch] code/*/linux/sys/*.h benchmarks/*/*.[ch] labs/*/*.[ch] tests/*/*.[ch])
 SHELL_SOURCES  := $(wildcard setup/*.sh figures/*.sh .ci/run tests/*/*.sh tests/fresh-machine/run)
-PYTHON_SOURCES := quest labs tests
+PYTHON_SOURCES := quest labs setup tests
 # The tests of the labs are no package: their folders have the names of servers.
-TYPED := "-p quest" "-p tests" $(wildcard labs/[0-9]*/*.py)
+TYPED := "-p quest" "-p setup" "-p tests" $(wildcard labs/[0-9]*/*.py)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
-lint: ## style, types, limits, text, data: everything that can be checked without running a server
+lint:
 	$(Q)$(MAKE) --no-print-directory $(parallel) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
 	@echo "  LINT     headers"
 	$(Q)for h in $(filter-out $(FOLDERS_LEFT_OUT),$(wildcard code/*/*.h benchmarks/*/*.h)); do \
@@ -342,28 +312,27 @@ lint: ## style, types, limits, text, data: everything that can be checked withou
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(Q)$(HARNESS) check
+	$(Q)$(call quest,check-data)
+	$(Q)$(call quest,check-lines)
 	$(Q)$(PYTHON) -m quest.book.readme --check
 	$(Q)$(MAKE) --no-print-directory lint-book schedule
 
 .PHONY: $(addprefix lint-,$(VARIANTS))
 $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
 
-readme: servers ## bring the numbers and the figure of README.md up to the reference run
+readme: servers
 	$(Q)$(PYTHON) -m quest.book.readme
-
-help: ## ten goals to begin with; ALL=1: all of them, in groups
-	$(Q)$(READER) help $(if $(ALL),ALL=1)
+	$(Q)$(QUEST) write-goals
 
 # What was included is not to be made.
 $(MAKEFILE_LIST) $(MAKEFILES): ;
 
 # A goal that there is not. Make asks here for a file that nothing makes, too, and with -B for each that there is.
 .DEFAULT:
-	$(Q)[ -e $(call quoted,$@) ] || $(READER) unknown $(call quoted,NAME=$@)
+	$(Q)[ -e $(call quoted,$@) ] || $(QUEST) $(call quoted,$@)
 
-clean: ## remove what was generated; results and work/ stay
+clean:
 	$(Q)if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name results ! -name node ! -name zig -exec rm -rf {} +; fi
 
-distclean: ## remove all of build/, the results too
+distclean:
 	$(Q)rm -rf $(BUILD)

@@ -56,10 +56,10 @@ PDF_ALL   := $(PDF)/book.pdf $(if $(filter handout,$(BOOK_PAGES)),$(PDF)/handout
 endif
 
 # `whole` is younger than all pages only if none is missing: `make read` goes by it.
-book: $(BOOK_ALL) ## the book's pages: build/book/index.html
+book: $(BOOK_ALL)
 	@$(if $(BOOK_SKIP),echo "SKIP book: $(BOOK_SKIP)",touch $(BOOK)/whole)
 
-epub: book $(EPUB_ALL) ## the book in one file, to send and to carry: build/book/book.html, book.epub
+epub: book $(EPUB_ALL)
 
 # What the pages are made from besides files. When it changes, pages that no longer belong to the book go.
 BOOK_SETTINGS = $(RESULTS) $(BOOK_PAGES) $(SLIDE_PARTS) $(PANDOC)
@@ -132,5 +132,5 @@ $(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 include chapters/release.mk
 
 # What `make next`, `path` and `run` know of the chapters is committed: they need no pandoc and no book.
-contents: $(OUTLINES) ## write anew what the reader's path knows of the chapters (chapters/contents.json), after a change of one
+contents: $(OUTLINES)
 	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.contents $^)

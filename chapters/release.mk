@@ -23,7 +23,7 @@ release_make = SOURCE_DATE_EPOCH=$(RELEASE_SECONDS) LC_ALL=C.UTF-8 TZ=UTC $(MAKE
 	BUILD=$(RELEASE_BUILD) RESULTS=reference PYTHON=$(PYTHON)
 
 .PHONY: release
-release: ## book, EPUB, decks and PDFs of the reference run, in one archive: build/release/quest-VERSION.zip
+release:
 	$(Q)test -z '$(strip $(RELEASE_MISSING))' || { echo 'release: not made without $(strip $(RELEASE_MISSING)): make deps' >&2; exit 1; }
 	$(Q)rm -rf $(RELEASE_BUILD) $(RELEASE)/quest-$(RELEASE_VERSION).zip && mkdir -p $(RELEASE_BUILD) && ln -s ../../node $(RELEASE_BUILD)/node
 	$(Q)$(release_make) TRACK= epub

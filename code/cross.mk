@@ -36,7 +36,7 @@ endif
 
 .PHONY: cross cross-all cross-programs $(CROSS_TARGETS:%=cross-%)
 
-cross: ## the portable programs, compiled for FreeBSD, NetBSD, OpenBSD and macOS (not run there): build/cross
+cross:
 	$(Q)sh setup/deps.sh cross
 	$(Q)if [ -x $(ZIG) ]; then $(MAKE) --no-print-directory cross-all; \
 	else echo "SKIP cross: Zig $(ZIG_VERSION) is not here (make cross DEPS=yes fetches it)"; fi

@@ -69,7 +69,7 @@ $(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
 
 figures-in-pages: $(call figure_svg,$(DRAWINGS))
 
-figures: figures-in-pages ## draw all figures: build/figures
+figures: figures-in-pages
 
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)

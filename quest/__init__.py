@@ -10,6 +10,7 @@ Each imports only those before it (tests/harness/test_packages.py).
     learn     what somebody who reads alone talks to: run, next, path, read
     labs      the grader, the labs that measure, what a teacher needs
     stage     the demos of the talk
+    command   the table of goals and settings, and what runs a goal: `python3 -m quest GOAL NAME=VALUE...`
 
 What needs scipy is imported where it is used: `bench` with nothing to do must return at once.
 """

@@ -22,7 +22,6 @@ LICENCES     := $(wildcard $(REVEAL)/LICENSE $(if $(DYGRAPHS),/usr/share/doc/lib
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
-STAGE        := $(PYTHON) -m quest.stage --build $(BUILD)
 # What the demos start (slides/demos.toml), and who serves the deck.
 STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u))
 
@@ -37,34 +36,26 @@ SLIDES_ALL  := $(DECK)
 PDF_ALL     += $(DECK_PDF)
 endif
 
-slides: $(SLIDES_ALL) ## the slides: build/slides/deck.html; TRACK=talk45, SPEAKER= EVENT= DATE= URL= for its first and last slide
+slides: $(SLIDES_ALL)
 	@$(if $(SLIDES_SKIP),echo "SKIP slides: $(SLIDES_SKIP)",:)
 
-schedule: $(SLIDE_OUTLINES) ## minutes of every section and track of the deck; TRACK=talk45: its slides, and when each begins
+schedule: $(SLIDE_OUTLINES)
 	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.tracks show $(call quoted,$(TRACK)) $^)
 
-lint-book: $(OUTLINES) $(SLIDE_OUTLINES) ## chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows
+lint-book: $(OUTLINES) $(SLIDE_OUTLINES)
 	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.lint $^)
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
-present: $(if $(wildcard $(DECK)),,slides) ## show the deck and play its demos, served by 15-slashdot: TRACK=talk45, PORT=8000
+present: $(if $(wildcard $(DECK)),,slides)
 	$(Q)[ -e $(DECK) ] || \
 		{ echo 'present: there is no deck: make deps, then make slides$(if $(TRACK), TRACK=$(TRACK))' >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
-	$(Q)exec env $(STAGE) present $(DECK) $(or $(PORT),8000)
+	$(Q)exec $(call quest,present)
 
-demo: ## a demo of the talk in the terminal: N=3 (all without)
+demo rehearse demo-record:
 	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
-	$(Q)$(STAGE) demo $(N)
-
-demo-record: ## record the demos, for the day on which they do not run: N=3 (all without)
-	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
-	$(Q)$(STAGE) record $(N)
-	@echo 'The decks have the recordings of before: make slides$(if $(TRACK), TRACK=$(TRACK)) takes these.'
-
-rehearse: ## every demo once, limits, tools: what will work on stage
-	$(Q)$(MAKE) --no-print-directory -s $(parallel) $(sort $(STAGE_BINS))
-	$(Q)$(STAGE) rehearse
+	$(Q)$(call quest,$@)
+	$(if $(filter demo-record,$@),@echo 'The decks have the recordings of before: make slides$(if $(TRACK), TRACK=$(TRACK)) takes these.')
 
 # What prints them is driven by selenium and its driver (quest/book/paper.py).
 PRINTS := $(shell $(PYTHON) -c 'import importlib.util as u; print(1 if u.find_spec("selenium") else "")' 2> /dev/null)
@@ -78,7 +69,7 @@ else ifeq ($(PANDOC),)
 PDF_SKIP := $(SLIDES_SKIP)
 endif
 
-pdf: $(if $(filter deck,$(WHAT)),$(filter $(PDF_ALL),$(DECK_PDF)),$(PDF_ALL)) ## on paper: build/pdf/book.pdf, handout.pdf (two pages), deck.pdf, deck-notes.pdf; TRACK=talk45, WHAT=deck (without the book)
+pdf: $(if $(filter deck,$(WHAT)),$(filter $(PDF_ALL),$(DECK_PDF)),$(PDF_ALL))
 	@$(if $(PDF_SKIP),echo "SKIP pdf: $(PDF_SKIP)",:)
 
 # Where reveal.js is missing, the rule of the deck has said so.

@@ -1,7 +1,5 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
-comma := ,
-
 DISK_TESTS := disk_cache_test disk_files_test disk_model_test
 UNIT_TESTS := confine_test conn_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
 
@@ -73,7 +71,7 @@ PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHO
 .PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
 # make's own clock starts anew once the tools are there, as in `all`.
-test: ## the conformance and unit tests; CH=09: those of one server, in a minute
+test:
 	$(Q)sh setup/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH),,$(addprefix $(BUILD)/asan/,$(SIMS)))
@@ -87,7 +85,7 @@ endif
 
 # With CH it is the check of a student's lab: labs/module.mk.
 ifeq ($(CH),)
-check: ## your lab, tested and marked: CH=02-fork; without CH: all servers in every build variant, ten minutes
+check:
 	@echo "make check: all servers in every build variant, ten minutes (your lab: make check CH=02)"
 	$(Q)sh setup/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory $(parallel) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
@@ -104,16 +102,16 @@ tests-of-variants:
 	$(Q)BIN=$(BUILD)/asan $(PYTEST) tests/hammer tests/disk
 
 # Ten solutions of each lab, beside a machine that is busy, before it is given out: LAB_RUNS=10.
-test-labs: ## every lab with its solution, its starter, each mistake, each other chapter's program: half an hour
+test-labs:
 	$(Q)LAB_RUNS=$${LAB_RUNS:-1} $(PYTEST) tests/labs
 
-test-book: ## the browser test of every page and slide that is built
+test-book:
 	$(Q)$(PYTEST) tests/book
 
 # Where libkqueue is installed, 10-kqueue and the test of kqueue run on that, too. The test shows where libkqueue does not keep
 # to the manual pages; it may wait there for what never comes, and ends after a minute.
 .PHONY: libkqueue
-libkqueue: ## 10-kqueue on libkqueue, where that is installed: the servers' contract, then the test of kqueue
+libkqueue:
 ifeq ($(filter libkqueue,$(VARIANTS_HERE)),)
 	$(Q)echo "make libkqueue needs libkqueue, and pkg-config to find it; Debian 12 has no package of it" >&2; exit 1
 else
@@ -124,34 +122,34 @@ endif
 
 # Each cell is tried here: one that is wrong is the end of make, too.
 .PHONY: server-tables
-server-tables: servers ## server x inherited state, and server x call x errno: a quarter of an hour
+server-tables: servers
 	$(Q)$(PYTHON) -m tests.conformance.inherited $(BUILD)
 	$(Q)$(PYTHON) -m tests.conformance.refused $(BUILD)
 
 # Connections opened and closed for minutes: what grows?
-soak: servers ## thousands of connections opened and closed for minutes: SECONDS=300 [CH=09-epoll]
+soak: servers
 	$(Q)$(PYTHON) -m tests.soak.soak --herd 18000 --build $(BUILD) --seconds $(or $(SECONDS),300) $(if $(CH),--server $(CH))
 
-attacks: servers ## who is served while a slow crowd fills a server: the table of chapter 15b
+attacks: servers
 	$(Q)$(PYTHON) -m tests.soak.attacks --build $(BUILD)
 
-soak-mixed: servers ## all kinds of load at once, with restarts: SECONDS=3600 [CH=15-slashdot]
+soak-mixed: servers
 	$(Q)$(PYTHON) -m tests.soak.soak --build $(BUILD) --seconds $(or $(SECONDS),300) --restarts 600 $(if $(CH),--server $(CH))
 
-soak-restarts: servers ## restarts under odd clients, every process followed by strace: SECONDS=60
+soak-restarts: servers
 	$(Q)$(PYTHON) -m tests.soak.soak --restarts 2 --follow --build $(BUILD) --seconds $(or $(SECONDS),60)
 
-soak-sim: $(addprefix $(BUILD)/asan/,$(SIMS)) ## servers in a simulated world, one after the other: SECONDS=3600 in all [SEED=1] [CH=09-epoll]
+soak-sim: $(addprefix $(BUILD)/asan/,$(SIMS))
 	$(if $(filter $(or $(CH),$(SIMULATED)),$(SIMULATED)),,$(error make soak-sim: $(CH) is not simulated. There are: $(SIMULATED)))
 	$(Q)for s in $(or $(CH),$(SIMULATED)); do $(BUILD)/asan/$${s}_sim --seed $(or $(SEED),$$(date +%s)) \
 		--seconds $$((($(or $(SECONDS),60) + 7) / $(if $(CH),1,$(words $(SIMULATED))))) || exit 1; done
 
-sim-faults: $(addprefix $(BUILD)/asan/,$(SIMS)) ## does the simulated world find faults? some are planted: [ONLY=slow-never-leave]
+sim-faults: $(addprefix $(BUILD)/asan/,$(SIMS))
 	$(Q)$(PYTHON) tests/sim/planted.py $(BUILD) $(subst $(comma), ,$(ONLY))
 
 # Nothing of it is in `make deps`: it says itself what is missing. tests/bsd/README.md.
 .PHONY: vm
-vm: ## 10-kqueue and its tests in a virtual machine: OS=freebsd (DEPS=yes fetches the image), or OS=netbsd IMAGE=disk KEY=file
+vm:
 	$(Q)BUILD=$(BUILD) OS=$(or $(OS),freebsd) IMAGE=$(IMAGE) KEY=$(KEY) sh tests/bsd/vm.sh $(VM_ARGS)
 
 # The request parser against libFuzzer: FUZZ_SECONDS of inputs nobody would think of.
@@ -159,7 +157,7 @@ FUZZ_SECONDS ?= 30
 FUZZ_SRC := tests/fuzz/http_parse_fuzz.c $(addprefix code/http/,http_parse.c reply.c http_date.c) \
             $(addprefix code/common/,die.c log.c open_below_walk.c open_below_portable.c)
 
-fuzz: $(BUILD)/fuzz/http_parse_fuzz ## the request parser against libFuzzer: FUZZ_SECONDS=30
+fuzz: $(BUILD)/fuzz/http_parse_fuzz
 	$(Q)mkdir -p $(BUILD)/fuzz/corpus
 	$(Q)cd $(BUILD)/fuzz && ./http_parse_fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=9000 -timeout=5 -verbosity=0 -print_final_stats=1 corpus
 
@@ -171,7 +169,7 @@ $(BUILD)/fuzz/http_parse_fuzz: $(FUZZ_SRC) $(wildcard code/http/*.h code/common/
 
 # Faults that are made by a program, each given to the tests that concern it: tests/README.md. As root, and about an hour.
 .PHONY: mutants
-mutants: ## how strong are the tests? [N=170] [SEED=1] [ONLY=code/http, or reader] [RESULTS_OF=file.jsonl] [BEFORE=file.jsonl]
+mutants:
 	$(Q)$(MAKE) --no-print-directory $(parallel) servers
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m tests.mutants.mutants $(if $(N),-n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(RESULTS_OF),--results $(RESULTS_OF)) $(if $(BEFORE),--before $(BEFORE))

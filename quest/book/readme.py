@@ -36,7 +36,7 @@ BOUND = re.compile(r"<!--n (?P<key>[^ ]+)-->(?P<text>[^<]*)<!--/n-->")
 
 def export(data: Path) -> dict[str, str]:
     """The numbers of the reference run, by key, as text."""
-    command = [sys.executable, "-m", "quest.report", "export", "--data", str(data)]
+    command = [sys.executable, "-m", "quest", "export", f"BUILD={data.parent}", "RESULTS=reference"]
     subprocess.run(command, check=True, env=os.environ | {"RESULTS": "reference"})
     numbers = json.loads((data / "numbers.json").read_text(encoding="utf-8"))
     return {key: number["text"] for key, number in numbers.items()}
@@ -78,10 +78,10 @@ def main(arguments: list[str]) -> int:
         raise InputError("readme: [--check]")
     text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        numbers = export(Path(folder))
+        numbers = export(Path(folder, "data"))
         new = bound(text, numbers)
         if not arguments:
-            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), folder, str(FIGURE)]
+            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), f"{folder}/data", str(FIGURE)]
             subprocess.run(draw, check=True)
             README.write_text(new, encoding="utf-8")
             return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from quest.ground import foreign
-from quest.ground.errors import InputError
+from quest.ground.errors import InputError, Stopped
 
 NAMES = {1: "standard output", 2: "standard error"}
 
@@ -89,20 +89,32 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2) -> int:
-    """Runs a command to its last byte of output; its status, or that of one line that says what
-    has failed, or what is wrong in the input.
+def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2, stopped: str = "") -> int:
+    """Runs a command to its last byte of output, and gives its status. Where it fails, one line on
+    stderr says what and where, after `prefix`, and the status is `wrong`; where a signal has ended
+    it, 128 and the signal's number, after a line with `stopped` if there is one.
     """
     try:
         status = command()
         sys.stdout.flush()
         return status
     except InputError as error:
-        print(error, file=sys.stderr)
+        _complain(foreign.plain(f"{prefix}{error}"))
+        return wrong
+    except Stopped as signalled:
+        if stopped:
+            _complain(stopped)
+        return 128 + signalled.signal_number
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except OSError as error:
-        with contextlib.suppress(OSError, ValueError):
-            print(foreign.line(f"{prefix}{told(error)}"), file=sys.stderr)
+        _complain(foreign.line(f"{prefix}{told(error)}"))
     # What cannot be written now could not be at the exit either, which would tell it once more.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return wrong
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr)

@@ -1,27 +1,14 @@
-"""The command line behind the goals of make for labs:
-
-    python3 -E -s -m quest.labs hint CH=02-fork N=3
-
-The settings are those of make; labs/module.mk adds LAB_CC and others, which say how it builds.
-Status 2, with one line on stderr: the lab, its use or the machine is wrong; commands.py has the
-others.
+"""From NAME=value words, as make and its users write them, to the settings of the labs' commands. In the environment
+labs/module.mk adds LAB_CC and others, which say how it builds.
 """
 
-import os
-import signal
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import FrameType
 
-from quest.ground.entry import begin
-from quest.ground.errors import InputError
-from quest.ground.processes import end_with_parent
-from quest.labs.commands import COMMANDS, SEEDS, run
-from quest.labs.errors import LabError, complain
+from quest.labs.commands import SEEDS
+from quest.labs.errors import LabError
 from quest.labs.settings import Settings, Toolchain
 
-WRONG = 2
 #: Those whose value is a path, from the root of the tree, where make starts us.
 PATHS = {"JSON": "results", "LOGS": "logs", "CSV": "table", "WORK": "work", "DIR": "hand_in"}
 NUMBERS: dict[str, tuple[str, type[int] | type[float], int]] = {
@@ -75,30 +62,3 @@ def _number(name: str, text: str, kind: type[int] | type[float], most: float) ->
     if not 0 < number <= most:
         raise LabError(f"{name}={text}: give a number above 0, at most {most:g}")
     return number
-
-
-class _Ended(BaseException):
-    """By SIGTERM. An exception, so that sandboxes are removed."""
-
-
-def _end(_signal: int, _frame: FrameType | None) -> None:
-    raise _Ended
-
-
-def main() -> int:
-    begin()
-    end_with_parent()
-    os.umask(0o022)  # another user, who judges without a cell, reads what is laid out
-    signal.signal(signal.SIGTERM, _end)
-    command, *words = sys.argv[1:] or [""]
-    try:
-        if command not in COMMANDS:
-            raise LabError(f"which command? {', '.join(COMMANDS)} (labs/README.md)")
-        return run(command, settings_of(words, os.environ))
-    except InputError as error:
-        complain(str(error))
-        return WRONG
-    except _Ended:
-        return 128 + signal.SIGTERM
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT

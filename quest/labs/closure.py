@@ -9,6 +9,8 @@ from pathlib import Path
 from quest.labs.lab import TREE
 
 PACKAGES = ("quest", "tests")
+#: What a goal of the labs starts with; goals.py names the second, and imports it no earlier.
+COMMAND = ("quest.__main__", "quest.command.labs")
 #: What pytest loads by name (pytest_plugins in tests/conftest.py, -p in judge.py), or is started
 #: as a program of its own.
 STARTED = ("quest.labs.plugin", "quest.labs.archive", "tests.conftest", "tests.unsteady")

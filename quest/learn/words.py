@@ -2,16 +2,19 @@
 told from nonsense.
 """
 
-import difflib
 from collections.abc import Sequence
 
+from quest.ground.errors import InputError
 
-class Wrong(Exception):
+
+class Wrong(InputError):
     """What is wrong with what was asked for: one line, what and where and what to do."""
 
 
-def chosen(word: str, known: Sequence[str], what: str) -> str:
-    """`09`, `epoll`, `09-epoll` -> 09-epoll. Wrong if that is none of them, or several."""
+def chosen(word: str, known: Sequence[str], what: str, kind: str = "") -> str:
+    """`09`, `epoll`, `09-epoll` -> 09-epoll. Wrong if that is none of them, or several. `what`: the
+    setting's name; `kind`: what the words are names of.
+    """
     if word in known:
         return word
     for fits in (_number, _beginning, _part):
@@ -20,7 +23,7 @@ def chosen(word: str, known: Sequence[str], what: str) -> str:
             return found[0]
         if found:
             raise Wrong(f"{what}={word}: that may be {', '.join(found)}")
-    kind = "chapter" if what == "CH" else "word"
+    kind = kind or ("chapter" if what == "CH" else "word")
     raise Wrong(f"{what}={word}: there is no such {kind}{meant(word, known)}")
 
 
@@ -40,6 +43,8 @@ def _part(word: str, known: str) -> bool:
 
 def meant(word: str, known: Sequence[str]) -> str:
     """`; did you mean 09-epoll?`, or what there is."""
+    import difflib  # only where something is wrong: every make with a setting loads this module
+
     tails = {each.partition("-")[2]: each for each in known if "-" in each}
     near = difflib.get_close_matches(word, [*known, *tails], n=1, cutoff=0.6)
     if near:

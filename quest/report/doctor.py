@@ -1,4 +1,4 @@
-"""`make doctor`: what runs on this machine and what is skipped, with the reason and the remedy.
+"""`make doctor`: how much runs on this machine, and of all that does not the reason and the remedy.
 
 Needs the standard library only, because it has to say what is missing.
 """
@@ -11,8 +11,8 @@ import resource
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from quest.ground import cpus, foreign, processes
 from quest.ground.errors import InputError, RepetitionError, Unsupported
@@ -25,7 +25,6 @@ PATIENCE = 10.0  # seconds for a server to listen or to end
 IO_URING_SETUP = 425  # on every processor
 NO_PORT = ("00-client", "02-inetd")  # nothing to listen to: they are only asked for their usage
 CODE = Path("code")
-CHAPTERS = Path("chapters")
 DEPS = "setup/deps.sh"
 NOT_BUILT = "make variants"  # the remedy programs.missing() gives for what only has to be compiled
 
@@ -133,152 +132,110 @@ CLASSES = dict.fromkeys(("base", "build", "measure", "book", "slides", "test"), 
 }
 
 
-# ---- Rows: what runs or is skipped ---------------------------------------------------------------
+# ---- what does not run ---------------------------------------------------------------------------
 
 
-class Row(NamedTuple):
-    """A thing that runs or is skipped; the answer's words say more about what runs, too."""
+@dataclass(frozen=True)
+class Section:
+    """How many things of one kind there are, and of those that do not run: name -> why, and what helps."""
 
-    name: str
-    answer: Answer
-    parts: tuple["Row", ...] = ()
+    title: str
+    verb: str  #: what is said of those that are as they should be
+    total: int
+    lacking: dict[str, Answer]
+    beside: dict[str, Answer] = field(default_factory=dict)  #: parts of things that run otherwise
+
+    def lines(self) -> list[str]:
+        """How many are as they should be; below it a line for each reason, with all that it is the reason of."""
+        good = self.total - len(self.lacking)
+        found: dict[Answer, list[str]] = {}
+        for name, why in (*self.lacking.items(), *self.beside.items()):
+            found.setdefault(why, []).append(name)
+        told = (foreign.line(f"{', '.join(names)}: {'; '.join(filter(None, why[1:]))}") for why, names in found.items())
+        return [f"{self.title}: {good} of {self.total} {self.verb}", *(f"  {line}" for line in told)]
 
 
-def experiment_row(found: Experiment) -> Row:
-    """Runs if one of its variants does; those that do not are its parts. The answer has the
-    parameters that this machine's limits make smaller than the quick profile asks.
+def limits_here() -> Section:
+    answers = {name: needs.probe(ask) if isinstance(ask, str) else ask() for name, ask in LIMITS.items()}
+    return Section("limits", "as wanted", len(answers), _lacking(answers))
+
+
+def servers() -> Section:
+    slugs = sorted(path.name for path in CODE.glob("[0-9][0-9]*") if path.is_dir())
+    return Section("servers", "run", len(slugs), _lacking({slug: server(slug) for slug in slugs}))
+
+
+def experiments() -> Section:
+    """One runs if one of its variants does; those that do not are told beside it, and what this machine's limits make
+    smaller than the quick profile asks.
     """
-    answers = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
-    skipped = {name: answer for name, answer in answers.items() if answer.remedy != NOT_BUILT}
-    parts = tuple(Row(name, answer) for name, answer in skipped.items())
-    if len(skipped) < len(found.variants):
-        notes = ["once built: make variants"] if len(skipped) < len(answers) else []
-        for key, (cap, wanted) in limits.reducing(found, found.profiles["quick"]).items():
-            notes.append(f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
-        return Row(found.id, Answer(True, "; ".join(notes)), parts)
-    if len(set(skipped.values())) == 1:
-        return Row(found.id, next(iter(skipped.values())))
-    return Row(found.id, Answer(False, "no variant runs"), parts)
-
-
-def experiments() -> tuple[list[Row], dict[str, list[Row]]]:
-    """A row an experiment file, and chapter -> those of the experiments that belong to it."""
-    rows: list[Row] = []
-    of_chapter: dict[str, list[Row]] = {}
+    lacking: dict[str, Answer] = {}
+    beside: dict[str, Answer] = {}
+    count = 0
     for path in sorted(experiment_file.FOLDER.glob("*.toml")):
         try:
             found = experiment_file.load(path)
         except InputError as error:
-            reason = str(error).removeprefix(f"{path}: ")
-            rows.append(Row(path.stem, Answer(False, reason, f"mend {path}")))
-        else:
-            for one in found:
-                rows.append(experiment_row(one))
-                for slug in one.chapters:
-                    of_chapter.setdefault(slug, []).append(rows[-1])
-    return rows, of_chapter
+            count += 1
+            lacking[path.stem] = Answer(False, str(error).removeprefix(f"{path}: "), f"mend {path}")
+            continue
+        for one in found:
+            count += 1
+            whole, parts = of_experiment(one)
+            lacking |= {one.id: whole} if not whole.ok else {}
+            beside |= parts if whole.ok else {}
+    return Section("experiments", "run", count, lacking, beside)
 
 
-def chapter_row(slug: str, measured: list[Row]) -> Row:
-    """Its server, tried out; and how many of its experiments run."""
-    answer = server(slug) if (CODE / slug).is_dir() else Answer(True)
-    skipped = [Row(name, why) for name, why, _ in measured if not why.ok]
-    if answer.ok and measured:
-        count = f"{len(measured) - len(skipped)} of {len(measured)} experiments"
-        answer = Answer(True, ", ".join(filter(None, (*answer[1:], count))))
-    return Row(slug, answer, tuple(skipped))
+def of_experiment(found: Experiment) -> tuple[Answer, dict[str, Answer]]:
+    """Whether it runs here; and its variants that do not, with what has to be smaller."""
+    why = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
+    skipped = {name: answer for name, answer in why.items() if answer.remedy != NOT_BUILT}
+    if len(skipped) == len(found.variants):
+        reasons = list(dict.fromkeys(answer.reason for answer in skipped.values()))
+        remedies = list(dict.fromkeys(answer.remedy for answer in skipped.values() if answer.remedy))
+        return Answer(False, " and ".join(reasons), " and ".join(remedies)), {}
+    parts = {f"{found.id} {name}": answer for name, answer in skipped.items()}
+    for key, (cap, wanted) in limits.reducing(found, found.profiles["quick"]).items():
+        parts[found.id] = Answer(False, f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
+    return Answer(True), parts
 
 
-def tools() -> list[Row]:
-    """A row for each of packages.tsv, but for what is fetched. deps.sh is asked what is here, and
-    not imitated: there is one way to find out.
+def variants() -> Section:
+    return Section(
+        "libc variants", "run", len(needs.VARIANTS), _lacking({name: needs.variant(name) for name in needs.VARIANTS})
+    )
+
+
+def tools() -> Section:
+    """Those of packages.tsv, but for what is fetched. deps.sh is asked what is here, and not imitated: there is one way
+    to find out.
     """
     if not Path(DEPS).is_file():
         raise InputError(f"{DEPS}: no such file; run from the root of the tree")
     command = ["sh", DEPS, "--status", *CLASSES]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    here = [line.removesuffix("\tok") for line in done.stdout.splitlines()]
-    rows = []
-    for package in packages():
-        first = package.classes.partition(",")[0]
-        if first not in CLASSES:
-            continue
-        reason = "" if package.name in here else f"not installed: {package.needed_by}"
-        remedy = CLASSES[first] or f"apt-get install {package.name}"
-        rows.append(Row(package.name, answer(reason, remedy)))
-    return rows
-
-
-# ---- printing ------------------------------------------------------------------------------------
-
-
-def examine() -> dict[str, list[Row]]:
-    """Section -> what is in it."""
-    rows, of_chapter = experiments()
-    slugs = {path.name for path in CODE.glob("[0-9][0-9]*") if path.is_dir()}
-    slugs |= {path.stem for path in CHAPTERS.glob("[0-9][0-9]*.md")}
-    answers = {n: needs.probe(p) if isinstance(p, str) else p() for n, p in LIMITS.items()}
-    return {
-        "limits": [Row(name, answer) for name, answer in answers.items()],
-        "chapters and servers": [
-            chapter_row(slug, of_chapter.get(slug, [])) for slug in sorted(slugs)
-        ],
-        "experiments": rows,
-        "libc variants": [Row(name, needs.variant(name)) for name in needs.VARIANTS],
-        "tools": tools(),
+    here = {line.removesuffix("\tok") for line in done.stdout.splitlines()}
+    all_of_them = [package for package in packages() if package.classes.partition(",")[0] in CLASSES]
+    lacking = {
+        package.name: Answer(
+            False,
+            f"not installed: {package.needed_by}",
+            CLASSES[package.classes.partition(",")[0]] or f"apt-get install {package.name}",
+        )
+        for package in all_of_them
+        if package.name not in here
     }
+    return Section("tools", "here", len(all_of_them), lacking)
 
 
-def words(answer: Answer) -> str:
-    return foreign.line((", " if answer.ok else "; ").join(filter(None, answer[1:])))
+def _lacking(answers: dict[str, Answer]) -> dict[str, Answer]:
+    return {name: answer for name, answer in answers.items() if not answer.ok}
 
 
-def line(answer: Answer) -> str:
-    said = words(answer)
-    return f"runs ({said})".removesuffix(" ()") if answer.ok else f"skipped: {said}"
-
-
-def limit_line(answer: Answer) -> str:
-    return words(answer) or "yes" if answer.ok else f"no: {words(answer)}"
-
-
-def show_rows(rows: list[Row], shown: Callable[[Answer], str] = line) -> None:
-    width = max((len(each.name) for each in rows), default=0)
-    for each in rows:
-        print(f"  {each.name:{width}}  {shown(each.answer)}")
-        for part in each.parts:
-            print(f"  {'':{width}}    {part.name} {line(part.answer)}")
-
-
-def show_all() -> None:
-    print("this machine")
-    for name, fact in facts().items():
-        print(f"  {name:9}  {fact}")
-    for section, rows in examine().items():
-        print(f"\n{section}")
-        if section == "tools":
-            print(f"  here: {', '.join(each.name for each in rows if each.answer.ok) or 'none'}")
-            rows = [each for each in rows if not each.answer.ok]
-        show_rows(rows, limit_line if section == "limits" else line)
-
-
-SHOWN = 4  # of what does not run, in each section of the short answer
-
-
-def show_short() -> None:
-    """One screen: how much runs, and of what does not the first, with the remedy."""
+def doctor(_: dict[str, str]) -> int:
+    """The goal. Always 0: to lack something is no error."""
     print(", ".join(facts().values()))
-    for section, rows in examine().items():
-        lacking = [each for each in rows if not each.answer.ok]
-        word = {"limits": "as wanted", "tools": "here"}.get(section, "run")
-        print(f"\n{section}: {len(rows) - len(lacking)} of {len(rows)} {word}")
-        show_rows(lacking[:SHOWN], limit_line if section in ("limits", "tools") else line)
-        if len(lacking) > SHOWN:
-            print(f"  and {len(lacking) - SHOWN} more")
-    print("\nmake doctor ALL=1 has a line for each")
-
-
-def show(everything: bool) -> int:
-    """The command. Always 0: to lack something is no error."""
-    (show_all if everything else show_short)()
+    for look in (limits_here, servers, experiments, variants, tools):
+        print("\n".join(look().lines()), flush=True)
     return 0

@@ -43,7 +43,7 @@ def _named(word: str, known: list[str]) -> list[str]:
         return named
     names = f" (known: {', '.join(known)})"
     if len(known) > FEW:
-        names = f"; make doctor ALL=1 names all {len(known)}"
+        names = f"; {FOLDER} has all {len(known)}"
     if near := difflib.get_close_matches(word, known, n=1):
         names = f"; did you mean {near[0]}?"
     raise InputError(f'unknown experiment "{word}"{names}')

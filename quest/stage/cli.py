@@ -1,17 +1,15 @@
-"""`python3 -m quest.stage COMMAND`: demo NUMBER, record [NUMBER...], rehearse, present.
+"""The goals demo, demo-record, rehearse and present: all of it on loopback. Status 0: as wanted; 1: failed."""
 
-All of it on loopback. Status 0: as wanted; 1: something failed; 2: bad usage.
-"""
-
-import argparse
 import json
 import os
 import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from quest.ground.errors import InputError
 from quest.stage import control, scene, seen
 from quest.stage.demos import Demo, demos
 from quest.stage.events import Begin, End, Event, Note, Point
@@ -127,23 +125,42 @@ def _has_browser() -> bool:
     return sys.stdout.isatty() and (bool(os.environ.get("DISPLAY")) or sys.platform == "darwin")
 
 
-def main(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="stage", description="The talk on stage.")
-    parser.add_argument("--build", type=Path, default=Path("build"))
-    parser.add_argument("command", choices=("demo", "record", "rehearse", "present"))
-    parser.add_argument("words", nargs="*", help="numbers of demos; of present: DECK PORT")
-    given = parser.parse_args(words)
-    if given.command == "rehearse":
-        return 0 if rehearse(given.build) else 1
-    if given.command == "present":
-        deck, port = given.words
-        return control.present(given.build, Path(deck), port, _has_browser())
+# ---- the goals: each takes the settings of quest/command/goals.py and gives the status -----------
+
+Given = dict[str, str]
+
+
+def _build(given: Given) -> Path:
+    return Path(given.get("BUILD", "build"))
+
+
+def deck(given: Given) -> Path:
+    track = given.get("TRACK")
+    return _build(given) / "slides" / (f"deck-{track}.html" if track else "deck.html")
+
+
+def present_deck(given: Given) -> int:
+    return control.present(_build(given), deck(given), given.get("PORT", "8000"), _has_browser())
+
+
+def rehearse_all(given: Given) -> int:
+    return 0 if rehearse(_build(given)) else 1
+
+
+def demo(given: Given) -> int:
+    return _each(given, show)
+
+
+def demo_record(given: Given) -> int:
+    return _each(given, record)
+
+
+def _each(given: Given, act: Callable[[Demo, Path], bool]) -> int:
+    """The demos that N= names, or all."""
     known = demos()
-    for unknown in set(given.words) - {str(demo.number) for demo in known}:
-        listed = "; ".join(f"{demo.number} {demo.title}" for demo in known)
-        print(f"make demo: N={unknown}: there is no such demo; {listed}", file=sys.stderr)
-        return 2
-    chosen = [demo for demo in known if str(demo.number) in given.words or not given.words]
-    act = show if given.command == "demo" else record
-    failed = [demo for demo in chosen if not act(demo, given.build)]
-    return 1 if failed else 0
+    numbers = given.get("N", "").replace(",", " ").split()
+    for unknown in set(numbers) - {str(one.number) for one in known}:
+        listed = "; ".join(f"{one.number} {one.title}" for one in known)
+        raise InputError(f"N={unknown}: there is no such demo; {listed}")
+    chosen = [one for one in known if str(one.number) in numbers or not numbers]
+    return 1 if [one for one in chosen if not act(one, _build(given))] else 0

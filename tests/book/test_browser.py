@@ -219,9 +219,9 @@ def presenting(tree: Tree, port: str = "0") -> Iterator[subprocess.Popen[str]]:
     (build / "bin").mkdir(exist_ok=True)
     if not (build / "bin" / SERVER.name).exists():
         (build / "bin" / SERVER.name).symlink_to(SERVER)
-    words = ["--build", str(build), "present", str(build / "slides/deck.html"), port]
+    words = ["present", f"BUILD={build}", f"PORT={port}"]
     with subprocess.Popen(
-        [sys.executable, "-m", "quest.stage", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        [sys.executable, "-m", "quest", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:  # fmt: skip
         try:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from quest.report import cli
+from quest.__main__ import OF_MAKE, main
 from tests.harness.made_up import Tree
 
 
@@ -21,7 +21,7 @@ def said(
     monkeypatch.delenv("RESULTS", raising=False)
 
     def of(*words: str, status: int = 0) -> str:
-        assert cli.main([*words]) == status
+        assert main([OF_MAKE, *words]) == status
         out, err = capsys.readouterr()
         assert not (out if status else err)
         return err if status else out

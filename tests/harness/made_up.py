@@ -152,7 +152,7 @@ for i in range(n):
 
 
 class Tree:
-    """A folder in which `python3 -m quest.report` runs, with programs that do what a test needs."""
+    """A folder in which `python3 -m quest` runs, with programs that do what a test needs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -179,7 +179,7 @@ class Tree:
         environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
         environment.pop("RESULTS", None)
         return subprocess.Popen(
-            [*inside, sys.executable, "-m", "quest.report", *arguments],
+            [*inside, sys.executable, "-m", "quest", "--of-make", *arguments],
             cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,
@@ -193,7 +193,7 @@ class Tree:
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def bench(self, *more: str) -> subprocess.CompletedProcess[str]:
-        return self.run("bench", "--profile", "smoke", *more)
+        return self.run("bench", "PROFILE=smoke", *more)
 
     def edit(self, *pairs: tuple[str, str], name: str = "sample") -> None:
         """Changes the file of an experiment."""

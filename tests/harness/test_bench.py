@@ -68,8 +68,8 @@ def test_an_experiment_is_measured_once_and_names_nobody(sample: Tree) -> None:
         assert private not in json.dumps(records)
     # With nothing to do it returns at once, and loads nothing that is slow to load.
     code = (
-        "import sys; from quest.report import cli\n"
-        "status = cli.main(['bench', '--profile', 'smoke'])\n"
+        "import sys; from quest.__main__ import main\n"
+        "status = main(['bench', 'PROFILE=smoke'])\n"
         "print(status, [m for m in ('scipy', 'numpy', 'quest.measure.load') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -98,7 +98,7 @@ def test_what_no_longer_fits_is_measured_anew_and_nothing_is_lost(sample: Tree) 
 def test_a_longer_profile_answers_for_a_shorter_one_but_not_the_reverse(
     sample: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sample.run("bench", "--profile", "quick").returncode == 0
+    assert sample.run("bench", "PROFILE=quick").returncode == 0
     monkeypatch.chdir(sample.root)
     [definition] = experiment_file.load(sample.experiments / "sample.toml")
     assert prepare(definition, "smoke", sample.results, Session()) == (None, [])
@@ -114,17 +114,17 @@ def test_which_experiments_are_chosen(tree: Tree) -> None:
     tree.edit(("[profile.smoke]", "[profile.smoke]\nby_name = true\nseconds = 90"), name="fork")
     tree.edit(('id = "fork"', 'id = "fork"\nheadline = true'), name="fork")
     tree.program()
-    wrong = tree.bench("--only", "dis")
+    wrong = tree.bench("ONLY=dis")
     assert wrong.returncode == 2
     assert wrong.stderr == 'unknown experiment "dis" (known: disk-noatime, disk-seek, fork)\n'
-    assert tree.bench("--only", "disk").returncode == 0
+    assert tree.bench("ONLY=disk").returncode == 0
     assert measured(tree) == ["disk-noatime", "disk-seek"]
     said = tree.bench().stdout
     assert "fork: measured only by name, 2 min for all (make bench ONLY=id,id)" in said
     assert "all else is measured" in said
-    assert tree.run("bench", "--headline").returncode == 0
+    assert tree.run("headline").returncode == 0
     assert tree.records("fork")[0]["profile"] == "headline"
-    assert "by name" not in tree.bench("--only", "fork").stdout
+    assert "by name" not in tree.bench("ONLY=fork").stdout
 
 
 # ---- what fails, what is missing ----------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_a_failing_repetition_is_recorded_and_tried_again(tree: Tree) -> None:
     tree.program(extra="import os\nif os.path.exists('broken'): sys.exit('x: no luck')")
     tree.program("good")
     (tree.root / "broken").touch()
-    first = tree.run("bench", "--profile", "quick")
+    first = tree.run("bench", "PROFILE=quick")
     assert first.returncode == 1
     assert "failed: sample a: a ended with status 1: x: no luck" in first.stderr
     assert {r["variant"] for r in tree.of_type("repetition")} == {"b"}
@@ -144,7 +144,7 @@ def test_a_failing_repetition_is_recorded_and_tried_again(tree: Tree) -> None:
     assert (end["given_up"], end["failures"]) == (["a"], 10)
     assert len(tree.of_type("failure")) == 3  # then it was given up
     (tree.root / "broken").unlink()
-    second = tree.run("bench", "--profile", "quick")
+    second = tree.run("bench", "PROFILE=quick")
     assert (second.returncode, second.stderr) == (0, "")
     assert len(tree.of_type("repetition")) == 15
     assert tree.records()[-1]["failures"] == 0
@@ -241,40 +241,40 @@ def test_a_reference_run_ends_when_nothing_is_open(tree: Tree) -> None:
     b = 'name = "b"\ncommand = ["{bin}/turns", '
     tree.edit(("{bin}/fake", "{bin}/turns"), (b, f'{b}"b", '), name="turns")
     tree.program("turns", IN_TURNS)
-    words = ("bench", "--profile", "full", "--whole")
-    assert tree.run(*words).stderr.startswith("a reference run is of one commit")
+    tree.results = tree.root / "build/reference"
+    assert tree.run("reference").stderr.startswith("a reference run is of one commit")
     for command in ("init -q", "add benchmarks", "commit -qm one"):
         who = ["-c", "user.name=a", "-c", "user.email=a@b"]
         subprocess.run(["git", *who, *command.split()], cwd=tree.root, check=True)
-    done = tree.run(*words)
+    done = tree.run("reference")
     assert (done.returncode, done.stderr) == (0, "")
     repetitions = tree.of_type("repetition")
     rounds = {record["round"] for record in repetitions}
     noisy = {record["round"] for record in repetitions if "noisy" in record["marks"]}
     assert len(rounds - noisy) == 6 or len(rounds) >= 9
     assert len({record["round"] for record in tree.of_type("repetition", "turns")}) >= 9
-    assert "everything is measured" in tree.run(*words).stdout
+    assert "everything is measured" in tree.run("reference").stdout
     tree.edit(("A sample", "Another"))
-    assert tree.run(*words).stderr.startswith("a reference run is of one commit")
+    assert tree.run("reference").stderr.startswith("a reference run is of one commit")
     subprocess.run(["git", *who, "commit", "-qam", "two"], cwd=tree.root, check=True)
-    assert "sample.jsonl: of another commit (" in tree.run(*words).stderr
+    assert "sample.jsonl: of another commit (" in tree.run("reference").stderr
 
 
 def test_results_that_cannot_be_written_are_one_line(sample: Tree) -> None:
     (sample.root / "file").touch()
-    done = sample.bench("--results", "file/results")
+    done = sample.bench("BUILD=file")
     assert (done.returncode, done.stderr) == (2, "file/results: Not a directory\n")
 
 
 def test_two_measurements_do_not_measure_each_other(sample: Tree) -> None:
     """The second is refused; or, if the first soon ends, it finds that nothing is left to do."""
     sample.program(extra="import os\nwhile not os.path.exists('go'): time.sleep(0.02)")
-    first = sample.start("bench", "--profile", "smoke")
+    first = sample.start("bench", "PROFILE=smoke")
     await_(lambda: sample.processes("fake"), first)
-    refused = sample.bench("--results", "build/others")
+    refused = sample.bench("BUILD=build/others")
     assert refused.returncode == 2
     assert refused.stderr == f"another measurement runs here (process {first.pid})\n"
-    second = sample.start("bench", "--profile", "smoke")
+    second = sample.start("bench", "PROFILE=smoke")
     lock = os.path.realpath(sample.root / "build/measuring.lock")
     descriptors = Path(f"/proc/{second.pid}/fd")
     await_(lambda: lock in map(link_of, numbered(descriptors)), second)
@@ -324,7 +324,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree) -> None:
     )
     runs = tree.root / "runs"
     for run, number in held.items():
-        process = tree.start("bench", "--profile", "quick")
+        process = tree.start("bench", "PROFILE=quick")
         await_(partial(has_run, runs, run), process)
         process.send_signal(number)
         _, err = process.communicate(timeout=20)
@@ -334,7 +334,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree) -> None:
             assert process.returncode == 128 + number
             assert err == "stopped; the same command goes on from here\n"
         await_(lambda: not tree.processes("fake") and not tree.processes("61.25"))
-    assert tree.run("bench", "--profile", "quick").returncode == 0
+    assert tree.run("bench", "PROFILE=quick").returncode == 0
     assert tree.processes("61.25") == []
     assert planned(tree) == whole_plan(tree)
     assert len(tree.of_type("resume")) == 2

@@ -299,9 +299,10 @@ def test_nothing_is_rewritten_that_did_not_change(inside: Tree) -> None:
 
 def test_with_nothing_new_the_export_is_left_alone_and_scipy_too(inside: Tree) -> None:
     code = (
-        "import sys; from quest.report import cli\n"
-        "for words in (['export'], ['claims', '--verdicts']):\n"
-        "    print(cli.main([*words, '--reference', 'reference']), 'scipy' in sys.modules)"
+        "import pathlib, sys; from quest.command import measuring\n"
+        "measuring.REFERENCE = pathlib.Path('reference')\n"
+        "for goal in (measuring.export, measuring.verdict):\n"
+        "    print(goal({}), 'scipy' in sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
 

@@ -289,7 +289,7 @@ def test_that_nobody_was_served_may_be_a_result(tree: Tree) -> None:
 def test_nothing_outlives_a_make_that_is_ended(tree: Tree) -> None:
     make(tree)
     tree.program("hammer", "import time; time.sleep(60)")
-    command = f"{sys.executable} -m quest.report bench --profile smoke || exit 1"
+    command = f"{sys.executable} -m quest --of-make bench PROFILE=smoke || exit 1"
     (tree.root / "Makefile").write_text(f"all:\n\t{command}\n", encoding="utf-8")
     process = subprocess.Popen(
         ["make"], cwd=tree.root, env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
@@ -299,7 +299,7 @@ def test_nothing_outlives_a_make_that_is_ended(tree: Tree) -> None:
     assert tree.processes("fake-server")
     process.terminate()  # make tells its shells, and a shell tells nobody
     process.communicate(timeout=20)
-    await_(lambda: not tree.processes("harness") and not tree.processes("build/bin"))
+    await_(lambda: not tree.processes("quest") and not tree.processes("build/bin"))
 
 
 PEER = f"""\

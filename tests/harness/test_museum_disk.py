@@ -116,7 +116,7 @@ def test_what_fails_leaves_no_mount(disk_tree: Tree, program: str, source: str, 
 def test_an_early_end_leaves_no_mount(disk_tree: Tree, how: signal.Signals) -> None:
     disk_tree.experiment(extra='[disk]\npools = ["files=20x1000"]')
     disk_tree.program("fake", "import time; time.sleep(60)")
-    process = disk_tree.start("bench", "--profile", "smoke")
+    process = disk_tree.start("bench", "PROFILE=smoke")
     await_(lambda: disk_tree.processes("bin/fake"), process)
     assert mounts(disk_tree)
     process.send_signal(how)

@@ -8,7 +8,7 @@ import pytest
 
 QUEST = Path(__file__).resolve().parents[2] / "quest"
 #: what a package may import are itself and those before it; modules of quest/ itself come last
-ORDER = ["ground", "spec", "measure", "stats", "report", "book", "learn", "labs", "stage"]
+ORDER = ["ground", "spec", "measure", "stats", "report", "book", "learn", "labs", "stage", "command"]
 
 
 def modules() -> dict[str, Path]:

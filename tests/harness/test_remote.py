@@ -118,7 +118,7 @@ class Hosts:
         self.tree.program("hammer", TRIED.format(starts=starts) + source)
 
     def start(self) -> subprocess.Popen[str]:
-        process = self.tree.start("bench", "--profile", "smoke")
+        process = self.tree.start("bench", "PROFILE=smoke")
         await_(lambda: list(self.far.glob("*/asleep")))
         return process
 
@@ -189,7 +189,7 @@ def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
     hosts.tree.program()
     assert "skipped: micro: no load, so nothing for CLIENT to do" in good(hosts.tree.bench())
     hosts.make(change=('kind = "load"', 'kind = "load"\nheadline = true'))
-    good(hosts.tree.bench("--headline"))
+    good(hosts.tree.run("headline", "PROFILE=smoke"))
     assert (hosts.tree.results / "sample.jsonl").exists()
     assert not hosts.notes.exists()
 
@@ -261,7 +261,7 @@ def test_a_load_of_hammer_by_ssh_and_ctrl_c(hosts: Hosts, pytestconfig: pytest.C
     assert hosts.nothing_is_left()
 
     hosts.tree.edit(('"400"', '"100000000"'))
-    process = hosts.tree.start("bench", "--profile", "smoke")
+    process = hosts.tree.start("bench", "PROFILE=smoke")
     await_(lambda: len(hosts.running()) > 2, process)  # of the shell, and of the load
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)

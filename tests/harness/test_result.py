@@ -19,7 +19,7 @@ from tests.harness.made_up import BENCHMARKS, Tree, parsed, repetition, result_s
 from tests.harness.test_compare import LEDGER
 
 NUMBER = '[[number]]\nkey = "gain"\nratio = ["b.us", "a.us"]\n'
-BENCH = ("bench", "--profile", "smoke", "--only", "sample")
+BENCH = ("bench", "PROFILE=smoke", "ONLY=sample")
 
 pytest.importorskip("scipy")
 
@@ -40,7 +40,7 @@ def tree(tree: Tree) -> Tree:
 def test_a_measurement_that_was_named_ends_with_its_claims(
     tree: Tree, said: Callable[..., str]
 ) -> None:
-    claims = ("claims", "--only", "9")
+    claims = ("claims", "ONLY=9")
     assert "holds (reference)" in said(*claims)
     done = tree.run(*BENCH)
     assert (done.returncode, done.stderr) == (0, "")
@@ -60,16 +60,16 @@ def test_a_measurement_that_was_named_ends_with_its_claims(
     ledger = said(*claims)
     assert "yours: too few repetitions" in ledger
     assert "reference: holds" in " ".join(ledger.split())
-    assert said("claims", "--only", "sample") == ledger
+    assert said("claims", "ONLY=sample") == ledger
     wrong = "ONLY=7: neither a claim (1 to 9) nor an experiment of one\n"
-    assert said("claims", "--only", "7", status=2) == wrong
+    assert said("claims", "ONLY=7", status=2) == wrong
     # What is measured is told again, or measured again and nothing lost.
     still = said(*BENCH)
     assert "everything is measured" in still and "yours: too few" in still
     before = (tree.results / "sample.jsonl").read_bytes()
-    assert "1 experiment measured" in tree.run(*BENCH, "--again").stdout
+    assert "1 experiment measured" in tree.run(*BENCH, "AGAIN=1").stdout
     assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
-    assert said("programs", "sample") == "build/bin/fake\n"
+    assert said("programs", "ONLY=sample") == "build/bin/fake\n"
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_nothing_is_told_of_later_chapters(tree: Tree, said: Callable[..., str])
     path = tree.experiments / "sample.toml"
     text, chapters = path.read_text("utf-8"), 'chapters = ["01-a", "02-b"]\n'
     path.write_text(text.replace('kind = "micro"', chapters + 'kind = "micro"'), encoding="utf-8")
-    lines = tree.run(*BENCH, "--upto", "01-a").stdout.splitlines()
+    lines = tree.run(*BENCH, "CH=01-a").stdout.splitlines()
     first = [" ".join(line.split()) for line in lines]
     table = first[: first.index("left out for later chapters: 02-b (without CH=: all)")]
     assert any(re.match(r"a \d", line) for line in table)
     assert not any(re.match(r"b (\d|/ a)", line) for line in table)
     assert "sample: 2 variants are measured; what later chapters ask is told there" in first
-    second = said(*BENCH, "--upto", "02-b")
+    second = said(*BENCH, "CH=02-b")
     assert "b / a" in second and "left out" not in second
 
 

@@ -241,10 +241,10 @@ def test_the_commands_know_them(sample: Tree, said: Callable[..., str]) -> None:
     everything = said("tables")
     assert "not measured: make bench ONLY=sample" in everything
     assert "4.35" in everything
-    assert said("tables", "sample") == everything
-    assert said("tables", "plain").startswith("no table of a source")
+    assert said("tables", "ONLY=sample") == everything
+    assert said("tables", "ONLY=plain").startswith("no table of a source")
     wrong = 'unknown experiment "smaple"; did you mean sample?\n'
-    assert said("tables", "smaple", status=2) == wrong
+    assert said("tables", "ONLY=smaple", status=2) == wrong
     said("export")
     folder = sample.root / "build/data"
 
@@ -257,7 +257,7 @@ def test_the_commands_know_them(sample: Tree, said: Callable[..., str]) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("sample.small: Small files") == 1
     assert "plain." not in done.stdout
-    again = said("bench", "--profile", "smoke", "--only", "sample")
+    again = said("bench", "PROFILE=smoke", "ONLY=sample")
     assert again.count("sample.small") == 1, "what was named is told again"
     said("export")
     assert read("sample/then.tsv") != historical

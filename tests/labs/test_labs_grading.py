@@ -199,7 +199,7 @@ def test_a_grading_that_was_killed_is_cleared_away(place: Place) -> None:
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         told = subprocess.run([*nobody, "cat", left / "hand-in/server.c"], check=False)
         assert told.returncode != 0
-    words = f"quest.labs\0grade\0CH=02-fork\0WORK={place.work}\0"
+    words = f"quest\0grade\0CH=02-fork\0WORK={place.work}\0"
     (grader,) = [pid for pid in proc.pids() if words in proc.text(pid, "cmdline")]
     os.kill(grader, signal.SIGKILL)
     grading.communicate(timeout=60)
@@ -238,7 +238,7 @@ def test_the_judge_imports_nothing_of_a_submission(place: Place) -> None:
     )
     python = place.top / "python"
     python.write_text(f"""#!/bin/sh
-case $* in *"-m quest.labs "*) export{hostile};; esac
+case $* in *"-m quest "*) export{hostile};; esac
 exec {sys.executable} "$@"
 """)
     python.chmod(0o755)

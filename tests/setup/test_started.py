@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from quest.learn.settings import TAKES
+from quest.command import of_make
+from quest.command.goals import FROM_ENVIRONMENT, GOALS
 
 TREE = Path(__file__).resolve().parents[2]
 NONE = "/nonexistent"
@@ -28,7 +29,7 @@ SAYS = {
 }  # fmt: skip
 MANY = {
     **SAYS, "lab": "your file", "hint": "First see what it lacks", "claims": "claim",
-    "doctor": "chapters and servers:", "amalgamate": "02-fork.c",
+    "doctor": "servers: ", "amalgamate": "02-fork.c",
 }  # fmt: skip
 
 OF_MAKE = re.compile(r"make(\[\d+\])?: (\*\*\* \[|Target .* not remade)")
@@ -53,7 +54,7 @@ SETTINGS = {
     "CH": "77", "ONLY": "nothing", "PROFILE": "release", "TRACK": "9", "N": "x", "DIR": NONE,
     "STEP": "x", "UNDO": "1", "JSON": f"{NONE}/x", "CSV": f"{NONE}/x", "PORT": "x", "ADDR": "x",
     "ARGS": "--x", "FROM": "x", "TO": "x", "SURE": "1", "ALL": "1", "WHAT": "x", "SEED": "x",
-    "UNSTEADY": "9", "A": "x", "B": "x", "OS": "x", "LOGS": NONE, "MAKEFILES": NONE,
+    "LAST_FAILED": "1", "GOAL": "x", "A": "x", "B": "x", "OS": "x", "LOGS": NONE, "MAKEFILES": NONE,
     "MAKELEVEL": "7", "GNUMAKEFLAGS": "-w", "CFLAGS": "-x", "CPPFLAGS": "-x", "LDFLAGS": "-x",
     "ARFLAGS": "-x", "SHELL": NONE, "MFLAGS": "-x", "Q": "false", "BUILD": NONE,
 }  # fmt: skip
@@ -128,9 +129,22 @@ def test_every_setting_comes_from_the_command_line() -> None:
     """But for those that are documented as the environment's."""
     text = (TREE / "Makefile").read_text("utf-8").replace("\\\n", " ")
     listed = re.search(r"^SETTINGS := (.*)$", text, re.M)
-    taken = {name for names in TAKES.values() for name in names.split()}
+    taken = {setting.name for goal in GOALS for setting in goal.settings}
     assert listed
-    assert set(listed[1].split()) == (taken | {"UNSTEADY", "LOGS"}) - {"CLIENT", "SERVER", "MANY"}
+    assert set(listed[1].split()) == (taken | {"LAST_FAILED", "LOGS"}) - set(FROM_ENVIRONMENT)
+
+
+def test_the_table_of_goals_and_the_makefiles_agree() -> None:
+    """Each goal has a rule, but for what only Python is asked; each rule's name is a goal, or one
+    of those that makefiles alone name.
+    """
+    rules = of_make.targets()
+    of_python = {"programs", "measured", "check-data", "check-lines", "write-goals"}
+    assert {goal.name for goal in GOALS} - of_python <= rules
+    assert of_python.isdisjoint(rules)
+    inner = {name for name in rules if re.match("(weave|slides|figures)-", name)}
+    inner |= {"bench-programs", "cflags", "cross-all", "cross-programs", "lab-objects"}
+    assert rules - inner <= {goal.name for goal in GOALS}
 
 
 LOCALES: list[dict[str, str | None]] = [
@@ -175,9 +189,7 @@ def test_a_failure_is_one_with_k_and_others(tmp_path: Path) -> None:
 
 def test_n_does_nothing(tmp_path: Path) -> None:
     """All goals that have a line of help; of a line with $(MAKE) in it make runs the whole."""
-    makefiles = [TREE / "Makefile", *TREE.glob("*/*.mk")]
-    text = "".join(path.read_text("utf-8") for path in makefiles)
-    goals = set(re.findall(r"^([a-z][a-z-]*):[^#\n]*## ", text, re.M))
+    goals = {goal.name for goal in GOALS if goal.group}
     goals -= {"clean", "distclean", "cross", "release", "compare", "libkqueue", "vm"}
     given = ["CH=06-select", "FROM=01", "TO=02", "DIR=/", "STEP=read", "PYTEST_ARGS=--co"]
 
@@ -215,7 +227,7 @@ def test_closed_descriptors(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     """What is printed must not land in a file of ours that got the number."""
     done = start(tmp_path, "done", "next", preexec_fn=closed(*numbers))
     assert done.returncode == 0, done.stderr
-    assert ("now: make predict" in done.stdout or "now: make" in done.stdout) != (1 in numbers)
+    assert ("now: make" in done.stdout) != (1 in numbers)
     kept = (tmp_path / "work/path.json").read_text("utf-8")
     assert kept.startswith('{\n "version": 1') and kept.endswith("}\n")
 

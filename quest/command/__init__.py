@@ -1,0 +1,1 @@
+"""The command line: `python3 -m quest GOAL NAME=VALUE...`, and make's goals, which call it."""

@@ -1,0 +1,271 @@
+"""The one table of goals: what each is for, which settings it takes, and what runs it.
+
+From it come `make help`, the refusal of a setting or a value that there is not, what was meant by it, and the table of
+goals in README.md. A goal without `runs` is a rule of the makefiles alone; of the others a rule may build first.
+
+A new goal is an entry here, and a function that takes the settings and gives the status. It is read at the start of
+each make with a setting: it imports nothing that takes time.
+"""
+
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """NAME=VALUE. Its kind says what the value may be: settings.py has a check for each.
+
+    text      anything: what runs the goal looks at it
+    flag      1
+    number    whole, from 0 on
+    server    of the series, or 00-client; 9, 09 and epoll will do
+    program   a server, or constant
+    chapter   of the book
+    lab       of labs/
+    track     of slides/tracks.toml
+    words     one of `among`
+    """
+
+    name: str
+    help: str
+    kind: str = "text"
+    example: str = ""  #: as `make help` shows it; else the default, or `among`
+    default: str = ""
+    among: tuple[str, ...] = ()
+    needed: bool = False
+    shown: bool = True  #: in the goal's line of help
+
+
+class Goal(NamedTuple):
+    name: str
+    help: str
+    group: str  #: of `make help ALL=1`; "" for what only makefiles call
+    settings: tuple[Setting, ...] = ()
+    runs: str = ""  #: "module:function" of what takes the settings and gives the status
+    first: bool = False  #: one of the ten that a newcomer is shown
+    says: str = "make {}: "  #: how a line that says what is wrong begins
+    goes_on: bool = False  #: when it was stopped, the same command goes on
+
+
+GROUPS = ("read", "run", "measure", "learn", "teach", "speak", "maintain")
+
+
+def _program(help_: str, needed: bool = True, name: str = "CH", example: str = "02-fork") -> Setting:
+    return Setting(name, help_, "program", example, needed=needed)
+
+
+def _lab(needed: bool = True) -> Setting:
+    return Setting("CH", "the lab: 02, fork or 02-fork", "lab", "02-fork", needed=needed)
+
+
+PORT = Setting("PORT", "the first port that is tried")
+AT_8000 = PORT._replace(default="8000")
+ONLY = Setting("ONLY", "experiments: their ids, or how these begin", example="id,id")
+TRACK = Setting("TRACK", "the slides of one track", "track", "talk45")
+ABOUT_TALK = (
+    Setting("SPEAKER", "who speaks: on the first slide", example="name"),
+    Setting("EVENT", "where: on the first slide", example="name"),
+    Setting("DATE", "when: on the first slide", example="date"),
+    Setting("URL", "an address, on the last slide", example="https://..."),
+)
+DEMO = Setting("N", "which demo; all without", example="3")
+DIR = Setting("DIR", "what was handed in", example="folder")
+SANDBOX = Setting("SANDBOX", "points where there is no sandbox, too", example="no", shown=False)
+JUDGING = (
+    Setting("ONLY", "tests of the lab, by name", example="id,id"),
+    Setting("PATIENCE", "all time-outs are so many times as long", example="3", shown=False),
+    Setting("PROCESSES", "so many processes at once", example="100", shown=False),
+    Setting("SEED", "the same files and order again", example="7", shown=False),
+)
+SECONDS = Setting("SECONDS", "how long", "number", default="300")
+
+GOALS = (
+    Goal("all", "install what is missing (asks first), build, measure the headline set, draw, write book and deck", "",
+         (Setting("PROFILE", "how long is measured", "words", default="quick", among=("smoke", "quick", "full")),),
+         first=True),
+    # ---- read
+    Goal("next", "where you are, and what to do now", "read", (), "quest.learn.path:show_next", first=True),
+    Goal("path", "the whole way: what is done of each chapter, and what is not", "read", (),
+         "quest.learn.path:show_path"),
+    Goal("done", "tick the step that `make next` names as done, or skip it", "read",
+         (Setting("CH", "another chapter", "chapter", "09"), Setting("STEP", "which step of it", example="read"),
+          Setting("UNDO", "take the tick back", "flag")),
+         "quest.learn.path:tick", first=True),
+    Goal("read", "the book in the browser, with what you have done of each chapter", "read", (AT_8000,),
+         "quest.learn.read:read", first=True),
+    Goal("book", "the book's pages: build/book/index.html", "read"),
+    Goal("epub", "the book in one file, to send and to carry: build/book/book.html, book.epub", "read"),
+    Goal("chapters", "the chapters, one line each", "read", (), "quest.learn.path:show_chapters"),
+    # ---- run
+    Goal("run", "run one server, with a page that helps on", "run",
+         (_program("the server: 09, epoll or 09-epoll")._replace(kind="server"), PORT._replace(default="8080"),
+          Setting("ADDR", "the address it listens at; 0.0.0.0: others reach it, too", default="127.0.0.1"),
+          Setting("ARGS", "its own options and folder", example='"-v -p 8081 DOCROOT"')),
+         "quest.learn.run:run", first=True),
+    Goal("diff", "what changes from one server to the next", "run",
+         (_program("the one before", name="FROM", example="01"), _program("the one after", name="TO", example="02")),
+         first=True),
+    Goal("amalgamate", "one self-contained C file of a server", "run", (_program("the server"),)),
+    Goal("servers", "build all servers and tools (glibc, dynamic): build/bin", "run"),
+    # ---- measure
+    Goal("bench", "measure, and say what came of it", "measure",
+         (ONLY, Setting("PROFILE", "how long", "words", default="quick", among=("smoke", "quick", "full")),
+          Setting("CH", "nothing is told of chapters after this one; goes with ONLY=", "chapter", "01"),
+          Setting("AGAIN", "what is measured already, too", "flag"),
+          Setting("CLIENT", "the load comes from there, by ssh", example="user@host"),
+          Setting("SERVER", "this machine's address, as CLIENT reaches it", example="address", shown=False),
+          Setting("MANY", "yes to so many processes that others notice", "flag", shown=False)),
+         "quest.command.measuring:bench", says="", first=True, goes_on=True),
+    Goal("claims", "the claim ledger: what was said then, what is seen here", "measure",
+         (Setting("ONLY", "claims and experiments", example="3,fork-latency"),), "quest.command.measuring:claims",
+         says=""),
+    Goal("compare", "two result folders, old against new; a folder, or one of the words reference and here", "measure",
+         (Setting("A", "the old one", example="folder", needed=True),
+          Setting("B", "the new one", example="folder", needed=True), ONLY),
+         "quest.command.measuring:compare", says=""),
+    Goal("tables", "the tables of 2003 to 2007 with today's values beside them", "measure", (ONLY,),
+         "quest.command.measuring:tables", says=""),
+    Goal("figures", "draw all figures: build/figures", "measure"),
+    Goal("doctor", "what does not run on this machine, why, and the remedy", "measure", (),
+         "quest.report.doctor:doctor", first=True),
+    Goal("peers", "install the servers that ours are compared with (asks first); none is left running", "measure"),
+    # ---- learn
+    Goal("lab", "a lab's starter in work/02-fork; without CH: which labs there are", "learn", (_lab(needed=False),),
+         "quest.command.labs:lab", first=True, says="lab: "),
+    Goal("labs", "the labs there are", "learn", (), "quest.command.labs:labs", says="lab: "),
+    Goal("check", "your lab, tested and marked; without CH: all servers in every build variant, ten minutes", "learn",
+         (_lab(needed=False), *JUDGING, Setting("WATCH", "again after each change of it", "flag")),
+         "quest.command.labs:check", first=True, says="lab: "),
+    Goal("hint", "the next hint of a lab, or the third", "learn",
+         (_lab(), Setting("N", "which hint", example="3")), "quest.command.labs:hint", says="lab: "),
+    Goal("solution", "what separates your server from ours", "learn",
+         (_lab(), Setting("SURE", "before you have all points, too", "flag", shown=False)),
+         "quest.command.labs:solution",
+         says="lab: "),
+    Goal("reset", "begin a lab anew; what you wrote is kept beside it", "learn", (_lab(),), "quest.command.labs:reset",
+         says="lab: "),
+    # ---- teach
+    Goal("grade", "points for what was handed in", "teach",
+         (_lab(), DIR, Setting("JSON", "the points, for a program", example="results.json"), *JUDGING, SANDBOX),
+         "quest.command.labs:grade", says="lab: "),
+    Goal("grade-all", "a class: a folder for each in DIR, a line for each in CSV", "teach",
+         (_lab(), DIR._replace(help="a folder with a folder for each", example="submissions"),
+          Setting("CSV", "the table; DIR.csv without", example="grades.csv"),
+          Setting("JSON", "the same, for a program", example="file"), *JUDGING, SANDBOX),
+         "quest.command.labs:grade_all", says="lab: ", goes_on=True),
+    Goal("autograder", "a lab for Gradescope, without its solution", "teach", (_lab(), SANDBOX),
+         "quest.command.labs:autograder", says="lab: "),
+    Goal("handout", "a lab to hand out, without its solution", "teach",
+         (_lab(), Setting("HINTS", "with its hints", "words", default="yes", among=("yes", "no"))),
+         "quest.command.labs:handout", says="lab: "),
+    Goal("merge", "what the machines of a class have measured, a figure an experiment", "teach",
+         (Setting("RUNS", "the build/results of each machine", example='"folder folder ..."', needed=True),),
+         "quest.command.labs:merge", says="lab: "),
+    # ---- speak
+    Goal("slides", "the slides: build/slides/deck.html", "speak", (TRACK, *ABOUT_TALK)),
+    Goal("present", "show the deck and play its demos, served by 15-slashdot", "speak", (TRACK, AT_8000),
+         "quest.stage.cli:present_deck"),
+    Goal("rehearse", "every demo once, limits, tools: what will work on stage", "speak", (),
+         "quest.stage.cli:rehearse_all"),
+    Goal("demo", "a demo of the talk in the terminal", "speak", (DEMO,), "quest.stage.cli:demo"),
+    Goal("demo-record", "record the demos, for the day on which they do not run", "speak", (DEMO,),
+         "quest.stage.cli:demo_record"),
+    Goal("schedule", "minutes of every section and track of the deck; of a track its slides, and when each begins",
+         "speak", (TRACK,)),
+    Goal("pdf", "on paper: build/pdf/book.pdf, handout.pdf (two pages), deck.pdf, deck-notes.pdf", "speak",
+         (TRACK, Setting("WHAT", "without the book", "words", "deck", among=("deck",)), *ABOUT_TALK)),
+    Goal("release", "book, EPUB, decks and PDFs of the reference run, in one archive: build/release/quest-VERSION.zip",
+         "speak"),
+    # ---- maintain
+    Goal("deps", "install what is missing, after a yes (DEPS=yes: without asking; DEPS=skip: never)", "maintain"),
+    Goal("test", "the tests; of one server, or of one part, in a minute", "maintain",
+         (_program("the tests of one server", needed=False, example="09"),
+          Setting("ONLY", "a package of quest/, or a folder of tests/", "part", "stats"),
+          Setting("PAPER", "what is printed, too", "words", "yes", among=("yes",), shown=False))),
+    Goal("variants", "build them in every variant that is measured", "maintain"),
+    Goal("watch", "make read, for who writes: the book is made and shown anew when a chapter, figure or server changes",
+         "maintain", (AT_8000,), "quest.learn.read:watch"),
+    Goal("lint", "style, types, limits, text, data: everything that can be checked without running a server",
+         "maintain"),
+    Goal("readme", "bring the numbers, the goals and the figure of README.md up to date", "maintain"),
+    Goal("budgets", "lines and files of each folder, beside what the folder may have", "maintain", (),
+         "quest.command.budgets:show"),
+    Goal("help", "ten goals to begin with; ALL=1: all of them, in groups; GOAL=bench: one, with its settings",
+         "maintain",
+         (Setting("ALL", "every goal", "flag", shown=False), Setting("GOAL", "one goal", "goal", "bench", shown=False)),
+         "quest.command.help:show"),
+    Goal("clean", "remove what was generated; results and work/ stay", "maintain"),
+    Goal("distclean", "remove all of build/, the results too", "maintain"),
+    Goal("reference", "the whole full profile as one run of this commit, into build/reference", "maintain", (ONLY,),
+         "quest.command.measuring:reference", says="", goes_on=True),
+    Goal("export", "numbers for figures, book and deck: build/data", "maintain", (), "quest.command.measuring:export",
+         says=""),
+    Goal("contents", "write anew what the reader's path knows of the chapters (chapters/contents.json)", "maintain"),
+    Goal("lint-book", "chapters and slides: template, minutes and notes, the map of the talk, regions nobody shows",
+         "maintain"),
+    Goal("cross", "the portable programs, compiled for FreeBSD, NetBSD, OpenBSD and macOS (not run there): build/cross",
+         "maintain", (Setting("CROSS", "of one make of its own", shown=False),)),
+    Goal("test-labs", "every lab with its solution, its starter, each mistake, each chapter's program: half an hour",
+         "maintain"),
+    Goal("test-book", "the browser test of every page and slide that is built", "maintain"),
+    Goal("libkqueue", "10-kqueue on libkqueue, where that is installed: the servers' contract, then the test of kqueue",
+         "maintain"),
+    Goal("server-tables", "server x inherited state, and server x call x errno: a quarter of an hour", "maintain"),
+    Goal("soak", "thousands of connections opened and closed for minutes", "maintain",
+         (SECONDS, _program("one server", needed=False, example="09-epoll"))),
+    Goal("attacks", "who is served while a slow crowd fills a server: the table of chapter 15b", "maintain"),
+    Goal("soak-mixed", "all kinds of load at once, with restarts", "maintain",
+         (SECONDS, _program("one server", needed=False, example="15-slashdot"))),
+    Goal("soak-restarts", "restarts under odd clients, every process followed by strace", "maintain",
+         (SECONDS._replace(default="60"),)),
+    Goal("soak-sim", "servers in a simulated world, one after the other", "maintain",
+         (SECONDS._replace(help="how long, in all", default="60"), Setting("SEED", "the same world again", "number",
+         "1"),
+          _program("one server", needed=False, example="09-epoll"))),
+    Goal("sim-faults", "does the simulated world find faults? some are planted", "maintain",
+         (Setting("ONLY", "some of them", example="slow-never-leave"),)),
+    Goal("vm", "10-kqueue and its tests in a virtual machine (DEPS=yes fetches FreeBSD's image)", "maintain",
+         (Setting("OS", "which system", default="freebsd", example="netbsd"),
+          Setting("IMAGE", "the disk of another system", example="disk"), Setting("KEY", "what opens it",
+          example="file"),
+          Setting("VM_ARGS", "for tests/bsd/vm.sh", shown=False))),
+    Goal("fuzz", "the request parser against libFuzzer", "maintain",
+         (Setting("FUZZ_SECONDS", "how long", "number", default="30"),)),
+    Goal("mutants", "how strong are the tests?", "maintain",
+         (Setting("N", "so many faults", "number", "170"), Setting("SEED", "which", "number", "1"),
+          Setting("ONLY", "faults in these files", example="code/http"),
+          Setting("RESULTS_OF", "where they are kept", example="file.jsonl"),
+          Setting("BEFORE", "compared with these", example="file.jsonl"))),
+    # ---- what makefiles call
+    Goal("headline", "what `make` measures", "",
+         (Setting("PROFILE", "how long", "words", default="quick", among=("smoke", "quick", "full")), ONLY),
+         "quest.command.measuring:headline", says="", goes_on=True),
+    Goal("verdict", "one screen of verdicts, as `make` ends", "", (), "quest.command.measuring:verdict", says=""),
+    Goal("programs", "what these experiments want built", "", (ONLY,), "quest.command.measuring:programs", says=""),
+    Goal("measured", "what was measured was for this chapter", "", (Setting("CH", "the chapter", "chapter"),),
+         "quest.learn.path:note_measurement"),
+    Goal("check-data", "experiments, results, claims and keys in order?", "", (),
+         "quest.command.measuring:check_data", says=""),
+    Goal("check-lines", "are budgets and README.md's table of goals kept?", "", (), "quest.command.budgets:check"),
+    Goal("write-goals", "the table of goals in README.md", "", (), "quest.command.help:write_readme"),
+    Goal("everything", "all, once the tools are there", "", (Setting("PROFILE", "how long"),)),
+    Goal("tests-of-all", "test, once all is built", "",
+         (Setting("PAPER", "what is printed, too", "words", "yes", among=("yes",)),)),
+    Goal("tests-of-variants", "check, once all is built", ""),
+)  # fmt: skip
+
+BY_NAME = {goal.name: goal for goal in GOALS}
+#: Made by make from a list: a goal for each variant, for each system.
+MADE = ("lint-", "cross-")
+#: Of every goal: how it is built and shown, and where things are.
+EVERYWHERE = {
+    "V": "1: show the commands",
+    "DEPS": "ask, yes or skip: whether what is missing is installed",
+    "RESULTS": "reference: the committed run's numbers, and not yours",
+    "BUILD": "where things are built",
+    "WORK": "where your labs are",
+    **dict.fromkeys(
+        ("Q", "LINT", "LOGS", "JOBS", "TEST_JOBS", "PYTEST_ARGS", "LAST_FAILED", "PYTHON", "CC", "CFLAGS", "CPPFLAGS",
+         "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT", "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH",
+         "SOURCE_DATE_EPOCH"), ""),
+}  # fmt: skip
+#: Settings that may come from the environment: documented as such (benchmarks/README.md).
+FROM_ENVIRONMENT = ("CLIENT", "SERVER", "MANY", "DEPS", "RESULTS", "WORK")

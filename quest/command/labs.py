@@ -1,0 +1,111 @@
+"""The goals of the labs: each takes its settings and gives the status (quest/labs/commands.py)."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+
+from quest.command.settings import Given
+from quest.ground.errors import InputError, Stopped
+from quest.ground.processes import end_with_parent
+from quest.labs.cli import KNOWN, settings_of
+from quest.labs.commands import run
+from quest.labs.errors import LabError, say
+
+WAIT = 0.5  # seconds between two looks at a student's folder
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise Stopped(number)  # an exception, so that sandboxes are removed
+
+
+def _run(command: str, given: Given) -> int:
+    """A command of the labs, with those of the settings that they know. LabError, in one line, for what is wrong."""
+    end_with_parent()
+    os.umask(0o022)  # another user, who judges without a cell, reads what is laid out
+    signal.signal(signal.SIGTERM, _stop)
+    words = [f"{name}={value}" for name, value in given.items() if name in KNOWN]
+    environment = {**os.environ, "LAB_BUILD": given.get("BUILD", "build")}
+    try:
+        return run(command, settings_of(words, environment))
+    except InputError as error:
+        raise LabError(str(error).replace("\n", " ")) from None
+
+
+def lab(given: Given) -> int:
+    return _run("lab", given)
+
+
+def labs(given: Given) -> int:
+    """Which there are."""
+    return _run("lab", {name: value for name, value in given.items() if name != "CH"})
+
+
+def hint(given: Given) -> int:
+    return _run("hint", given)
+
+
+def solution(given: Given) -> int:
+    return _run("solution", given)
+
+
+def grade(given: Given) -> int:
+    return _run("grade", given)
+
+
+def grade_all(given: Given) -> int:
+    """A class's table has a name, wherever it was not given one."""
+    return _run("grade-all", {"CSV": f"{given['DIR']}.csv", **given} if "DIR" in given else given)
+
+
+def autograder(given: Given) -> int:
+    return _run("autograder", given)
+
+
+def handout(given: Given) -> int:
+    return _run("handout", given)
+
+
+def merge(given: Given) -> int:
+    return _run("merge", given)
+
+
+def check(given: Given) -> int:
+    """With WATCH=1 once more after each change, until it is ended or nothing can be judged."""
+    while "WATCH" in given:
+        folder = _folder(given)
+        before = _newest(folder)
+        _run("check", given)
+        say(f"\nWaiting for {folder} to change (Ctrl-C ends it).")
+        while _newest(folder) == before:
+            time.sleep(WAIT)
+    return _run("check", given)
+
+
+def _folder(given: Given) -> Path:
+    if not given.get("CH"):
+        raise LabError("which lab? CH=02-fork; make labs lists them")
+    return Path(given.get("WORK", "work"), given["CH"])
+
+
+def _newest(folder: Path) -> int:
+    """When a file of a student's was last changed, in nanoseconds; 0 where there is none."""
+    files = (path for path in folder.glob("[!.]*") if path.is_file())
+    return max((path.stat().st_mtime_ns for path in files), default=0)
+
+
+def reset(given: Given) -> int:
+    """A student's folder is moved away and begun anew; what was reached, and which hints were taken, stays."""
+    folder = _folder(given)
+    if not folder.is_dir():
+        raise LabError(f"{folder} is not there yet: make lab CH={given['CH']}")
+    number = 1
+    while (kept := folder.with_name(f"{folder.name}.old{number}")).exists():
+        number += 1
+    folder.rename(kept)
+    say(f"{folder} is now {kept}")
+    status = _run("lab", given)
+    if status == 0 and (progress := kept / ".progress.json").is_file():
+        (folder / progress.name).write_bytes(progress.read_bytes())
+    return status

@@ -1,0 +1,139 @@
+"""The goals that measure, judge and tell: each takes its settings and gives the status.
+
+Each imports what it needs when it runs: `bench` with nothing to do must not wait for scipy.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quest.command.settings import Given
+
+if TYPE_CHECKING:
+    from quest.measure.session import Settings
+
+REFERENCE = Path("benchmarks/results/reference")
+
+
+def build_of(given: Given) -> Path:
+    return Path(given.get("BUILD", "build"))
+
+
+def results_of(given: Given) -> Path:
+    return build_of(given) / "results"
+
+
+def data_of(given: Given) -> Path:
+    return build_of(given) / "data"
+
+
+def names(text: str) -> list[str]:
+    """`a,b c` -> a, b and c."""
+    return text.replace(",", " ").split()
+
+
+def _asked(given: Given) -> "Settings":
+    from quest.measure.session import Settings
+
+    return Settings.from_environment({**os.environ, **given})
+
+
+def programs(given: Given) -> int:
+    """The paths of what these experiments start, one a line."""
+    from quest.measure import programs as all_programs
+
+    print(*all_programs.to_build(names(given.get("ONLY", ""))), sep="\n")
+    return 0
+
+
+def bench(given: Given) -> int:
+    from quest.report import bench as run
+
+    status = run.bench(
+        given.get("PROFILE", "quick"), names(given.get("ONLY", "")), headline=False,
+        results=results_of(given), reference=REFERENCE, again="AGAIN" in given, upto=given.get("CH", ""),
+        settings=_asked(given),
+    )  # fmt: skip
+    if status == 0 and given.get("CH"):
+        from quest.learn.path import note_measurement
+
+        return note_measurement(given)
+    return status
+
+
+def reference(given: Given) -> int:
+    """Into a folder of its own, so that the committed run stays what it is until the new one is whole."""
+    from quest.report import bench as run
+
+    only = names(given.get("ONLY", ""))
+    return run.bench("full", only, False, build_of(given) / "reference", REFERENCE, whole=True, settings=_asked(given))
+
+
+def headline(given: Given) -> int:
+    """What `make` measures."""
+    from quest.report import bench as run
+
+    only = names(given.get("ONLY", ""))
+    return run.bench(given.get("PROFILE", "quick"), only, True, results_of(given), REFERENCE, settings=_asked(given))
+
+
+def export(given: Given) -> int:
+    """Of two exports to one folder the later waits, and then finds nothing left to do."""
+    from quest.report import verdicts
+
+    results, data = results_of(given), data_of(given)
+    data.mkdir(parents=True, exist_ok=True)
+    with (data / "lock").open("w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"another export writes {data}: waiting", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if verdicts.fresh(results, REFERENCE, data):
+            return 0
+        from quest.report import export as exporting
+
+        return exporting.export(results, REFERENCE, data)
+
+
+def claims(given: Given) -> int:
+    return _claims(given, short=False)
+
+
+def verdict(given: Given) -> int:
+    return _claims(given, short=True)
+
+
+def _claims(given: Given, short: bool) -> int:
+    from quest.report import verdicts
+
+    results = results_of(given)
+    found = verdicts.entries(results, REFERENCE, data_of(given))
+    return verdicts.show(verdicts.select(found, names(given.get("ONLY", ""))), results, short)
+
+
+def tables(given: Given) -> int:
+    from quest.report import then
+
+    return then.show(names(given.get("ONLY", "")), results_of(given), REFERENCE)
+
+
+def compare(given: Given) -> int:
+    from quest.ground.errors import InputError
+    from quest.report import compare as comparing
+
+    for name in ("A", "B"):
+        if name not in given:
+            raise InputError(
+                f"compare needs {name}=, a folder of results or one of the words reference and here"
+            )
+    words = {"reference": REFERENCE, "here": results_of(given)}
+    old, new = (words.get(given[name], Path(given[name])) for name in ("A", "B"))
+    return comparing.compare(old, new, names(given.get("ONLY", "")))
+
+
+def check_data(given: Given) -> int:
+    from quest.report import check
+
+    return check.check(results_of(given), REFERENCE)

@@ -1,0 +1,38 @@
+"""What make asks when it starts with a setting, or with a goal that it does not know."""
+
+import re
+from pathlib import Path
+
+from quest.command import settings as given_settings
+from quest.learn.words import Wrong
+
+#: Words before a colon: what the makefiles have a rule for, without the table's goals too.
+TARGETS = re.compile(r"^([a-z][a-z -]*):(?!=)", re.M)
+
+
+def targets() -> set[str]:
+    """All words that the makefiles have a rule for."""
+    files = [Path("Makefile"), *Path().glob("*/*.mk")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    return {word for words in TARGETS.findall(text) for word in words.split()}
+
+
+def settings(words: list[str]) -> int:
+    """GOALS="goal goal" NAME=VALUE...: prints "ok", and the names of chapters, labs and servers as they were meant; or
+    the one line with which make refuses. Status 0 both times: make reads the words.
+    """
+    goal = ""
+    try:
+        given = given_settings.parsed(words)
+        names = given.pop("GOALS", "").split() or ["all"]
+        goals, files = [], [name for name in names if "/" in name or "." in name]
+        for goal in (name for name in names if name not in files):
+            goals.append(given_settings.goal_of(goal, targets))
+        goal = names[0]
+        found = given_settings.checked(goals, given, others=bool(files))
+    except Wrong as wrong:
+        print(f"make {goal}: {wrong}")
+        return 0
+    meant = (name for name, value in found.items() if value != given[name])
+    print("ok", *(f"{name}={found[name]}" for name in meant))
+    return 0

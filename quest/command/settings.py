@@ -1,0 +1,172 @@
+"""Which settings were given, for which goals, and with which values: refused here, before anything is done."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+from quest.command.goals import BY_NAME, EVERYWHERE, FROM_ENVIRONMENT, MADE, Goal, Setting
+from quest.learn.words import Wrong, chosen, meant
+
+Given = dict[str, str]
+
+
+def parsed(words: Iterable[str]) -> Given:
+    """NAME=VALUE words. Wrong for a word that is none."""
+    given: Given = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise Wrong(f"{word}: a setting is NAME=VALUE")
+        given[name] = value
+    return given
+
+
+def goal_of(name: str, also: Callable[[], Iterable[str]] = tuple) -> Goal:
+    """The goal. Wrong, with what was meant, if there is none of that name; `also`: names of makefiles' own."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    if name.startswith(MADE) or name in also():
+        return Goal(name, "", "")
+    if "/" in name or "." in name:
+        raise Wrong("there is no such file, and no rule that makes it")
+    listed = [goal.name for goal in BY_NAME.values() if goal.group]
+    raise Wrong(f"there is no such goal{_near(name, sorted(listed))}; make help says what there is")
+
+
+def checked(goals: Iterable[Goal], given: Mapping[str, str], others: bool = False) -> Given:
+    """The settings with the values that were meant: CH=9 is CH=09-epoll. Wrong for what none of the goals takes, and
+    for a value that cannot be. `others`: settings of no goal are for a file that is made beside them.
+    """
+    goals = list(goals)
+    takes = {setting.name: setting for goal in reversed(goals) for setting in goal.settings}
+    found: Given = {}
+    for name, value in given.items():
+        if name in takes:
+            found[name] = _value(takes[name], value)
+        elif name in EVERYWHERE or others:
+            found[name] = value
+        else:
+            raise Wrong(_unknown(name, takes))
+    if goals and goals[0].name == "bench" and found.get("CH") and not found.get("ONLY"):
+        raise Wrong(_of_chapter(found["CH"]))
+    return found
+
+
+def of_goal(goal: Goal, given: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> Given:
+    """What this goal is told of them: what it takes and what holds everywhere, the environment's where the command line
+    says nothing, and no empty ones.
+    """
+    takes = {setting.name for setting in goal.settings} | EVERYWHERE.keys()
+    outside = {name: environ.get(name, "") for name in FROM_ENVIRONMENT}
+    return {name: value for name, value in {**outside, **given}.items() if name in takes and value}
+
+
+def _unknown(name: str, takes: Mapping[str, Setting]) -> str:
+    here = ", ".join(sorted(takes)) or "no settings"
+    known = {setting.name for goal in BY_NAME.values() for setting in goal.settings}
+    if name not in known:
+        near = _near(name, [*takes, *sorted(known), *EVERYWHERE])
+        return f"there is no setting {name}{near}; it takes {here}"
+    return f"it takes no {name}; it takes {here}" if takes else f"it takes {here}"
+
+
+def _near(name: str, known: list[str]) -> str:
+    text = meant(name, known)
+    return text if "did you mean" in text else ""
+
+
+def _of_chapter(slug: str) -> str:
+    """CH= alone would measure everything: the experiments of the chapter were meant."""
+    from quest.learn.chapters import chapter
+
+    about = chapter(slug)
+    ids = ",".join(one.id for one in about.experiments) if about else ""
+    said = f"{slug} has ONLY={ids}" if ids else f"{slug} has none of its own"
+    return f"CH= wants ONLY= beside it: {said}"
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def _value(setting: Setting, value: str) -> str:
+    if not value:
+        return value
+    name, kind = setting.name, setting.kind
+    if kind == "words" or kind == "track":
+        among = setting.among or tracks()
+        if value not in among:
+            raise Wrong(f"{name}={value}: {name} is one of {', '.join(among)}")
+    elif kind == "number":
+        if not (value.isascii() and value.isdigit()):
+            raise Wrong(f"{name}={value}: a whole number")
+    elif kind in NAMED:
+        known, what = NAMED[kind]
+        return _chosen(value, known(), name, what)
+    return value
+
+
+def _chosen(value: str, known: list[str], name: str, what: str) -> str:
+    """02 is the chapter's server, and not 02-inetd."""
+    try:
+        return chosen(
+            value, [each for each in known if each in set(chapters())] or known, name, what
+        )
+    except Wrong:
+        return chosen(value, known, name, what)
+
+
+def _folders(top: str, *having: str) -> list[str]:
+    """Those of `top` that have one of these files, or any."""
+    names = sorted(
+        name for name in os.listdir(top) if os.path.isdir(f"{top}/{name}") and name[:1] not in "_."
+    )
+    return [
+        n for n in names if not having or any(os.path.exists(f"{top}/{n}/{one}") for one in having)
+    ]
+
+
+def chapters() -> list[str]:
+    return sorted(
+        name[:-3] for name in os.listdir("chapters") if name[:1].isdigit() and name.endswith(".md")
+    )
+
+
+def servers() -> list[str]:
+    return [name for name in _folders("code") if name[:1].isdigit()]
+
+
+def programs() -> list[str]:
+    return [*servers(), "constant"]
+
+
+def labs() -> list[str]:
+    return _folders("labs", "lab.toml", "measure.toml")
+
+
+def tracks() -> tuple[str, ...]:
+    """The tables of tracks.toml, without those inside a table: tomllib would take as long as all the rest."""
+    with open("slides/tracks.toml", encoding="utf-8") as file:
+        return tuple(line.strip()[1:-1] for line in file if line[:1] == "[" and "." not in line)
+
+
+def parts() -> list[str]:
+    """What `make test ONLY=` takes."""
+    tests = [
+        name
+        for name in _folders("tests")
+        if any(f[:5] == "test_" for f in os.listdir(f"tests/{name}"))
+    ]
+    return sorted({*_folders("quest"), *tests})
+
+
+def listed() -> list[str]:
+    return [goal.name for goal in BY_NAME.values() if goal.group or goal.first]
+
+
+NAMED: dict[str, tuple[Callable[[], list[str]], str]] = {
+    "server": (servers, "server"),
+    "program": (programs, "program"),
+    "chapter": (chapters, "chapter"),
+    "lab": (labs, "lab"),
+    "part": (parts, "part"),
+    "goal": (listed, "goal"),
+}

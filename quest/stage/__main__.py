@@ -1,8 +1,0 @@
-import sys
-
-from quest.stage.cli import main
-
-try:
-    sys.exit(main(sys.argv[1:]))
-except KeyboardInterrupt:
-    sys.exit(130)
