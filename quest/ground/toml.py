@@ -1,12 +1,12 @@
 """TOML (or JSON) tables to frozen dataclasses: the one loader of every file that people write.
 
 A dataclass is the form of a table. A field with a Doc is a key of the file; a field without one is
-not. The type of the field says what the key may hold:
+not, unless no field has one: then all are. The type of the field says what the key may hold:
 
     str, int, float, bool      a number is finite; true is no number; 2.0 is no whole number
     A | B, A | None            one of several
-    tuple[A, ...]              a list
-    Mapping[str, A]            a table whose keys the file chooses
+    tuple[A, ...], tuple[A, A] a list of any length, or of this one
+    Mapping[str, A], dict      a table whose keys the file chooses
     object                     any value
     another such dataclass     a table, or with tuple[..., ...] a list of tables
 
@@ -24,13 +24,14 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from quest.ground.errors import InputError
+from quest.ground.foreign import line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -307,8 +308,10 @@ def _reader_with(kind: Any, rule: Rule) -> Any:
     if origin is Annotated:
         return _reader_with(inner[0], next((a for a in inner[1:] if isinstance(a, Rule)), rule))
     if origin is tuple:
+        if Ellipsis not in inner:
+            rule = replace(rule, count=(len(inner),))
         return _List(_reader(inner[0]), rule)
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return _Table(_reader(inner[0]), _reader(inner[1]), rule)
     if origin in (Union, UnionType):
         members = [member for member in inner if member is not NoneType]
@@ -370,13 +373,19 @@ class Key:
 
 def keys_of(cls: "type[DataclassInstance]") -> Iterator[Key]:
     """The keys of a table of that form, in the order of the fields."""
+    docs = {each.name: _doc(each) for each in fields(cls) if each.init}
+    if not any(docs.values()):
+        docs = dict.fromkeys(docs, Doc(""))
     for each in fields(cls):
-        if get_origin(each.type) is Annotated:
-            doc = next((a for a in get_args(each.type) if isinstance(a, Doc)), None)
-            if doc is not None:
-                kind = each.type if doc.accepts is None else doc.accepts
-                required = each.default is MISSING and each.default_factory is MISSING
-                yield Key(doc.key or each.name, each.name, kind, doc, required, _default(each))
+        if (doc := docs.get(each.name)) is not None:
+            kind = each.type if doc.accepts is None else doc.accepts
+            required = each.default is MISSING and each.default_factory is MISSING
+            yield Key(doc.key or each.name, each.name, kind, doc, required, _default(each))
+
+
+def _doc(one: Field[Any]) -> Doc | None:
+    annotations = get_args(one.type) if get_origin(one.type) is Annotated else ()
+    return next((each for each in annotations if isinstance(each, Doc)), None)
 
 
 def _default(one: Field[Any]) -> Any:
@@ -408,7 +417,7 @@ def record_of(cls: type[Record], table: Mapping[str, Any], shown: str, **given: 
     try:
         made: Record = _reader(cls).make(table, given)
     except _Fault as fault:
-        raise InputError(f"{shown}: {fault}") from None
+        raise InputError(line(f"{shown}: {fault}")) from None
     return made
 
 

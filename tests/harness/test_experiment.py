@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import json
 import math
 import tomllib
 from collections import Counter
@@ -342,6 +343,8 @@ DECIDING: list[dict[str, Any]] = [
     {"profile": rounds(quick=3)},
     {"disk": {"pools": ["a=20x1"]}},
     {"disk": {"pools": ["a=30x1"]}},
+    LOADED,
+    {**LOADED, "hammer": {"args": ["-k", "{url}"]}},
     {**LOADED, "docroot": {"files": {"x": 1}}},
     {**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": 240}},
     {**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": 480}},
@@ -353,6 +356,22 @@ WORDS: list[dict[str, Any]] = [
     {"profile": rounds(full=50)},
     {"needs": ["strace"]},
 ]
+
+
+def test_the_committed_results_are_of_the_plans_that_the_experiments_have() -> None:
+    """Else the harness itself would throw away what readers have measured. An experiment may have
+    been edited since.
+    """
+    same = []
+    for found in experiment_file.load_all():
+        path = BENCHMARKS / "results/reference" / f"{found.id}.jsonl"
+        if path.exists():
+            with path.open(encoding="utf-8") as lines:
+                run, second = (json.loads(next(lines)) for _ in range(2))
+            if second["type"] != "skip":
+                profile = found.profiles[run["profile"]]
+                same += [plan.plan_hash(found, profile, run["programs"], ()) == run["plan"]]
+    assert len(same) > 50 and sum(same) >= 0.9 * len(same)
 
 
 def test_the_hash_tells_what_decides_about_the_numbers() -> None:

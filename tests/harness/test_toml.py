@@ -72,6 +72,7 @@ def test_a_whole_table_becomes_a_record() -> None:
         best=Leaf("b", 2), by_month={"may": Leaf("m")}, either=("x",), mib="5", ours="given",
     )  # fmt: skip
     assert type(tree.height) is float and type(tree.mixed) is int
+    assert [type(each) for each in tree.pair] == [float, float]
     assert record_of(Tree, {"title": "x"}, "x.toml") == Tree("x")
 
 
@@ -90,6 +91,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"names": ["a", "a"]}, ['"names"', "once"]),
     ({"names": ["a", 1]}, ['"names"', "list of texts"]),
     ({"pair": [1]}, ['"pair"', "2"]),
+    ({"pair": [1, float("inf")]}, ['"pair"', "finite"]),
     ({"some": []}, ['"some"', "empty"]),
     ({"mixed": True}, ['"mixed"', "number or a text"]),
     ({"values": {"x": 1.0}}, ['"values": "x"', "whole number"]),
@@ -104,6 +106,8 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
     ({"by_month": {"july": {"name": "x"}}}, ['"by_month"', 'unknown key "july"']),
     ({"either": "x"}, ['"either"', "true or false or a list of texts"]),
     ({"mib": "5"}, ['"mib"', "whole number"]),
+    ({"leaf": [{"name": "a\nb\x1b", "size": 0}]}, ["a\\nb\\x1b"]),
+    ({"a\nb": 1}, ["a\\nb"]),
 ]
 
 
@@ -117,6 +121,22 @@ def test_a_fault_is_one_line_with_file_place_and_fault(
     line = str(error.value)
     assert line.startswith("x.toml: ") and "\n" not in line
     assert [name for name in named if name not in line] == []
+
+
+def test_where_no_field_has_a_doc_all_are_keys() -> None:
+    @dataclass(frozen=True)
+    class Plain:
+        pair: tuple[str, str]
+        edits: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    table: dict[str, Any] = {"pair": ["a", "b"], "edits": {"x.c": {"f": "g"}}}
+    assert record_of(Plain, table, "x.toml") == Plain(("a", "b"), {"x.c": {"f": "g"}})
+    faults: list[dict[str, Any]] = [
+        {"pair": ["a"]}, {"edits": {"x.c": {"f": 1}}}, {"pairs": []},
+    ]  # fmt: skip
+    for wrong in faults:
+        with pytest.raises(InputError, match=r"x\.toml: .*(pair|edits)"):
+            record_of(Plain, table | wrong, "x.toml")
 
 
 @pytest.mark.parametrize("content", [b"id = ", b"\xff", None])
