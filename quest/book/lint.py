@@ -15,8 +15,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from quest.book import contents, tracks
-from quest.book.outline import Block, Outline, read_outlines, read_toml, regions_of
+from quest.book.outline import Block, Outline, read_outlines, regions_of
 from quest.ground.entry import ended
+from quest.ground.toml import read_toml
 
 ROLES = [
     "question", "run", "code", "diff", "timeline", "measurement", "breaks", "then-now", "exercises",

@@ -6,10 +6,8 @@ path read the JSON that it writes: build/weave/SLUG.outline, build/weave/slides/
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from quest.ground.errors import InputError
 
@@ -81,14 +79,6 @@ def read_outlines(names: list[str]) -> tuple[list[Outline], list[Outline]]:
     outlines = sorted((read_outline(Path(name)) for name in names), key=lambda one: one.source)
     chapters = [each for each in outlines if each.source.parts[0] == "chapters"]
     return chapters, [each for each in outlines if each.source.parts[0] == "slides"]
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a TOML file; InputError when there is none."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: {getattr(error, 'strerror', error)}") from None
 
 
 REGION = re.compile(r"^\s*(?:/\*|//|#|;|--)\s*region:\s*([a-z0-9-]+)\s*(?:\*/)?\s*$")

@@ -21,6 +21,7 @@ from typing import Any
 
 from quest.ground.entry import ended
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 
 SECONDS = 180
 FLAGS = [
@@ -113,10 +114,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 3:
         raise InputError("print: CHROMIUM PAGE[?QUERY] OUTPUT")
     program, page, output = arguments
-    pdf = printed(program, page)
-    part = Path(f"{output}.{os.getpid()}.part")
-    part.write_bytes(pdf)
-    part.replace(output)
+    write_whole(Path(output), printed(program, page))
     return 0
 
 

@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from quest.book.outline import read_toml
 from quest.ground.entry import ended
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
+from quest.ground.toml import read_toml
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
@@ -123,9 +124,7 @@ def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
     files["book/book.epub"] = dated(files["book/book.epub"], seconds)
     name = f"quest-{version}"
     data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
-    part = out / f"{name}.zip.part"
-    part.write_bytes(data)
-    part.replace(out / f"{name}.zip")
+    write_whole(out / f"{name}.zip", data)
     for path in (path for path in files if path.endswith(".html")):
         if gaps := len(NOT_MEASURED.findall(files[path].decode())):
             print(f"warning: {path} says of {gaps} numbers or figures: not measured")

@@ -12,7 +12,6 @@ are one line each, with status 2.
 """
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from typing import Any
 from quest.book.outline import Block, Outline, read_outline
 from quest.ground.entry import ended
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 
 KINDS = {"fig": "figure", "lst": "listing", "diff": "listing", "sec": "section"}
 EXPECTED = {"figure": "fig", "listing": "lst", "section": "sec"}
@@ -60,11 +60,9 @@ def lua(value: Any) -> str:  # whatever JSON can hold
 
 
 def write(path: Path, text: str) -> None:
-    """The file appears whole."""
+    """The file, whole, and its folder, if that is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    write_whole(path, text)
 
 
 def write_data(source: Path, output: Path) -> None:

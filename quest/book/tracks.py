@@ -13,14 +13,15 @@ the lint's.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from quest.book.outline import Outline, read_outlines, read_toml
+from quest.book.outline import Outline, read_outlines
 from quest.ground.entry import ended
 from quest.ground.errors import InputError
+from quest.ground.toml import Doc, read_toml, record_of
 
 TRACKS = Path("slides/tracks.toml")
 
@@ -38,18 +39,32 @@ class Slide:
 class Unit:
     """What is shown in one go."""
 
-    title: str  # "" where the track has only one
-    words: list[str]  # "id", "id minutes" or the name of a file
+    title: Annotated[str, Doc("of the day")]  # "" where the track has only one
+    words: Annotated[
+        tuple[str, ...], Doc('each "id", "id minutes" or the name of a file', key="slides")
+    ]
 
 
 @dataclass(frozen=True)
 class Track:
+    """A table of slides/tracks.toml."""
+
     name: str
-    title: str
-    limit: float  # minutes, of each unit
-    questions: float  # minutes that are kept free after them
-    units: list[Unit]
-    backup: list[str]  # words, as of a unit: slides after the end, for questions
+    title: Annotated[str, Doc("of the track")]
+    limit: Annotated[float, Doc("the most that the slides of a unit may take", key="minutes")]
+    questions: Annotated[float, Doc("minutes that are kept free after them")] = 0.0
+    words: Annotated[tuple[str, ...], Doc("those of a unit, if there is one", key="slides")] = ()
+    several: Annotated[tuple[Unit, ...], Doc("or what is told on several days", key="units")] = ()
+    backup: Annotated[tuple[str, ...], Doc("slides after the end, for questions")] = ()
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """What is shown in one go each; at least one."""
+        return self.several or (Unit("", self.words),)
+
+    def fault(self) -> str:
+        """What is wrong with the table; "" if nothing is."""
+        return "" if bool(self.words) != bool(self.several) else 'either "slides" or "units"'
 
     def parts(self, slides: list[Slide]) -> list[tuple[str, list[Slide]]]:
         """The title of each unit, and its slides. InputError: it names one that is not there."""
@@ -62,14 +77,14 @@ class Track:
     def named(self) -> set[str]:
         """Ids and files, without minutes."""
         words = [word for unit in self.units for word in unit.words]
-        return {word.partition(" ")[0] for word in words + self.backup}
+        return {word.partition(" ")[0] for word in [*words, *self.backup]}
 
     def with_backup(self, slides: list[Slide]) -> list[Slide]:
         """All of it, in its order; those for questions take no time."""
         backup = [replace(each, minutes=0.0) for each in self._chosen(self.backup, slides)]
         return self.shown(slides) + backup
 
-    def _chosen(self, words: list[str], slides: list[Slide]) -> list[Slide]:
+    def _chosen(self, words: Iterable[str], slides: list[Slide]) -> list[Slide]:
         chosen = []
         for word in words:
             id, _, minutes = word.partition(" ")
@@ -84,25 +99,12 @@ class Track:
         return chosen
 
 
-def _track(name: str, entry: dict[str, Any]) -> Track:
-    units = entry.get("units") or [{"title": "", "slides": entry["slides"]}]
-    return Track(
-        name,
-        str(entry["title"]),
-        limit=float(entry["minutes"]),
-        questions=float(entry.get("questions", 0)),
-        units=[Unit(str(unit["title"]), list(map(str, unit["slides"]))) for unit in units],
-        backup=list(map(str, entry.get("backup", []))),
-    )
-
-
 def read_tracks() -> list[Track]:
-    """Those of slides/tracks.toml, in its order."""
-    try:
-        return [_track(name, entry) for name, entry in read_toml(TRACKS).items()]
-    except (KeyError, TypeError, ValueError) as error:
-        what = f"a track has a title, minutes and slides; wrong or missing: {error}"
-        raise InputError(f"{TRACKS}: {what}") from None
+    """Those of slides/tracks.toml, in its order. InputError for a mistake in it."""
+    return [
+        record_of(Track, table, f"{TRACKS}: {name}", name=name)
+        for name, table in read_toml(TRACKS).items()
+    ]
 
 
 def slides_of(outlines: list[Outline]) -> list[Slide]:

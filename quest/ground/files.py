@@ -47,8 +47,9 @@ def locked(
         if not _try_lock(descriptor):
             on_wait()
             _wait_for(descriptor, patience_s)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):  # on a full disk the lock holds without a number
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)

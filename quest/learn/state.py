@@ -5,7 +5,6 @@ cannot be read is kept aside, and a line says so.
      "guesses": {"01-iterative": {"drawn-0": {"y": [1.5, null, 3]}}}}
 """
 
-import fcntl
 import json
 import sys
 import time
@@ -13,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quest.ground.entry import naming, told
+from quest.ground.entry import told
+from quest.ground.files import locked, write_whole
 
 VERSION = 1
 SKIPPED = "skipped"  # in the place of when it was done
@@ -85,8 +85,7 @@ def change(path: Path, edit: Callable[[Progress], None]) -> bool:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with naming(path), path.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(path.with_suffix(".lock")):
             progress, why = _load(path)
             if why:
                 _set_aside(path, why)
@@ -112,15 +111,9 @@ def unreadable(path: Path) -> list[Path]:
 
 
 def _write(path: Path, progress: Progress) -> None:
-    """Whole or not at all. By one at a time: change()."""
-    unfinished = path.with_suffix(".new")
     kept = {"version": VERSION, "done": progress.done, "guesses": progress.guesses}
     text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
-    try:
-        unfinished.write_text(text + "\n", "utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(path, text + "\n")
 
 
 def note_step(path: Path, step: str, slug: str, done: bool = True, skipped: bool = False) -> bool:
