@@ -49,6 +49,8 @@ class Pin(TypedDict):
 
 
 class Network(TypedDict):
+    """What the load goes over."""
+
     namespace: bool  # an own one
     congestion_control: str
 
@@ -199,11 +201,13 @@ def match_in_file(pattern: str, file: str | Path, otherwise: str = "") -> str:
 
 
 def cpu_model() -> str:
+    """As the processor calls itself; else the machine's name for its kind."""
     pattern = r"^(?:model name|Model|cpu model)\s*:\s*(.+)$"
     return match_in_file(pattern, "/proc/cpuinfo", platform.processor() or platform.machine())
 
 
 def distribution() -> str:
+    """`Debian GNU/Linux 12 (bookworm)`; "" where it is not known."""
     return match_in_file(r'^PRETTY_NAME="?([^"\n]*)', "/etc/os-release")
 
 

@@ -332,6 +332,7 @@ class _Run:
         }  # fmt: skip
 
     def end(self) -> None:
+        """Nothing more is measured: the set is finished."""
         unsupported = {skip.get("variant") for skip in self.result.skips}
         self._append(
             {

@@ -46,6 +46,7 @@ class Control(local.Server):
 
     @property
     def port(self) -> int:
+        """Where it listens."""
         return int(self.server_address[1])
 
     def begin(self) -> threading.Event:
@@ -80,6 +81,7 @@ class Handler(local.Handler):
         self.close_connection = True
 
     def do_HEAD(self) -> None:
+        """Refused."""
         self.send_error(HTTPStatus.METHOD_NOT_ALLOWED, "nothing here answers HEAD")
 
     def _play(self, demo: Demo) -> None:

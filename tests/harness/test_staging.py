@@ -18,9 +18,6 @@ from quest.measure.cgroups import Limits
 from tests.harness.made_up import BENCHMARKS, await_
 from tests.harness.test_load import loaded
 
-LIMITS = Limits(48 << 20, 240, "7:0")
-
-
 # ---- the table -----------------------------------------------------------------------------------
 
 
@@ -59,94 +56,6 @@ def test_what_a_stage_needs_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
     answer = programs.missing(both, both.variants[0])
     assert answer == places.Answer(False, "no such thing", "buy one")
     assert asked == ["loop-device", "memory-cgroup", "io-throttle"]
-
-
-# ---- control groups, on trees made up ------------------------------------------------------------
-
-
-@pytest.fixture
-def first(tmp_path: Path) -> str:
-    """/proc/mounts of a system with version 1, and an empty version 2 beside it."""
-    for name in ("memory", "blkio", "unified"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "unified/cgroup.controllers").write_text("\n")
-    return (
-        f"tmpfs {tmp_path} tmpfs rw 0 0\n"
-        f"cgroup2 {tmp_path}/unified cgroup2 rw,relatime 0 0\n"
-        f"cgroup {tmp_path}/memory cgroup rw,relatime,memory 0 0\n"
-        f"cgroup {tmp_path}/blkio cgroup rw,relatime,blkio 0 0\n"
-    )
-
-
-@pytest.fixture
-def second(tmp_path: Path) -> str:
-    root = tmp_path / "with blank"
-    root.mkdir()
-    (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    (root / "cgroup.subtree_control").write_text("cpu memory\n")
-    return f"none {str(root).replace(' ', chr(92) + '040')} cgroup2 rw,nosuid 0 0\n"
-
-
-def written(text: str, limits: Limits) -> tuple[list[Path], dict[str, str]]:
-    """The groups, and what was written into them; a real one's files go with it."""
-    found = {}
-    with cgroups.group(limits, text) as files:
-        for place in files:
-            for file in place.parent.iterdir():
-                found[file.name] = file.read_text()
-                file.unlink()
-    return files, found
-
-
-def test_version_1_has_a_group_in_each_hierarchy(first: str, tmp_path: Path) -> None:
-    files, settings = written(first, LIMITS)
-    name = files[0].parent.name
-    assert name.startswith(f"quest-{os.getpid()}-")
-    assert sorted(files) == [tmp_path / c / name / "cgroup.procs" for c in ("blkio", "memory")]
-    assert settings == {
-        "memory.limit_in_bytes": "50331648",
-        "blkio.throttle.read_iops_device": "7:0 240",
-    }
-    assert not list(tmp_path.glob("*/quest-*"))
-    # Only what is asked for is set; without limits there is no group.
-    assert [*written(first, Limits(memory_bytes=9))[1]] == ["memory.limit_in_bytes"]
-    assert written(first, Limits(device="7:0")) == ([], {})
-
-
-def test_version_2_has_one_group_and_enables_what_it_needs(second: str, tmp_path: Path) -> None:
-    root = tmp_path / "with blank"
-    files, settings = written(second, LIMITS)
-    assert [file.parent.parent for file in files] == [root]
-    assert (root / "cgroup.subtree_control").read_text() == "+io"
-    assert settings == {"memory.max": "50331648", "io.max": "7:0 riops=240"}
-    assert not list(root.glob("quest-*"))
-    assert [*written(second, Limits(read_iops=9, device="7:0"))[1]] == ["io.max"]
-
-
-def test_where_it_cannot_run_it_says_why_and_leaves_nothing(first: str, tmp_path: Path) -> None:
-    with pytest.raises(Unsupported) as caught:
-        written("proc /proc proc rw 0 0\n", LIMITS)
-    assert "limit the reads of a disk and limit memory" in caught.value.reason
-    assert "as root" in caught.value.remedy
-    half = first.replace(",blkio", ",cpu")
-    assert cgroups.choose_version(["memory"], half)[0] is cgroups.VERSIONS[0]
-    with pytest.raises(Unsupported):
-        cgroups.choose_version(["memory", "io"], half)
-    (tmp_path / "blkio").rmdir()
-    (tmp_path / "blkio").write_text("no folder")
-    with pytest.raises(Unsupported, match="no control group: "):
-        written(first, LIMITS)
-    assert not list(tmp_path.glob("*/quest-*"))
-
-
-def test_what_a_killed_harness_left_is_removed(first: str, tmp_path: Path) -> None:
-    proc = tmp_path / "proc"
-    (proc / "12").mkdir(parents=True)
-    for name in ("memory/quest-11-1", "blkio/quest-11-1", "memory/quest-12-1", "memory/other-11-1"):
-        (tmp_path / name).mkdir()
-    assert cgroups.remove_leftovers(first, proc) == ["quest-11-1"]
-    left = sorted(path.name for path in tmp_path.glob("*/*-1"))
-    assert left == ["other-11-1", "quest-12-1"]
 
 
 # ---- for real, where it is allowed ---------------------------------------------------------------
