@@ -87,9 +87,7 @@ end
 
 local function chapter_title(slug)
   local page, content = page_of(slug), pandoc.List {}
-  if page.number then
-    content:extend { pandoc.Span(page.number, pandoc.Attr('', { 'number' })), pandoc.Space() }
-  end
+  content:extend(page.number and { pandoc.Span(page.number, pandoc.Attr('', { 'number' })), pandoc.Space() } or {})
   -- The front page bears the name of the book, which the book already has on its cover.
   content:insert(pandoc.Str(slug == 'index' and assemble.FRONT or page.text))
   return pandoc.Header(1, content, pandoc.Attr('ch-' .. slug))
@@ -100,9 +98,7 @@ function assemble.book(doc, chapters)
   local parts = chapters .. { { slug = 'answers', doc = pandoc.Pandoc(assemble.answers(chapters)) } }
   local renamed = {}
   for _, part in ipairs(parts) do
-    if part.slug ~= 'answers' then
-      part.doc = assemble.without_answers(part.doc, '')
-    end
+    if part.slug ~= 'answers' then part.doc = assemble.without_answers(part.doc, '') end
     renamed[part.slug] = rename(part)
   end
   for _, part in ipairs(parts) do

@@ -17,9 +17,7 @@ end
 -- A curve as JSON; nil if it has fewer than so many points.
 local function curve(whose, points, fewest)
   local xs = pandoc.List {}
-  for x in pairs(points) do
-    xs:insert(x)
-  end
+  for x in pairs(points) do xs:insert(x) end
   xs:sort()
   local at = xs:map(function(x) return ('%.10g'):format(x) end)
   local values = xs:map(function(x) return ('%.6g'):format(points[x]) end)
@@ -33,9 +31,7 @@ local function curve_of_2003(name)
   local points = {}
   for line in io.lines('figures/history/' .. file .. '.tsv') do
     local cells = common.split(line, '[^\t]+')
-    if cells[1] == system then
-      points[tonumber(cells[2])] = tonumber(cells[3])
-    end
+    if cells[1] == system then points[tonumber(cells[2])] = tonumber(cells[3]) end
   end
   return curve('2003, ' .. system, points, 2)
 end

@@ -32,9 +32,7 @@ end
 
 -- Whether the declaration is complete that ends with this line: all braces are closed.
 local function completes(line, text)
-  if text:find('^#') then
-    return not line:find('\\$')
-  end
+  if text:find('^#') then return not line:find('\\$') end
   local _, opened = text:gsub('{', '')
   local _, closed = text:gsub('}', '')
   return opened == closed and (line:find('^}') or line:find(';%s*$') or line:find(';%s*/%*')) ~= nil
@@ -59,8 +57,7 @@ local function declarations(lines)
       local known = name and found[name]
       if name and not (known and is_prototype) then
         local twice = known and not known.is_prototype
-        found[name] =
-          { first = comment or start, last = index, twice = twice, is_prototype = is_prototype }
+        found[name] = { first = comment or start, last = index, twice = twice, is_prototype = is_prototype }
       end
       comment, start = nil, nil
     end
@@ -117,9 +114,7 @@ end
 local function ranges_of(attributes, file)
   local region, names = attributes.region, attributes['function']
   if region then
-    if file.regions[region] then
-      return { file.regions[region] }
-    end
+    if file.regions[region] then return { file.regions[region] } end
     return common.fail('region="' .. region .. '"', 'unknown region "%s" in %s', region, attributes.include)
   elseif not names then
     return { { first = 1, last = #file.lines } }
@@ -142,12 +137,8 @@ local function cut(file, ranges)
   local lines, indent = pandoc.List {}, math.huge
   for _, range in ipairs(ranges) do
     local first, last = range.first, range.last
-    while first <= last and not file.lines[first].text:find '%S' do
-      first = first + 1
-    end
-    while last >= first and not file.lines[last].text:find '%S' do
-      last = last - 1
-    end
+    while first <= last and not file.lines[first].text:find '%S' do first = first + 1 end
+    while last >= first and not file.lines[last].text:find '%S' do last = last - 1 end
     if #lines > 0 and lines[#lines].number + 1 ~= file.lines[first].number then
       lines:insert { text = '' }
     end
@@ -158,9 +149,7 @@ local function cut(file, ranges)
       indent = math.min(indent, blanks and #blanks or indent)
     end
   end
-  for _, line in ipairs(lines) do
-    line.text = line.text:sub(indent + 1)
-  end
+  for _, line in ipairs(lines) do line.text = line.text:sub(indent + 1) end
   return lines
 end
 
@@ -245,8 +234,7 @@ local function hunks_of(output, old, new)
         file = sign == '-' and old or new, place = sign == '-' and left or right,
       }
       hunk.text = hunk.text .. text .. '\n'
-      left = left + (sign ~= '+' and 1 or 0)
-      right = right + (sign ~= '-' and 1 or 0)
+      left, right = left + (sign ~= '+' and 1 or 0), right + (sign ~= '-' and 1 or 0)
     end
   end
   return hunks
@@ -271,9 +259,7 @@ end
 local function diff_lines(attributes)
   local from, to = path_of(attributes.from), path_of(attributes.to or '')
   local old, new = open(from, attributes.from), open(to, attributes.to)
-  if not (old and new) then
-    return nil
-  end
+  if not (old and new) then return nil end
   local lines = pandoc.List {}
   local hunks = hunks_of(run_diff(old, new, attributes.context or '3'), old, new)
   if #hunks == 0 then
@@ -338,12 +324,8 @@ local function bind(block)
     end
     lines = written_lines(block)
   end
-  if not lines then
-    return nil
-  end
-  for _, line in ipairs(lines) do
-    line.class = line.class or 'line'
-  end
+  if not lines then return nil end
+  for _, line in ipairs(lines) do line.class = line.class or 'line' end
   stress(block, 'mark', lines, regions)
   lines.steps = stress(block, 'steps', lines, regions)
   listings:insert(lines)
@@ -351,9 +333,7 @@ local function bind(block)
   return block
 end
 
-function code.bind(doc)
-  return doc:walk { CodeBlock = bind }
-end
+function code.bind(doc) return doc:walk { CodeBlock = bind } end
 
 -- ---- drawing ------------------------------------------------------------------------------------
 
@@ -413,9 +393,7 @@ end
 -- that matter. A short one is drawn larger: returns the class for that.
 local function fit_slide(block, lines)
   local attributes, columns = block.attributes, 0
-  for _, line in ipairs(lines) do
-    columns = math.max(columns, utf8.len(line.text))
-  end
+  for _, line in ipairs(lines) do columns = math.max(columns, utf8.len(line.text)) end
   if #lines > MAX_SLIDE_LINES or columns > MAX_SLIDE_COLUMNS then
     local needle = attributes.region or attributes['function'] or attributes.hunk or lines[1].text
     common.fail(needle, 'a listing of %d lines and %d columns; a slide holds %d by %d', #lines,
@@ -431,12 +409,8 @@ local function draw(block)
   local lines = listings[tonumber(block.attributes.listing)]
   local class = block.attributes.from and ' diff' or block.attributes.include and ' numbered'
     or block.classes:includes('console') and ' console' or block.classes[1] == 'diff' and ' diff' or ''
-  if common.form == 'slides' then
-    class = class .. fit_slide(block, lines)
-  end
-  if block.classes:includes('morph') then
-    name_lines(lines)
-  end
+  if common.form == 'slides' then class = class .. fit_slide(block, lines) end
+  if block.classes:includes('morph') then name_lines(lines) end
   local id = block.identifier ~= '' and (' id="%s"'):format(common.html_id(block.identifier)) or ''
   local stepped = lines.steps > 0 and (' data-steps="%d"'):format(lines.steps) or ''
   local html = ('<figure class="listing%s"%s%s>\n<pre tabindex="0"><code>%s</code></pre>\n%s</figure>')
@@ -447,8 +421,6 @@ local function draw(block)
   return common.raw(html)
 end
 
-function code.draw(doc)
-  return doc:walk { CodeBlock = draw }
-end
+function code.draw(doc) return doc:walk { CodeBlock = draw } end
 
 return code

@@ -36,9 +36,7 @@ function common.read(path)
   if texts[path] == nil then
     local file = io.open(path, 'rb')
     texts[path] = file and file:read('a') or false
-    if file then
-      file:close()
-    end
+    if file then file:close() end
   end
   return texts[path] or nil
 end
@@ -93,19 +91,7 @@ end
 
 function common.fail_at(place, message, ...)
   local line = place .. ': ' .. message:format(...)
-  if not errors:includes(line) then
-    errors:insert(line)
-  end
-end
-
-local function write_dependencies()
-  local lines, target = pandoc.List {}, common.depfile:gsub('%.d$', '.json')
-  for path in pairs(dependencies) do
-    -- A file that has gone must not stop make: with a rule of its own it means that the page is old.
-    lines:insert(('%s: %s\n%s:\n'):format(target, path, path))
-  end
-  lines:sort()
-  common.write(common.depfile, table.concat(lines))
+  if not errors:includes(line) then errors:insert(line) end
 end
 
 -- The file appears whole: make reads the lists of dependencies while another make may write them.
@@ -117,9 +103,7 @@ function common.write(path, text)
     file:close()
     file, reason = os.rename(part, path)
   end
-  if not file then
-    common.fail_at(path, '%s', reason)
-  end
+  if not file then common.fail_at(path, '%s', reason) end
 end
 
 -- Called also before a filter that relies on what the others have bound.
@@ -132,10 +116,15 @@ end
 
 function common.finish()
   common.stop_if_failed()
-  if common.depfile then
-    write_dependencies()
-    common.stop_if_failed()
+  if not common.depfile then return end
+  local lines, target = pandoc.List {}, common.depfile:gsub('%.d$', '.json')
+  for path in pairs(dependencies) do
+    -- A file that has gone must not stop make: with a rule of its own it means that the page is old.
+    lines:insert(('%s: %s\n%s:\n'):format(target, path, path))
   end
+  lines:sort()
+  common.write(common.depfile, table.concat(lines))
+  common.stop_if_failed()
 end
 
 -- ---- labels -------------------------------------------------------------------------------------
@@ -162,19 +151,13 @@ function common.name(row)
 end
 
 -- fig:fork-latency -> fig-fork-latency: EPUB allows no colon in an id.
-function common.html_id(label)
-  return (label:gsub(':', '-'))
-end
+function common.html_id(label) return (label:gsub(':', '-')) end
 
 local entities = { ['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;' }
 
-function common.escape(text)
-  return (text:gsub('[&<>"]', entities))
-end
+function common.escape(text) return (text:gsub('[&<>"]', entities)) end
 
-function common.raw(html)
-  return pandoc.RawBlock('html', html)
-end
+function common.raw(html) return pandoc.RawBlock('html', html) end
 
 -- "Figure 2.3." before a caption; nothing on slides, and where there is no label.
 function common.caption_number(identifier)
@@ -196,15 +179,11 @@ function common.json(value)
   for key, item in (is_list and ipairs or pairs)(value) do
     items:insert((is_list and '' or common.json(key) .. ':') .. common.json(item))
   end
-  if not is_list then
-    items:sort()
-  end
+  if not is_list then items:sort() end
   return (is_list and '[%s]' or '{%s}'):format(table.concat(items, is_list and ',\n' or ','))
 end
 
 -- Markdown in an attribute: title="Then why `select`?"
-function common.inlines(markdown)
-  return pandoc.read(markdown, 'markdown').blocks[1].content
-end
+function common.inlines(markdown) return pandoc.read(markdown, 'markdown').blocks[1].content end
 
 return common

@@ -32,9 +32,7 @@ local function from_figure(figure)
   end
 end
 
-function figures.gather(doc)
-  return doc:walk { Para = from_paragraph, Figure = from_figure }
-end
+function figures.gather(doc) return doc:walk { Para = from_paragraph, Figure = from_figure } end
 
 -- The caption in words, without the small labels of the runs.
 local function words_of(inlines)
@@ -51,9 +49,7 @@ local function picture(div, src)
     return pandoc.Plain { pandoc.Image(alt, 'figures/' .. src) }
   end
   local reason = common.depend((path:gsub('%.%a+$', '.skipped')))
-  if not reason then
-    common.fail(src, 'unknown figure %s (no %s)', src, path)
-  end
+  if not reason then common.fail(src, 'unknown figure %s (no %s)', src, path) end
   local text = pandoc.Plain('Not drawn here: ' .. common.lines(reason or '')[1])
   return pandoc.Div({ text }, pandoc.Attr('', { 'not-drawn' }))
 end
@@ -61,9 +57,7 @@ end
 -- On a slide stage-NAME.svg is built up: first the axes, then with each step one series more. All
 -- lie on one another; on paper the last is seen.
 local function stage_plot(div, src)
-  local function file(step)
-    return (src:gsub('%.svg$', '-' .. step .. '.svg'))
-  end
+  local function file(step) return (src:gsub('%.svg$', '-' .. step .. '.svg')) end
   local steps, step = pandoc.List { picture(div, file(0)) }, 1
   while common.read(common.build .. '/figures/' .. file(step)) do
     steps:insert(pandoc.Div({ picture(div, file(step)) }, pandoc.Attr('', { 'fragment' })))
@@ -82,15 +76,12 @@ end
 local function draw(div)
   local src = div.attributes.src
   if src:find('/', 1, true) then
-    local message = 'a figure is a file of %s/figures, named without a folder: %s'
-    common.fail(src, message, common.build, src)
+    common.fail(src, 'a figure is a file of %s/figures, named without a folder: %s', common.build, src)
     return {}
   end
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''
   local caption, number = div.content[1].content, common.caption_number(div.identifier)
-  if number then
-    caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption
-  end
+  if number then caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
     run_label(src),
@@ -101,8 +92,6 @@ local function draw(div)
   }
 end
 
-function figures.draw(doc)
-  return doc:walk { Div = common.by_class { figure = draw } }
-end
+function figures.draw(doc) return doc:walk { Div = common.by_class { figure = draw } } end
 
 return figures

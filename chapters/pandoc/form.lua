@@ -9,9 +9,7 @@ local assemble = require 'assemble'
 local function load_all()
   return common.split(common.inputs, '%S+'):map(function(path)
     local text = common.read(path)
-    if not text then
-      common.fail_at(path, 'cannot be read')
-    end
+    if not text then common.fail_at(path, 'cannot be read') end
     local slug = path:gsub('^.*/', ''):gsub('%.json$', '')
     return { slug = slug, doc = text and pandoc.read(text, 'json') }
   end)
@@ -22,9 +20,7 @@ end
 -- The entries of the table of contents; the sections of the page `slug` among them. In the one-file
 -- book a chapter is an element with its own id, and the front page does not bear the book's name.
 local function contents(slug)
-  local sections = common.labels():filter(function(row)
-    return row.kind == 'section' and row.slug == slug
-  end)
+  local sections = common.labels():filter(function(row) return row.kind == 'section' and row.slug == slug end)
   return assemble.pages():map(function(row)
     local current, is_front = row.slug == slug, row.slug == 'index'
     return {
@@ -39,9 +35,7 @@ end
 
 -- Title, contents and neighbours of a page.
 local function surround(doc, slug)
-  local function numbered(row)
-    return (row.number and row.number .. '  ' or '') .. row.text
-  end
+  local function numbered(row) return (row.number and row.number .. '  ' or '') .. row.text end
   local function neighbour(row)
     return row and { url = row.slug .. '.html', title = pandoc.MetaInlines { pandoc.Str(numbered(row)) } }
   end
@@ -91,9 +85,7 @@ local forms = {}
 
 function forms.page(book, chapters)
   local doc = assemble.without_answers(chapters[1].doc, 'answers.html')
-  for name, value in pairs(book.meta) do
-    doc.meta[name] = doc.meta[name] or value
-  end
+  for name, value in pairs(book.meta) do doc.meta[name] = doc.meta[name] or value end
   return surround(doc, chapters[1].slug)
 end
 
@@ -130,14 +122,9 @@ local function fill(doc)
         return div
       end,
       last = function(div)
-        local content = pandoc.List {}
-        if url ~= '' then
-          content:insert(code and common.raw((code:gsub('^.-(<svg)', '%1'))) or nil)
-          content:insert(pandoc.Para(pandoc.Link(url, url)))
-        else
-          content:insert(common.raw('<p class="no-address">Where to find it: ask me now, or after the talk.</p>'))
-        end
-        div.content = content
+        local drawn = code and code:gsub('^.-(<svg)', '%1') or ''
+        div.content = url ~= '' and { common.raw(drawn), pandoc.Para(pandoc.Link(url, url)) }
+          or { common.raw('<p class="no-address">Where to find it: ask me now, or after the talk.</p>') }
         return div
       end,
     },
@@ -167,13 +154,9 @@ local function with_pace_and_demos(blocks)
 end
 
 function forms.deck(doc, chapters)
-  for _, chapter in ipairs(chapters) do
-    doc.blocks:extend(chapter.doc.blocks)
-  end
+  for _, chapter in ipairs(chapters) do doc.blocks:extend(chapter.doc.blocks) end
   doc.blocks = assemble.slides(doc.blocks, common.order and common.read(common.order))
-  if #doc.blocks == 0 then
-    common.fail_at('slides', 'the track has no slide')
-  end
+  if #doc.blocks == 0 then common.fail_at('slides', 'the track has no slide') end
   doc.blocks = with_pace_and_demos(doc.blocks)
   return assemble.embed_figures(fill(doc))
 end

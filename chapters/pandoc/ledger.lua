@@ -54,9 +54,7 @@ local function each_when(doc, visit)
         end
         set[name] = true
       end
-      if not next(set) then
-        common.fail('claim=' .. id, '.when without verdict=')
-      end
+      if not next(set) then common.fail('claim=' .. id, '.when without verdict=') end
       return visit(element, id, set)
     end,
   }
@@ -68,9 +66,7 @@ function ledger.choose(doc)
   local named = {} -- claim id -> all verdicts that some block of this file names
   each_when(doc, function(_, id, set)
     named[id] = named[id] or {}
-    for name in pairs(set) do
-      named[id][name] = true
-    end
+    for name in pairs(set) do named[id][name] = true end
   end)
   for id, set in pairs(named) do
     local missing = words:filter(function(name) return not set[name] end)
@@ -119,9 +115,7 @@ local function chosen(attributes)
         common.fail(('%s="%s'):format(name, attributes[name]), 'no claim has the %s "%s"', field, value)
       end
     end
-    found = found:filter(function(claim)
-      return #wanted == 0 or wanted:includes(tostring(claim[field]))
-    end)
+    found = found:filter(function(claim) return #wanted == 0 or wanted:includes(tostring(claim[field])) end)
   end
   return found
 end
@@ -157,18 +151,14 @@ local function seen(claim)
 end
 
 local function word(claim)
-  if claim.rule == '' then
-    return below(pandoc.List {}, 'why', { claim.standing })
-  end
+  if claim.rule == '' then return below(pandoc.List {}, 'why', { claim.standing }) end
   return below(pandoc.List { verdict(claim) }, 'near', { groups.near(claim) and 'near the line' or nil })
 end
 
 -- The number of the first chapter that shows its experiment; a link once that chapter is written.
 local function chapter(claim)
   local slug = claim.chapters[1]
-  if not slug then
-    return {}
-  end
+  if not slug then return {} end
   local _, by_label = common.labels()
   local row = by_label['ch:' .. slug]
   local link = row and pandoc.Link(row.number, slug .. '.html', row.text, pandoc.Attr('', { 'ref' }))
@@ -178,9 +168,7 @@ end
 local function table_of(block)
   local wanted, is_slide = block.attributes, common.form == 'slides'
   local found = chosen(wanted)
-  if #found == 0 then
-    return pandoc.Para 'None, on the results shown.'
-  end
+  if #found == 0 then return pandoc.Para 'None, on the results shown.' end
   -- A link may point at a claim: 16-verdict.html#claim-9. Whole sources stand once in the book;
   -- other choices repeat claims of these.
   local anchored = wanted.source and not (wanted.kind or wanted.standing or wanted.only or wanted.near)

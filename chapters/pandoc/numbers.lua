@@ -30,10 +30,8 @@ end
 
 local function title_of(key, entry)
   local whose = entry.source == 'reference' and 'reference run: ' or 'your machine: '
-  local parts = pandoc.List { key }
-  parts:extend { entry.interval and 'interval ' .. entry.interval or nil }
-  parts:extend { entry.run and whose .. entry.run or nil }
-  return table.concat(parts, '; ')
+  local interval = entry.interval and '; interval ' .. entry.interval or ''
+  return key .. interval .. (entry.run and '; ' .. whose .. entry.run or '')
 end
 
 -- A unit never stands alone at the start of a line; an interval may.
@@ -75,9 +73,7 @@ local function bind(span)
     return common.fail(needle, 'unknown number "%s" (not in %s/data/numbers.json)', key, common.build)
   end
   local text = text_of(entry, form)
-  if not text then
-    return common.fail(needle, 'number "%s" has no form "%s"', key, form)
-  end
+  if not text then return common.fail(needle, 'number "%s" has no form "%s"', key, form) end
   note_run(entry)
   local content = pandoc.List { pandoc.Str((text:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(entry.source)

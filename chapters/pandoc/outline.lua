@@ -76,14 +76,16 @@ local readers = {
   BulletList = read_items,
   OrderedList = read_items,
   Table = function(block, inside)
-    block:walk { Plain = function(cell) add_text(cell, inside, seek('', pandoc.utils.stringify(cell):match '%w+', at)) end }
+    block:walk {
+      Plain = function(cell)
+        add_text(cell, inside, seek('', pandoc.utils.stringify(cell):match '%w+', at))
+      end,
+    }
   end,
 }
 
 function read(content, inside)
-  for _, block in ipairs(content) do
-    (readers[block.t] or add_text)(block, inside)
-  end
+  for _, block in ipairs(content) do (readers[block.t] or add_text)(block, inside) end
 end
 
 function Pandoc(doc)
@@ -92,9 +94,7 @@ function Pandoc(doc)
   at = lines[1] == '---' and seek('^---$', '', 2) or 0
   read(figures.gather(doc).blocks, pandoc.List {})
   local metadata = {}
-  for name, value in pairs(doc.meta) do
-    metadata[name] = pandoc.utils.stringify(value)
-  end
+  for name, value in pairs(doc.meta) do metadata[name] = pandoc.utils.stringify(value) end
   local outline = { source = common.source, metadata = metadata, blocks = blocks }
   return pandoc.Pandoc { common.raw(common.json(outline)) }
 end

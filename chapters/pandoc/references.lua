@@ -8,9 +8,7 @@ local references = {}
 -- In the deck a reference is a pointer to the book, not a link: the deck travels alone.
 local function link(row)
   local text = common.name(row)
-  if common.form == 'slides' then
-    return pandoc.Str(text)
-  end
+  if common.form == 'slides' then return pandoc.Str(text) end
   local is_page = row.kind == 'page'
   local page = row.slug == common.slug and not is_page and '' or row.slug .. '.html'
   local title = is_page and row.number and row.text or ''
@@ -23,9 +21,7 @@ local function resolve(cite)
   local result = pandoc.List {}
   for index, citation in ipairs(cite.citations) do
     local row = by_label[citation.id]
-    if not row then
-      return common.fail('@' .. citation.id, 'unknown reference @%s', citation.id)
-    end
+    if not row then return common.fail('@' .. citation.id, 'unknown reference @%s', citation.id) end
     result:extend(index > 1 and { pandoc.Str(','), pandoc.Space() } or {})
     result:insert(link(row))
   end
@@ -35,9 +31,7 @@ end
 -- Where one may jump to: "#id" in this file, "02-fork" and "02-fork#id" in all.
 local function places(doc)
   local known = {}
-  local function note(element)
-    known['#' .. common.html_id(element.identifier)] = true
-  end
+  local function note(element) known['#' .. common.html_id(element.identifier)] = true end
   doc:walk { Header = note, Div = note, Span = note, CodeBlock = note, Image = note, Link = note }
   for _, row in ipairs((common.labels())) do
     known[row.slug .. (row.id and '#' .. row.id or '')] = true
@@ -60,9 +54,7 @@ local function check_links(doc)
   local known = places(doc)
   return doc:walk {
     Link = function(element)
-      if element.target:match('^%a+:') or element.classes:includes('ref') then
-        return nil
-      end
+      if element.target:match('^%a+:') or element.classes:includes('ref') then return nil end
       local target = from_book(element.target, known)
       if not target then
         common.fail(element.target, 'a link that leads nowhere: %s', element.target)

@@ -5,12 +5,6 @@ local common = require 'common'
 
 local search = {}
 
-local function quote(text)
-  return '"' .. text:gsub('[%c"\\<]', function(character)
-    return ('\\u%04x'):format(character:byte())
-  end) .. '"'
-end
-
 -- The words of one block; answers are not given away.
 local function words(block)
   local parts = pandoc.List {}
@@ -40,8 +34,7 @@ function search.apply(doc)
   local lines = sections:map(function(section)
     local text = section.text:gsub('%s+', ' '):gsub('^ ', '')
     local fields = pandoc.List { common.slug .. '.html', section.id, title, section.title, text }
-    local is_empty = text == '' and section.id == ''
-    return is_empty and '' or '[' .. table.concat(fields:map(quote), ',') .. '],\n'
+    return text == '' and section.id == '' and '' or '[' .. table.concat(fields:map(common.json), ',') .. '],\n'
   end)
   common.write(common.searchfile, table.concat(lines))
   return doc

@@ -25,8 +25,7 @@ local function draw(block)
   local key = block.attributes.table or ''
   local found = common.data('then')[key]
   if not found then
-    local message = 'unknown table "%s" (not in %s/data/then.json)'
-    return common.fail('table="' .. key, message, key, common.build)
+    return common.fail('table="' .. key, 'unknown table "%s" (not in %s/data/then.json)', key, common.build)
   end
   local unit = found.unit ~= '' and ', ' .. found.unit or ''
   local title = ('%s (%s); ratios to %s'):format(found.title, found.source, found.base)
@@ -46,8 +45,6 @@ local function draw(block)
   return numbers.labelled(block, { 'then' }, rows, content)
 end
 
-function then_.apply(doc)
-  return doc:walk { CodeBlock = common.by_class { ['then'] = draw } }
-end
+function then_.apply(doc) return doc:walk { CodeBlock = common.by_class { ['then'] = draw } } end
 
 return then_

@@ -29,9 +29,7 @@ local steps = {
 
 function Pandoc(doc)
   common.start(doc)
-  for _, step in ipairs(steps) do
-    doc = step(doc) or doc
-  end
+  for _, step in ipairs(steps) do doc = step(doc) or doc end
   common.finish()
   return doc
 end
