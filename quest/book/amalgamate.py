@@ -27,6 +27,7 @@ STRING = r'"(?:[^"\\]|\\.)*"'
 
 
 def own_names(path: Path) -> set[str]:
+    """The names that a source keeps to itself (static)."""
     text = path.read_text(encoding="utf-8")
     return {first or second for first, second in STATIC.findall(text)}
 

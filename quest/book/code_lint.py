@@ -63,6 +63,7 @@ def changed_lines(old: list[str], new: list[str]) -> int:
 
 
 def check_servers(servers: list[Path]) -> Iterator[str]:
+    """Their lines, and the lines by which each differs from the server that it was made from."""
     for path in servers:
         limit = SLASHDOT_LINES if path.parent.name == "15-slashdot" else SERVER_LINES
         count = len(source_lines(path))
@@ -142,6 +143,7 @@ def files_of(sources: Iterable[Path]) -> list[Path]:
 
 
 def print_table() -> None:
+    """Of READ_WHOLE: files and lines. CalledProcessError if make cannot name the sources."""
     lines = ";".join(f"echo $(filter-out $({s}_APPENDIX),$({s}_SRC))" for s in READ_WHOLE)
     make = ["make", "-s", "--no-print-directory", f"--eval=.sources: ; @{lines}", ".sources"]
     sources = subprocess.run(make, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -37,6 +37,7 @@ class Entry:
 
 
 def entry_of(chapter: Outline) -> Entry:
+    """What the path has to know of a chapter."""
     consoles = [b.text for b in chapter.blocks if b.kind == "fence" and "console" in b.classes]
     typed = " ".join(TYPED.findall("\n".join(consoles)))
     metadata = {name: chapter.metadata.get(name, "") for name in ("title", "summary", "measure")}
@@ -50,6 +51,7 @@ def entry_of(chapter: Outline) -> Entry:
 
 
 def text_of(chapters: list[Outline]) -> str:
+    """The file for these chapters, of which those without a number are left out."""
     entries = [entry_of(one) for one in chapters if one.slug[:1].isdigit()]
     return json.dumps(list(map(asdict, entries)), indent=1, ensure_ascii=False) + "\n"
 

@@ -56,6 +56,7 @@ def lacks(role: str, body: list[Block]) -> str:
 
 
 def check_template(chapter: Outline) -> Problems:
+    """Metadata, and the sections that a chapter of this kind has, in their order."""
     kind, known = chapter.metadata.get("kind", ""), ", ".join(EXEMPT)
     if kind not in EXEMPT:
         yield f'{chapter.source}:1: kind: "{kind}" in the metadata; one of {known}'
@@ -82,6 +83,7 @@ def check_template(chapter: Outline) -> Problems:
 
 
 def check_exercises(chapter: Outline) -> Problems:
+    """Enough of them, each followed by its answer."""
     roles = {"exercise", "answer"}
     blocks = [b for b in chapter.blocks if b.kind == "div" and roles & set(b.classes)]
     exercises = chapter.divs("exercise")
@@ -93,6 +95,7 @@ def check_exercises(chapter: Outline) -> Problems:
 
 
 def check_length(chapter: Outline) -> Problems:
+    """Words of a chapter, without code, answers, boxes and .when blocks."""
     prose = [b.text for b in chapter.blocks if b.kind == "text" and not NOT_PROSE & set(b.inside)]
     count = len(re.findall(r"\w[\w’'-]*", " ".join(prose)))
     is_long = chapter.metadata.get("kind") not in ("appendix", "front")
@@ -101,6 +104,7 @@ def check_length(chapter: Outline) -> Problems:
 
 
 def check_language(outline: Outline) -> Problems:
+    """Words that are not to be used."""
     for block in outline.blocks:
         prose = re.sub(r"`[^`]*`", "", block.text) if block.kind in ("text", "heading") else ""
         if re.search(r"\bsimply\b", prose, re.I):

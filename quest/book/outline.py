@@ -46,6 +46,7 @@ class Outline:
 
     @property
     def slug(self) -> str:
+        """The name of the file without its ending: 02-fork."""
         return self.source.stem
 
     def sections(self) -> list[tuple[Block, list[Block]]]:
@@ -59,6 +60,7 @@ class Outline:
         return result
 
     def divs(self, of_class: str) -> list[Block]:
+        """The divs with this class, in the order of the source."""
         return [each for each in self.blocks if each.kind == "div" and of_class in each.classes]
 
 

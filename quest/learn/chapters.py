@@ -13,6 +13,8 @@ EXPERIMENTS = Path("benchmarks/experiments")
 
 @dataclass(frozen=True)
 class Experiment:
+    """What `make next` says of a file in benchmarks/experiments."""
+
     id: str
     question: str
     seconds: float  # of its quick profile
@@ -20,6 +22,8 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Chapter:
+    """A numbered chapter, and what the tree has for it."""
+
     slug: str
     title: str
     summary: str
@@ -78,6 +82,7 @@ def chapters() -> tuple[Chapter, ...]:
 
 
 def slugs() -> list[str]:
+    """Of the numbered chapters, in the order of the book."""
     return [chapter.slug for chapter in chapters()]
 
 
@@ -87,4 +92,5 @@ def servers() -> list[str]:
 
 
 def chapter(slug: str) -> Chapter | None:
+    """None if there is none of this slug."""
     return next((each for each in chapters() if each.slug == slug), None)

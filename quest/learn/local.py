@@ -102,9 +102,11 @@ class Handler(SimpleHTTPRequestHandler):
         self._answer(lambda body: self.post(urlsplit(self.path).path, body))
 
     def get(self, _place: str) -> None:
+        """Answers a GET for this path; the query is left out."""
         super().do_GET()
 
     def post(self, _place: str, _body: bytes) -> None:
+        """Answers a POST. Refused: there is none for this path."""
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, "nothing here takes a POST")
 
     def _body(self) -> bytes:
@@ -137,6 +139,7 @@ class Handler(SimpleHTTPRequestHandler):
             self.send_error(HTTPStatus.BAD_REQUEST, "this request cannot be answered")
 
     def send(self, body: bytes, kind: str) -> None:
+        """A whole answer, of this media type; it is not to be cached."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -171,6 +174,7 @@ def finite_json(text: bytes | str) -> Any:
 
 
 def read_file(path: Path) -> bytes:
+    """Its bytes. Refused (404): it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

@@ -25,6 +25,8 @@ PREDICTED_AND_MEASURED = 8  # points of every lab that measures (quest/labs/meas
 
 @dataclass(frozen=True)
 class Step:
+    """What the reader does in a chapter: one line of `make next`."""
+
     kind: str  # run, predict, measure, lab, read, exercise
     command: str
     what: str  # to do, in words
@@ -162,6 +164,7 @@ def note_measurement(settings: dict[str, str]) -> int:
 
 
 def show_next(settings: dict[str, str]) -> int:
+    """`make next`: the chapter, its steps, and the command to type now. Takes BUILD and WORK."""
     places = folders(settings)
     by_chapter = marked_steps(places)
     now = first_open(by_chapter)
@@ -196,6 +199,7 @@ def _lacking(step: Step, chapter: Chapter) -> str:
 
 
 def show_path(settings: dict[str, str]) -> int:
+    """`make path`: a line for each chapter. Takes BUILD and WORK."""
     by_chapter = marked_steps(folders(settings))
     now = first_open(by_chapter)
     width = max(len(chapter.slug) for chapter in by_chapter)
@@ -240,6 +244,7 @@ def _ticked(kind: str, slug: str, settings: dict[str, str]) -> int:
 
 
 def show_chapters(_: dict[str, str]) -> int:
+    """`make chapters`: slug and title of each."""
     width = max(len(chapter.slug) for chapter in chapters())
     for chapter in chapters():
         print(f"{chapter.slug:{width}}  {chapter.title}")

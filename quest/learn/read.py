@@ -40,6 +40,7 @@ class PageState:
 
 
 def page_state(slug: str, places: Folders) -> PageState:
+    """Of a chapter; for another slug that of the page of contents."""
     by_slug = {about.slug: some for about, some in path.marked_steps(places).items()}
     if slug not in by_slug:  # the contents
         return PageState(
@@ -136,6 +137,7 @@ def stale(build: Path) -> str:
 
 
 def make_book() -> bool:
+    """Whether `make book` has made it."""
     done = subprocess.run(["make", "--no-print-directory", "book"], check=False)
     return done.returncode == 0
 
@@ -157,6 +159,7 @@ def _watch(version: list[int]) -> None:
 
 
 def read(settings: dict[str, str], watching: bool = False) -> int:
+    """`make read`: serves build/book until Ctrl-C. Takes PORT, BUILD and WORK; Wrong: no book."""
     places = folders(settings)
     build = places.build
     wanted = settings.get("PORT", FIRST_PORT)
@@ -187,4 +190,5 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
 
 
 def watch(settings: dict[str, str]) -> int:
+    """`make watch`: as read(), and what changes is made anew."""
     return read(settings, watching=True)

@@ -75,6 +75,7 @@ def free_port(wanted: str, where: str = HERE) -> int:
 
 
 def say_taken(wanted: str, port: int) -> None:
+    """A line if another port was taken than the one that was asked for."""
     if wanted not in ("0", str(port)):
         print(f"port {wanted} is taken: {port} instead", flush=True)
 
@@ -154,6 +155,7 @@ def with_a_folder(program: Path, words: list[str], root: Path) -> list[str]:
 
 
 def run(settings: dict[str, str]) -> int:
+    """`make run`, of CH, PORT, ADDR, ARGS, BUILD and WORK: the server takes its place."""
     places = folders(settings)
     build = places.build
     if not settings.get("CH"):

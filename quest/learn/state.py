@@ -45,6 +45,7 @@ class Folders:
 
     @property
     def progress(self) -> Path:
+        """The file that state.py keeps."""
         return self.work / "path.json"
 
 
