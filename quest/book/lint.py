@@ -11,13 +11,15 @@ to authors in chapters/pandoc/README.md.
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Annotated
 
 from quest.book import contents, tracks
 from quest.book.outline import Block, Outline, read_outlines, regions_of
 from quest.ground.entry import ended
-from quest.ground.toml import read_toml
+from quest.ground.toml import Doc, Rule, load
 
 ROLES = [
     "question", "run", "code", "diff", "timeline", "measurement", "breaks", "then-now", "exercises",
@@ -146,24 +148,39 @@ def check_slides(outlines: list[Outline], in_tracks: set[str]) -> Problems:
                 yield f'{slide}: notes say "{covers[0]}", and nothing is covered: {remedy}'
 
 
+@dataclass(frozen=True)
+class Section:
+    """A section of the talk of 2003."""
+
+    number: Annotated[int, Doc("from 1 on, without a gap")]
+    title: Annotated[str, Rule(filled=True), Doc("in English")]
+    source: Annotated[str, Rule(filled=True), Doc("the heading, or the figure, in the source")]
+    chapter: Annotated[str, Doc("that tells it again")]
+    slide: Annotated[str, Doc("that shows it")]
+
+
+@dataclass(frozen=True)
+class TalkMap:
+    """slides/talk-map.toml"""
+
+    count: Annotated[int, Doc("how many the talk has", key="sections")]
+    sections: Annotated[tuple[Section, ...], Doc("in the order of the talk", key="section")]
+
+
 def check_talk_map(path: Path, chapters: set[str], slides: set[str]) -> Problems:
     """Every section of the talk has a chapter and a slide."""
-    table, text = read_toml(path), path.read_text(encoding="utf-8").splitlines()
+    talk, text = load(TalkMap, path), path.read_text(encoding="utf-8").splitlines()
     lines = [number for number, line in enumerate(text, 1) if line.strip() == "[[section]]"]
-    for expected, line in enumerate(lines, 1):
-        section = table["section"][expected - 1]
-        number, chapter, slide = (section.get(key, "") for key in ("number", "chapter", "slide"))
-        is_named = section.get("title") and section.get("source")
+    for expected, (section, line) in enumerate(zip(talk.sections, lines, strict=True), 1):
         for what, is_wrong in {
-            f"number {number}; expected {expected}": number != expected,
-            f"{expected} has no title or no source": not is_named,
-            f'{expected}: unknown chapter "{chapter}"': chapter not in chapters,
-            f'{expected}: no slide has the id "{slide}"': slide not in slides,
-        }.items():  # fmt: skip
+            f"number {section.number}; expected {expected}": section.number != expected,
+            f'{expected}: unknown chapter "{section.chapter}"': section.chapter not in chapters,
+            f'{expected}: no slide has the id "{section.slide}"': section.slide not in slides,
+        }.items():
             if is_wrong:
                 yield f"{path}:{line}: section {what}"
-    if len(lines) != table.get("sections"):
-        yield f"{path}:1: {len(lines)} sections; the talk has {table.get('sections')}"
+    if len(talk.sections) != talk.count:
+        yield f"{path}:1: {len(talk.sections)} sections; the talk has {talk.count}"
 
 
 def check_regions(outlines: list[Outline]) -> Problems:

@@ -19,10 +19,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from quest.book.tracks import Track, read_tracks
 from quest.ground.entry import ended
 from quest.ground.errors import InputError
-from quest.ground.files import write_whole
-from quest.ground.toml import read_toml
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
@@ -96,10 +95,13 @@ def dated(epub: bytes, seconds: int) -> bytes:
         return zipped([(name, book.read(name)) for name in book.namelist()], seconds)
 
 
-def front_page(files: Files, version: str, tracks: dict[str, dict[str, object]]) -> bytes:
+def front_page(files: Files, version: str, tracks: list[Track]) -> bytes:
     """The page that leads to everything."""
     about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
-    rows = (ROW.substitute(name=name, **track) for name, track in tracks.items())
+    rows = (
+        ROW.substitute(name=track.name, title=track.title, minutes=f"{track.limit:g}")
+        for track in tracks
+    )
     alone = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
     sizes = {key: len(files.get(name, b"")) / 1e6 for key, name in alone.items()}
     page = string.Template((HERE / "release.html").read_text("utf-8")).substitute(
@@ -117,14 +119,16 @@ def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
     line for each reason: there is none.
     """
     files = collected(build)
-    files["index.html"] = front_page(files, version, read_toml(Path("slides/tracks.toml")))
+    files["index.html"] = front_page(files, version, read_tracks())
     problems = list(strays(files))
     if problems:
         raise InputError("\n".join(f"release: not made: {line}" for line in problems))
     files["book/book.epub"] = dated(files["book/book.epub"], seconds)
     name = f"quest-{version}"
     data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
-    write_whole(out / f"{name}.zip", data)
+    part = out / f"{name}.zip.part"
+    part.write_bytes(data)
+    part.replace(out / f"{name}.zip")
     for path in (path for path in files if path.endswith(".html")):
         if gaps := len(NOT_MEASURED.findall(files[path].decode())):
             print(f"warning: {path} says of {gaps} numbers or figures: not measured")

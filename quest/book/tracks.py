@@ -13,7 +13,7 @@ the lint's.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +28,8 @@ TRACKS = Path("slides/tracks.toml")
 
 @dataclass(frozen=True)
 class Slide:
+    """A heading of level 1 or 2 in the deck."""
+
     id: str
     title: str
     minutes: float
@@ -39,32 +41,30 @@ class Slide:
 class Unit:
     """What is shown in one go."""
 
-    title: Annotated[str, Doc("of the day")]  # "" where the track has only one
-    words: Annotated[
-        tuple[str, ...], Doc('each "id", "id minutes" or the name of a file', key="slides")
-    ]
+    title: Annotated[str, Doc("what it is called")]  # "" where the track has only one
+    words: Annotated[tuple[str, ...], Doc('"id", "id minutes" or a file of slides', key="slides")]
 
 
 @dataclass(frozen=True)
 class Track:
-    """A table of slides/tracks.toml."""
+    """An entry of slides/tracks.toml."""
 
     name: str
-    title: Annotated[str, Doc("of the track")]
-    limit: Annotated[float, Doc("the most that the slides of a unit may take", key="minutes")]
-    questions: Annotated[float, Doc("minutes that are kept free after them")] = 0.0
-    words: Annotated[tuple[str, ...], Doc("those of a unit, if there is one", key="slides")] = ()
-    several: Annotated[tuple[Unit, ...], Doc("or what is told on several days", key="units")] = ()
+    title: Annotated[str, Doc("what it is called")]
+    limit: Annotated[float, Doc("minutes, at most, of each unit", key="minutes")]
+    questions: Annotated[float, Doc("minutes that are kept free after them")] = 0
+    words: Annotated[tuple[str, ...], Doc("of its only unit: as there", key="slides")] = ()
+    several: Annotated[tuple[Unit, ...], Doc("what is shown on several days", key="units")] = ()
     backup: Annotated[tuple[str, ...], Doc("slides after the end, for questions")] = ()
+
+    def fault(self) -> str:
+        """What is wrong with the track as a whole."""
+        return "" if bool(self.words) != bool(self.several) else 'it has either "slides" or "units"'
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """What is shown in one go each; at least one."""
+        """One or several."""
         return self.several or (Unit("", self.words),)
-
-    def fault(self) -> str:
-        """What is wrong with the table; "" if nothing is."""
-        return "" if bool(self.words) != bool(self.several) else 'either "slides" or "units"'
 
     def parts(self, slides: list[Slide]) -> list[tuple[str, list[Slide]]]:
         """The title of each unit, and its slides. InputError: it names one that is not there."""
@@ -77,14 +77,14 @@ class Track:
     def named(self) -> set[str]:
         """Ids and files, without minutes."""
         words = [word for unit in self.units for word in unit.words]
-        return {word.partition(" ")[0] for word in [*words, *self.backup]}
+        return {word.partition(" ")[0] for word in (*words, *self.backup)}
 
     def with_backup(self, slides: list[Slide]) -> list[Slide]:
         """All of it, in its order; those for questions take no time."""
         backup = [replace(each, minutes=0.0) for each in self._chosen(self.backup, slides)]
         return self.shown(slides) + backup
 
-    def _chosen(self, words: Iterable[str], slides: list[Slide]) -> list[Slide]:
+    def _chosen(self, words: Sequence[str], slides: list[Slide]) -> list[Slide]:
         chosen = []
         for word in words:
             id, _, minutes = word.partition(" ")
@@ -100,7 +100,7 @@ class Track:
 
 
 def read_tracks() -> list[Track]:
-    """Those of slides/tracks.toml, in its order. InputError for a mistake in it."""
+    """Those of slides/tracks.toml, in its order. InputError, in one line, for a mistake in it."""
     return [
         record_of(Track, table, f"{TRACKS}: {name}", name=name)
         for name, table in read_toml(TRACKS).items()

@@ -112,7 +112,7 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (TRACK, '"01-one"', '"title"', ""),
         (TALK, "number = 1", "number = 2", "section number 2; expected 1"),
         (TALK, "sections = 1", "sections = 2", "1 sections; the talk has 2"),
-        (TALK, 'title = "T"', 'title = ""', "has no title"),
+        (TALK, 'title = "T"', 'title = ""', '"title" must'),
         (TALK, 'chapter = "01-one"', 'chapter = "77-none"', 'unknown chapter "77-none"'),
         (TALK, 'slide = "title"', 'slide = "none"', 'no slide has the id "none"'),
         (TALK, "number = 1", "number = =", "talk-map.toml: "),

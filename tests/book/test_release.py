@@ -14,7 +14,7 @@ from tests.book.tree import ROOT
 WHEN = "1700000000"  # 2023-11-14, 22:13:20 UTC
 FILES = {
     "LICENSE": "MIT",
-    "slides/tracks.toml": '[short]\ntitle = "A talk"\nminutes = 45\n',
+    "slides/tracks.toml": '[short]\ntitle = "A talk"\nminutes = 45\nslides = ["a"]\n',
     "benchmarks/results/reference/a.jsonl": "{}",
     "build/book/index.html": '<link rel="stylesheet" href="book.css"><a href="01.html#code">1</a>',
     "build/book/01.html": '<a href="../../code/x.c">x.c</a> <img src="a%20b.svg">'
