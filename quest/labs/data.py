@@ -129,8 +129,8 @@ class Measurement:
         except (KeyError, TypeError, ValueError):
             raise LabError(f"{self.path}: nothing was measured for {operand}") from None
 
-    def ratio(self, of: tuple[str, ...]) -> float:
-        """The first operand over the second: `of` names both."""
+    def ratio(self, of: Sequence[str]) -> float:
+        """The first of two operands over the second."""
         above, below = map(self.value, of)
         if below <= 0:
             raise LabError(f"{self.path}: {of[1]} is {below:g}")

@@ -156,8 +156,11 @@ def test_hints_come_one_by_one_and_for_what_failed(mine: tuple[Lab, Path]) -> No
     work.Progress(score=9, first_failure="descriptors").save(folder)
     fitting = [hint.text for hint in lab.hints if hint.test == "descriptors"]
     assert len(fitting) > 1
-    for text in fitting:
-        assert work.hint(lab, folder, None).endswith(text)
+    for number, text in enumerate(fitting, 1):
+        shown = work.hint(lab, folder, None)
+        assert shown.startswith(f"Hint {number} of {len(fitting)}") and shown.endswith(text)
+    kept = work.Progress.load(folder)
+    assert [lab.hints[n - 1].text for n in kept.shown] == fitting
     assert "No hint about descriptors is left" in work.hint(lab, folder, None)
 
 

@@ -7,11 +7,15 @@ import json
 import os
 import re
 import shutil
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quest.labs import cli, commands, measured
+from quest.ground.errors import InputError
+from quest.labs import answers, cli, commands, measured
 from quest.labs.data import Measurement
 from quest.labs.errors import LabError
 from quest.measure.records import Sums
@@ -189,6 +193,100 @@ def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
         "requests median p99", "closed 50000 0.030 ms 1.400 ms", "open 8000 0.130 ms 920.000 ms",
         "",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('title = "What', 'titel = "What', "titel"),
+        ('experiment = "fork-latency"', "", "experiment"),
+        ('experiment = "fork-latency"', 'experiment = "x"\n[[run]]\nname = "r"\nargs = []', "runs"),
+        ('kind = "direction"', 'kind = "guess"', 'question "growth": "kind"'),
+        ("points = 3", "points = 0", 'question "growth": "points"'),
+        ('of = ["dynamic.fork_us@last", ', "of = [", 'question "growth": "of"'),
+        ('of = ["dynamic.fork_us", "static.fork_us"]', "", 'question "linking": of'),
+        ("points = 3\n\n", "points = 3\nflat = 1.0\n\n", 'question "growth": "flat"'),
+        ('right = ["only the parent is copied"]', "", 'question "cause-growth": right'),
+        ('right = ["only the parent', 'right = ["all of', 'question "cause-growth": right'),
+    ],
+)
+def test_a_mistake_in_a_lab_is_said(tmp_path: Path, old: str, new: str, place: str) -> None:
+    text = (ROOT / "labs" / SLUG / "measure.toml").read_text("utf-8")
+    assert old in text
+    path = tmp_path / "labs" / SLUG / "measure.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    with pytest.raises(InputError) as error:
+        measured.load(SLUG, tmp_path)
+    assert str(error.value).startswith(f"labs/{SLUG}/measure.toml: ")
+    assert place in str(error.value) and "\n" not in str(error.value)
+
+
+class Data:
+    """A measurement with one ratio."""
+
+    def __init__(self, ratio: float, rounds: int = 6) -> None:
+        self.found, self.rounds = ratio, rounds
+
+    def ratio(self, of: Sequence[str]) -> float:
+        return self.found
+
+
+ASKED = measured.load(SLUG)
+GROWTH, LINKING, CAUSE = ASKED.questions[:3]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "ratio", "right"),
+    [
+        (GROWTH, "flat", 1.25, True), (GROWTH, "flat", 1 / 1.25, True),
+        (GROWTH, "up", 1.2501, True), (GROWTH, "down", 0.7999, True),
+        (GROWTH, "flat", 1.2501, False), (GROWTH, "up", 0.5, False), (GROWTH, "down", 2.0, False),
+        (LINKING, 1.15, 1.0, True), (LINKING, 1.16, 1.0, False), (LINKING, 1, 1.15, True),
+        (LINKING, 1, 1.16, False), (LINKING, float("inf"), 1.0, False),
+        (CAUSE, "only the parent is copied", 9.0, True),
+        (CAUSE, "the processes share a stack", 1.0, False),
+    ],
+)  # fmt: skip
+def test_how_near_a_conclusion_has_to_be(
+    question: measured.Question, answer: object, ratio: float, right: bool
+) -> None:
+    data: Any = Data(ratio)
+    why = answers.fault_of(question, answer, data)
+    assert (why == "") == right
+    assert right or question is CAUSE or f"{ratio:.3g}" in why
+
+
+def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
+    whole = {"growth": "flat", "linking": 1.0, "why": "w", "cause-linking": "x",
+             "cause-growth": "only the parent is copied"}  # fmt: skip
+    for rounds, enough in ((5, 0), (6, 4)):
+        data: Any = Data(1.0, rounds)
+        marks = answers.marks(ASKED, answers.Answers({}, whole), data)
+        assert [(mark.id, mark.points, mark.of) for mark in marks] == [
+            ("prediction", 4, 4), ("data", enough, 4), ("growth", 3, 3), ("linking", 3, 3),
+            ("cause-growth", 3, 3), ("cause-linking", 0, 3),
+        ]  # fmt: skip
+    asked = [GROWTH, LINKING]
+    for table, lacking in (
+        ({"growth": "up", "linking": 2, "why": "w"}, []), ({}, ["growth", "linking", "why"]),
+        ({"growth": "UP", "linking": 0, "why": " "}, ["growth", "linking", "why"]),
+        ({"growth": "up", "linking": "2", "why": "w"}, ["linking"]),
+    ):  # fmt: skip
+        lines = answers.missing(asked, table)
+        assert [line.partition(":")[0] for line in lines] == lacking
+
+
+def test_a_template_has_a_place_for_each_answer() -> None:
+    for slug in LABS:
+        one = measured.load(slug)
+        table = tomllib.loads(measured.answers_template(one))
+        kinds = {q.id: q.kind for q in one.questions}
+        assert set(table["conclusion"]) == {*kinds, "why"}
+        expected = {name for name, kind in kinds.items() if kind != "cause"}
+        assert set(table["prediction"]) == {*expected, "why"}
+        for part in table.values():
+            assert all(part[name] == ("" if kinds.get(name) != "factor" else 0) for name in part)
 
 
 def test_what_is_wrong_is_one_line(work: Path) -> None:

@@ -2,20 +2,25 @@
 line of a table. Before, our own solution lost points there, or all.
 """
 
+import dataclasses
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from quest.labs import judge
+from quest.labs import judge, lack, plugin
 from quest.labs import lab as labs
 from quest.labs.errors import CannotJudge
 from quest.labs.judge import Grading, How, Result
-from quest.labs.lab import Test
+from quest.labs.lab import Limits, Test
+from quest.labs.protocol import Ending
 from quest.labs.report import Outcome
 from quest.labs.settings import Toolchain
+from tests.conformance import tracing
+from tests.conformance.process import Patience
 from tests.labs.grading import Place, solution, write
 
 pytestmark = pytest.mark.long
@@ -132,11 +137,16 @@ class Box:
     def swap_in(self, whose: str) -> None: ...
 
 
-def graded(box: Box, scripted: Scripted, slower: bool = False) -> dict[str, Result]:
+def grading_of(box: Box, scripted: Scripted, graded: bool = True) -> Any:
     grading: Any = Grading.__new__(Grading)
-    how = How(Toolchain((), (), ()), box.root, None, 1, True, lambda _: None)
+    how = How(Toolchain((), (), ()), box.root, None, 1, graded, lambda _: None)
     grading.box, grading.how, grading.lab, grading.judge = box, how, box.lab, scripted
     grading.results, grading.proven = {}, {"serves", "mechanism"}
+    return grading
+
+
+def graded(box: Box, scripted: Scripted, slower: bool = False) -> dict[str, Result]:
+    grading = grading_of(box, scripted)
     scripted.slower = slower
     judge._judge(grading, box.lab.tests)
     results: dict[str, Result] = grading.results
@@ -181,6 +191,117 @@ def test_nobody_loses_points_where_our_own_server_does(tmp_path: Path) -> None:
     ours = {"crowd": [failed("crowd", WRONG)]}
     with pytest.raises(CannotJudge, match="fails crowd here, too"):
         graded(Box(tmp_path / "2"), Scripted(ours, {"crowd": [failed("crowd", WRONG)]}))
+
+
+def test_in_a_grade_every_failure_is_doubtful_and_in_a_check_the_first(tmp_path: Path) -> None:
+    """Unless our own server has passed that test here already, and nothing speaks for the place."""
+    wrong = {name: [failed(name, WRONG)] for name in ("concurrency", "crowd", "serves")}
+    for graded, expected in ((True, {"concurrency", "crowd"}), (False, set())):
+        grading = grading_of(Box(tmp_path / str(graded)), Scripted({}, {}), graded)
+        grading.results = {name: results[0] for name, results in wrong.items()}
+        grading.results = {name: grading.results[name] for name in sorted(wrong, reverse=True)}
+        assert {test.id for test in grading.doubtful()} == expected
+
+
+def test_a_machine_that_becomes_slower_gets_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice, at most MOST_PATIENCE times; never where PATIENCE= was given."""
+    now = [1.0]
+    monkeypatch.setattr(judge, "calibrate", lambda: Patience(now[0]))
+    box: Any = None
+    how = How(Toolchain((), (), ()), Path(), None, 1, True, lambda _: None)
+    own = judge.Judge(box, how)
+    given = judge.Judge(box, dataclasses.replace(how, patience=1.0))
+    for factor, slower, patience in (
+        (1.9, False, 1.0), (2.1, True, 2.0), (3.9, False, 2.0), (9.0, True, 4.0), (99.0, False, 4.0)
+    ):  # fmt: skip
+        now[0] = factor
+        assert (own.becomes_more_patient(), own.patience) == (slower, patience), factor
+        assert (given.becomes_more_patient(), given.patience) == (False, 1.0)
+
+
+@pytest.mark.skipif(bool(tracing.unavailable()), reason=str(tracing.unavailable()))
+def test_a_good_place_lacks_nothing(tmp_path: Path) -> None:
+    assert lack.lacks(tmp_path, Limits()) == []
+    few = lack.lacks(tmp_path, Limits(processes=1 << 30))
+    assert len(few) == 1 and "processes" in few[0]
+
+
+def test_the_order_of_tests_is_the_seeds(tmp_path: Path) -> None:
+    """Each after those that it needs."""
+    tests = labs.load("02-fork").tests
+    orders = [[test.id for test in judge.shuffled(tests, seed)] for seed in range(20)]
+    assert orders[3] == [test.id for test in judge.shuffled(tests, 3)]
+    assert len(set(map(tuple, orders))) > 10
+    for order in orders:
+        assert sorted(order) == sorted(test.id for test in tests)
+        assert all(order.index(need) < order.index(t.id) for t in tests for need in t.needs)
+
+
+ENDINGS = {
+    "passed": Ending("passed", "", ""), "skipped": Ending("skipped", "no strace\nmore", ""),
+    "failed": Ending("failed", "tests.conformance.wire.ContractBroken: 404\nmore", ""),
+    "ended": Ending("failed", "Failed: something of ours", "ended with status 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("status", "ends", "outcome", "why"),
+    [
+        (0, ["passed"], Outcome.PASSED, ""),
+        (0, ["passed", "skipped"], Outcome.UNJUDGED, "no strace"),
+        (0, [], Outcome.UNJUDGED, "no test ran"),
+        (1, ["passed", "failed"], Outcome.FAILED, "FAIL (404)"),
+        (1, ["ended"], Outcome.FAILED, "Your server ended with status 3. FAIL"),
+        (-9, ["passed"], Outcome.FAILED, "FAIL (The test was ended: -9.)"),
+        (None, ["passed"], Outcome.FAILED, "FAIL (Not done within 120 s.)"),
+    ],
+)
+def test_what_becomes_of_a_test(
+    status: int | None, ends: list[str], outcome: Outcome, why: str
+) -> None:
+    box: Any = None
+    how = How(Toolchain((), (), ()), Path(), 2.0, 1, True, lambda _: None)
+    test = Test("x", "X", 3, ("t",), "FAIL")
+    found = {ENDINGS[name].outcome: ENDINGS[name] for name in ends}
+    result = judge.Judge(box, how)._result(test, status, found)
+    assert (result.outcome, result.why) == (outcome, why)
+    assert result.score == (3 if outcome is Outcome.PASSED else 0)
+    assert result.timed_out == (status is None)
+    assert result.is_of_the_place == (status == -9)
+    assert result.entry.gradescope(1, graded=True)["output"] == (
+        f"Could not be judged here: {why}" if outcome is Outcome.UNJUDGED else why or "Passed."
+    )
+
+
+def test_a_log_says_what_was_tested_and_what_was_seen() -> None:
+    def about() -> None:
+        """Each client
+        is served."""
+
+    item: Any = SimpleNamespace(function=about)
+    call: Any = SimpleNamespace(excinfo=SimpleNamespace(value=ValueError("404"), typename="X"))
+    assert plugin._for_a_student(item, call) == "Each client\nis served.\n\n404"
+    about.__doc__, call.excinfo.value = None, ValueError()
+    assert plugin._for_a_student(item, call) == "X"
+
+
+def test_the_sums_of_a_verdict() -> None:
+    lab = labs.load("02-fork")
+    first, mechanism, second, third = lab.tests[:4]
+    results = (
+        Result(first, Outcome.PASSED), Result(mechanism, Outcome.UNJUDGED, "w"),
+        Result(second, Outcome.UNJUDGED, "w"), Result(third, Outcome.FAILED, "w"),
+    )  # fmt: skip
+    verdict = judge.Verdict(lab, results, "m\nn", True, "no bwrap")
+    assert (verdict.score, verdict.unjudged) == (first.points, second.points)
+    assert verdict.unseen == ["mechanism", second.id]
+    assert verdict.first_failure == third
+    graded, check = verdict.report(trusted=True), verdict.report(trusted=False)
+    assert (graded.score, graded.no_grade, check.no_grade) == (first.points, "", "no bwrap")
+    assert "score" in graded.gradescope() and '"score"' not in check.gradescope()
+    assert graded.more == {"no_program": ""}
+    broken = dataclasses.replace(verdict, built=False).report(trusted=True)
+    assert broken.more == {"no_program": "m"}
 
 
 def test_a_class_in_a_place_that_cannot_judge(place: Place) -> None:

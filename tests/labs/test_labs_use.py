@@ -17,7 +17,7 @@ from quest.labs import lab as labs
 from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE
-from quest.labs.settings import Settings
+from quest.labs.settings import Settings, Toolchain
 from tests.labs.grading import LIMIT_S, SOON, Place, write
 
 REAL = TREE / "code/02-fork/server.c"
@@ -64,6 +64,44 @@ def test_wrong_settings(mine: Path) -> None:
         done = subprocess.run(asked, stderr=subprocess.PIPE, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith(b"lab: which command? ") and done.stderr.count(b"\n") == 1
+
+
+def test_settings_are_read_once() -> None:
+    """Numbers up to their limit, and no further; what has no value is not given."""
+    words = ["CH=02-fork", "N=3", "SEED=7", "JOBS=64", "PATIENCE=100", "ONLY=a,b", "DIR=d", "CSV="]
+    read = cli.settings_of([*words, "HINTS=no", "SANDBOX=no"], {"LAB_BUILD": "b"})
+    assert (read.lab, read.hint, read.seed, read.jobs, read.patience) == ("02-fork", 3, 7, 64, 100)
+    assert (read.only, read.hand_in, read.table) == (("a", "b"), Path("d"), None)
+    assert (read.hints, read.sandbox_wanted, read.build) == (False, False, Path("b"))
+    assert sorted(read.judging) == ["ONLY=a,b", "PATIENCE=100.0", "SANDBOX=no", "SEED=7"]
+    assert Settings().judging == [] and Settings().hints and Settings().sandbox_wanted
+    for wrong in ("JOBS=65", "JOBS=0", "N=x", "PATIENCE=nan", "SEED=-1", "PROCESSES=10001"):
+        with pytest.raises(LabError, match=wrong.partition("=")[0]):
+            cli.settings_of([wrong], {})
+
+
+def test_a_toolchain_is_what_make_says(place: Place) -> None:
+    tools = Toolchain.of_words("cc -m64", "-O2 '-DX=a b'", "build/a.o build/b.o", "-luring")
+    assert (tools.compiler, tools.flags) == (("cc", "-m64"), ("-O2", "-DX=a b"))
+    assert Toolchain.of_words(*tools.words.values()) == tools
+    assert tools.link == ("-Wl,-Bstatic", "-luring", "-Wl,-Bdynamic")
+    assert Toolchain.of_words("cc", "-O2", "a.o", "").link == ()
+    for words in (("", "-O2", "a.o", ""), ("cc", "", "a.o", ""), ("cc", "-O2", " ", ""),
+                  ("cc '", "-O2", "a.o", "")):  # fmt: skip
+        with pytest.raises(LabError):
+            Toolchain.of_words(*words)
+
+
+def test_a_file_may_be_as_long_as_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"12345")
+    files.check_is_file(path, 5)
+    assert (files.read(path, 5), files.read(path, 3)) == (b"12345", b"1234")
+    with pytest.raises(LabError):
+        files.check_is_file(path, 4)
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(LabError):
+        files.read(tmp_path / "link")
 
 
 def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:

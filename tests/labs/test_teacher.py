@@ -141,6 +141,7 @@ def test_a_class_in_one_figure(place: Place) -> None:
     assert said[0].startswith(f"left out: {folders[1]}")
     assert all(line.startswith("left out: ") for line in said), said  # and of the reader nothing
     assert "<svg" in (build / "merge/thread-create.svg").read_text()
+    assert "machines: 1;" in (build / "merge/thread-create/meta.gp").read_text()
     rows = (build / "merge/thread-create/machines.tsv").read_text().splitlines()
     assert len({row.split("\t")[0] for row in rows}) == len(rows)  # of one machine
 
