@@ -24,7 +24,7 @@ class Limits:
     """What a process of a submission may use. A lab raises them."""
 
     processes: Annotated[
-        int, Rule(least=1), Doc("processes in all, beside those that its user has already")
+        int, Rule(least=1), Doc("in all, beside those that its user has already")
     ] = 300
     cpu_seconds: Annotated[int, Rule(least=1), Doc("CPU time of each process")] = 20
     memory_mib: Annotated[int, Rule(least=1), Doc("address space of each process")] = 256

@@ -10,7 +10,7 @@ They stand there between two comments that Markdown does not show: <!--fields NA
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,16 +95,24 @@ def with_fields(text: str) -> str:
         "results": lines_of_results(),
     }
 
+    return with_blocks(text, known, README)
+
+
+def with_blocks(text: str, blocks: Mapping[str, list[str]], readme: Path) -> str:
+    """A README with these lines between the comments of these names. InputError if it has others,
+    or not each of them."""
+    left = dict(blocks)
+
     def block(match: re.Match[str]) -> str:
-        lines = known.pop(match["name"], None)
+        lines = left.pop(match["name"], None)
         if lines is None:
-            raise InputError(f"{README}: unknown or doubled: <!--fields {match['name']}-->")
+            raise InputError(f"{readme}: unknown or doubled: <!--fields {match['name']}-->")
         body = "\n".join(f"{INDENT}{line}".rstrip() for line in lines).strip("\n")
         return f"{match[1]}\n{body}\n\n"
 
     new = BLOCK.sub(block, text)
-    if known:
-        raise InputError(f"{README}: missing: <!--fields {next(iter(known))}-->")
+    if left:
+        raise InputError(f"{readme}: missing: <!--fields {next(iter(left))}-->")
     return new
 
 

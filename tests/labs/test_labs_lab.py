@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import judge, starter, work
+from quest.labs import fields, judge, starter, work
 from quest.labs import lab as labs
 from quest.labs.errors import LabError
 from quest.labs.lab import MECHANISM, TREE, Lab
@@ -81,6 +81,13 @@ def test_a_mistake_in_a_lab_is_said(tmp_path: Path, old: str, new: str, message:
     assert "labs/02-fork/lab.toml: " in str(error.value)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_readme_has_the_keys_of_a_lab() -> None:
+    text = fields.README.read_text(encoding="utf-8")
+    assert fields.with_fields(text) == text, "python3 -m quest.labs.fields writes them"
+    other = text.replace("cpu_seconds", "cpu_minutes")
+    assert fields.with_fields(other) == text != other
 
 
 @ALL_LABS
