@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "01-iterative/serve_client.h"
-#include "die.h"
 #include "net.h"
 #include "options.h"
 #include "stop.h"

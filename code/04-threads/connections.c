@@ -81,8 +81,7 @@ static bool wait_for_room(void)
     /* A signal handler must not signal a condition variable (signal-safety(7)). So this wakes once
      * a second and looks whether the server is to stop. */
     while (live >= max_live && !stopping) {
-        clock_gettime(CLOCK_REALTIME,
-                      &end); /* the clock of pthread_cond_timedwait(); cannot fail here */
+        clock_gettime(CLOCK_REALTIME, &end); /* pthread_cond_timedwait()'s; cannot fail here */
         end.tv_sec++;
         pthread_cond_timedwait(&removed, &lock, &end);
     }
@@ -126,8 +125,7 @@ void connections_remove(struct connection *conn)
     live--;
     pthread_cond_signal(&removed);
     pthread_mutex_unlock(&lock);
-    close(
-        conn->fd); /* after it has left the list: the next connection may get the number at once */
+    close(conn->fd); /* after it has left the list: the number may be given out again at once */
     free(conn);
 }
 

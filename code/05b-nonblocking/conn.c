@@ -233,8 +233,7 @@ static enum want go_on(struct conn *c)
     enum want want;
 
     for (int i = 0; i < TURN_REQUESTS && budget > 0 && c->state != LINGERING; i++) {
-        /* A request whose file is still being looked up is parsed again, and find() called again.
-         * */
+        /* A request whose file is still being looked up is parsed again, and find() called. */
         if (c->state == READING || !c->exchange->found)
             if ((want = read_request(c)) != WANT_AGAIN)
                 return want;
@@ -248,8 +247,8 @@ enum want conn_handle(struct conn *c)
 {
     if (c->state == LINGERING)
         return linger_read(&c->linger, c->fd);
-    if (conn_waits_for_disk(
-            c)) /* restarts the deadline: the time of the disk is not the client's */
+    /* Restarts the deadline: the time of the disk is not the client's. */
+    if (conn_waits_for_disk(c))
         conn_begin_step(c);
     take_input(c);
     enum want want = go_on(c);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "die.h"
 #include "list.h"
 #include "net.h"
 #include "refusal.h"
@@ -27,10 +26,10 @@ static int count;
 static int again;              /* clients in AGAIN */
 static int turns;              /* ... that were there before the wait, and have a turn now */
 static long long paused_until; /* by now_ms() */
-static int
-    count_at_shortage; /* clients at the last shortage of descriptors; 0 once a quarter has left */
-static long long
-    no_room_since; /* no client could be ended since then; 0: one could, or one was added */
+/* Clients at the last shortage of descriptors; 0 once a quarter has left. */
+static int count_at_shortage;
+/* No client could be ended since then; 0: one could, or one was added. */
+static long long no_room_since;
 
 bool clients_pending;
 

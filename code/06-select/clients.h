@@ -10,7 +10,7 @@
  *     clients_accept()
  *     clients_next_overdue()    clients_handle(c, conn_timed_out)
  *     clients_next_ended()      conn_end(), then clients_free(). Only here: with kqueue a later
- * event                               of this wait may hold the same pointer
+ *                               event of this wait may hold the same pointer
  */
 #ifndef CLIENTS_H
 #define CLIENTS_H

@@ -12,9 +12,8 @@
 
 #include "11-sendfile/send_path.h"
 
-#define WINDOW                                                                                     \
-    (512 *                                                                                         \
-     1024) /* bytes of a file that are mapped at the same time; a multiple of every page size */
+/* Bytes of a file that are mapped at the same time; a multiple of every page size. */
+#define WINDOW (512 * 1024)
 
 struct window {
     off_t from;

@@ -16,8 +16,8 @@ static void two_begin(int fd)
 {
     int off = 0;
 
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off,
-               sizeof off); /* it fails if the connection is gone: recv() will say so */
+    /* It fails if the connection is gone: recv() will say so. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof off);
 }
 
 static ssize_t two_send_head(int fd, struct exchange *x, const struct body *body)

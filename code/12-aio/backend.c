@@ -44,8 +44,7 @@ enum sent backend_send(int fd, struct exchange *x, long *budget)
             continue;
         if (n < 0)
             return errno == EAGAIN ? SENT_BLOCKED : SENT_FAILED;
-        if (n ==
-            0) /* the file has become shorter, and Content-Length is sent: close the connection */
+        if (n == 0) /* shorter than promised: only the end of the connection can say so */
             return SENT_FAILED;
         x->sent += n;
         *budget -= n;

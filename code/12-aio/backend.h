@@ -14,10 +14,9 @@
 #include "05b-nonblocking/conn.h"
 #include "12-aio/job.h"
 
-#define PIECE_SIZE (256 * 1024) /* of a piece at most; as TURN_BYTES of conn.c */
-#define PIECE_KEPT                                                                                 \
-    (56 * 1024)          /* for a client whose socket is full: with its exchange below 64 KiB */
-#define PIECE_ALIGN 4096 /* of buffer, offset and length, as O_DIRECT asks for */
+#define PIECE_SIZE  (256 * 1024) /* of a piece at most; as TURN_BYTES of conn.c */
+#define PIECE_KEPT  (56 * 1024)  /* if its socket is full: with the exchange below 64 KiB */
+#define PIECE_ALIGN 4096         /* of buffer, offset and length, as O_DIRECT asks for */
 
 struct piece {
     struct job job; /* first: a pointer to it is a pointer to the piece */

@@ -17,8 +17,8 @@
 #define LONGEST_STEPS 30           /* of -t seconds, even if other jobs come to an end */
 #define GIVEN_UP_MOST 256          /* each holds a descriptor and memory, perhaps a thread */
 
-static int
-    event_fd; /* readable when the loop is to call jobs_take_over(); the number is not used */
+/* Readable when the loop is to call jobs_take_over(); the number that it holds is not used. */
+static int event_fd;
 
 static pthread_mutex_t over_lock = PTHREAD_MUTEX_INITIALIZER; /* of `over` and `over_count` */
 static struct list over = EMPTY_LIST(over);
@@ -117,10 +117,8 @@ bool job_reply_error(struct exchange *x, int error)
     x->conn->ops->end(x);
     x->held = NULL;
     reply_errno(&x->reply, NULL, error);
-    if (x->conn->options->verbose)
-        reply_log(&x->reply,
-                  &(struct request){
-                      0}); /* the line before has the request; this one has the new status */
+    if (x->conn->options->verbose) /* the line before has the request; this one the new status */
+        reply_log(&x->reply, &(struct request){0});
     return true;
 }
 

@@ -151,8 +151,7 @@ static void end_reply(struct owfat_conn *c)
 static enum want finish(struct owfat_conn *c, bool unread, bool may_close)
 {
     if (may_close && !unread)
-        shutdown(c->fd,
-                 SHUT_WR); /* sends what MSG_MORE holds; close() with bytes unread would not */
+        shutdown(c->fd, SHUT_WR); /* sends what MSG_MORE holds; close() may not */
     if (!unread && (may_close || all_acknowledged(c->fd)))
         return WANT_CLOSE;
     c->lingering = true;

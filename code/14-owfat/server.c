@@ -43,8 +43,7 @@ static void watch_listener(int listen_fd)
 
 static void end_client(struct owfat_client *c)
 {
-    io_setcookie(c->conn.fd,
-                 NULL); /* the library may have it in a queue, and would name it again */
+    io_setcookie(c->conn.fd, NULL); /* the library may have it in a queue, and name it again */
     io_timeout(c->conn.fd, (tai6464){.sec.x = 0}); /* none: io_timeouted() would name it again */
     c->next = ended;
     ended = c;
@@ -124,8 +123,7 @@ static void end_overdue(int listen_fd)
         return;
     last = now;
     taia_addsec(&next, &now, WALK_S);
-    /* io_timeouted() looks no further than the descriptor of the last call (libowfat 0.32, 0.33).
-     * */
+    /* io_timeouted() looks as far as the descriptor of the last call (libowfat 0.32, 0.33). */
     io_fd_flags(highest_fd, IO_FD_NONBLOCK);
     while ((fd = io_timeouted()) >= 0) {
         struct owfat_client *c = io_getcookie(fd);

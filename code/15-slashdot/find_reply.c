@@ -110,9 +110,8 @@ bool transfer_find(struct exchange *x, const struct request *req, int docroot_fd
         reply_with(x, req, file_enter(path, &found, now_ms()));
         return true;
     }
-    if (found.error != EAGAIN &&
-        !accept_lacks_room(
-            found.error)) /* else the file may be there: no descriptor, or no answer */
+    /* With no answer (EAGAIN), or no descriptor for it, the file may be there. */
+    if (found.error != EAGAIN && !accept_lacks_room(found.error))
         file_forget(path);
     reply_errno(&x->reply, req, found.error);
     return true;

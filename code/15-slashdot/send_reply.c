@@ -53,11 +53,10 @@ void transfer_end(struct exchange *x)
 static void transfer_read_ahead(struct job *job)
 {
     struct transfer *t = (struct transfer *)job;
-    char junk
-        [READ_CHUNK]; /* on the stack: _Thread_local takes memory for all threads at their start */
+    char junk[READ_CHUNK]; /* _Thread_local would take memory for all threads at their start */
 
-    (void)!readahead(t->file->fd, t->from,
-                     (size_t)(t->to - t->from)); /* an advice: pread() waits */
+    /* An advice: pread() waits. */
+    (void)!readahead(t->file->fd, t->from, (size_t)(t->to - t->from));
     for (off_t at = t->from; at < t->to;) {
         size_t left = (size_t)(t->to - at);
         ssize_t n = pread(t->file->fd, junk, left < sizeof junk ? left : sizeof junk, at);

@@ -66,8 +66,7 @@ void stop_listening(void)
 {
     int fd = listening;
 
-    stop_wakes(-1,
-               -1); /* before close(): the handler must not shut a newer socket of this number */
+    stop_wakes(-1, -1); /* before close(): the handler must not shut a newer socket */
     if (fd >= 0)
         close(fd);
 }

@@ -1,5 +1,4 @@
 #include "reply.h"
-#include "die.h"
 #include "http_date.h"
 #include "log.h"
 #include "open_below.h"

@@ -36,8 +36,8 @@ static void readahead_run(struct job *job)
     struct ahead *a = (struct ahead *)job;
     char byte;
 
-    readahead(a->fd, a->from,
-              (size_t)(a->until - a->from)); /* if it cannot, the reads below do it */
+    /* If it cannot, the reads below do it. */
+    readahead(a->fd, a->from, (size_t)(a->until - a->from));
     for (off_t at = a->from; at < a->until; at += PAGE - at % PAGE) {
         ssize_t n = pread(a->fd, &byte, 1, at);
         if (n == 0 || (n < 0 && errno != EINTR))
