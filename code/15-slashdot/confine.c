@@ -37,9 +37,7 @@ static int new_ruleset(void)
 
 static bool allow(int ruleset, int fd, uint64_t what)
 {
-    const struct rule_below rule = {what, fd};
-
-    return syscall(ADD_RULE, ruleset, 1L, &rule, 0L) == 0;
+    return syscall(ADD_RULE, ruleset, 1L, &(struct rule_below){what, fd}, 0L) == 0;
 }
 
 static bool no_new_privileges(void) /* without it root alone may confine itself */
@@ -69,6 +67,7 @@ void confine_files(bool wanted, const struct options *o)
 #define SYS_alarm      SYS_setitimer
 #define SYS_epoll_wait SYS_epoll_pwait
 #define SYS_poll       SYS_ppoll
+#define SYS_time       SYS_clock_gettime
 #endif
 
 #ifdef ARCH
@@ -99,6 +98,7 @@ static const struct sock_filter calls[] = {
     CALL(readahead), CALL(recvfrom), CALL(restart_syscall), CALL(rt_sigaction),
     CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(sendfile), CALL(setitimer), CALL(shutdown),
     CALL(statx), CALL(write), CALL(writev), CALL(getpeername), /* getpeername(): labs/15-slashdot */
+    CALL(time), /* time() makes it only where the kernel has no vDSO (vdso(7)) */
     CALL(rseq), CALL(set_robust_list), REFUSE, /* both of a thread that has just been started */
 };
 /* clang-format on */

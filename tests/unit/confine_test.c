@@ -70,6 +70,15 @@ static int use_memory(void)
     return both ? 0 : -1;
 }
 
+static int ask_the_kernel_for_the_time(void)
+{
+#ifdef SYS_time
+    return syscall(SYS_time, NULL) > 0 ? 0 : -1;
+#else
+    return 0;
+#endif
+}
+
 static int wait_a_moment(void)
 {
     struct epoll_event event;
@@ -224,6 +233,7 @@ static const struct attempt {
     {"a folder below DOCROOT is opened", open_folder, false, 0, false},
     {"/dev/null is opened, for the reserve", open_null, false, 0, false},
     {"memory is to be had", use_memory, false, 0, false},
+    {"time() works without the vDSO", ask_the_kernel_for_the_time, false, 0, false},
     {"epoll is waited with, and no other made", wait_a_moment, true, 0, false},
     {"a file beside DOCROOT", open_outside, false, EACCES, true},
     {"/etc/passwd", open_passwd, false, EACCES, true},
