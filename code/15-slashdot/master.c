@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #define MOST_SUCCESSORS 16 /* at a time: one that serves, and those that have retired */
 #define PAUSE_MS        1000
 #define MOST_DOUBLINGS  6 /* of the pause: 64 s */
-#define MOST_ROUNDS     5 /* then the program ends as soon as no worker is left */
+#define MOST_ROUNDS     5 /* fruitless; then the program ends as soon as no worker is left */
 #define NEVER           LLONG_MAX
 
 /* Blocked, and taken by sigtimedwait(): there is no handler. */
@@ -48,11 +49,13 @@ static int serving = -1; /* the place of the successor that accepts; -1: our wor
 static struct successor candidate; /* that sets itself up; its pid is 0 if there is none */
 static bool candidate_is_wanted;   /* SIGHUP, or the serving successor has ended */
 static long long replace_at;       /* when missing workers are started; NEVER: none is missing */
-/* Rounds of starting workers or a candidate. 0 again when a worker ends that has served and was
- * started PAUSE_MS ago, and when a successor is ready. */
-static int rounds;
+/* Rounds of starting workers or a candidate. Both are 0 again when a worker ends that has served
+ * and was started PAUSE_MS ago, and when a successor is ready; `fruitless` also when a signal ends
+ * one that has served: what killed it may be a client's request, and the next one may serve. */
+static int rounds, fruitless;
 
 static int hearing[2];    /* a pipe: a worker writes its number when it serves */
+static int waiting[2];    /* another: workers accept once the master has closed its end */
 static bool has_served;   /* all of the first workers: "listening" is printed */
 static bool first_failed; /* one of them ended, or could not be started, before that */
 
@@ -118,14 +121,14 @@ static void children_kill_overdue(void)
     }
 }
 
-/* A worker that ends by an error has written its own line; one that a signal ended has not. */
-static void report_signal_of(int status)
+/* A process that ends by an error has written its own line; one that a signal ended has not. */
+static void report_signal_of(const char *what, int status)
 {
     char line[64];
 
     if (!WIFSIGNALED(status))
         return;
-    snprintf(line, sizeof line, "a worker was ended by signal %d", WTERMSIG(status));
+    snprintf(line, sizeof line, "a %s was ended by signal %d", what, WTERMSIG(status));
     log_line(line);
 }
 
@@ -134,10 +137,13 @@ static void child_has_ended(pid_t pid, int status)
     for (int i = 0; i < places; i++) {
         if (children[i].pid != pid)
             continue;
-        if (i < own_workers && children[i].kill_at == NEVER)
-            report_signal_of(status);
+        if (children[i].kill_at == NEVER)
+            report_signal_of(i < own_workers ? "worker" : "successor", status);
         first_failed |= !has_served;
-        if (children[i].serves && now_ms() - children[i].since >= PAUSE_MS)
+        bool has_lived = now_ms() - children[i].since >= PAUSE_MS;
+        if (children[i].serves && (has_lived || WIFSIGNALED(status)))
+            fruitless = 0;
+        if (children[i].serves && has_lived)
             rounds = 0;
         children[i] = (struct child){.kill_at = NEVER};
     }
@@ -231,7 +237,7 @@ static void restart_step(char **argv, const int *fds, int sockets)
     if (pid > 0 && successor_is_ready(&candidate)) {
         serving_retire();
         serving = successor_give_place(pid);
-        rounds = 0;
+        rounds = fruitless = 0;
     } else if (pid > 0 && now_ms() >= candidate.until) {
         successor_failed(&candidate, -1);
         int i = successor_give_place(pid);
@@ -263,16 +269,23 @@ static bool worker_start(int number)
         return false;
     end_with_parent(parent);
     close(hearing[0]);
+    if (!has_served)
+        close(waiting[1]);
     if (candidate.pid > 0)
         close(candidate.fd);
     return true;
 }
 
-void worker_tells_master(int number)
+void worker_tells_master(int number, int signal_fd)
 {
+    struct pollfd ends[] = {{.fd = waiting[0]}, {.fd = signal_fd, .events = POLLIN}};
+
     successor_ready(false);
     (void)!write(hearing[1], &number, sizeof number);
     close(hearing[1]);
+    while (poll(ends, 2, -1) < 0 && errno == EINTR)
+        continue;
+    close(waiting[0]);
 }
 
 /* Once in a turn: notes which workers have written that they serve. */
@@ -292,18 +305,22 @@ static void master_reads_workers(void)
 }
 
 /*
- * Shuts the sockets that have no worker: the kernel then gives new connections to the others of the
- * SO_REUSEPORT group, until a worker listens again (workers_listen_again()). Connections that wait
- * in the queue are reset, or moved to another socket if net.ipv4.tcp_migrate_req is 1.
+ * Shuts the sockets without a worker as soon as the first attempt to replace it has failed, if
+ * another worker serves: the kernel then gives new connections to the others of the SO_REUSEPORT
+ * group, until a worker listens again (workers_listen_again()). Connections that wait in the queue
+ * are reset, or moved to another socket if net.ipv4.tcp_migrate_req is 1. Where none serves they
+ * wait for the next worker. Not while there is a candidate, whose workers use the sockets, too.
  */
 static void shut_sockets_without_worker(const int *fds, int sockets)
 {
+    if (rounds == 0 || serving >= 0 || candidate.pid > 0 || !serving_is_alive(true))
+        return;
     for (int s = 0; s < sockets; s++) {
-        bool unserved = serving < 0 || !child_is_there(serving);
-        for (int i = s; serving < 0 && i < own_workers; i += sockets)
+        bool unserved = true;
+        for (int i = s; i < own_workers; i += sockets)
             unserved = unserved && !child_is_there(i);
         if (unserved)
-            shutdown(fds[s], SHUT_RD);
+            shutdown(fds[s], SHUT_RD); /* ENOTCONN: it is shut already */
     }
 }
 
@@ -328,11 +345,10 @@ static int workers_replace(const int *fds, int sockets)
         replace_at = NEVER;
     else if (replace_at - now_ms() > replace_pause_ms()) /* NEVER; or it was set for more rounds */
         replace_at = now_ms() + replace_pause_ms();
+    if (has_served) /* before "listening" they are the old program's */
+        shut_sockets_without_worker(fds, sockets);
     if (now_ms() < replace_at || (serving >= 0 && candidate.pid > 0))
         return -1;
-    if (has_served &&
-        rounds > 0) /* before "listening" they are the old program's; the first round is 1 s */
-        shut_sockets_without_worker(fds, sockets);
     for (int i = 0; serving < 0 && i < most && !fork_fails; i++) {
         if (!child_is_there(i) && worker_start(i))
             return i;
@@ -340,15 +356,16 @@ static int workers_replace(const int *fds, int sockets)
     }
     candidate_is_wanted |= serving >= 0;
     rounds++;
+    fruitless++;
     replace_at = first_failed ? now_ms() : now_ms() + replace_pause_ms();
     return -1;
 }
 
 /* Before "listening" the program ends if one worker fails; later if none is left and MOST_ROUNDS
- * have brought none. */
+ * were fruitless: then something is missing that each worker needs. */
 static bool master_gives_up(void)
 {
-    bool none_left = has_served && rounds >= MOST_ROUNDS && !serving_is_alive(false);
+    bool none_left = has_served && fruitless >= MOST_ROUNDS && !serving_is_alive(false);
 
     if (none_left)
         log_line("no worker could be started again: the end");
@@ -367,6 +384,7 @@ static void first_workers_step(int listen_fd, const struct options *o)
     has_served = true;
     if (!successor_ready(true))
         tcp_ready(listen_fd, o);
+    close(waiting[1]);
 }
 
 /* Returns when no child is left: soon after SIGTERM or SIGINT (`at_once`), else when clients leave.
@@ -397,7 +415,8 @@ static void children_make_places(int number)
     children = calloc((size_t)places, sizeof *children);
     if (children == NULL)
         die_errno("calloc");
-    if (pipe2(hearing, O_CLOEXEC | O_NONBLOCK) < 0 || fcntl(hearing[0], F_SETOWN, getpid()) < 0 ||
+    if (pipe2(waiting, O_CLOEXEC) < 0 || pipe2(hearing, O_CLOEXEC | O_NONBLOCK) < 0 ||
+        fcntl(hearing[0], F_SETOWN, getpid()) < 0 ||
         fcntl(hearing[0], F_SETFL, O_NONBLOCK | O_ASYNC) < 0) /* SIGIO: as in successor.c */
         die_errno("pipe2");
     for (int i = 0; i < places; i++)

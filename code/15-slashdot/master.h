@@ -17,13 +17,15 @@
  *  1  master -+- workers             master runs the program again, in a child: the candidate
  *             `- candidate           (successor.h), with the same command line and sockets
  *
- *  2  master -+- workers             the candidate sets itself up and starts its own workers. If
- *             `- candidate - workers it fails, or is not ready in 10 s, it is stopped, a line says
- *                                    why, and the old workers have noticed nothing
+ *  2  master -+- workers             the candidate sets itself up and starts its own workers,
+ *             `- candidate - workers which accept no client yet. If it fails, or is not ready in
+ *                                    10 s, it is stopped, a line says why, and the old workers
+ *                                    have noticed nothing
  *
- *  3  master -+- workers (retire)    when all its workers serve it writes "ready" to the master,
- *             `- successor - workers which sends RETIRE to the old ones: each reply is the last of
- *                                    its connection, and they end when their clients have left
+ *  3  master -+- workers (retire)    when all its workers can serve they accept, and it writes
+ *             `- successor - workers "ready" to the master, which sends RETIRE to the old ones:
+ *                                    each reply is the last of its connection, and they end when
+ *                                    their clients have left
  *
  *  4  master --- successor - workers the first process stays: others know its process ID. The
  *                                    next SIGHUP starts another candidate, and the successor then
@@ -49,8 +51,12 @@ void master_begin(const char *argv0);
  */
 int master_run(const struct options *o, char **argv, const int *fds, int sockets);
 
-/* In worker `number`, when it serves: tells the master. */
-void worker_tells_master(int number);
+/*
+ * In worker `number`, when it can serve: tells the master, and returns when all of the first
+ * workers have told it, or when signal_fd is readable. Before that none accepts: if another one
+ * fails, no client has come to a program that ends at once.
+ */
+void worker_tells_master(int number, int signal_fd);
 
 /* ---- workers.c: the listening sockets, and how a worker hears that it is to end */
 

@@ -22,7 +22,6 @@
 #include "15-slashdot/confine.h"
 #include "15-slashdot/file_cache.h"
 #include "15-slashdot/master.h"
-#include "15-slashdot/successor.h"
 #include "15-slashdot/transfer.h"
 #include "clock.h"
 #include "die.h"
@@ -131,8 +130,7 @@ static void refuse_with_reserve(int listen_fd)
     keep_reserve();
 }
 
-/* If most_clients are here clients_make_room() ends one; if it finds none, the new one is refused.
- * */
+/* If most_clients are here clients_make_room() ends one; without one, the new one is refused. */
 static void admit(int fd, const struct options *o)
 {
     struct client *c;
@@ -301,10 +299,9 @@ static void worker_main(int listen_fd, int threads, int number, bool confined,
     watch_for(listen_fd, &clients_pending, EPOLLET | EPOLLEXCLUSIVE);
     confine_files(confined, o);
     transfer_start(threads, o->docroot_fd);
-    workers_listen_again(
-        listen_fd, o); /* the last that can fail; a socket that was shut listens from here on */
+    workers_listen_again(listen_fd, o); /* the last that can fail */
     confine_calls(confined, o);
-    worker_tells_master(number);
+    worker_tells_master(number, signal_fd);
     event_loop(listen_fd, signal_fd, o);
 }
 

@@ -52,11 +52,13 @@ static int env_take_numbers(const char *name, int *numbers, int most)
 static _Noreturn void successor_exec(char **argv, const int *fds, int count, int say_fd)
 {
     int handed[] = {dup(say_fd), dup(STDERR_FILENO)};
+    bool ready = dup2(say_fd, STDERR_FILENO) >= 0 && handed[0] >= 0 && handed[1] >= 0 &&
+                 env_set_numbers(HANDED_STDERR, handed, 2) &&
+                 env_set_numbers(HANDED_SOCKETS, fds, count);
 
-    if (dup2(say_fd, STDERR_FILENO) >= 0 && env_set_numbers(HANDED_STDERR, handed, 2) &&
-        env_set_numbers(HANDED_SOCKETS, fds, count))
+    if (ready)
         execvp(argv[0], argv);
-    warn_errno("execvp %s", argv[0]);
+    warn_errno(ready ? "execvp %s" : "dup or setenv for %s", argv[0]);
     _exit(EXIT_FAILURE);
 }
 

@@ -1,8 +1,7 @@
 /*
  * successor.h: the program that is to take over, a candidate until it has said that it is ready. It
  * sets itself up beside the one that serves. If it fails (DOCROOT is missing, descriptors, the
- * program itself) the old one serves on. The picture is in master.h. Hazard: its workers accept as
- * soon as they run; if it fails later, before it is ready, their clients have STOP_GRACE seconds.
+ * program itself) the old one serves on. The picture is in master.h.
  */
 #ifndef SUCCESSOR_H
 #define SUCCESSOR_H

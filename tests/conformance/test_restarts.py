@@ -89,8 +89,9 @@ def test_a_worker_that_cannot_be_set_up(
 
 @contract("survives", "concurrency")
 def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
-    """Its worker is killed, and the next one cannot be set up. Who is in its queue is let go, the
-    others are served; once there is room for a worker all is as before.
+    """Its worker is killed, and the next one cannot be set up. From then on, and not only after
+    the next pause, new clients come to the other worker; those in the queue are let go. Once there
+    is room for a worker all is as before.
     """
     server = start("-w", "2", env=tracing.ENV)  # LeakSanitizer needs descriptors, too
     hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
@@ -98,13 +99,14 @@ def test_a_socket_that_no_worker_serves_leaves_the_group(start: Start) -> None:
     os.kill(server.children()[0], signal.SIGKILL)
     queued = server.crowd(20, LAST)
     assert wait_until(lambda: "Too many" in server.stderr(), server.patience.limit)
-    # shut at the next attempt
-    assert wait_until(lambda: server.stderr().count("Too many") > 1, server.patience.limit)
+    assert wait_until(lambda: len(server.children()) == 1, server.patience.limit)
+    time.sleep(0.1)  # until the master has heard of its end
+    for _ in range(40):
+        assert server.serves()
+    assert server.stderr().count("Too many") == 1
     for c in queued:
         reply = c.read_all()
         assert reply.endswith(HELLO) or str(c.ended).startswith("reset"), c.transcript()
-    for _ in range(40):
-        assert server.serves()
     assert len(server.stderr().splitlines()) <= 1 + 2 * 3
     resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
     server.is_back_with(2)
@@ -136,6 +138,23 @@ def test_a_pause_is_not_longer_than_its_reason(start: Start) -> None:
     began = time.monotonic()
     assert wait_until(lambda: len(server.children()) == 2, server.patience.limit)
     assert time.monotonic() - began < 4 * server.patience.factor
+
+
+@contract("survives")
+@pytest.mark.long
+def test_workers_that_serve_and_die_are_replaced_for_ever(start: Start) -> None:
+    """A client's request may be what kills them: it must not end the program."""
+    server = start()
+    for _ in range(7):
+        (worker,) = server.children()
+        os.kill(worker, signal.SIGKILL)
+        assert wait_until(
+            lambda w=worker: any(new != w for new in server.children()),  # type: ignore[misc]
+            server.patience.limit,
+        )
+        server.is_back_with(1)
+        assert server.serves()
+    assert server.stderr() == "15-slashdot: a worker was ended by signal 9\n" * 7
 
 
 @contract("survives", "concurrency")
@@ -171,6 +190,57 @@ def test_a_successor_that_is_slow(start: Start, target: Target, tmp_path: Path) 
     assert wait_until(lambda: restarted(server, before), server.patience.limit)
     assert server.serves()
     assert server.stderr() == ""
+
+
+@contract("setup-failure", "survives", "concurrency")
+def test_a_candidate_accepts_nobody(start: Start, target: Target, tmp_path: Path) -> None:
+    """Its worker can serve, but it is not yet ready, and will fail. A client that comes meanwhile
+    is not its client, and is not forgotten by the old worker.
+    """
+    hold = tmp_path / "hold"
+    server = start(env=tracing.preload(target, HOLD=str(hold)))
+    (old,) = server.children()
+    hold.touch()
+    server.signal(signal.SIGHUP)
+
+    def candidates() -> list[int]:
+        return [pid for pid in proc.children(server.pid) if pid != old and proc.children(pid)]
+
+    assert wait_until(lambda: candidates() != [], server.patience.limit)
+    (candidate,) = candidates()
+    (young,) = proc.children(candidate)
+    os.kill(candidate, signal.SIGSTOP)
+    hold.unlink()
+    wanted = target.model.threads_of_worker + target.model.looks_up_by
+    assert wait_until(lambda: proc.threads(young) > wanted, server.patience.limit)
+    os.kill(old, signal.SIGSTOP)
+    client = server.connect()
+    client.send(ASK)
+    assert client.hears_nothing(server.patience.silence)
+    assert len(proc.sockets(young)) == 1  # the one that listens
+    os.kill(candidate, signal.SIGKILL)
+    os.kill(old, signal.SIGCONT)
+    assert client.read_reply().body == HELLO
+    assert wait_until(lambda: server.children() == [old], server.patience.limit)
+    assert "the new program was ended by signal 9, the old one goes on\n" in server.stderr()
+
+
+@contract("setup-failure", "survives")
+def test_a_restart_while_a_worker_is_missing(start: Start) -> None:
+    """Its socket is shut, and the successor's worker makes it listen: then it stays open."""
+    server = start("-w", "2")
+    hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (6, hard))
+    before = server.children()
+    os.kill(before[0], signal.SIGKILL)
+    assert wait_until(lambda: server.stderr().count("Too many") > 1, server.patience.limit)
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    server.signal(signal.SIGHUP)
+    assert wait_until(lambda: restarted(server, before), server.patience.limit)
+    for _ in range(40):
+        assert server.serves()
+    assert "accept" not in server.stderr()
+    server.is_back_with(2)
 
 
 @contract("setup-failure", "survives")
@@ -412,3 +482,43 @@ def test_a_successor_that_is_never_ready(start: Start, target: Target, program: 
     assert wait_until(lambda: not sleeps(), server.patience.limit)
     assert wait_until(lambda: restarted(server, before), server.patience.limit)
     assert wait_until(lambda: not set(before) & set(server.children()), server.patience.limit)
+
+
+@contract("survives")
+def test_a_successor_that_is_killed(start: Start) -> None:
+    """A line tells of it, and another takes its place."""
+    server = start()
+    restart(server)
+    assert wait_until(lambda: len(proc.children(server.pid)) == 1, server.patience.limit)
+    (successor,) = proc.children(server.pid)
+    os.kill(successor, signal.SIGKILL)
+    assert wait_until(lambda: "\n" in server.stderr(), server.patience.limit)
+    assert server.stderr() == "15-slashdot: a successor was ended by signal 9\n"
+
+    def another() -> bool:
+        found = proc.children(server.pid)
+        return found != [] and found != [successor] and proc.children(found[0]) != []
+
+    assert wait_until(another, server.patience.limit)
+    server.is_back_with(1)
+    assert server.serves()
+
+
+@contract("setup-failure", "survives", "emfile")
+def test_a_successor_that_cannot_be_handed_over_to(start: Start) -> None:
+    """There is a descriptor for each end of the pipe, and no more."""
+    server = start()
+    before = server.children()
+    used = proc.descriptors(server.pid)
+    (_, second, *_) = [fd for fd in range(len(used) + 2) if fd not in used]
+    hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)[1]
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (second + 1, hard))
+    server.signal(signal.SIGHUP)
+    assert wait_until(lambda: "\n" in server.stderr(), server.patience.limit)
+    assert re.fullmatch(
+        r"15-slashdot: restart: the new program ended with status 1, .*: Too many open files\n",
+        server.stderr(),
+    )
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    assert server.children() == before
+    assert server.serves()

@@ -17,9 +17,9 @@ int master_run(const struct options *o, char **argv, const int *sockets, int cou
     return 0;
 }
 
-void worker_tells_master(int number)
+void worker_tells_master(int number, int signal_fd)
 {
-    (void)number;
+    (void)number, (void)signal_fd;
 }
 
 int workers_listen(const struct options *o, int *sockets, int count)
