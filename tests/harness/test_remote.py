@@ -1,6 +1,7 @@
 """CLIENT=user@host, with an ssh that runs the far side on this host, and with ssh itself."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -11,13 +12,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from quest.ground import places, processes
-from quest.ground.errors import InputError, RepetitionError
+from quest.ground.errors import InputError, RepetitionError, Unreachable
 from quest.ground.places import link_of, numbered
+from quest.ground.processes import Process
 from quest.measure import needs, programs, remote
 from quest.measure.remote import Client
 from tests.harness.made_up import Tree, await_
@@ -425,3 +428,76 @@ def test_an_experiment_of_which_nothing_is_left_is_one_line() -> None:
 @pytest.mark.parametrize(("text", "value"), [("0m0.010s", 0.01), ("2m1.5s", 121.5), ("?", 0.0)])
 def test_times_of_a_shell(text: str, value: float) -> None:
     assert remote.parse_times(text) == value
+
+
+# ---- lines and bytes ----------------------------------------------------------------------------
+
+
+def answering(data: bytes) -> Client:
+    """A client whose far side has printed this, and has ended."""
+    reader, writer = os.pipe()
+    os.write(writer, data)
+    os.close(writer)
+    ended: dict[str, Any] = {
+        "popen": SimpleNamespace(stdin=io.BytesIO()),
+        "stdout": os.fdopen(reader, "rb"),
+        "reap": lambda _: True,
+        "last_words": lambda: "its last words",
+    }
+    return Client(cast(Process, SimpleNamespace(**ended)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "why"),
+    [
+        (b"put 0 0\n", None, ""),
+        (b"put 1 0\n", RepetitionError, "CLIENT cannot keep urls: its last words"),
+        (b"run 0 0\n", Unreachable, 'CLIENT answers "run 0 0"'),
+        (b"put 0 x\n", Unreachable, 'CLIENT answers "put 0 x"'),
+        (b"run 0 x\n", Unreachable, 'CLIENT answers "run 0 x"'),
+        (b"\n", Unreachable, 'CLIENT answers ""'),
+        (b"put 0", Unreachable, "the connection to CLIENT was lost: its last words"),
+        (b"put 0 5\nfour", Unreachable, "the connection to CLIENT was lost: its last words"),
+    ],
+)
+def test_an_answer_of_another_kind_is_one_line(
+    answer: bytes, error: type[Exception] | None, why: str
+) -> None:
+    client = answering(answer)
+    with pytest.raises(error, match=f"^{why}$") if error else contextlib.nullcontext():
+        client.put("urls", b"http")
+    stdin = client.process.popen.stdin
+    assert isinstance(stdin, io.BytesIO) and stdin.getvalue() == b"put 4 urls\nhttp"
+
+
+def test_what_a_load_has_printed_and_used() -> None:
+    """The times are those of its host's clock; what is behind the output is stderr."""
+    client = answering(
+        b"run 0 100.25 102.75 0m0.500s 1m0.250s 4 9\nouterrorsrun 3 0 0 0 0 0 13\n192.0.2.1: no"
+    )
+    client.address = "192.0.2.1"
+    done = client.run("wrk", ["wrk", "-d", "a b"], 5.0)
+    assert (done.output, done.wall_s) == ("oute", 2.5)
+    assert (done.usage.user_s, done.usage.system_s) == (0.5, 60.25)
+    with pytest.raises(RepetitionError, match="^wrk ended with status 3 at CLIENT: SERVER: no$"):
+        client.run("wrk", ["wrk"], 5.0)
+    stdin = client.process.popen.stdin
+    assert isinstance(stdin, io.BytesIO)
+    assert stdin.getvalue() == b"run 5 wrk -d 'a b'\nrun 5 wrk\n"
+
+
+def test_what_is_recorded_of_the_other_host() -> None:
+    facts = {"kernel": "Linux 6.1", "machine": "x86_64", "cpu": "A CPU", "cpus": "8", "cores": "4"}
+    client = Client(cast(Process, None), "192.0.2.1", {**facts, "wrk": "wrk 4.2", "other": "1"})
+    assert client.environment() == {
+        "kernel": "Linux 6.1", "machine": "x86_64", "cpu": "A CPU", "cpus": 8, "cores": 4,
+        "tools": {"wrk": "wrk 4.2"},
+    }  # fmt: skip
+    hashed = client.fingerprint()
+    client.address, client.no_hammer = "192.0.2.9", "it does not run there"
+    assert client.fingerprint() == hashed, "no address is in it"
+    for name in ("kernel", "cpus", "cores", "wrk"):
+        changed = Client(cast(Process, None), "", {**client.facts, name: "9"})
+        assert changed.fingerprint() != hashed
+    unknown = Client(cast(Process, None), "", {"cpus": "2", "cores": "0"})
+    assert unknown.environment()["cores"] == 2
