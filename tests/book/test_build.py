@@ -127,12 +127,20 @@ def test_failure_leaves_no_output_as_if_good(made: Tree) -> None:
 # ---- what is skipped
 
 
-def test_without_pandoc_both_are_skipped(tree: Tree) -> None:
+def test_without_pandoc_what_needs_it_is_skipped(tree: Tree) -> None:
     done = tree.run("make", "epub", "slides", "PANDOC=")
     assert succeeded(done).splitlines() == [
         "SKIP book: pandoc is not installed (apt-get install pandoc)",
         "SKIP slides: pandoc is not installed (apt-get install pandoc)",
     ]
+    lint = ("make", "lint-book", "schedule", "contents", "PANDOC=")
+    goals = succeeded(tree.run(*lint)).splitlines()
+    assert [line.split(":")[0] for line in goals] == [
+        "SKIP lint-book",
+        "SKIP schedule",
+        "SKIP contents",
+    ]
+    assert tree.run(*lint, "LINT=strict").returncode != 0
 
 
 def test_without_the_right_reveal_only_the_deck_is_skipped(made: Tree) -> None:
