@@ -130,9 +130,7 @@ def group(limits: Limits, mounts: str | None = None) -> Iterator[list[Path]]:
     if not limits.controllers:
         yield []
         return
-    version, folders = choose_version(
-        limits.controllers, text_of(MOUNTS) if mounts is None else mounts
-    )
+    version, folders = choose_version(limits.controllers, text_of(MOUNTS) if mounts is None else mounts)
     name = f"{PREFIX}{os.getpid()}-{next(_numbers)}"
     roots = list(dict.fromkeys(folders.values()))
     attempt = "no control group"

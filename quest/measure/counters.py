@@ -125,9 +125,7 @@ def io_pressure(file: Path = PROC / "pressure/io") -> dict[str, float]:
     known also where iowait is 0 because other programs keep the processors busy.
     """
     lines = (line.split() for line in text_of(file).splitlines())
-    return {
-        f"machine_io_{words[0]}": int(words[-1].removeprefix("total=")) / 1e6 for words in lines
-    }
+    return {f"machine_io_{words[0]}": int(words[-1].removeprefix("total=")) / 1e6 for words in lines}
 
 
 # ---- What memory a server takes ------------------------------------------------------------------
@@ -231,9 +229,7 @@ def tcp_counters(net: Path = PROC / "net") -> dict[str, int]:
     return counted
 
 
-def tcp_scalars(
-    before: Mapping[str, int], after: Mapping[str, int], requests: float
-) -> dict[str, float]:
+def tcp_scalars(before: Mapping[str, int], after: Mapping[str, int], requests: float) -> dict[str, float]:
     """From two readings of tcp_counters(), and the number of requests between them: segments for a
     request, those of both ends; and segments with data of a reply, since a request is one, and the
     two FINs of a connection count as such. {} without requests or counts.

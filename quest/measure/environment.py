@@ -165,9 +165,7 @@ def collect(
 
 def machine(compiler_flags: str = "") -> dict[str, object]:
     """What all sets of one run have in common; `compiler_flags` as in collect()."""
-    whole: Mapping[str, object] = collect(
-        Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags
-    )
+    whole: Mapping[str, object] = collect(Placement(frozenset(), frozenset()), {}, compiler_flags=compiler_flags)
     return {name: whole[name] for name in OF_THE_RUN}
 
 

@@ -120,13 +120,6 @@ def mapping_caps() -> Iterator[Cap]:
         yield Cap(most - RESERVE_MAPPINGS, f"vm.max_map_count {most}")
 
 
-def core_caps() -> Iterator[Cap]:
-    """Cores for workers, one each, with pin = "workers"."""
-    cores = len(cpus.cores(cpus.allowed()))
-    most = cpus.for_workers(cores)
-    yield Cap(most, f"{cores} physical cores, and the load has {cores - most} of them")
-
-
 def processor_caps() -> Iterator[Cap]:
     """Workers that share them with the load, with pin = "shared": what nginx calls `auto`."""
     processors = len(cpus.allowed())
@@ -139,7 +132,6 @@ RESOURCES: dict[str, Callable[[], Iterable[Cap]]] = {
     "connections": connection_caps,
     "memory": memory_caps,
     "mappings": mapping_caps,
-    "cores": core_caps,
     "processors": processor_caps,
 }
 

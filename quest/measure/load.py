@@ -9,11 +9,10 @@ import contextlib
 import math
 import signal
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from quest.ground import places, processes
-from quest.ground.cpus import WORKERS, narrowed
 from quest.ground.errors import InputError, RepetitionError
 from quest.ground.places import scratch
 from quest.ground.processes import Process, Usage, running
@@ -67,8 +66,6 @@ class LoadRun:
 
 def run(experiment: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
     """One repetition of the variant; errors as records.Repetition says."""
-    if experiment.pin == WORKERS:
-        context = replace(context, placement=narrowed(context.placement, int(params["workers"])))
     with scratch() as folder:
         client = context.client
         address = client.address if client else remote.LOOPBACK
@@ -264,9 +261,7 @@ def _load_servers(run: LoadRun) -> None:
     run.repetition.scalars["server_core_busy_s"] = elapsed.busy
 
 
-def _one_load(
-    run: LoadRun, args: tuple[str, ...], prefix: str, keep: bool, may_fail: bool = False
-) -> None:
+def _one_load(run: LoadRun, args: tuple[str, ...], prefix: str, keep: bool, may_fail: bool = False) -> None:
     """Runs the load tool once. Its scalars are recorded with the prefix, if they are to be kept."""
     if keep and run.museum_disk:
         run.museum_disk.begin()
@@ -278,9 +273,7 @@ def _one_load(
     counted |= counters.idle_shares(times, counters.cpu_ticks())
     counted |= counters.rates(stalled, counters.io_pressure(), finished.here_s, "share")
     available_s = finished.wall_s * int(run.values["load_cpus"])
-    outcome = load_tools.parse(
-        run.variant.load, finished.output, words, finished.usage, available_s
-    )
+    outcome = load_tools.parse(run.variant.load, finished.output, words, finished.usage, available_s)
     outcome.scalars |= counted | waited
     if run.staged and staged:
         done = run.staged.counters().since(staged)
@@ -327,9 +320,7 @@ def _bystander(run: LoadRun, wanted: bool) -> Iterator[dict[str, float]]:
     times["bystander.worst"] = max(numbers.get("total_from_intended.max", 0.0), unanswered)
 
 
-def _start_tool(
-    run: LoadRun, args: tuple[str, ...], may_fail: bool
-) -> tuple[list[str], FinishedLoad]:
+def _start_tool(run: LoadRun, args: tuple[str, ...], may_fail: bool) -> tuple[list[str], FinishedLoad]:
     """Runs the load tool here or on the other host; its command words, and what it has printed and
     used. RepetitionError if it fails.
     """
@@ -339,9 +330,7 @@ def _start_tool(
         words = [*program, *expand_all(args, {**run.values, "urls": "urls"})]
         return words, client.run(name, words, context.timeout, context.tick)
     words = [programs.tool_path(name), *expand_all(args, run.values)]
-    process, output = processes.run(
-        name, words, context.placement.load, context.timeout, context.tick, may_fail
-    )
+    process, output = processes.run(name, words, context.placement.load, context.timeout, context.tick, may_fail)
     assert process.usage is not None
     return words, FinishedLoad(output, process.usage, process.wall_s, process.wall_s)
 

@@ -45,9 +45,7 @@ class Job:
 # ---- what is there already ----------------------------------------------------------------------
 
 
-def prepare(
-    experiment: Experiment, wanted: str, results: Path, session: Session
-) -> tuple[Job | None, list[str]]:
+def prepare(experiment: Experiment, wanted: str, results: Path, session: Session) -> tuple[Job | None, list[str]]:
     """The job in the profile `wanted`, or None if the results there are answer for it; and what
     cannot be run here, one line each. InputError for results that are damaged.
 
@@ -132,19 +130,13 @@ def measure(
     """
     name = job.experiment.id
     placement, machine = _surroundings(job, session)
-    if job.old and (
-        difference := environment.first_difference(job.old.run["environment"], machine)
-    ):
+    if job.old and (difference := environment.first_difference(job.old.run["environment"], machine)):
         progress.line(f"{name}: measured anew, because {difference} is not what it was")
         job.old = None
     if job.old is None and started(job.path):
-        progress.line(
-            f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}"
-        )
+        progress.line(f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}")
     with Writer(job.path) as writer:
-        context = Context(
-            placement, job.profile.timeout, progress.tick, session.client, session.network.entered
-        )
+        context = Context(placement, job.profile.timeout, progress.tick, session.client, session.network.entered)
         run = _Run(job, writer, machine, context, progress, later_s)
         if not questions or not run.until_settled(questions):
             run.all_rounds()
@@ -210,9 +202,7 @@ class _Run:
         self.run_once = _runner(job.experiment.kind)
         self.result = job.old or ResultSet(job.path, _header(job, machine))
         if job.old:
-            writer.append(
-                {"type": "resume", "resumed": records.utc_now(), "load": list(os.getloadavg())}
-            )
+            writer.append({"type": "resume", "resumed": records.utc_now(), "load": list(os.getloadavg())})
         else:
             writer.append(self.result.run)
             for name, answer in job.missing.items():
@@ -300,9 +290,7 @@ class _Run:
         }  # fmt: skip
         started = time.monotonic()
         try:
-            repetition = self.run_once(
-                experiment, experiment.variant(name), step.params, self.context
-            )
+            repetition = self.run_once(experiment, experiment.variant(name), step.params, self.context)
         except RepetitionError as error:
             self._append({"type": "failure", **identity, "error": str(error)})
             self.failures_in_a_row[name] = self.failures_in_a_row.get(name, 0) + 1

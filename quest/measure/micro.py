@@ -73,8 +73,7 @@ def parse_samples(text: str, rename: Mapping[str, str]) -> dict[str, list[Value]
             raise RepetitionError(f"line {number} of stdout {what}")
     columns = zip(*rows, strict=True)
     return {
-        rename.get(name, name): [_value(field) for field in column]
-        for name, column in zip(names, columns, strict=True)
+        rename.get(name, name): [_value(field) for field in column] for name, column in zip(names, columns, strict=True)
     }
 
 

@@ -74,9 +74,7 @@ class MuseumDisk:
 
 
 @contextlib.contextmanager
-def mounted(
-    disk: Disk, variant: Variant, values: Params, cpus: frozenset[int]
-) -> Iterator[MuseumDisk]:
+def mounted(disk: Disk, variant: Variant, values: Params, cpus: frozenset[int]) -> Iterator[MuseumDisk]:
     """Mounted for one repetition, its program running on `cpus`, and unmounted in any case.
 
     Sets {docroot} and {files}, a list of the paths of all its files, among the values.

@@ -4,7 +4,6 @@
 of its own is taken for a program that must be in PATH.
 """
 
-import itertools
 import os
 import re
 import resource
@@ -18,7 +17,6 @@ from quest.ground import cpus
 from quest.ground.places import TABLE, Answer, answer, packages, program, text_of
 from quest.ground.processes import ends_well
 from quest.measure import cgroups, disks, limits, namespaces
-from quest.spec.model import LEAST_WORKERS
 
 
 def compiles(command: Sequence[str]) -> Answer:
@@ -70,16 +68,6 @@ def two_cores() -> Answer:
     return answer("" if enough else reason, remedy)
 
 
-def worker_cores() -> Answer:
-    """Enough cores for LEAST_WORKERS workers, and for the load beside them."""
-    cores = len(cpus.cores(cpus.allowed()))
-    wanted = next(n for n in itertools.count() if cpus.for_workers(n) >= LEAST_WORKERS)
-    load = wanted - LEAST_WORKERS
-    reason = f"needs {LEAST_WORKERS} cores for workers and {load} for the load, here are {cores}"
-    remedy = f"a machine with {wanted} physical cores, or a wider taskset or cpuset"
-    return answer("" if cores >= wanted else reason, remedy)
-
-
 def tracing() -> Answer:
     """strace is there and may trace a child of its own."""
     tool = program("strace")
@@ -125,9 +113,7 @@ def fuse() -> Answer:
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
     except PermissionError:
-        return Answer(
-            False, "/dev/fuse may not be opened", "run it as root, or chmod 666 /dev/fuse"
-        )
+        return Answer(False, "/dev/fuse may not be opened", "run it as root, or chmod 666 /dev/fuse")
     except OSError as error:
         remedy = "modprobe fuse; a container needs --device /dev/fuse"
         return Answer(False, f"/dev/fuse: {error.strerror}", remedy)
@@ -186,7 +172,6 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "strace": tracing,
     "namespace": namespace,
     "two-cores": two_cores,
-    "worker-cores": worker_cores,
     "io-aio": io_aio,
     "root": root,
     "own-mounts": own_mounts,

@@ -43,10 +43,7 @@ class Peer:
     name: str
     command: Annotated[
         Words,
-        Doc(
-            "with {scratch}, {port}, {docroot}, {bin}; no daemon: all stay in the first one's "
-            "session"
-        ),
+        Doc("with {scratch}, {port}, {docroot}, {bin}; no daemon: all stay in the first one's session"),
     ]
     title: Annotated[str, Doc("in tables and figures; else the name of the file")] = ""
     program: Annotated[str, Doc("whose absence skips it; else the name of the file")] = ""
@@ -72,9 +69,7 @@ class Peer:
         Texts,
         Doc("precedes the command where the harness is root: Apache refuses to serve as root"),
     ] = ()
-    helpers: Annotated[
-        Texts, Doc("programs of ours, whose absence skips it", example='["{bin}/x"]')
-    ] = ()
+    helpers: Annotated[Texts, Doc("programs of ours, whose absence skips it", example='["{bin}/x"]')] = ()
     needs: Annotated[Texts, Doc("probes, as those of an experiment")] = ()
     defaults: Annotated[
         Values,

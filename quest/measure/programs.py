@@ -76,9 +76,7 @@ def hammer_to_copy() -> Path:
     return static if static.is_file() else build_folder("glibc") / "hammer"
 
 
-def needed_programs(
-    experiment: Experiment, variant: Variant, client: Client | None = None
-) -> list[str]:
+def needed_programs(experiment: Experiment, variant: Variant, client: Client | None = None) -> list[str]:
     """The command words of all programs that a variant needs on this host: paths, or names to be
     looked for in PATH.
     """
@@ -138,9 +136,7 @@ def missing(
     return None
 
 
-def fingerprints(
-    experiment: Experiment, variants: Iterable[Variant], client: Client | None = None
-) -> dict[str, str]:
+def fingerprints(experiment: Experiment, variants: Iterable[Variant], client: Client | None = None) -> dict[str, str]:
     """Program -> hash, for all programs of these variants, for the settings of peers, and for the
     other host that the load comes from, if it does. No key names a folder above build/.
     """

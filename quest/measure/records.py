@@ -267,16 +267,12 @@ class RunLine:
         Doc("a hash of all settings that decide about the numbers"),
     ]
     started: Annotated[Utc, Doc("when")]
-    environment: Annotated[
-        Mapping[str, object], Doc("of the machine (quest/measure/environment.py)")
-    ]
+    environment: Annotated[Mapping[str, object], Doc("of the machine (quest/measure/environment.py)")]
     rounds: Annotated[int, Rule(least=1), Doc("of the profile")] = 1
-    programs: Annotated[Mapping[str, str], Doc("hashes of what was measured, by name")] = field(
+    programs: Annotated[Mapping[str, str], Doc("hashes of what was measured, by name")] = field(default_factory=dict)
+    caps: Annotated[Mapping[str, Mapping[str, object]], Doc("what was reduced, to what, and by which limit")] = field(
         default_factory=dict
     )
-    caps: Annotated[
-        Mapping[str, Mapping[str, object]], Doc("what was reduced, to what, and by which limit")
-    ] = field(default_factory=dict)
     sum: CheckSum = ""
 
 
@@ -290,9 +286,7 @@ class RepetitionLine:
     round: Annotated[Count, Doc("from 0 on")]
     order: Annotated[Count, Doc("in the whole run, from 0 on")]
     wall_s: Annotated[float, Rule(least=0), Doc("how long it took, in seconds")]
-    samples: Annotated[
-        Mapping[str, tuple[Value, ...]], Doc("columns of raw samples, all of one length")
-    ]
+    samples: Annotated[Mapping[str, tuple[Value, ...]], Doc("columns of raw samples, all of one length")]
     scalars: Annotated[Mapping[str, Number], Doc("numbers for the whole repetition")]
     marks: Annotated[Marks, Doc("what makes it less trustworthy, as noisy")]
     histograms: Annotated[
@@ -414,9 +408,7 @@ def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
     return wanted == REFERENCE
 
 
-def load_sources(
-    experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None
-) -> Sources:
+def load_sources(experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None) -> Sources:
     """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
 
     def usable(folder: Path) -> ResultSet | None:

@@ -83,21 +83,14 @@ class Client:
         if status != "0":
             raise RepetitionError(f"CLIENT cannot keep {name}: {self.process.last_words()}")
 
-    def run(
-        self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None
-    ) -> FinishedLoad:
+    def run(self, name: str, words: list[str], timeout: float, tick: Tick = lambda: None) -> FinishedLoad:
         """Runs a program there. RepetitionError if it takes longer than `timeout` seconds or fails,
         Unreachable if the connection is lost.
         """
         began = time.monotonic()
         line = f"run {timeout:g} {shlex.join(words)}"
-        (status, begin, end, user, system, length), printed = self._request(
-            line, b"", timeout, tick
-        )
-        output, errors = (
-            part.decode("utf-8", "replace")
-            for part in (printed[: int(length)], printed[int(length) :])
-        )
+        (status, begin, end, user, system, length), printed = self._request(line, b"", timeout, tick)
+        output, errors = (part.decode("utf-8", "replace") for part in (printed[: int(length)], printed[int(length) :]))
         here_s = time.monotonic() - began
         if status == str(TIMED_OUT):
             raise RepetitionError(f"{name} did not end within {timeout:g} s at CLIENT")
@@ -153,9 +146,7 @@ class Client:
         except BrokenPipeError:
             raise self._lost() from None
 
-    def _read_until(
-        self, complete: Callable[[], bool], patience: float, tick: Tick = lambda: None
-    ) -> None:
+    def _read_until(self, complete: Callable[[], bool], patience: float, tick: Tick = lambda: None) -> None:
         """Unreachable if it is not complete within `patience` seconds."""
         deadline = time.monotonic() + patience
         pipe = self.process.stdout.fileno()
@@ -276,9 +267,7 @@ def listening_address(wanted: str, connection: str) -> str:
 
 
 @contextlib.contextmanager
-def connected(
-    host: str, hammer: Path, cpus: frozenset[int], server_address: str = ""
-) -> Iterator[Client]:
+def connected(host: str, hammer: Path, cpus: frozenset[int], server_address: str = "") -> Iterator[Client]:
     """The other host, `host` as user@host; the program `hammer` is copied there, and our end runs
     on `cpus`. InputError if it cannot be reached or does not let us in, and for what ssh would take
     for an option or for several words.

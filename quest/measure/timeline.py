@@ -216,9 +216,7 @@ def note_relatives(call: Call, tasks: dict[int, Task]) -> None:
         tasks[other].reaped = call.end
 
 
-def task_rows(
-    task: Task, tasks: Mapping[int, Task], visits: Mapping[int, Visit], until: float
-) -> Iterator[Row]:
+def task_rows(task: Task, tasks: Mapping[int, Task], visits: Mapping[int, Visit], until: float) -> Iterator[Row]:
     """A task's life without gaps: running between the calls it waits in, then ended.
 
     Running is split where it turns from one client to another. Sets the client that the tasks it

@@ -124,8 +124,7 @@ def recording(rows: Sequence[Row], visits: Sequence[Visit]) -> Repetition:
     in_ms = [replace(row, start=milliseconds(row.start), end=milliseconds(row.end)) for row in rows]
     columns = map(list, zip(*map(astuple, in_ms), strict=True))
     scalars: dict[str, float] = {
-        f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting)
-        for visit in visits
+        f"client_{visit.name.lower()}_ms": milliseconds(visit.done - visit.connecting) for visit in visits
     }
     scalars["tasks"] = len({row.name for row in rows if row.kind == "task"})
     return Repetition(dict(zip(timeline.COLUMNS, columns, strict=True)), scalars)

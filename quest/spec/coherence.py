@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple
 
-from quest.ground.cpus import WORKERS
 from quest.ground.errors import InputError
 from quest.spec import model, plan
-from quest.spec.model import AA, LAWS, NO_LOAD, Experiment, Profile, Variant, x_text
+from quest.spec.model import AA, NO_LOAD, Experiment, Profile, Variant, x_text
 
 # What the harness itself fills in, beside the values of profile, variant and sweep.
 BUILTINS = {
@@ -50,8 +49,6 @@ def _problems(experiment: Experiment) -> Iterator[str]:
         for operand in derived.operands:
             if problem := operand_problem(experiment, operand):
                 yield f'number "{derived.key}": {problem}'
-        if derived.operation in LAWS and not (axis and axis.parameter):
-            yield f'number "{derived.key}": "{derived.operation}" needs an x that is a parameter'
     for variant in experiment.variants:
         if experiment.kind == "load" and variant.load not in (*experiment.tools, NO_LOAD):
             yield f'variant "{variant.name}": no [{variant.load}] table'
@@ -71,8 +68,6 @@ def _kind(experiment: Experiment) -> Iterator[str]:
     kind, disk = experiment.kind, experiment.disk
     if kind != "trace" and not experiment.metrics:
         yield '"metric" is missing'
-    if kind != "load" and experiment.pin == WORKERS:
-        yield f'"pin" = "{WORKERS}" goes with kind = "load"'
     if kind == "trace" and disk:
         yield '"disk" goes with kind = "micro" or "load"'
     if disk and experiment.docroot.files:
@@ -124,9 +119,6 @@ def _values(experiment: Experiment, variant: Variant, profile: Profile) -> Itera
             yield f"unknown placeholder {{{name}}}"
         elif times and not is_number(name):
             yield f'{{{name}*{times}}}, but "{name}" is not always a whole number'
-    # A core for each of {workers}.
-    if experiment.pin == WORKERS and not is_number(WORKERS):
-        yield f'pin = "{WORKERS}", but no "{WORKERS}" that is a whole number above 0'
 
 
 # ---- operands ------------------------------------------------------------------------------------

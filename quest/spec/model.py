@@ -22,7 +22,7 @@ PINS = {"micro": "one", "load": "apart", "trace": "none"}  # where the file does
 LOAD_TOOLS = ("hammer", "wrk", "h2load")
 NO_ERROR = ("", "-", "0")  # in the column `error` of samples
 NO_LOAD = "none"  # the helpers are all that visits the server
-RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings", "cores", "processors")
+RESOURCES = ("processes", "descriptors", "connections", "memory", "mappings", "processors")
 # As experiments and claims.toml name the sources -> how a table is headed.
 SOURCES = {
     "talk": "the talk, 2003",
@@ -32,14 +32,11 @@ SOURCES = {
     "perlbal": "Perlbal and lighttpd, 2006",
     "raw-io": "raw I/O with lighttpd 1.5.0, 2007",
 }
-# Operations of a [[number]]: what of the law of usl.py, fitted over x; and all there are.
-LAWS = ("usl_lambda", "usl_sigma", "usl_kappa", "usl_peak")
-OPERATIONS = ("ratio", "difference", "inverse", "value", *LAWS)
+OPERATIONS = ("ratio", "difference", "inverse", "value")  # of a [[number]]
 AA = "+aa"  # behind the name of a variant that is run a second time in the round
 # What can come of a claim; "not judged": measured, and not well enough.
 VERDICTS = ("holds", "changed", "reversed", "no difference seen", "not judged", "not measured here")
 LEAST = 6  # repetitions for an interval or a test
-LEAST_WORKERS = 4  # for that law; with fewer the terms of σ and κ are too much alike
 
 # ---- what a key may hold -------------------------------------------------------------------------
 
@@ -62,7 +59,6 @@ Key = Annotated[
 Operands = Annotated[
     tuple[str, ...], Rule(count=(2,), must='be a list of two texts, as "variant.metric"')
 ]
-OfAllX = Annotated[str, Rule(pattern="[^@]*", must='be "variant.metric", of all x')]
 Amount = Annotated[
     Annotated[int, Rule(above=0)] | Annotated[str, Rule(pattern=r"\{[a-z_][a-z0-9_]*\}")],
     Rule(must="be a whole number above 0, or a placeholder"),
@@ -236,8 +232,8 @@ class Profile:
 
 @dataclass(frozen=True)
 class Derived:
-    """A number computed from metrics: a ratio of two, a difference, an inverse, a scaled one, or
-    what a law has for their growth.
+    """A number computed from metrics: a ratio of two, a difference, an inverse, or a
+    scaled one.
     """
 
     key: Annotated[Key, Doc("by which book and deck name it: ID.KEY")]
@@ -251,18 +247,6 @@ class Derived:
     difference: Annotated[Operands, Doc("or a - b", example="[a, b]")] = ()
     inverse: Annotated[str, Doc("or 1/a", example="a")] = ""
     value: Annotated[str, Doc("or a itself", example="a")] = ""
-    usl_lambda: Annotated[
-        OfAllX,
-        Doc(
-            "or what the Universal Scalability Law, fitted over x, has (quest/stats/usl.py): from "
-            "4 points on, and only "
-            "with x = 4 or more",
-            example='"variant.metric"',
-        ),
-    ] = ""
-    usl_sigma: Annotated[OfAllX, Doc("its term of waiting")] = ""
-    usl_kappa: Annotated[OfAllX, Doc("its term of agreeing")] = ""
-    usl_peak: Annotated[OfAllX, Doc("the x of its highest value")] = ""
     at: Annotated[Value | None, Doc("x of all operands that name none", example="16")] = None
     scale: Annotated[float, Doc("what it is multiplied by")] = 1.0
     unit: Annotated[str, Doc("after scaling")] = ""
@@ -278,11 +262,7 @@ class Derived:
         return (given,) if isinstance(given, str) else given
 
     def fault(self) -> str:
-        if problem := one_of(self, *OPERATIONS):
-            return problem
-        if self.operation in LAWS and self.at is not None:
-            return '"at" goes with no law, which is of all x'
-        return '"scale" goes with no law' if self.operation in LAWS and self.scale != 1 else ""
+        return one_of(self, *OPERATIONS)
 
 
 @dataclass(frozen=True)
@@ -488,8 +468,7 @@ class Experiment:
         Texts,
         Doc(
             "probes of quest/measure/needs.py, or programs; missing = skipped, with reason and "
-            "remedy. worker-cores: ten, "
-            'for pin = "workers"; processes: a thousand of them may run; many: what others on the '
+            "remedy. processes: a thousand of them may run; many: what others on the "
             "machine would notice, as "
             "20 000 processes; only with MANY=1; million: a million idle connections, by memory, "
             "fs.file-max and the "
@@ -499,11 +478,10 @@ class Experiment:
     ] = ()
     pin: Annotated[
         str,
-        Rule(choices=("one", "apart", "shared", "workers", "none")),
+        Rule(choices=("one", "apart", "shared", "none")),
         Doc(
             "processors. Default: micro one core, load two (apart), trace none. shared: server "
-            "and load may both use all; "
-            "workers: a core for each of the sweep's {workers}, for load"
+            "and load may both use all"
         ),
     ] = ""
     profiles: Annotated[

@@ -15,8 +15,8 @@ from typing import Any
 from quest.measure import usable
 from quest.measure.records import Record, ResultSet
 from quest.spec.coherence import split_operand
-from quest.spec.model import AA, LAWS, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
-from quest.stats import estimates, units, usl
+from quest.spec.model import AA, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
+from quest.stats import estimates, units
 from quest.stats.estimates import median, percentile
 
 
@@ -189,9 +189,7 @@ def _across(points: list[Point]) -> Point:
 
 @dataclass(frozen=True)
 class Number:
-    """A value with its interval, if there are repetitions enough for one; `words` stand for it
-    where it alone would mislead. It may be infinite.
-    """
+    """A value with its interval, if there are repetitions enough for one."""
 
     value: float
     low: float | None = None
@@ -199,10 +197,9 @@ class Number:
     unit: str = ""
     count: int = 0
     marks: tuple[str, ...] = ()
-    words: str = ""
 
     def text(self) -> str:
-        return self.words or units.text(self.value, self.unit, self.low, self.high)
+        return units.text(self.value, self.unit, self.low, self.high)
 
     def interval(self) -> str:
         return units.interval(self.value, self.unit, self.low, self.high)
@@ -211,10 +208,6 @@ class Number:
         """With its interval, where that says more."""
         text, interval = self.text(), self.interval()
         return f"{text} ({interval})" if interval and interval != text else text
-
-
-# A point with one of these marks is not the rate of so many workers with a core each.
-NOT_OF_THE_LAW = {"client-bound", "shared-core"}
 
 
 class Analysis:
@@ -227,7 +220,6 @@ class Analysis:
             label for label in self.repetitions if not label.partition(",")[0].endswith(AA)
         ]
         self.series = cache(self._series)
-        self.law = cache(self._law)
 
     def _series(self, label: str, metric: str) -> Series:
         repetitions = self.repetitions.get(label, [])
@@ -275,8 +267,6 @@ class Analysis:
 
         With `allowed` only of repetitions in which others took no more than this share.
         """
-        if wanted.operation in LAWS:
-            return self._of_law(wanted)
         found = [self.point(operand, wanted.at) for operand in wanted.operands]
         points = [p if allowed is None else p.usable(allowed) for p in found if p]
         if len(points) < len(wanted.operands) or not all(point.values for point in points):
@@ -303,33 +293,6 @@ class Analysis:
             value, low, high = 1 / value, high and 1 / high, low and 1 / low
         low, high = (None if end is None else end * scale for end in (low, high))
         return Number(value * scale, low, high, wanted.unit, count, _marks(points))
-
-    def _law(self, operand: str) -> usl.Fit | None:
-        """Of `variant.metric`, fitted over x; None if there are too few points that may count."""
-        return usl.fit({x: p.values for x, p in self._counted(operand).items()})
-
-    def _counted(self, operand: str) -> dict[float, Point]:
-        label, metric, _ = split_operand(operand)
-        points = self.series(label, metric).points if label in self.repetitions else []
-        return {
-            float(point.x): point
-            for point in points
-            if isinstance(point.x, int | float) and not point.marks & NOT_OF_THE_LAW
-        }
-
-    def _of_law(self, wanted: Derived) -> Number | None:
-        law = self.law(wanted.operands[0])
-        if law is None:
-            return None
-        words = ""
-        if wanted.operation == "usl_kappa" and not law.told:
-            words = "not told from 0"
-        if wanted.operation == "usl_peak" and not law.told:
-            least = f"{law.peak.low or 0:.0f} {wanted.unit}".rstrip()
-            words = f"{least} or more" if law.peak.low else "not told"
-        found = law.estimate(wanted.operation.removeprefix("usl_"))
-        marks = _marks(self._counted(wanted.operands[0]).values())
-        return Number(*found, wanted.unit, law.rounds, marks, words)
 
 
 def _marks(points: Iterable[Point]) -> tuple[str, ...]:

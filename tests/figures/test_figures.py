@@ -70,26 +70,6 @@ def test_a_page_does_not_wait_for_the_figures_of_slides(tmp_path: Path) -> None:
 # ---- tables as the exporter writes them ----------------------------------------------------------
 
 
-#: What the law found, of a machine of many cores: the one of the committed results has two.
-LAW = """\
-key  value  low  high  unit
-15-slashdot-lambda  65000.5  60000  70000  requests/s
-15-slashdot-sigma  0.0125  0.0105  0.0145  -
-15-slashdot-kappa  0.0025  0.0015  0.0035  -
-15-slashdot-peak  19.7  17.7  22.7  workers
-nginx-lambda  45000.5  40000  50000  requests/s
-nginx-sigma  0.0125  0.0105  0.0145  -
-nginx-kappa  0.0025  0  0.0035  -
-nginx-peak  -  12.5  -  workers
-""".replace("  ", "\t")
-RATES = """\
-x  requests_per_s  requests_per_s_low  requests_per_s_high  bound
-1  60000.5  54000  66000  0
-8  480000.5  432000  528000  0
-16  960000.5  864000  1056000  1
-""".replace("  ", "\t")
-META = 'variants = titles = "15-slashdot nginx"; missing = ""\n'
-SCALING = {"numbers.tsv": LAW, "15-slashdot.tsv": RATES, "nginx.tsv": RATES, "meta.gp": META}
 EXPORTED = tempfile.TemporaryDirectory()
 #: Columns that say where something stands, not what was measured.
 PLACES = ("x", "n", "bound", "row", "y", "from_y", "to_y", "client")
@@ -115,10 +95,9 @@ def exported(experiment: str) -> Path:
                   for source in ("talk", "page") for how in ("holds", "no rule")]  # fmt: skip
         tables = export.tally(stands)
     else:
-        definition = EVERY[experiment]
+        definition, tables = EVERY[experiment], {}
         found = load_sources(definition, data / "none", REFERENCE)
         export._export_one(definition, found, then.of(definition, found), data)
-        tables = SCALING if experiment == "scaling" else {}
     for name, text in tables.items():
         (data / experiment).mkdir(exist_ok=True)
         (data / experiment / name).write_text(text)
@@ -344,23 +323,6 @@ def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> N
             ] == [1, 1]
     assert draw(folder.name, data, out).returncode == 0
     assert "wrk: not installed" in (tmp_path / "figure.skipped").read_text()
-
-
-@pytest.mark.parametrize("rows", [0, 4, 8])
-def test_scaling_says_what_the_law_found_and_what_not(
-    rows: int, data: Path, tmp_path: Path
-) -> None:
-    write(data, "scaling")
-    table = data / "scaling/numbers.tsv"
-    table.write_text("".join(table.read_text().splitlines(keepends=True)[: rows + 1]))
-    text = drawn("scaling", data, tmp_path / "figure.svg")
-    found = "σ 1.25 (1.05–1.45) %"
-    peak = "most with 20 (18–23) workers, more than were measured"
-    few = "too few points for a fit"
-    first = f"15-slashdot: {f'{found}, κ 0.25 (0.15–0.35) %, {peak}' if rows else few}"
-    second = f"nginx: {f'{found}, κ not told from 0' if rows == 8 else few}"
-    assert {first, second} <= set(text.splitlines())
-    assert "the load generator was at its limit, not fitted" in text or rows < 8
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 @pytest.fixture
-def said(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+def said(tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """What a command prints in that tree, run in this process; of one that fails its one line."""
     monkeypatch.chdir(tree.root)
     monkeypatch.delenv("RESULTS", raising=False)

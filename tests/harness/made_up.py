@@ -160,9 +160,7 @@ class Tree:
         self.results = root / "build" / "results"
         self.experiments.mkdir(parents=True)
 
-    def experiment(
-        self, name: str = "sample", rounds: int = 3, extra: str = "", text: str = ""
-    ) -> None:
+    def experiment(self, name: str = "sample", rounds: int = 3, extra: str = "", text: str = "") -> None:
         whole = text or EXPERIMENT.format(id=name, rounds=rounds, extra=extra)
         (self.experiments / f"{name}.toml").write_text(whole, encoding="utf-8")
 
@@ -209,8 +207,7 @@ class Tree:
         return [
             int(process.name)
             for process in numbered(Path("/proc"))
-            if marker in text_of(process / "cmdline")
-            and link_of(process / "cwd") == os.path.realpath(self.root)
+            if marker in text_of(process / "cmdline") and link_of(process / "cwd") == os.path.realpath(self.root)
         ]
 
     def records(self, name: str = "sample") -> list[Record]:

@@ -43,16 +43,11 @@ def test_a_row(old: Point, new: Point, floor: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(("value", "changed"), [(2e4, []), (16e4, ["claim 9: holds -> reversed"])])
-def test_two_folders_and_their_claims(
-    tree: Tree, said: Callable[..., str], value: float, changed: list[str]
-) -> None:
+def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], value: float, changed: list[str]) -> None:
     tree.experiment()
     (tree.root / "benchmarks/claims.toml").write_text(LEDGER, encoding="utf-8")
     for folder, a in (("old", 4e4), ("new", value)):
-        data = {
-            name: [each * (1 + 0.001 * i) for i in range(8)]
-            for name, each in (("a", a), ("a+aa", a), ("b", 8e4))
-        }
+        data = {name: [each * (1 + 0.001 * i) for i in range(8)] for name, each in (("a", a), ("a+aa", a), ("b", 8e4))}
         write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
     lines = said("compare", "old", "new").splitlines()
     assert lines[0] == "sample"

@@ -60,9 +60,7 @@ def test_the_memory_of_a_session_is_added_up(proc: Path, monkeypatch: pytest.Mon
     }  # fmt: skip
 
 
-def test_what_all_threads_of_a_session_have_computed(
-    proc: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_all_threads_of_a_session_have_computed(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "session_members", lambda _: [7, 8, 9])
     assert counters.session_cpu_s(7, proc) == 3.5
     (proc / "8/task/5/schedstat").write_text("", encoding="ascii")  # just ended

@@ -28,13 +28,6 @@ def _ten_cores(tmp_path: Path) -> Path:
         # Hardware threads too: a server that asks how many it may use counts them.
         ("shared", [0, 4, 10, 14], [0, 4, 10, 14], [0, 4, 10, 14], ()),
         ("shared", [3], [3], [3], ()),
-        # A worker has one thread of its core; the load has both of its cores, but none that is
-        # not allowed, and no more than it has connections at one worker.
-        ("workers", range(20), [6, 7, 8, 9], [*range(6), *range(10, 16)], ()),
-        ("workers", [2, 3, 4, 5, 6, 13, 14], [5, 6], [2, 3, 4, 13, 14], ()),
-        ("workers", range(20, 420), range(260, 420), range(20, 148), ()),
-        ("workers", [0], [0], [0], ("shared-core",)),
-        ("workers", [0, 1], [1], [0], ()),
     ],
 )
 def test_placement(
@@ -46,12 +39,5 @@ def test_placement(
     marks: tuple[str, ...],
 ) -> None:
     cores = cpus.cores(list(allowed), ten_cores)
-    found = cpus.place(pin, cores, allowed, ten_cores)
+    found = cpus.place(pin, cores, allowed)
     assert found == Placement(frozenset(measured), frozenset(load), marks)
-
-
-def test_a_repetition_has_a_core_for_each_worker_or_is_marked() -> None:
-    placement = Placement(frozenset({6, 7, 8, 9}), frozenset({0, 1}))
-    one = Placement(frozenset({9}), placement.load)
-    shared = Placement(placement.measured, placement.load, ("shared-core",))
-    assert [cpus.narrowed(placement, n) for n in (1, 4, 5)] == [one, placement, shared]

@@ -109,9 +109,7 @@ def test_what_is_busy_is_unmounted_again_and_at_last_detached(tmp_path: Path, to
     assert tools.calls[-1][:2] == ["umount", "-l"]
 
 
-def test_without_mounts_of_our_own_it_cannot_be(
-    tmp_path: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_mounts_of_our_own_it_cannot_be(tmp_path: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> None:
         raise OSError(1, "Operation not permitted")
 
@@ -134,9 +132,7 @@ def test_why_there_can_be_none(tools: Tools, monkeypatch: pytest.MonkeyPatch) ->
     assert disks.why_no_disk() == "losetup is not installed"
 
 
-def test_what_is_to_be_written_is_written_before_it_is_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_to_be_written_is_written_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def counted(device: str) -> DiskCounters:

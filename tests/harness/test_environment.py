@@ -72,9 +72,7 @@ def test_the_flags_are_those_of_make(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert environment.collect(nothing, {})["cflags"] == flags
 
 
-def test_the_commit_and_whether_files_differ(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commit_and_whether_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> str:
         command = ["git", "-c", "user.name=n", "-c", "user.email=e", *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -81,9 +81,7 @@ def test_a_column_is_cut_into_bins_with_fixed_centres() -> None:
 
 
 def test_an_x_that_is_called_last_is_that_x() -> None:
-    ways = [
-        repetition("a", 0, params={"way": w}, scalars={"us": len(w)}) for w in ("last", "other")
-    ]
+    ways = [repetition("a", 0, params={"way": w}, scalars={"us": len(w)}) for w in ("last", "other")]
     assert at(reduced(sweeping(way=["last", "other"]), *ways), "a.us@last") == {0: 4}
 
 
@@ -229,9 +227,7 @@ def test_tables_for_gnuplot(inside: Tree) -> None:
     assert not (DATA / "sample/b.tsv").exists()
 
 
-def test_what_was_not_measured_here_comes_from_the_reference(
-    inside: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(found := exported()) == ["sample", "env"]
     assert (found["sample"]["text"], found["sample"]["source"]) == ("not measured", "none")
     assert 'missing = "not measured yet: make bench ONLY=sample"' in read("sample/meta.gp")
@@ -318,9 +314,7 @@ def test_with_nothing_new_the_export_is_left_alone_and_scipy_too(inside: Tree) -
         assert (lines[0], lines[-1]) == ("0 False", "0 False")
 
 
-def test_what_is_damaged_is_named_and_not_used(
-    inside: Tree, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_damaged_is_named_and_not_used(inside: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     inside.experiment("other")
     fill(REFERENCE, a=4e4, b=8e4)
     reference = exported()
@@ -495,9 +489,7 @@ def test_make_ends_with_verdicts_and_failures(
         (('why = "nobody has measured it."', ""), 'claim 10: a rule or "why" (not) is needed'),
     ],
 )  # fmt: skip
-def test_a_mistake_in_the_ledger_is_one_line(
-    inside: Tree, change: tuple[str, str], message: str
-) -> None:
+def test_a_mistake_in_the_ledger_is_one_line(inside: Tree, change: tuple[str, str], message: str) -> None:
     text = LEDGER.replace(*change)
     assert text != LEDGER
     experiment_file.LEDGER.write_text(text, encoding="utf-8")

@@ -68,9 +68,7 @@ def test_what_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Path, wron
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_a_full_disk_is_named_and_the_old_file_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_named_and_the_old_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Path, data: bytes) -> int:
         self.touch()
         raise OSError(28, "No space left on device")

@@ -22,9 +22,7 @@ def test_a_terminal_is_told_nothing() -> None:
     assert foreign.line("a\n\tb") == "a\\n\\tb"
 
 
-@pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@x", " =1", "\uff1d1", "a;=1", 'a",=1', "'=1"]
-)
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", " =1", "\uff1d1", "a;=1", 'a",=1', "'=1"])
 def test_a_spreadsheet_computes_nothing(text: str) -> None:
     cell = foreign.cell(text)
     for part in cell.replace('"', ";").replace(",", ";").split(";"):
@@ -59,9 +57,7 @@ def test_the_last_words_of_a_server_do_not_reach_the_terminal(
 ) -> None:
     from quest.report import bench
 
-    with processes.running(
-        "x", ["sh", "-c", "printf '\\033]0;t\\007no\\n' >&2; exit 1"]
-    ) as process:
+    with processes.running("x", ["sh", "-c", "printf '\\033]0;t\\007no\\n' >&2; exit 1"]) as process:
         process.reap(10)
         said = process.describe_end()
     report = bench.Report()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quest.ground import cpus
-from quest.measure import limits, needs
+from quest.measure import limits
 from quest.measure.limits import Cap
 from quest.spec.model import RESOURCES
 from tests.harness.made_up import machine
@@ -41,9 +41,7 @@ FIRST = {
 }
 
 
-@pytest.mark.parametrize(
-    ("groups", "limit"), [(SECOND, "memory.max"), (FIRST, "memory.limit_in_bytes")]
-)
+@pytest.mark.parametrize(("groups", "limit"), [(SECOND, "memory.max"), (FIRST, "memory.limit_in_bytes")])
 def test_what_a_machine_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: Mapping[str, str], limit: str
 ) -> None:
@@ -95,20 +93,3 @@ def test_the_smallest_limit_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_that_share_are_as_many_as_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpus, "allowed", lambda: [2, 3, 7])
     assert limits.smallest(["processors"]) == Cap(3, "3 processors that we may use")
-
-
-@pytest.mark.parametrize(("number", "workers"), [(1, 1), (4, 1), (5, 2), (9, 3), (10, 4), (64, 25)])
-def test_two_cores_of_five_are_for_workers_and_four_are_needed(
-    monkeypatch: pytest.MonkeyPatch, number: int, workers: int
-) -> None:
-    monkeypatch.setattr(cpus, "cores", lambda _: list(range(number)))
-    (cap,) = limits.core_caps()
-    why = f"{number} physical cores, and the load has {number - workers} of them"
-    assert cap == Cap(workers, why)
-    answer = needs.worker_cores()
-    assert answer.ok == (workers >= 4)
-    assert answer.ok or answer == (
-        False,
-        f"needs 4 cores for workers and 6 for the load, here are {number}",
-        "a machine with 10 physical cores, or a wider taskset or cpuset",
-    )

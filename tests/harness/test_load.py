@@ -1,7 +1,6 @@
 """Load experiments: a made-up server under a made-up hammer."""
 
 import contextlib
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from quest.ground import cpus
 from quest.ground.cpus import Placement
 from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.ground.processes import Usage
@@ -171,35 +169,6 @@ def test_a_fresh_server_for_each_repetition_and_its_work_counted(tree: Tree) -> 
     (folder,) = (tree.root / "build" / "docroot").iterdir()
     sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*.html")}
     assert sizes == {"a.html": 100, "pool/0.html": 50, "pool/1.html": 50, "pool/2.html": 50}
-
-
-PLACED = """
-import json, os, sys
-with open("placed", "a") as file:
-    print(json.dumps([sys.argv, sorted(os.sched_getaffinity(0))]), file=file)
-"""
-
-
-def test_each_worker_has_a_core_and_the_load_the_others(tree: Tree) -> None:
-    """Where there are no two cores for workers, two of them share one, and that is marked."""
-    programs(tree, before=PLACED, hammer=PLACED)
-    experiment = loaded(
-        {"args": ["-w", "{workers}"]},
-        pin="workers",
-        sweep={"workers": [1, 2]},
-        hammer={"args": ["-c", "{workers*128}", "-t", "{load_cpus}", "{url}/a.html"]},
-    )
-    allowed = cpus.allowed()
-    whole = cpus.place("workers", cpus.cores(allowed), allowed)
-    for workers in (1, 2):
-        marks = measure(tree, experiment, place=whole, workers=workers).marks
-        lines = (tree.root / "placed").read_text(encoding="utf-8").splitlines()
-        server, hammer = map(json.loads, lines[-2:])
-        narrow = cpus.narrowed(whole, workers)
-        assert server[0][5:7] == ["-w", str(workers)]
-        assert hammer[0][1:5] == ["-c", str(128 * workers), "-t", str(len(whole.load))]
-        assert (server[1], hammer[1]) == (sorted(narrow.measured), sorted(whole.load))
-        assert ("shared-core" in marks) == ("shared-core" in narrow.marks)
 
 
 # ---- what goes wrong ----------------------------------------------------------------------------
@@ -399,9 +368,7 @@ def test_what_a_profile_needs_is_asked_for_in_that_profile_alone(tmp_path: Path)
     assert path.read_bytes() == before
 
 
-def test_servers_share_the_connections_one_may_not_hold(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_servers_share_the_connections_one_may_not_hold(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "smallest", lambda _: Cap(936, "descriptors"))
     programs(tree, hammer="open('urls', 'w').write(open(sys.argv[1]).read())")
     files = {"files": {"a.html": 100, "pool/{0..2}.html": 50}}

@@ -71,9 +71,7 @@ def test_who_has_two_processors_is_at_its_limit_with_both() -> None:
     half = load_tools.parse("wrk", WRK, [], USAGE, 2.0)  # as many seconds on two processors
     assert half.scalars["cpu_share"] == pytest.approx(0.475)
     assert half.scalars["client_bound"] == 0.0
-    assert load_tools.parse("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars[
-        "client_bound"
-    ]
+    assert load_tools.parse("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars["client_bound"]
 
 
 def test_h2load() -> None:

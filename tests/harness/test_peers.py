@@ -310,9 +310,7 @@ NO_READING = "http.server.SimpleHTTPRequestHandler.do_GET = None"
         (NO_READING, peers.Probe("big.bin"), ""),
     ],
 )  # fmt: skip
-def test_a_peer_must_answer_before_it_is_measured(
-    folder: Path, code: str, probe: peers.Probe, said: str
-) -> None:
+def test_a_peer_must_answer_before_it_is_measured(folder: Path, code: str, probe: peers.Probe, said: str) -> None:
     values: Params = {"docroot": str(folder / "docroot"), "bin": str(BIN)}
     expected = pytest.raises(RepetitionError, match=f"^{re.escape(said)}")
     with (
@@ -322,9 +320,7 @@ def test_a_peer_must_answer_before_it_is_measured(
         assert session_members(process.pid)
 
 
-def test_a_peer_that_is_deaf_is_killed_with_its_workers(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_peer_that_is_deaf_is_killed_with_its_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "STOP_PATIENCE", 0.3)
     deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nif os.fork() == 0: time.sleep(600)"
     for process, port in serve(made_up(folder, deaf), folder, {}):
@@ -334,9 +330,7 @@ def test_a_peer_that_is_deaf_is_killed_with_its_workers(
         expect_nothing_left(process.pid, port)
 
 
-def test_what_a_peer_leaves_behind_is_counted_and_ended(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_peer_leaves_behind_is_counted_and_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "REST_PATIENCE", 0.3)
     worker = """
 if os.fork() == 0:
@@ -360,9 +354,7 @@ if os.fork() == 0:
         (("setpriv-of-old",), "as root: setpriv-of-old: No such file or directory"),
     ],
 )
-def test_a_root_who_cannot_be_another_skips_it(
-    folder: Path, words: tuple[str, ...], reason: str
-) -> None:
+def test_a_root_who_cannot_be_another_skips_it(folder: Path, words: tuple[str, ...], reason: str) -> None:
     peer = dataclasses.replace(made_up(folder), as_root=words)
     with pytest.raises(Unsupported, match=reason):
         next(serve(peer, folder, {}))

@@ -13,9 +13,7 @@ from quest.measure import counters
 from tests.harness.made_up import BENCHMARKS, Tree, await_, machine
 
 
-def test_a_process_that_ends_while_all_are_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ends_while_all_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> None:
         raise ProcessLookupError("No such process")
 
@@ -29,9 +27,7 @@ def test_a_process_that_ends_while_all_are_looked_at(
 
 
 @pytest.mark.parametrize("how", [FileNotFoundError, ProcessLookupError, PermissionError])
-def test_a_process_that_ends_between_two_looks(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, how: type[OSError]
-) -> None:
+def test_a_process_that_ends_between_two_looks(tree: Tree, monkeypatch: pytest.MonkeyPatch, how: type[OSError]) -> None:
     """lstat() of its link finds it, readlink() does not: as os.path.realpath() asks."""
 
     def gone(*_: object, **__: object) -> str:

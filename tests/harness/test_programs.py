@@ -55,9 +55,7 @@ def test_the_programs_of_a_variant() -> None:
     assert "build/bin/hammer" not in programs.needed_programs(silent, silent.variants[0])
 
 
-def test_the_other_hosts_hammer_is_static_where_it_can_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_other_hosts_hammer_is_static_where_it_can_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert programs.hammer_to_copy() == Path("build/bin/hammer")
     Path("build/static").mkdir(parents=True)
@@ -86,9 +84,7 @@ def test_the_first_thing_that_is_missing(tmp_path: Path, monkeypatch: pytest.Mon
     )  # fmt: skip
 
 
-def test_hashes_are_of_what_is_there_and_of_the_other_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hashes_are_of_what_is_there_and_of_the_other_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is passed decides, and nothing else: the same call without the host is as before."""
 
     class Host:

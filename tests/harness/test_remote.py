@@ -310,9 +310,7 @@ def have_no_ssh(hosts: Hosts) -> None:
          "(Cannot assign requested address): say SERVER=ADDR, one of this host"),
     ],
 )  # fmt: skip
-def test_a_host_that_cannot_be_had_is_one_line(
-    hosts: Hosts, change: Callable[[Hosts], None], said: str
-) -> None:
+def test_a_host_that_cannot_be_had_is_one_line(hosts: Hosts, change: Callable[[Hosts], None], said: str) -> None:
     change(hosts)
     with pytest.raises(InputError, match=f"^{re.escape(said)}$"), connected(hosts):
         pass
@@ -410,9 +408,7 @@ HELPERS: dict[str, Any] = {"helper": [{"name": "h", "command": ["{bin}/h"]}]}
         ({"variant": {"peer": "nginx"}}, ""),
     ],
 )
-def test_what_cannot_come_from_another_host(
-    changes: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_come_from_another_host(changes: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     found = loaded(**changes)
     reason = remote.why_only_from_here(found, found.variants[0])
@@ -460,9 +456,7 @@ def answering(data: bytes) -> Client:
         (b"put 0 5\nfour", Unreachable, "the connection to CLIENT was lost: its last words"),
     ],
 )
-def test_an_answer_of_another_kind_is_one_line(
-    answer: bytes, error: type[Exception] | None, why: str
-) -> None:
+def test_an_answer_of_another_kind_is_one_line(answer: bytes, error: type[Exception] | None, why: str) -> None:
     client = answering(answer)
     with pytest.raises(error, match=f"^{why}$") if error else contextlib.nullcontext():
         client.put("urls", b"http")
@@ -472,9 +466,7 @@ def test_an_answer_of_another_kind_is_one_line(
 
 def test_what_a_load_has_printed_and_used() -> None:
     """The times are those of its host's clock; what is behind the output is stderr."""
-    client = answering(
-        b"run 0 100.25 102.75 0m0.500s 1m0.250s 4 9\nouterrorsrun 3 0 0 0 0 0 13\n192.0.2.1: no"
-    )
+    client = answering(b"run 0 100.25 102.75 0m0.500s 1m0.250s 4 9\nouterrorsrun 3 0 0 0 0 0 13\n192.0.2.1: no")
     client.address = "192.0.2.1"
     done = client.run("wrk", ["wrk", "-d", "a b"], 5.0)
     assert (done.output, done.wall_s) == ("oute", 2.5)

@@ -37,9 +37,7 @@ def tree(tree: Tree) -> Tree:
     return tree
 
 
-def test_a_measurement_that_was_named_ends_with_its_claims(
-    tree: Tree, said: Callable[..., str]
-) -> None:
+def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree, said: Callable[..., str]) -> None:
     claims = ("claims", "ONLY=9")
     assert "holds (reference)" in said(*claims)
     done = tree.run(*BENCH)
@@ -80,9 +78,7 @@ def test_a_measurement_that_was_named_ends_with_its_claims(
         ([8e4, 8.01e4], ["gain"]),  # too few for an interval
     ],
 )
-def test_which_claims_more_rounds_could_decide(
-    tree: Tree, b: list[float], opened: list[str]
-) -> None:
+def test_which_claims_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[str]) -> None:
     [definition] = experiment_file.load(tree.experiments / "sample.toml")
     so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
     ledger = tree.root / "benchmarks/claims.toml"
@@ -146,9 +142,7 @@ def test_all_that_quick_sets_otherwise_than_the_reference_run_is_named() -> None
 
 
 def test_noise_has_a_remedy() -> None:
-    assert remedy("the data is noisy (0 of 9 usable)", "a") == (
-        "close what else runs, then make bench ONLY=a AGAIN=1"
-    )
+    assert remedy("the data is noisy (0 of 9 usable)", "a") == ("close what else runs, then make bench ONLY=a AGAIN=1")
     assert remedy("the data is little (0 of 9 usable)", "a") == ""
 
 

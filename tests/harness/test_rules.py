@@ -45,9 +45,7 @@ def just(value: float, count: int = 6, **more: Any) -> Measured:
 
 def curve(function: Callable[[float], float], count: int = 8) -> Measured:
     points = {
-        float(x): {
-            r: function(x) * (1 + 0.01 * random.Random(x + r).random()) for r in range(count)
-        }
+        float(x): {r: function(x) * (1 + 0.01 * random.Random(x + r).random()) for r in range(count)}
         for x in range(0, 2000, 100)
     }
     return Measured("it", points[0.0], unit="µs", points=points)
@@ -153,9 +151,7 @@ CASES: list[tuple[str, tuple[Measured, ...], dict[str, float], str, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "operands", "numbers", "verdict", "why"), CASES)
-def test_a_rule(
-    rule: str, operands: tuple[Measured, ...], numbers: dict[str, float], verdict: str, why: str
-) -> None:
+def test_a_rule(rule: str, operands: tuple[Measured, ...], numbers: dict[str, float], verdict: str, why: str) -> None:
     judgement = judge(rule, operands, **numbers)
     assert judgement.verdict == verdict
     assert why in judgement.why
@@ -186,9 +182,7 @@ def wide(low: float) -> Measured:
         ("exists", [ONCE], {}),
     ],
 )
-def test_a_line_within_the_interval_is_near(
-    rule: str, operands: list[Measured], numbers: dict[str, float]
-) -> None:
+def test_a_line_within_the_interval_is_near(rule: str, operands: list[Measured], numbers: dict[str, float]) -> None:
     assert judge(rule, operands, **numbers).near
     far = near(operands[0].median()[0] * 9, 12)
     assert not judge(rule, [far, *operands[1:]], **numbers).near

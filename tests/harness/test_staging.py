@@ -95,9 +95,7 @@ def files(tmp_path: Path) -> Path:
 def inside(script: str, files: Path) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", INSIDE + script, str(files)]
     environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
-    return subprocess.Popen(
-        words, cwd=files.parent, env=environment, stdout=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(words, cwd=files.parent, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 def said(script: str, files: Path) -> list[str]:
@@ -232,9 +230,7 @@ exec chroot . "$@"
 """
 
 
-def test_in_a_plain_chroot_mounts_of_our_own_are_refused(
-    tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_in_a_plain_chroot_mounts_of_our_own_are_refused(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     tried = subprocess.getstatusoutput("unshare --mount true")
     if os.geteuid() != 0 or tried[0] != 0:
         pytest.skip(f"needs root, and mounts of its own: {tried[1]}")

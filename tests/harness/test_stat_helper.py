@@ -219,9 +219,7 @@ def test_without_descriptors_it_says_so_and_goes_on(helper: Helper, docroot: Pat
         (["secret.txt"], 1, "Not a directory\n"),
     ],
 )  # fmt: skip
-def test_a_wrong_start_is_one_line(
-    docroot: Path, arguments: list[str], status: int, said: str
-) -> None:
+def test_a_wrong_start_is_one_line(docroot: Path, arguments: list[str], status: int, said: str) -> None:
     done = subprocess.run(
         [helper_program(), *arguments], cwd=docroot.parent, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False, timeout=20,

@@ -22,9 +22,7 @@ def noisy(value: float, count: int = 12, spread: float = 0.02, seed: int = 1) ->
 
 
 @pytest.mark.parametrize("available", [True, False])
-def test_percentiles_lie_between_neighbours(
-    monkeypatch: pytest.MonkeyPatch, available: bool
-) -> None:
+def test_percentiles_lie_between_neighbours(monkeypatch: pytest.MonkeyPatch, available: bool) -> None:
     monkeypatch.setattr(estimates, "AVAILABLE", available)
     assert estimates.median([4, 1, 3, 2]) == 2.5
     assert estimates.percentile([10, 20, 30, 40, 50], 90) == pytest.approx(46)
@@ -36,9 +34,7 @@ def test_percentiles_lie_between_neighbours(
     # The classic table for the median at 95 %: ranks 1-6 of 6, 1-8 of 8, 2-9 of 10, 6-15 of 20.
     [(5, (None, None)), (6, (1, 6)), (8, (1, 8)), (10, (2, 9)), (20, (6, 15)), (50, (18, 33))],
 )
-def test_the_interval_of_the_median_has_the_ranks_of_the_table(
-    count: int, expected: tuple[int | None, ...]
-) -> None:
+def test_the_interval_of_the_median_has_the_ranks_of_the_table(count: int, expected: tuple[int | None, ...]) -> None:
     assert median_and_ends([float(i) for i in range(1, count + 1)])[1:] == expected
 
 
@@ -90,9 +86,7 @@ def over_x(function: Callable[[float], float]) -> dict[float, dict[int, float]]:
         (lambda x: 100 + 5 * max(0, x - 1300), "knee", None),
     ],
 )
-def test_growth_is_told_by_its_shape(
-    function: Callable[[float], float], kind: str, rise: float | None
-) -> None:
+def test_growth_is_told_by_its_shape(function: Callable[[float], float], kind: str, rise: float | None) -> None:
     found = growth(over_x(function))
     assert found is not None
     assert found.kind == kind
@@ -146,9 +140,7 @@ def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -
         (math.inf, "", None, None, "∞", ""),
     ],
 )
-def test_text(
-    value: float, unit: str, low: float | None, high: float | None, text: str, interval: str
-) -> None:
+def test_text(value: float, unit: str, low: float | None, high: float | None, text: str, interval: str) -> None:
     assert units.text(value, unit, low, high) == text
     assert units.interval(value, unit, low, high) == interval
 

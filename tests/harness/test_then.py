@@ -109,9 +109,7 @@ def sweeping(x: str, **axis: Any) -> Experiment:
     profiles = definition()["profile"]
     profiles["quick"]["sweep"] = {"threads": [0, 64]}
     axis = axis or {"parameter": "threads"}
-    return parsed(
-        sweep={"threads": [1, 16]}, profile=profiles, x={"title": "threads", **axis}, then=[table]
-    )
+    return parsed(sweep={"threads": [1, 16]}, profile=profiles, x={"title": "threads", **axis}, then=[table])
 
 
 def test_an_x_must_be_one_of_some_profile() -> None:
@@ -154,9 +152,7 @@ def test_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line.strip() for line in lines[9:]] == ["Two disks.", "b: the best of three"]
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0.00"), (0.0123, "0.0123"), (0.714, "0.71"), (131.5, "132")]
-)
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0.00"), (0.0123, "0.0123"), (0.714, "0.71"), (131.5, "132")])
 def test_ratios_as_text(value: float, text: str) -> None:
     assert then.ratio_text(value) == text
 

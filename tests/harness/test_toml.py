@@ -112,9 +112,7 @@ FAULTS: list[tuple[dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("change", "named"), FAULTS, ids=[str(change) for change, _ in FAULTS])
-def test_a_fault_is_one_line_with_file_place_and_fault(
-    change: dict[str, Any], named: list[str]
-) -> None:
+def test_a_fault_is_one_line_with_file_place_and_fault(change: dict[str, Any], named: list[str]) -> None:
     table = {key: value for key, value in (WHOLE | change).items() if value is not None}
     with pytest.raises(InputError) as error:
         record_of(Tree, table, "x.toml")
@@ -193,9 +191,7 @@ UNIQUE = {(form, key.name): (form, key) for one in FORMS for form, key in all_ke
 KEYS = list(UNIQUE.values())
 
 
-@pytest.mark.parametrize(
-    ("form", "key"), KEYS, ids=[f"{form.__name__}.{key.name}" for form, key in KEYS]
-)
+@pytest.mark.parametrize(("form", "key"), KEYS, ids=[f"{form.__name__}.{key.name}" for form, key in KEYS])
 def test_each_field_refuses_what_is_not_of_its_type(form: Any, key: Key) -> None:
     """Alone in its table: then only what is missing could be told as well, and is told first."""
     others = {each.name: each.field for each in keys_of(form) if each.required}

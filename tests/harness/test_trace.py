@@ -87,10 +87,7 @@ def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
         pid, _, rest = line.partition(" ")
         files.setdefault(int(pid), []).append(rest)
     found = timeline.rows(timeline.parse(files), visits())
-    return [
-        (r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4))
-        for r in found
-    ]
+    return [(r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4)) for r in found]
 
 
 def test_a_server_that_forks() -> None:

@@ -51,9 +51,7 @@ def test_what_a_load_at_its_limit_spoils(metric: Metric, record: Any, mark: str)
     assert usable.spoiling_mark(metric, record) == mark
 
 
-@pytest.mark.parametrize(
-    ("metric", "share"), [(RATE, 0.25), (WAIT, 0.25), (WORK, 0.25), (SHARE, 0.25), (COUNT, 0)]
-)
+@pytest.mark.parametrize(("metric", "share"), [(RATE, 0.25), (WAIT, 0.25), (WORK, 0.25), (SHARE, 0.25), (COUNT, 0)])
 def test_what_others_took(metric: Metric, share: float) -> None:
     shares = {"foreign_share": 0.2, "steal_share": 0.05}
     assert usable.disturbance(metric, repetition("noisy", **shares)) == share
