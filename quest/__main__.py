@@ -45,9 +45,7 @@ def main(words: list[str]) -> int:
     def command() -> int:
         settings.goal_of(name)
         given = settings.parsed(rest)
-        return run(
-            goal, settings.of_goal(goal, given if trusted else settings.checked([goal], given))
-        )
+        return run(goal, settings.of_goal(goal, given if trusted else settings.checked([goal], given)))
 
     stopped = "stopped; the same command goes on from here" if goal.goes_on else ""
     return ended(command, goal.says.format(name), BAD_USAGE, stopped)

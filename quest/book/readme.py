@@ -26,10 +26,7 @@ FIGURE, FIGURE_SCRIPT = Path("figures/readme.svg"), Path("figures/slow-client.gp
 OWN = re.compile(r"<!--own-->[^<]*<!--/own-->")
 #: Code, and where links lead.
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", re.M | re.S)
-UNITS = (
-    "[nµumk]?s|min|minutes|seconds|hours|times|(?:[kMG]i?)?B|bytes|files|names|requests|replies"
-    "|packets"
-)
+UNITS = "[nµumk]?s|min|minutes|seconds|hours|times|(?:[kMG]i?)?B|bytes|files|names|requests|replies|packets"
 MEASURED = re.compile(rf"\d[\d., ]*(?:(?:{UNITS})\b|%)")
 BOUND = re.compile(r"<!--n (?P<key>[^ ]+)-->(?P<text>[^<]*)<!--/n-->")
 

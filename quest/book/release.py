@@ -27,9 +27,7 @@ HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
 # A link from a page to a file of the tree, as references.lua writes it: text, in a release.
 TO_THE_TREE = re.compile(rb'<a\s[^>]*href="\.\./\.\./[^>]*>(.*?)</a>', re.DOTALL)
-LINK = re.compile(
-    r'<(\w+)\b[^>]*?\s(?:href|src|data-src)="([^"]*)"|url\(\s*["\']?(?!data:)([^"\')]+)'
-)
+LINK = re.compile(r'<(\w+)\b[^>]*?\s(?:href|src|data-src)="([^"]*)"|url\(\s*["\']?(?!data:)([^"\')]+)')
 SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)  # has strings like links in it
 NOT_MEASURED = re.compile(r'class="num none"|verdict-not-measured-here|class="not-drawn"')
 ROW = string.Template(
@@ -98,10 +96,7 @@ def dated(epub: bytes, seconds: int) -> bytes:
 def front_page(files: Files, version: str, tracks: list[Track]) -> bytes:
     """The page that leads to everything."""
     about = dict(re.findall(r"(?m)^(\w+): (.*)$", (HERE / "book.yaml").read_text("utf-8")))
-    rows = (
-        ROW.substitute(name=track.name, title=track.title, minutes=f"{track.limit:g}")
-        for track in tracks
-    )
+    rows = (ROW.substitute(name=track.name, title=track.title, minutes=f"{track.limit:g}") for track in tracks)
     alone = {"html": "book/book.html", "epub": "book/book.epub", "pdf": "pdf/book.pdf"}
     sizes = {key: len(files.get(name, b"")) / 1e6 for key, name in alone.items()}
     page = string.Template((HERE / "release.html").read_text("utf-8")).substitute(

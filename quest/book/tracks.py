@@ -101,10 +101,7 @@ class Track:
 
 def read_tracks() -> list[Track]:
     """Those of slides/tracks.toml, in its order. InputError, in one line, for a mistake in it."""
-    return [
-        record_of(Track, table, f"{TRACKS}: {name}", name=name)
-        for name, table in read_toml(TRACKS).items()
-    ]
+    return [record_of(Track, table, f"{TRACKS}: {name}", name=name) for name, table in read_toml(TRACKS).items()]
 
 
 def slides_of(outlines: list[Outline]) -> list[Slide]:
@@ -137,14 +134,10 @@ def table_of(slides: list[Slide], tracks: list[Track]) -> str:
         own = ([slide for slide in part if slide.section == section] for part in shown.values())
         rows.append([section, *map(_cell, own)])
     rows.append(["Sum", *map(_cell, shown.values())])
-    limits = [
-        f"{t.limit:g} min" + (f" x {len(t.units)}" if len(t.units) > 1 else "") for t in tracks
-    ]
+    limits = [f"{t.limit:g} min" + (f" x {len(t.units)}" if len(t.units) > 1 else "") for t in tracks]
     rows.append(["Limit", *limits])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
+    lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
     rule = "-" * len(lines[0])
     return "\n".join([lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
 

@@ -35,9 +35,7 @@ def budgets(table: Path = TABLE) -> list[Budget]:
             continue
         folder, *numbers = line.split("\t")
         if len(numbers) != len(COUNTS) or not all(text.isdecimal() for text in numbers):
-            raise InputError(
-                f"{table}:{number}: a folder and {len(COUNTS)} numbers, with tabs between"
-            )
+            raise InputError(f"{table}:{number}: a folder and {len(COUNTS)} numbers, with tabs between")
         found.append(Budget(folder, dict(zip(COUNTS, map(int, numbers), strict=True))))
     return found
 
@@ -47,15 +45,9 @@ def tracked() -> list[str]:
     try:
         done = subprocess.run(["git", "ls-files", "-z"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise InputError(
-            f"budgets are of tracked files, and git does not list them: {error}"
-        ) from None
+        raise InputError(f"budgets are of tracked files, and git does not list them: {error}") from None
     names = done.stdout.decode(errors="surrogateescape").split("\0")
-    return [
-        name
-        for name in names
-        if name and not name.startswith("benchmarks/results/") and Path(name).is_file()
-    ]
+    return [name for name in names if name and not name.startswith("benchmarks/results/") and Path(name).is_file()]
 
 
 def counted(files: list[str], folders: list[str]) -> dict[str, dict[str, int]]:
@@ -81,10 +73,7 @@ def show(_: Given) -> int:
     rows = table()
     print(f"{'':22}" + "".join(f"{name:>18}" for name in COUNTS))
     for budget, have in rows:
-        cells = (
-            f"{have[name]} of {budget.most[name]}" if budget.most[name] or have[name] else "-"
-            for name in COUNTS
-        )
+        cells = (f"{have[name]} of {budget.most[name]}" if budget.most[name] or have[name] else "-" for name in COUNTS)
         print(f"{budget.folder:22}" + "".join(f"{cell:>18}" for cell in cells))
     print(f"{'all':22}" + "".join(f"{sum(have[name] for _, have in rows):>18}" for name in COUNTS))
     return 0

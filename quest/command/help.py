@@ -11,12 +11,7 @@ BEGIN, END = "<!--goals-->\n", "<!--/goals-->\n"
 
 def shown(setting: Setting) -> str:
     """As one types it, in brackets if it may be left away."""
-    value = (
-        setting.example
-        or setting.default
-        or "|".join(setting.among)
-        or ("1" if setting.kind == "flag" else "...")
-    )
+    value = setting.example or setting.default or "|".join(setting.among) or ("1" if setting.kind == "flag" else "...")
     text = f"{setting.name}={value}"
     return text if setting.needed else f"[{text}]"
 
@@ -75,9 +70,7 @@ def readme_table() -> str:
     """The goals that a newcomer needs first, in Markdown."""
     rows = ["| goal | what it does |", "|---|---|"]
     for goal in (goal for goal in GOALS if goal.first):
-        settings = "".join(
-            f" {shown(setting)}" for setting in goal.settings if setting.shown and _typed(goal)
-        )
+        settings = "".join(f" {shown(setting)}" for setting in goal.settings if setting.shown and _typed(goal))
         words = f"make {_typed(goal)}{settings}".strip().replace("|", "\\|")
         rows.append(f"| `{words}` | {goal.help} |")
     return "\n".join(rows) + "\n"
@@ -88,9 +81,7 @@ def with_table(text: str) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(
-            f"{README}: {BEGIN.strip()} and {END.strip()} are to hold the table of goals"
-        )
+        raise ValueError(f"{README}: {BEGIN.strip()} and {END.strip()} are to hold the table of goals")
     return f"{before}{BEGIN}{readme_table()}{END}{after}"
 
 
@@ -107,10 +98,4 @@ def readme_problems() -> list[str]:
         kept = with_table(text) == text
     except ValueError as error:
         return [str(error)]
-    return (
-        []
-        if kept
-        else [
-            f"{README}: its table of goals is another than quest/command/goals.py has: make readme"
-        ]
-    )
+    return [] if kept else [f"{README}: its table of goals is another than quest/command/goals.py has: make readme"]

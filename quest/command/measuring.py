@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quest.command.settings import Given
+from quest.measure import records
 
 if TYPE_CHECKING:
     from quest.measure.session import Settings
@@ -90,11 +91,12 @@ def export(given: Given) -> int:
         except BlockingIOError:
             print(f"another export writes {data}: waiting", flush=True)
             fcntl.flock(lock, fcntl.LOCK_EX)
-        if verdicts.fresh(results, REFERENCE, data):
+        only = records.wants_reference()
+        if verdicts.fresh(results, REFERENCE, data, only):
             return 0
         from quest.report import export as exporting
 
-        return exporting.export(results, REFERENCE, data)
+        return exporting.export(results, REFERENCE, data, only)
 
 
 def claims(given: Given) -> int:
@@ -108,15 +110,20 @@ def verdict(given: Given) -> int:
 def _claims(given: Given, short: bool) -> int:
     from quest.report import verdicts
 
-    results = results_of(given)
-    found = verdicts.entries(results, REFERENCE, data_of(given))
-    return verdicts.show(verdicts.select(found, names(given.get("ONLY", ""))), results, short)
+    results, only = results_of(given), records.wants_reference()
+    judged = verdicts.judged_claims(results, REFERENCE, data_of(given), only)
+    chosen = verdicts.select(judged, names(given.get("ONLY", "")))
+    return verdicts.print_ledger(chosen, None if only else results, short)
 
 
 def tables(given: Given) -> int:
     from quest.report import then
+    from quest.report.measured import Library
+    from quest.spec import experiment_file
 
-    return then.show(names(given.get("ONLY", "")), results_of(given), REFERENCE)
+    chosen = experiment_file.load_all(only=names(given.get("ONLY", "")))
+    only = records.wants_reference()
+    return then.tables(chosen, Library(results_of(given), REFERENCE, only, definitions=chosen))
 
 
 def compare(given: Given) -> int:
@@ -125,9 +132,7 @@ def compare(given: Given) -> int:
 
     for name in ("A", "B"):
         if name not in given:
-            raise InputError(
-                f"compare needs {name}=, a folder of results or one of the words reference and here"
-            )
+            raise InputError(f"compare needs {name}=, a folder of results or one of the words reference and here")
     words = {"reference": REFERENCE, "here": results_of(given)}
     old, new = (words.get(given[name], Path(given[name])) for name in ("A", "B"))
     return comparing.compare(old, new, names(given.get("ONLY", "")))

@@ -107,27 +107,19 @@ def _value(setting: Setting, value: str) -> str:
 def _chosen(value: str, known: list[str], name: str, what: str) -> str:
     """02 is the chapter's server, and not 02-inetd."""
     try:
-        return chosen(
-            value, [each for each in known if each in set(chapters())] or known, name, what
-        )
+        return chosen(value, [each for each in known if each in set(chapters())] or known, name, what)
     except Wrong:
         return chosen(value, known, name, what)
 
 
 def _folders(top: str, *having: str) -> list[str]:
     """Those of `top` that have one of these files, or any."""
-    names = sorted(
-        name for name in os.listdir(top) if os.path.isdir(f"{top}/{name}") and name[:1] not in "_."
-    )
-    return [
-        n for n in names if not having or any(os.path.exists(f"{top}/{n}/{one}") for one in having)
-    ]
+    names = sorted(name for name in os.listdir(top) if os.path.isdir(f"{top}/{name}") and name[:1] not in "_.")
+    return [n for n in names if not having or any(os.path.exists(f"{top}/{n}/{one}") for one in having)]
 
 
 def chapters() -> list[str]:
-    return sorted(
-        name[:-3] for name in os.listdir("chapters") if name[:1].isdigit() and name.endswith(".md")
-    )
+    return sorted(name[:-3] for name in os.listdir("chapters") if name[:1].isdigit() and name.endswith(".md"))
 
 
 def servers() -> list[str]:
@@ -150,11 +142,7 @@ def tracks() -> tuple[str, ...]:
 
 def parts() -> list[str]:
     """What `make test ONLY=` takes."""
-    tests = [
-        name
-        for name in _folders("tests")
-        if any(f[:5] == "test_" for f in os.listdir(f"tests/{name}"))
-    ]
+    tests = [name for name in _folders("tests") if any(f[:5] == "test_" for f in os.listdir(f"tests/{name}"))]
     return sorted({*_folders("quest"), *tests})
 
 

@@ -34,9 +34,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(
-    path: Path, on_wait: Callable[[], None] = lambda: None, patience_s: float = math.inf
-) -> Iterator[None]:
+def locked(path: Path, on_wait: Callable[[], None] = lambda: None, patience_s: float = math.inf) -> Iterator[None]:
     """Holds a lock on a file, which is made if it is not there, while the block runs. The kernel
     opens it when the process ends, however it ends. The file holds the number of the process.
 

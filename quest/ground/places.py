@@ -99,8 +99,7 @@ EXTRA_FOLDERS = ("/usr/sbin", "/sbin", "/usr/local/sbin")  # a user's PATH often
 
 
 def which(program: str) -> str | None:
-    """The path of a program, also in folders that a user's PATH often lacks; None if there is none.
-    """
+    """The path of a program, also in folders that a user's PATH often lacks; None if there is none."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *EXTRA_FOLDERS])
     return shutil.which(program, path=path)
 

@@ -377,9 +377,7 @@ def stop(
             os.kill(process.pid, stop_signal)
     if not process.reap(patience):
         process.kill()
-        raise RepetitionError(
-            f"{process.name} did not end within {patience:g} s of {stop_signal.name}"
-        )
+        raise RepetitionError(f"{process.name} did not end within {patience:g} s of {stop_signal.name}")
     # What it has started and not waited for is ours now (become_subreaper): a parent of workers, or
     # one with a helper, may end before them. Their work counts too; they get a second to end, and
     # then are killed.

@@ -62,9 +62,7 @@ class Sealed:
             sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
             return cls(str(sealed["at"]), dict(sealed["prediction"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise LabError(
-                f"{folder / SEALED}: no prediction was sealed before measuring"
-            ) from None
+            raise LabError(f"{folder / SEALED}: no prediction was sealed before measuring") from None
 
     @classmethod
     def write(cls, folder: Path, prediction: Part) -> None:

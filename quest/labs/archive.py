@@ -69,15 +69,12 @@ def _fits(name: str, wanted: list[str]) -> bool:
     """Whether a name may be one of these. Rather too often: intake.meant() decides."""
     last = os.path.basename(name.rstrip("/")).lower()
     return any(
-        last.startswith(os.path.splitext(file.lower())[0])
-        and last.endswith(os.path.splitext(file)[1])
+        last.startswith(os.path.splitext(file.lower())[0]) and last.endswith(os.path.splitext(file)[1])
         for file in wanted
     )
 
 
-def _copy(
-    members: Iterator[Member], into: Path, most: int, wanted: list[str]
-) -> list[list[object]]:
+def _copy(members: Iterator[Member], into: Path, most: int, wanted: list[str]) -> list[list[object]]:
     copied: list[list[object]] = []
     room = 8 * most
     for name, _, is_file, opened in members:

@@ -95,9 +95,7 @@ def _judge_of(lab: Lab) -> Iterator[Path]:
     tests = {file_of_test(lab, name) for test in lab.tests for name in test.tests}
     # Beside the modules are programs that tests start, and what those preload.
     programs = [
-        path
-        for path in TREE.glob("tests/conformance/*")
-        if path.is_file() and not path.name.startswith("test_")
+        path for path in TREE.glob("tests/conformance/*") if path.is_file() and not path.name.startswith("test_")
     ]
     modules = [*tests, *(path for path in programs if path.suffix == ".py")]
     yield from closure.files_of([*closure.COMMAND, *closure.STARTED], modules)
@@ -155,9 +153,7 @@ def autograder(lab: Lab, settings: Settings) -> str:
     tools, build = settings.toolchain, settings.build
     with tree_of(lab, INSTALLER) as top:
         (top / "labs" / lab.slug / "hints.md").write_text("", encoding="utf-8")
-        objects = {
-            path: Path("build/obj", f"{n}.o") for n, path in enumerate(_sources(tools, build, lab))
-        }
+        objects = {path: Path("build/obj", f"{n}.o") for n, path in enumerate(_sources(tools, build, lab))}
         for path, inside in objects.items():
             _copy(path, top, inside)
         words = tools.words | {"OBJECTS": " ".join(map(str, objects.values()))}

@@ -264,9 +264,7 @@ class Confinement:
         most = {"nproc": self.processes, "cpu": limits.cpu_seconds, **bytes_of, "core": 0}
         return [path_of("prlimit"), *(f"--{what}={n}" for what, n in most.items()), "--"]
 
-    def compiler(
-        self, command: list[str], limits: Limits, folder: Path, calls: int | None
-    ) -> list[str]:
+    def compiler(self, command: list[str], limits: Limits, folder: Path, calls: int | None) -> list[str]:
         """A command that reads below the folder, and writes to folder/real. `calls`: a descriptor
         of the filter."""
         if self.no_cell:

@@ -147,9 +147,7 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
         here = not last.startswith(f"lab: {CannotJudge.SAYS}")
         return Grade(NOT_GRADED if here else NOT_HERE, None, last)
     report = json.loads(results.read_text(encoding="utf-8"))
-    failed = [
-        test["name"].split(":")[0] for test in report["tests"] if test["status"] != Outcome.PASSED
-    ]
+    failed = [test["name"].split(":")[0] for test in report["tests"] if test["status"] != Outcome.PASSED]
     reasons = [report["extra_data"][why] for why in ("no_program", "no_grade")]
     failed += [f"({why})" for why in reasons if why]
     state = UNJUDGED if done.returncode == 3 else GRADED
@@ -197,9 +195,7 @@ def _keep_old(table: Path) -> None:
     say(f"The judge, the tests or the settings have changed: all is graded anew. Before: {old}")
 
 
-def grade_all(
-    folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Path | None = None
-) -> bool:
+def grade_all(folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Path | None = None) -> bool:
     """Grades the submissions in a folder into a table, and to `results` as JSON; true if all have a
     final grade. One process at a time writes a table."""
     table.parent.mkdir(parents=True, exist_ok=True)
@@ -228,9 +224,7 @@ def grade_all(
 class _Class:
     """A table, while it is written."""
 
-    def __init__(
-        self, table: Path, kind: Kind, submissions: Sequence[intake.Submission]
-    ) -> None:
+    def __init__(self, table: Path, kind: Kind, submissions: Sequence[intake.Submission]) -> None:
         self.table, self.kind, self.submissions = table, kind, submissions
         self.before = {} if kind.anew else read(table, (one.name for one in submissions))
         self.rows = {name: row for name, row in self.before.items() if self._stays(row)}

@@ -33,9 +33,7 @@ def settings_of(words: Iterable[str], environment: Mapping[str, str]) -> Setting
         raise LabError(f"HINTS={given['HINTS']}: yes or no")
     paths = {field: Path(given[name]) for name, field in PATHS.items() if name in given}
     numbers = {
-        field: _number(name, given[name], kind, most)
-        for name, (field, kind, most) in NUMBERS.items()
-        if name in given
+        field: _number(name, given[name], kind, most) for name, (field, kind, most) in NUMBERS.items() if name in given
     }
     built = [environment.get(f"LAB_{name}", "") for name in ("CC", "FLAGS", "OBJECTS", "LIBS")]
     only = given.get("ONLY", "")

@@ -179,9 +179,7 @@ def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool
             say(result.entry.line)
 
     seed = settings.seed or secrets.randbelow(SEEDS) + 1
-    how = How(
-        settings.toolchain, logs, settings.patience, seed, graded, on_result, settings.no_cell
-    )
+    how = How(settings.toolchain, logs, settings.patience, seed, graded, on_result, settings.no_cell)
     logs.mkdir(parents=True, exist_ok=True)
     with locked(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
         say(f"{lab.slug}: {lab.title}\n")
@@ -247,11 +245,7 @@ def _grade_all(settings: Settings) -> int:
 
         def logs(one: intake.Submission) -> Path:
             name = class_table.log_name(one.name)
-            return (
-                settings.logs / name
-                if settings.logs
-                else logs_of(lab.slug, folder / name, settings)
-            )
+            return settings.logs / name if settings.logs else logs_of(lab.slug, folder / name, settings)
 
         lab = _program(settings)
         kind = class_table.kind_of(lab, settings, logs)

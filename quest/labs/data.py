@@ -4,7 +4,6 @@ here.
 
 import json
 import signal
-import statistics
 import subprocess
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quest.ground.errors import InputError
 from quest.labs import files
@@ -20,10 +19,9 @@ from quest.labs.errors import LabError
 from quest.labs.lab import TREE
 from quest.labs.measured import MeasuredLab
 from quest.measure import environment, records
+from quest.report.measured import read_table
 from quest.spec import experiment_file
-
-if TYPE_CHECKING:
-    from quest.stats.analysis import Analysis
+from quest.stats.table import NumberTable
 
 SERVER = "01-iterative"
 REFERENCE = TREE / "benchmarks/results/reference"
@@ -97,7 +95,7 @@ class Measurement:
 
     path: Path
     rounds: int
-    analysis: "Analysis | None"
+    numbers: NumberTable | None  #: of an experiment
     runs: dict[str, Any]  #: name -> what hammer has printed
 
     @classmethod
@@ -106,24 +104,19 @@ class Measurement:
             if not lab.experiment:
                 runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
                 return cls(path, 1, None, runs)
-            from quest.stats.analysis import Analysis  # nothing else here needs SciPy
-
-            results = records.read(path)
-            rounds = len({repetition["round"] for repetition in results.repetitions})
-            (definition,) = experiment_file.load(
-                TREE / experiment_file.FOLDER / f"{lab.experiment}.toml"
-            )
-            return cls(path, rounds, Analysis(definition, results), {})
+            (definition,) = experiment_file.load(TREE / experiment_file.FOLDER / f"{lab.experiment}.toml")
+            numbers = read_table(definition, path, records.HERE)
+            return cls(path, numbers.run.rounds, numbers, {})
         except (InputError, ValueError, KeyError, OSError) as error:
             raise LabError(f"{path}: {error}") from None
 
     def value(self, operand: str) -> float:
         """The median of an operand, in its own unit; of hammer's times, ns."""
-        if self.analysis is not None:
-            point = self.analysis.point(operand)
-            if point is None or not point.values:
+        if self.numbers is not None:
+            row = self.numbers.row(operand)
+            if row is None:
                 raise LabError(f"{self.path}: nothing was measured for {operand}")
-            return float(statistics.median(point.values.values()))
+            return row.number.value
         try:
             return float(reduce(lambda table, key: table[key], operand.split("."), self.runs))  # type: ignore[arg-type]
         except (KeyError, TypeError, ValueError):
@@ -144,9 +137,7 @@ class Measurement:
         for name, run in self.runs.items():
             times = "total_from_intended" if run.get("total_from_intended") else "total"
             median, p99 = (self.value(f"{name}.{times}.{key}") / 1e6 for key in ("median", "p99"))
-            lines.append(
-                f"{name:8} {self.value(f'{name}.requests'):10.0f} {median:9.3f} ms {p99:9.3f} ms"
-            )
+            lines.append(f"{name:8} {self.value(f'{name}.requests'):10.0f} {median:9.3f} ms {p99:9.3f} ms")
         return [*lines, ""] if lines else []
 
 
@@ -164,9 +155,7 @@ def measure(lab: MeasuredLab, build: Path, into: Path) -> None:
 
 def _run(server: Path, hammer: Path, args: Sequence[str]) -> Any:
     """What hammer has printed as JSON."""
-    with subprocess.Popen(
-        [server, "-p", "0", TREE / "code"], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen([server, "-p", "0", TREE / "code"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             words = process.stdout.readline().split()

@@ -30,9 +30,7 @@ UNPACKER_BYTES, UNPACKER_CPU_SECONDS = 1 << 30, 60
 NOT_THEIRS = frozenset(("code", ".git", "build", "__MACOSX", "__pycache__"))
 OF_THE_TREE = frozenset(("labs", "tests", "benchmarks", "chapters", "slides", "figures"))
 COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a browser: server (1).c
-CANVAS = re.compile(
-    r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S
-)
+CANVAS = re.compile(r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S)
 MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
 
 
@@ -108,9 +106,7 @@ def students(folder: Path) -> tuple[list[Submission], list[str]]:
             old.loose += new.loose
             old.notes = list(dict.fromkeys(old.notes + new.notes))
     if not submissions:
-        raise LabError(
-            f"{folder}: no folder is in it, and no archive; DIR= has one for each submission"
-        )
+        raise LabError(f"{folder}: no folder is in it, and no archive; DIR= has one for each submission")
     for each in submissions.values():
         each.loose = _newest(each)
     return list(submissions.values()), left
@@ -206,9 +202,7 @@ def _in_folder(folder: Path, wanted: Collection[str]) -> tuple[list[Candidate], 
     return candidates, archives, any_file
 
 
-def _in_archive(
-    name: str, path: Path, wanted: Collection[str], most: int, into: Path
-) -> list[Candidate]:
+def _in_archive(name: str, path: Path, wanted: Collection[str], most: int, into: Path) -> list[Candidate]:
     """The candidates in an archive, copied below `into` by a process of its own: if the archive
     makes a reader fail, or take all memory, it is that one."""
     into.mkdir()
@@ -228,8 +222,7 @@ def _in_archive(
     trees = {at.parts[: at.parts.index("code")] for at, _ in listed if "code" in at.parts[:-1]}
     for number, (at, is_file) in enumerate(listed):
         theirs = not NOT_THEIRS.isdisjoint(at.parts[:-1]) or any(
-            at.parts[: len(tree)] == tree
-            and not OF_THE_TREE.isdisjoint(at.parts[len(tree) : len(tree) + 1])
+            at.parts[: len(tree)] == tree and not OF_THE_TREE.isdisjoint(at.parts[len(tree) : len(tree) + 1])
             for tree in trees
         )
         theirs |= len(at.parts) > DEPTH + 1
@@ -289,9 +282,7 @@ def _one_of(some: list[Candidate], most: int, notes: list[str]) -> Candidate:
     return chosen
 
 
-def _chosen(
-    candidates: list[Candidate], slug: str, most: int, notes: list[str]
-) -> dict[str, Candidate]:
+def _chosen(candidates: list[Candidate], slug: str, most: int, notes: list[str]) -> dict[str, Candidate]:
     """File -> candidate, all of one folder: work/SLUG, the top, SLUG, or the only one. A LabError
     if several folders of the same rank differ."""
     places: dict[tuple[str, PurePosixPath], dict[str, list[Candidate]]] = {}
@@ -300,9 +291,7 @@ def _chosen(
         there.setdefault(each.file, []).append(each)
     best = min(_rank(slug, folder) for _, folder in places)
     first = [key for key in places if _rank(slug, key[1]) == best]
-    chosen = [
-        {file: _one_of(some, most, notes) for file, some in places[key].items()} for key in first
-    ]
+    chosen = [{file: _one_of(some, most, notes) for file, some in places[key].items()} for key in first]
     texts = [{file: each.read(most) for file, each in one.items()} for one in chosen]
     if any(text != texts[0] for text in texts):
         several = _listed(each for one in chosen for each in one.values())
@@ -312,9 +301,7 @@ def _chosen(
     return chosen[0]
 
 
-def staged(
-    one: Submission, wanted: Collection[str], slug: str, top: Path, most: int = files.FILE_BYTES
-) -> Handed:
+def staged(one: Submission, wanted: Collection[str], slug: str, top: Path, most: int = files.FILE_BYTES) -> Handed:
     """As stage(), for one submission: that nothing was handed in is an error, too."""
     try:
         handed = stage(one, wanted, slug, top, most)

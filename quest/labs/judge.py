@@ -28,9 +28,7 @@ SLOWER = 2.0  #: times: then a time-out may be the fault of this machine
 TESTER_BYTES = 2 << 30  #: of address space, for pytest
 SHORT = 100  #: characters of a reason; the log has all of it
 PYTEST_SAYS = ("assert ", "Failed: ")
-EXCEPTION = re.compile(
-    r"^([\w.]+\.)?(ContractBroken|NotServed|ConnectionLost|Misbehaved|AssertionError): "
-)
+EXCEPTION = re.compile(r"^([\w.]+\.)?(ContractBroken|NotServed|ConnectionLost|Misbehaved|AssertionError): ")
 #: ENOSPC, EDQUOT, EFBIG, EROFS, EMFILE, ENFILE, ENOMEM, EAGAIN of fork(): what Python says of them
 OF_THE_PLACE = re.compile(
     r"^(OSError|BlockingIOError|RuntimeError|MemoryError)\b.*"
@@ -166,10 +164,7 @@ class Judge:
 
     def is_slower_now(self) -> bool:
         """Whether another process has begun to use this machine since it was calibrated."""
-        return (
-            not self.given_patience
-            and self.patience < min(MOST_PATIENCE, calibrate().factor) / SLOWER
-        )
+        return not self.given_patience and self.patience < min(MOST_PATIENCE, calibrate().factor) / SLOWER
 
     def becomes_more_patient(self) -> bool:
         """Doubles the time-outs if the machine is slower now; whether it is."""
@@ -181,9 +176,7 @@ class Judge:
     def _command(self, test: Test, record: Path) -> list[str]:
         """pytest, in bounds of its own, for the tests of one line of the report."""
         lab = self.box.lab
-        names = [
-            "::".join([str(file_of_test(lab, name)), *name.split("::")[1:]]) for name in test.tests
-        ]
+        names = ["::".join([str(file_of_test(lab, name)), *name.split("::")[1:]]) for name in test.tests]
         options = ["-c", str(TREE / "tests/pytest.ini"), "--noconftest", "-p", "tests.conftest"]
         options += ["-q", "-x", "--tb=short", "-rN", "-p", "no:cacheprovider"]
         options += ["-p", "quest.labs.plugin", f"--record={record}"]

@@ -23,14 +23,10 @@ Texts = tuple[str, ...]
 class Limits:
     """What a process of a submission may use. A lab raises them."""
 
-    processes: Annotated[
-        int, Rule(least=1), Doc("in all, beside those that its user has already")
-    ] = 300
+    processes: Annotated[int, Rule(least=1), Doc("in all, beside those that its user has already")] = 300
     cpu_seconds: Annotated[int, Rule(least=1), Doc("CPU time of each process")] = 20
     memory_mib: Annotated[int, Rule(least=1), Doc("address space of each process")] = 256
-    file_mib: Annotated[
-        int, Rule(least=1), Doc("the longest file it may write; its stderr is one")
-    ] = 1
+    file_mib: Annotated[int, Rule(least=1), Doc("the longest file it may write; its stderr is one")] = 1
     io_uring: Annotated[bool, Doc("whether it may use io_uring")] = False
 
 
@@ -41,17 +37,11 @@ class Test:
     id: Annotated[str, Rule(filled=True), Doc("its name")]
     title: Annotated[str, Doc("what it tests, for the report")]
     points: Annotated[int, Rule(least=1), Doc("all of them, or none")]
-    tests: Annotated[
-        Texts, Rule(filled=True), Doc("pytest's names, below tests/ or in the lab's folder")
-    ]
+    tests: Annotated[Texts, Rule(filled=True), Doc("pytest's names, below tests/ or in the lab's folder")]
     fail: Annotated[str, Doc("what a failure means, in one sentence to a student")]
     needs: Annotated[Texts, Doc("ids of tests without which this one is not tried")] = ()
-    afterwards: Annotated[
-        bool, Doc("whether what the server leaves behind, and how it ends, counts too")
-    ] = False
-    seconds: Annotated[
-        int, Rule(least=1), Doc("for all of its pytest tests, on an idle machine")
-    ] = 60
+    afterwards: Annotated[bool, Doc("whether what the server leaves behind, and how it ends, counts too")] = False
+    seconds: Annotated[int, Rule(least=1), Doc("for all of its pytest tests, on an idle machine")] = 60
 
 
 @dataclass(frozen=True)
@@ -101,9 +91,7 @@ class Lab:
     ] = field(default_factory=dict)
     limits: Annotated[Limits, Doc("where the server needs more than others")] = Limits()
     mechanism: Annotated[Mechanism | None, Doc("how the server has to work")] = None
-    mistakes: Annotated[
-        tuple[Mistake, ...], Doc("of a debug lab: what is wrong in the starter", key="mistake")
-    ] = ()
+    mistakes: Annotated[tuple[Mistake, ...], Doc("of a debug lab: what is wrong in the starter", key="mistake")] = ()
     slug: str = ""
     folder: Path = Path()
     #: what our own server has to pass on a machine before a submission is judged there

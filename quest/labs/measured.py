@@ -23,18 +23,12 @@ class Question:
     """`direction` and `factor` are decided by the student's own data, `cause` by the lab."""
 
     id: Annotated[str, Rule(filled=True), Doc("its name")]
-    kind: Annotated[
-        str, Rule(choices=("direction", "factor", "cause")), Doc("what an answer may be")
-    ]
+    kind: Annotated[str, Rule(choices=("direction", "factor", "cause")), Doc("what an answer may be")]
     ask: Annotated[str, Doc("the question")]
     points: Annotated[int, Rule(least=1), Doc("all of them, or none")]
-    of: Annotated[
-        Texts, Rule(count=(2,)), Doc("two operands: the first over the second is judged")
-    ] = ()
+    of: Annotated[Texts, Rule(count=(2,)), Doc("two operands: the first over the second is judged")] = ()
     flat: Annotated[float, Rule(above=1), Doc("a ratio nearer to 1 than this is flat")] = 1.25
-    within: Annotated[
-        float, Rule(above=1), Doc("how far a factor may be from that of the data, as a ratio")
-    ] = 1.15
+    within: Annotated[float, Rule(above=1), Doc("how far a factor may be from that of the data, as a ratio")] = 1.15
     choices: Annotated[Texts, Doc("of a cause: the answers that are offered")] = ()
     right: Annotated[Texts, Doc("of a cause: those of them that are right")] = ()
     after: Annotated[str, Doc("what to notice, printed with full points")] = ""
@@ -58,14 +52,10 @@ class Run:
 class MeasuredLab:
     title: Annotated[str, Doc("what it is called")]
     minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
-    questions: Annotated[
-        tuple[Question, ...], Rule(filled=True), Doc("what is asked", key="question")
-    ]
+    questions: Annotated[tuple[Question, ...], Rule(filled=True), Doc("what is asked", key="question")]
     experiment: Annotated[str, Doc("whose data are judged")] = ""
     profile: Annotated[str, Doc("of the experiment, with enough rounds")] = "quick"
-    runs: Annotated[
-        tuple[Run, ...], Doc("in place of an experiment: measured by make check", key="run")
-    ] = ()
+    runs: Annotated[tuple[Run, ...], Doc("in place of an experiment: measured by make check", key="run")] = ()
     slug: str = ""
 
     kind = "measure"

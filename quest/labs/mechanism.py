@@ -121,9 +121,7 @@ def demand_one_loop(calls: Collection[Call], kind: frozenset[str], called: str) 
     demand(not callers(calls, FORKS), "it starts processes or threads for its clients")
 
 
-def looping(
-    traced: Traced, kind: frozenset[str], more: str = "", *options: str
-) -> tuple[Server, tracing.Trace]:
+def looping(traced: Traced, kind: frozenset[str], more: str = "", *options: str) -> tuple[Server, tracing.Trace]:
     names = sorted(WAITS | FORKS | ACCEPTS | READS | kind)
     return traced(",".join([*names, *filter(None, [more])]), *options)
 
@@ -139,9 +137,7 @@ def in_array(arguments: str) -> int:
     return int(entries[1]) if (entries := ENTRIES.search(arguments)) else 0
 
 
-def most_watched(
-    calls: Collection[Call], kind: frozenset[str], watched: Callable[[str], int]
-) -> int:
+def most_watched(calls: Collection[Call], kind: frozenset[str], watched: Callable[[str], int]) -> int:
     """The most clients that a call of this kind waits for, as `watched` counts them."""
     return max((watched(call.arguments) for call in calls if call.name in kind), default=0)
 

@@ -17,10 +17,10 @@ from quest.labs import files
 from quest.labs.errors import LabError, say
 from quest.measure import records
 from quest.report import tsv
-from quest.report.export import assignments
+from quest.report.gnuplot import assignments
+from quest.report.measured import read_table
 from quest.spec import experiment_file
 from quest.spec.model import Experiment, Metric
-from quest.stats.analysis import Analysis
 
 Medians = dict[str, list[float]]  #: title of a variant -> the median of each machine that has one
 
@@ -28,24 +28,19 @@ Medians = dict[str, list[float]]  #: title of a variant -> the median of each ma
 def _add(definition: Experiment, metric: Metric, path: Path, medians: Medians) -> bool:
     """Adds the medians of one machine, if it has finished the experiment; whether it has."""
     try:
-        results = records.read(path) if path.exists() else None
+        table = read_table(definition, path, records.HERE) if path.exists() else None
     except InputError as error:
         print(foreign.line(f"left out: {error}"), file=sys.stderr)
         return False
-    if results is None or not results.end:
+    if table is None or not table.run.finished:
         return False
-    analysis = Analysis(definition, results)
-    for label in analysis.plain_labels:
-        values = analysis.series(label, metric.name).overall.values
-        if values:
-            median = statistics.median(values.values())
-            medians.setdefault(analysis.title(label), []).append(median)
-    return bool(results.repetitions)
+    for name in table.plain_series:
+        if overall := table.series[name][metric.name].overall:
+            medians.setdefault(table.title(name), []).append(overall.number.value)
+    return bool(table.run.repetitions)
 
 
-def _write(
-    definition: Experiment, metric: Metric, medians: Medians, machines: int, folder: Path
-) -> None:
+def _write(definition: Experiment, metric: Metric, medians: Medians, machines: int, folder: Path) -> None:
     """Writes the tables that merge.gp draws."""
     rows: list[list[object]] = [["place", "value"]]
     middle: list[list[object]] = [["place", "value", "title"]]
@@ -68,7 +63,7 @@ def _write(
         "least": min(everything),
         "most": max(everything),
     }
-    files.write(folder / "meta.gp", assignments(texts | numbers))
+    files.write(folder / "meta.gp", assignments({**texts, **numbers}))
 
 
 def merge(folders: Sequence[Path], into: Path) -> None:
@@ -92,9 +87,7 @@ def merge(folders: Sequence[Path], into: Path) -> None:
     if not made:
         raise LabError("none of these folders has a finished headline experiment (make)")
     if shutil.which("gnuplot") is None:
-        raise LabError(
-            f"{into} has the tables; gnuplot, to draw them, is not installed (make deps)"
-        )
+        raise LabError(f"{into} has the tables; gnuplot, to draw them, is not installed (make deps)")
     for name in made:
         out = into / f"{name}.svg"
         script = "quest/labs/merge.gp"

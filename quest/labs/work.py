@@ -133,10 +133,7 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
     score = Progress.load(folder).score
     if not sure and score != lab.points:
         have = "not been checked yet" if score is None else f"{score} of {lab.points} points"
-        return (
-            f"Your server has {have}. To see the solution all the same:\n"
-            f"make solution CH={lab.slug} SURE=1"
-        )
+        return f"Your server has {have}. To see the solution all the same:\nmake solution CH={lab.slug} SURE=1"
     if lab.kind == "extend":
         if not lab.patch.exists():
             return "The real server has no such thing, and what we added is not handed out."

@@ -111,10 +111,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "0")
-        if (
-            "Transfer-Encoding" in self.headers
-            or len(self.headers.get_all("Content-Length", [])) > 1
-        ):
+        if "Transfer-Encoding" in self.headers or len(self.headers.get_all("Content-Length", [])) > 1:
             raise Refused(HTTPStatus.BAD_REQUEST, "a body needs one Content-Length")
         if not (length.isascii() and length.isdigit()):
             raise Refused(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")

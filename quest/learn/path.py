@@ -73,9 +73,7 @@ def _lab(chapter: Chapter, places: Folders) -> Step:
         about = f"{reached} of {most} so far; the task: labs/{slug}/task.md"
         return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about)
     what = (
-        "predict, measure, conclude, before the chapter tells"
-        if chapter.measuring
-        else "write it, and have it checked"
+        "predict, measure, conclude, before the chapter tells" if chapter.measuring else "write it, and have it checked"
     )
     first = f"its task (labs/{slug}/task.md) says what to read first"
     return Step("lab", f"make lab CH={slug}", f"{what}; {first}")
@@ -136,10 +134,7 @@ def _is_finished(experiment: str, places: Folders) -> bool:
 def marked_steps(places: Folders) -> StepsByChapter:
     """Every chapter's steps, each with its mark."""
     progress = state.read_progress(places.progress)
-    return {
-        one: [replace(s, mark=_mark(one, s, progress, places)) for s in steps(one, places)]
-        for one in chapters()
-    }
+    return {one: [replace(s, mark=_mark(one, s, progress, places)) for s in steps(one, places)] for one in chapters()}
 
 
 def first_open(by_chapter: StepsByChapter) -> tuple[Chapter, Step] | None:

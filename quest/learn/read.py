@@ -45,8 +45,7 @@ def page_state(slug: str, places: Folders) -> PageState:
     if slug not in by_slug:  # the contents
         return PageState(
             chapters={
-                each: f"{sum(step.mark == path.DONE for step in some)} of {len(some)}"
-                for each, some in by_slug.items()
+                each: f"{sum(step.mark == path.DONE for step in some)} of {len(some)}" for each, some in by_slug.items()
             }
         )
     return PageState(
@@ -117,9 +116,7 @@ def drawing(body: bytes) -> tuple[list[float | None], bool]:
 
 def newest() -> float:
     """When something that is watched was last changed."""
-    files = (
-        f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts
-    )
+    files = (f for folder in WATCHED for f in Path(folder).rglob("*") if "__pycache__" not in f.parts)
     return max((f.stat().st_mtime for f in files if f.is_file()), default=0.0)
 
 

@@ -69,9 +69,7 @@ def free_port(wanted: str, where: str = HERE) -> int:
                     raise Wrong(f"ADDR={where}: this machine has no such address") from None
                 continue
             return int(probe.getsockname()[1])
-    raise Wrong(
-        f"PORT={wanted}: it and the {PORTS - 1} after it are taken; PORT=9000, for instance"
-    )
+    raise Wrong(f"PORT={wanted}: it and the {PORTS - 1} after it are taken; PORT=9000, for instance")
 
 
 def say_taken(wanted: str, port: int) -> None:
@@ -129,9 +127,7 @@ def _fill(root: Path, build: Path, slug: str) -> None:
     if about:
         text = Path(f"chapters/{slug}.md")
         if pandoc:
-            subprocess.run(
-                [pandoc, "-t", "plain", "-s", text, "-o", root / "chapter.txt"], check=True
-            )
+            subprocess.run([pandoc, "-t", "plain", "-s", text, "-o", root / "chapter.txt"], check=True)
         else:
             shutil.copyfile(text, root / "chapter.txt")
     shutil.copyfile("figures/readme.svg", root / "picture.svg")
@@ -187,8 +183,7 @@ def run(settings: dict[str, str]) -> int:
     url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
     client, root = built(build, "00-client"), site(build, slug)
     print(
-        f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n"
-        "  stop  Ctrl-C\n",
+        f"\n  open  {url}\n  try   in a second terminal: {client} -v {url}hello.txt\n  stop  Ctrl-C\n",
         flush=True,
     )
     if slug != "02-inetd":

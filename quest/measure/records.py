@@ -16,8 +16,7 @@ from typing import Annotated, Any
 
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, Rule, record_of
-from quest.measure import environment
-from quest.spec.model import PROFILES, Experiment, Id, Texts, Value, Values
+from quest.spec.model import PROFILES, Id, Texts, Value, Values
 
 MARK = b',"sum":"'
 END = b'"}'
@@ -364,41 +363,10 @@ def malformed_lines(path: Path) -> Iterator[str]:
             yield str(fault)
 
 
-# ---- Which result set is shown for an experiment -------------------------------------------------
-#
-# The reader's own if it is finished, else the reference.
+# ---- whose result set ----------------------------------------------------------------------------
 
 HERE = "here"
 REFERENCE = "reference"
-
-
-@dataclass
-class Source:
-    """A finished set with data in it."""
-
-    origin: str
-    results: ResultSet
-
-    @property
-    def footer(self) -> str:
-        run = self.results.run
-        return environment.footer(run["started"], run["profile"], run["environment"])
-
-
-@dataclass
-class Sources:
-    """What there is for one experiment. `skips` are always this machine's."""
-
-    here: Source | None
-    reference: Source | None
-    skips: list[tuple[str, str]]
-
-    def of(self, origin: str) -> Source | None:
-        return self.here if origin == HERE else self.reference
-
-    @property
-    def shown(self) -> Source | None:
-        return self.here or self.reference
 
 
 def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
@@ -406,34 +374,3 @@ def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
     if wanted not in (HERE, REFERENCE):
         raise InputError(f"RESULTS={wanted}: must be {HERE} or {REFERENCE}")
     return wanted == REFERENCE
-
-
-def load_sources(experiment: Experiment, results: Path, reference: Path, problems: list[str] | None = None) -> Sources:
-    """A damaged set is an InputError; with `problems` it is named there, and as if not there."""
-
-    def usable(folder: Path) -> ResultSet | None:
-        try:
-            return _finished(experiment, folder)
-        except InputError as error:
-            if problems is None:
-                raise
-            problems.append(str(error))
-            return None
-
-    own = None if wants_reference() else usable(results)
-    other = usable(reference)
-    return Sources(
-        Source(HERE, own) if own and own.repetitions else None,
-        Source(REFERENCE, other) if other and other.repetitions else None,
-        [(skip.get("variant", ""), skip["reason"]) for skip in own.skips] if own else [],
-    )
-
-
-def _finished(experiment: Experiment, folder: Path) -> ResultSet | None:
-    path = folder / f"{experiment.id}.jsonl"
-    if not started(path):
-        return None
-    found = read(path)
-    if found.run["experiment"] != experiment.id:
-        raise InputError(f"{path}:1: holds the experiment {found.run['experiment']}")
-    return found if found.end else None

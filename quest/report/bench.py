@@ -70,9 +70,7 @@ def bench(
             chosen, results = _of_client(chosen, report), results / remote.FOLDER
             if chosen:
                 load = cpus.place("apart", cpus.cores(cpus.allowed())).load
-                far = remote.connected(
-                    host, programs.hammer_to_copy(), load, session.settings.server_address
-                )
+                far = remote.connected(host, programs.hammer_to_copy(), load, session.settings.server_address)
                 session.client = stack.enter_context(far)
         pairs = [(e, e.headline_profile(profile) if headline else profile) for e in chosen]
         jobs = _left_to_do(pairs, results, session, report)
@@ -84,14 +82,18 @@ def bench(
     # with the verdicts instead.
     with_tables = [job.experiment for job in jobs if job.experiment.thens]
     if named and not headline:
-        from quest.report.result import show
+        from quest.report.measured import Library
+        from quest.report.result import print_results
 
         width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
-        show(chosen, results, reference, width, upto)
+        library = Library(results, reference, records.wants_reference())
+        print_results(chosen, library, width, upto)
     elif with_tables and not headline:
-        from quest.report.then import print_all
+        from quest.report.measured import Library
+        from quest.report.then import print_tables
 
-        print_all(with_tables, results, reference)
+        library = Library(results, reference, records.wants_reference(), definitions=with_tables)
+        print_tables(with_tables, library)
     return 1 if report.failures or report.errors else 0
 
 
@@ -137,16 +139,12 @@ def _say_if_others_work(jobs: Iterable[Job], progress: Progress) -> None:
         progress.line(f"{what}: numbers will be marked noisy")
 
 
-def _without_those_by_name(
-    chosen: list[Experiment], profile: str, report: Report
-) -> list[Experiment]:
+def _without_those_by_name(chosen: list[Experiment], profile: str, report: Report) -> list[Experiment]:
     left = [e for e in chosen if e.profiles[profile].by_name]
     if left:
         minutes = sum(e.profiles[profile].seconds for e in left) / 60
         names = ", ".join(e.id for e in left)
-        report.skips.append(
-            f"{names}: measured only by name, {minutes:.0f} min for all (make bench ONLY=id,id)"
-        )
+        report.skips.append(f"{names}: measured only by name, {minutes:.0f} min for all (make bench ONLY=id,id)")
     return [e for e in chosen if e not in left]
 
 
@@ -160,9 +158,7 @@ def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
     return found
 
 
-def _left_to_do(
-    pairs: Iterable[tuple[Experiment, str]], results: Path, session: Session, report: Report
-) -> list[Job]:
+def _left_to_do(pairs: Iterable[tuple[Experiment, str]], results: Path, session: Session, report: Report) -> list[Job]:
     jobs = []
     for experiment, profile in pairs:
         try:
@@ -212,9 +208,7 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
     return jobs
 
 
-def _measure(
-    job: Job, progress: Progress, later: Iterable[Job], session: Session, report: Report
-) -> None:
+def _measure(job: Job, progress: Progress, later: Iterable[Job], session: Session, report: Report) -> None:
     left = sum(job.profile.seconds for job in later)
     result = measure(job, progress, left, session, report.questions)
     report.measured += 1

@@ -1,25 +1,25 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 from quest.ground import toml
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, Rule
-from quest.measure import records
-from quest.measure.records import ResultSet, Sources
+from quest.measure.records import HERE, REFERENCE, ResultSet
 from quest.report import rules
+from quest.report.measured import Both, Library
 from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem, split_operand
 from quest.spec.experiment_file import LEDGER
 from quest.spec.model import SOURCES, VERDICTS, Experiment, Value, x_text
-from quest.stats.analysis import Analysis, Number, Point
-from quest.stats.estimates import Ends
+from quest.stats.estimates import Estimate
+from quest.stats.table import Measurement, Number, NumberTable
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -41,6 +41,7 @@ class RuleUse:
     numbers: Mapping[str, float]
 
     def text(self) -> str:
+        """`faster(a=a.us, b=b.us, min_effect=0.1)`."""
         parts = [f"{key}={value}" for key, value in self.operands.items()]
         parts += [f"{key}={value:g}" for key, value in self.numbers.items()]
         return f"{self.name}({', '.join(parts)})"
@@ -50,9 +51,7 @@ class RuleUse:
 class Claim:
     """What a source claims, and the rules that decide whether it holds here."""
 
-    id: Annotated[
-        int, Rule(least=1), Doc("its number, by which book and deck name it: [9]{.verdict}")
-    ]
+    id: Annotated[int, Rule(least=1), Doc("its number, by which book and deck name it: [9]{.verdict}")]
     source: Annotated[str, Rule(choices=tuple(SOURCES)), Doc("where it stands")]
     kind: Annotated[
         str,
@@ -76,16 +75,12 @@ class Claim:
     ] = ()
     rules: tuple[RuleUse, ...] = ()
     why: Annotated[str, Doc("nothing decides")] = ""
-    reason: Annotated[
-        str, Doc("why the rule's lines are where they are, from the claim's own words")
-    ] = ""
+    reason: Annotated[str, Doc("why the rule's lines are where they are, from the claim's own words")] = ""
     near: Annotated[
         str,
         Doc("known beforehand to lie near the line, and why: two runs may give different verdicts"),
     ] = ""
-    chapter: Annotated[
-        str, Doc("that tells of it, where that is not the first of its experiment's")
-    ] = ""
+    chapter: Annotated[str, Doc("that tells of it, where that is not the first of its experiment's")] = ""
 
     def fault(self) -> str:
         """What is wrong with it, whatever the experiments are."""
@@ -93,9 +88,7 @@ class Claim:
             return '"rule" goes with "experiment"'
         if self.experiment and not self.as_written:
             return '"experiment" goes with "rule"'
-        return next(
-            (f'rule: "{RULE}" is missing' for rule in self.as_written if RULE not in rule), ""
-        )
+        return next((f'rule: "{RULE}" is missing' for rule in self.as_written if RULE not in rule), "")
 
 
 @dataclass(frozen=True)
@@ -134,9 +127,7 @@ def _with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
     return replace(claim, rules=uses)
 
 
-def _rule(
-    data: Mapping[str, Value], home: Experiment | None, known: Mapping[str, Experiment]
-) -> RuleUse:
+def _rule(data: Mapping[str, Value], home: Experiment | None, known: Mapping[str, Experiment]) -> RuleUse:
     name = str(data[RULE])
     if name not in rules.RULES:
         raise ValueError(f'rule: "is" must be one of {", ".join(rules.RULES)}, not "{name}"')
@@ -176,62 +167,67 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 # ---- judging ------------------------------------------------------------------------------------
 
 
-def _definitions() -> dict[str, Experiment]:
-    return {e.id: e for e in experiment_file.load_all()}
+class JudgedClaim(TypedDict):
+    """An entry of claims.json. `verdict`, `why`, `numbers`: of the run `source_run` ("here" or
+    "reference"), whose footer is `run`; `usable` of `repetitions` were asked; `near`: near the
+    line, for `near_why` where that is so whatever is measured; `standing`: one of STANDINGS;
+    `own`: why the reader's own data, if they are there, decide nothing.
+    """
+
+    id: int
+    source: str
+    source_title: str
+    kind: str
+    text: str
+    then: str
+    experiment: str
+    rule: str
+    verdict: str
+    why: str
+    numbers: str
+    usable: int
+    repetitions: int
+    near: bool
+    near_why: str
+    reason: str
+    standing: str
+    chapters: list[str]
+    source_run: str
+    run: str
+    own: str
 
 
-class _Data:
-    """The sources and analyses of all experiments, made when first asked for."""
-
-    def __init__(
-        self, results: Path, reference: Path, problems: list[str] | None = None,
-        definitions: Callable[[], dict[str, Experiment]] = _definitions,
-    ) -> None:  # fmt: skip
-        self.experiments = definitions()
-        self.sources = cache(
-            lambda name: records.load_sources(self.experiments[name], results, reference, problems)
-        )
-        self.analysis = cache(self._analysis)
-
-    def _analysis(self, name: str, origin: str) -> Analysis | None:
-        source = self.sources(name).of(origin)
-        return Analysis(self.experiments[name], source.results) if source else None
+def judge_all(library: Library) -> list[JudgedClaim]:
+    """Every claim of the ledger with its verdict, as claims.json has them."""
+    return [_judged(claim, library) for claim in load(library.experiments.values())]
 
 
-def judge_all(
-    results: Path, reference: Path, problems: list[str] | None = None
-) -> list[dict[str, Any]]:
-    """Every claim with its verdict, as claims.json has them; `problems` as in load_sources()."""
-    data = _Data(results, reference, problems)
-    return [_entry(claim, data) for claim in load(data.experiments.values())]
-
-
-def side_by_side(
-    results: Path, reference: Path, ids: Container[str]
-) -> list[tuple[Claim, Judgement, Judgement]]:
-    """The claims that rest on these experiments, with the judgement on each run."""
-    data = _Data(results, reference)
+def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Judgement, Judgement]]:
+    """The claims that rest on these experiments, with the judgement on the own run and on the
+    reference.
+    """
     return [
-        (claim, _judge_on(claim, data, records.HERE), _judge_on(claim, data, records.REFERENCE))
-        for claim in (load(data.experiments.values()) if LEDGER.exists() else ())
+        (claim, _judge_on(claim, library, HERE), _judge_on(claim, library, REFERENCE))
+        for claim in (load(library.experiments.values()) if LEDGER.exists() else ())
         if claim.experiment in ids
     ]
 
 
 #: Asked for after each round of a measurement: none is edited meanwhile.
-_while_measuring = cache(_definitions)
+_while_measuring = cache(experiment_file.load_all)
 
 
-class _Unfinished(_Data):
+class _Unfinished(Library):
     """Of one experiment what there is so far, of others what is finished in the same folder."""
 
-    def __init__(self, experiment: Experiment, so_far: ResultSet) -> None:
-        folder = so_far.path.parent
-        super().__init__(folder, folder, definitions=_while_measuring)
-        self.name, self.so_far = experiment.id, Analysis(experiment, so_far)
+    def __init__(self, so_far: NumberTable, folder: Path) -> None:
+        super().__init__(folder, folder, definitions=_while_measuring())
+        self._so_far = so_far
 
-    def _analysis(self, name: str, origin: str) -> Analysis | None:
-        return self.so_far if name == self.name else super()._analysis(name, origin)
+    def _both(self, name: str) -> Both:
+        if name != self._so_far.experiment.id:
+            return super()._both(name)
+        return Both(self._so_far, None, self._so_far.run.skips)
 
 
 #: An interval this narrow, as a share of the value, is as good as any.
@@ -243,18 +239,21 @@ def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
     whatever is done, and numbers of which it cannot be said yet on which side of "no difference"
     they are. The rule of `make reference`.
     """
-    data = _Unfinished(experiment, so_far)
-    found = []
-    for claim in load(data.experiments.values()) if LEDGER.exists() else ():
+    from quest.stats.analysis import analyse
+
+    table = analyse(experiment, so_far, HERE)
+    library = _Unfinished(table, so_far.path.parent)
+    still_open = []
+    for claim in load(library.experiments.values()) if LEDGER.exists() else ():
         if claim.experiment == experiment.id and claim.rules:
-            judgement = _judge_on(claim, data, records.HERE)
+            judgement = _judge_on(claim, library, HERE)
             if (judgement.near and not claim.near) or judgement.verdict == NOT_JUDGED:
-                found.append(f"claim {claim.id}")
+                still_open.append(f"claim {claim.id}")
     for derived in experiment.derived:
-        number = data.so_far.derived(derived)
+        number = table.derived.get(derived.key)
         if number and not _settled(number, derived.operation == "ratio"):
-            found.append(derived.key)
-    return found
+            still_open.append(derived.key)
+    return still_open
 
 
 def _settled(number: Number, is_ratio: bool) -> bool:
@@ -267,16 +266,17 @@ def _settled(number: Number, is_ratio: bool) -> bool:
     return apart and abs(math.log(number.value)) >= math.log(number.high / number.low)
 
 
-def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
-    judgement, origin = _judge(claim, data)
+def _judged(claim: Claim, library: Library) -> JudgedClaim:
+    judgement, origin = _judge(claim, library)
     chapters, run, own = [claim.chapter] if claim.chapter else [], "", ""
     if claim.experiment:  # its own chapter first, then the others that tell of it
-        chapters = list(dict.fromkeys([*chapters, *data.experiments[claim.experiment].chapters]))
-        found = data.sources(claim.experiment)
-        source = found.of(origin)
-        run = source.footer if source else ""
-        if origin == records.REFERENCE and found.here:
-            own = _judge_on(claim, data, records.HERE).why
+        home = library.experiments[claim.experiment]
+        chapters = list(dict.fromkeys([*chapters, *home.chapters]))
+        both = library.both(claim.experiment)
+        table = both.of(origin)
+        run = table.run.footer if table else ""
+        if origin == REFERENCE and both.here:
+            own = _judge_on(claim, library, HERE).why
     return {
         "id": claim.id,
         "source": claim.source,
@@ -297,27 +297,27 @@ def _entry(claim: Claim, data: _Data) -> dict[str, Any]:
         "standing": judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE),
         "chapters": chapters,
         "source_run": origin,
-        "run": run,  # the footer of the one that decides
-        "own": own,  # why the reader's own data, if they are there, decide nothing
+        "run": run,
+        "own": own,
     }
 
 
-def _judge(claim: Claim, data: _Data) -> tuple[Judgement, str]:
+def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
     """On the reader's own data; where those do not suffice, on the reference."""
     if not claim.rules:
-        return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), records.HERE
-    own = _judge_on(claim, data, records.HERE)
+        return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), HERE
+    own = _judge_on(claim, library, HERE)
     if own.verdict not in UNDECIDED:
-        return own, records.HERE
-    other = _judge_on(claim, data, records.REFERENCE)
+        return own, HERE
+    other = _judge_on(claim, library, REFERENCE)
     if other.verdict not in UNDECIDED:
-        return other, records.REFERENCE
-    # Where nobody looks at the reader's own data, or there is none, the reason is the reference's.
-    only = records.wants_reference() or other.verdict == NOT_JUDGED != own.verdict
-    return (other, records.REFERENCE) if only else (own, records.HERE)
+        return other, REFERENCE
+    # Where the reader's own data is not looked at, or there is none, the reference's reason counts.
+    only = library.reference_only or other.verdict == NOT_JUDGED != own.verdict
+    return (other, REFERENCE) if only else (own, HERE)
 
 
-def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
+def _judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
     judgements = []
     for rule in claim.rules:
         operands = {}
@@ -327,68 +327,73 @@ def _judge_on(claim: Claim, data: _Data, origin: str) -> Judgement:
             other, _, rest = operand.rpartition(":")
             name = other or claim.experiment
             allowed = rules.allowed(rule.name, rule.numbers)
-            measured = _measured(rest, name, data, origin, allowed)
+            both = library.both(name)
+            table = both.of(origin)
+            measured = _measured(rest, table, allowed) if table else None
             if measured is None:
-                return Judgement(NOT_MEASURED, _why_missing(operand, data.sources(name)))
+                return Judgement(NOT_MEASURED, _why_missing(operand, both))
             shown = f"{measured.name} ({name})" if named else measured.name
             operands[key] = replace(measured, name=shown)
         judgements.append(rules.judge(rule.name, operands, rule.numbers))
-    found = rules.combine(judgements)
-    if origin == records.REFERENCE and not records.wants_reference():
-        return replace(found, numbers=found.numbers.replace(" here, ", " there, "))
-    return found
+    combined = rules.combine(judgements)
+    if origin == REFERENCE and not library.reference_only:
+        return replace(combined, numbers=combined.numbers.replace(" here, ", " there, "))
+    return combined
 
 
-def _why_missing(operand: str, found: Sources) -> str:
+def _why_missing(operand: str, both: Both) -> str:
     variant = operand.rpartition(":")[2].partition(".")[0].partition(",")[0]
-    otherwise = "it was not run" if found.here is None else f"no data for {operand}"
-    return next((reason for name, reason in found.skips if name == variant), otherwise)
+    otherwise = "it was not run" if both.here is None else f"no data for {operand}"
+    return next((reason for name, reason in both.skips if name == variant), otherwise)
 
 
-def _measured(operand: str, name: str, data: _Data, origin: str, allowed: float) -> Measured | None:
-    """What others may have taken `allowed` from."""
-    analysis = data.analysis(name, origin)
-    if analysis is None:
-        return None
+def _measured(operand: str, table: NumberTable, allowed: float) -> Measured | None:
+    """What a rule asks of an operand; others may have taken the share `allowed` of a repetition."""
     if "." not in operand:
-        return _derived(operand, name, analysis, allowed)
-    label, metric_name, x = split_operand(operand)
-    point = analysis.point(operand)
-    if point is None:
+        return _derived(operand, table, allowed)
+    name, metric, x = split_operand(operand)
+    row = table.row(operand)
+    if row is None:
         return None
-    series = analysis.series(label, metric_name)
-    points = {float(p.x): p for p in series.points if p.x is not None and not isinstance(p.x, str)}
+    points = {
+        float(point.x): point
+        for point in table.series[name][metric].points
+        if point.x is not None and not isinstance(point.x, str)
+    }
+    asked = table.experiment.metric(metric)
     return Measured(
-        name=analysis.title(label) + (f" at {x_text(point.x)}" if x else ""),
-        values=point.usable(allowed).values,
-        unit=series.metric.unit,
-        better=series.metric.better,
-        points={x: p.usable(allowed).values for x, p in points.items()},
-        floor=analysis.floor(metric_name, point.x if x else None),
-        set=f"{name}/{origin}",
-        of=len(point.values),
-        against=_against([point, *points.values()], allowed),
+        name=table.title(name) + (f" at {x_text(row.x)}" if x else ""),
+        values=row.usable_rounds(allowed),
+        unit=asked.unit,
+        better=asked.better,
+        points={at: point.usable_rounds(allowed) for at, point in points.items()},
+        floor=table.noise_floor(metric, row.x if x else None),
+        set=f"{table.experiment.id}/{table.origin}",
+        of=len(row.rounds),
+        against=_against([row, *points.values()], allowed),
     )
 
 
-def _against(points: Iterable[Point], allowed: float) -> frozenset[str]:
-    return frozenset(mark for point in points for mark in point.unusable(allowed).values())
+def _against(rows: Iterable[Measurement], allowed: float) -> frozenset[str]:
+    return frozenset(mark for row in rows for mark in row.unusable(allowed).values())
 
 
-def _derived(key: str, name: str, analysis: Analysis, allowed: float) -> Measured | None:
-    wanted = next(d for d in analysis.experiment.derived if d.key == key)
-    whole, number = analysis.derived(wanted), analysis.derived(wanted, allowed)
+def _derived(key: str, table: NumberTable, allowed: float) -> Measured | None:
+    """Of a [[number]]."""
+    whole = table.derived.get(key)
     if whole is None:
         return None
-    points = [p for o in wanted.operands if (p := analysis.point(o, wanted.at)) is not None]
+    wanted = next(d for d in table.experiment.derived if d.key == key)
+    number = table.derive(wanted, allowed)
+    rows = [row for operand in wanted.operands if (row := table.row(operand, wanted.at))]
     count, value = (number.count, number.value) if number else (0, whole.value)
     return Measured(
         name=key,
         # Only how many there are matters: the value and its interval are computed already.
         values=dict.fromkeys(range(count), value),
         unit=whole.unit,
-        set=name,
-        number=Ends(number.value, number.low, number.high) if number else None,
+        set=table.experiment.id,
+        number=Estimate(number.value, number.low, number.high) if number else None,
         of=whole.count,
-        against=_against(points, allowed),
+        against=_against(rows, allowed),
     )

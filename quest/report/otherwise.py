@@ -5,14 +5,15 @@ requests, fewer points and sometimes another load than the full one of the refer
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quest.measure.records import ResultSet
+from quest.spec.model import Value
+from quest.stats.table import Run
 
 #: Parameters that say how often and how long, not what.
 REPEATS = {
     "batches", "calm", "choices", "fetches", "many", "requests", "samples", "seconds", "turns",
     "visits", "warm", "warm_up", "whole_seconds",
 }  # fmt: skip
-Values = tuple[object, ...]
+Values = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class Otherwise:
     effort: Mapping[str, tuple[Values, Values]]  # the same, asked less often or at fewer points
 
     def words(self, what: str, here: str = "here") -> str:
-        """`drip=50 (here 20), names=10, 1000 (here 10)`; "" if all is alike."""
+        """`drip=50 (here 20), names=10, 1000 (here 10)`; "" if all is alike. `what`: "load" or
+        "effort"; `here`: how this run is called.
+        """
         some = self.load if what == "load" else self.effort
         return ", ".join(
-            f"{name}={_listed(there)} ({here} {_listed(own)})"
-            for name, (there, own) in sorted(some.items())
+            f"{name}={_listed(there)} ({here} {_listed(own)})" for name, (there, own) in sorted(some.items())
         )
 
 
@@ -35,25 +37,12 @@ def _listed(values: Values) -> str:
     return ", ".join(map(str, values)) or "not set"
 
 
-def _settings(run: ResultSet) -> dict[str, Values]:
-    found: dict[str, dict[object, None]] = {}
-    for repetition in run.repetitions:
-        for name, value in repetition["params"].items():
-            found.setdefault(name, {})[value] = None
-    return {name: tuple(sorted(values, key=_rank)) for name, values in found.items()}
-
-
-def _rank(value: object) -> tuple[bool, float, str]:
-    number = isinstance(value, int | float)
-    return not number, float(value) if isinstance(value, int | float) else 0.0, str(value)
-
-
-def otherwise(runs: Sequence[ResultSet]) -> Otherwise:
+def otherwise(runs: Sequence[Run]) -> Otherwise:
     """Of this run and the other; nothing, if there is no other."""
     load: dict[str, tuple[Values, Values]] = {}
     effort: dict[str, tuple[Values, Values]] = {}
     if len(runs) == 2 and all(run.repetitions for run in runs):
-        here, there = map(_settings, runs)
+        here, there = (run.settings for run in runs)
         for name in here.keys() | there.keys():
             pair = there.get(name, ()), here.get(name, ())
             if pair[0] != pair[1]:

@@ -3,45 +3,41 @@ that rest on it, and where to read on.
 """
 
 import textwrap
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from quest.measure import records
-from quest.measure.records import Sources
 from quest.report import claims, rules, then
+from quest.report.measured import Both, Library
 from quest.report.otherwise import otherwise
 from quest.report.tsv import aligned
 from quest.report.verdicts import WITHOUT_SCIPY, remedy
 from quest.spec.coherence import split_operand
 from quest.spec.model import AA, Experiment, Metric, x_text
 from quest.stats import estimates, units
-from quest.stats.analysis import Analysis, Number, numbers
+from quest.stats.table import NumberTable
 
-MOST_NUMBERS, MOST_LABELS = 8, 12
+MOST_NUMBERS, MOST_SERIES = 8, 12
 BOOK, FIGURES = Path("build/book"), Path("build/figures")
 
 
-def show(
-    definitions: Sequence[Experiment], results: Path, reference: Path, width: int, upto: str = ""
-) -> None:
-    """Prints the result of each that has data; `upto`: the chapter whose reader asks, who is not to
-    be told what later ones let him guess.
+def print_results(definitions: Sequence[Experiment], library: Library, width: int, upto: str = "") -> None:
+    """Prints the result of each that has data, `width` columns wide; `upto`: the chapter whose
+    reader asks, who is not to be told what later ones let him guess.
     """
-    found = {e.id: records.load_sources(e, results, reference) for e in definitions}
-    measured = [definition for definition in definitions if found[definition.id].here]
-    judged = claims.side_by_side(results, reference, [definition.id for definition in measured])
+    measured = [definition for definition in definitions if library.both(definition.id).here]
+    judged = claims.side_by_side(library, [definition.id for definition in measured])
     for definition in measured:
         print(f"\n{definition.id}: {definition.question}")
         later = later_variants(definition, upto)
-        lines = _table(definition, found[definition.id], later, width - 2)
+        both = library.both(definition.id)
+        lines = _table(definition, both, later, width - 2)
         if later:
             names = ", ".join(sorted(set(later.values())))
             left_out = f"left out for later chapters: {names} (without CH=: all)"
             lines += textwrap.wrap(left_out, width - 2)
         print("\n".join(f"  {line}" for line in lines))
-        for beside in then.of(definition, found[definition.id]):
-            print("\n" + then.text(beside, definition.id, width))
+        for source in then.source_tables(definition, both):
+            print("\n" + then.text(source, definition.id, width))
         chapter = definition.chapters[0] if definition.chapters else ""
         rest_on_it = [
             each
@@ -71,42 +67,37 @@ def later_variants(definition: Experiment, upto: str) -> dict[str, str]:
     of the system call that it is named after. Chapters sort by their names.
     """
     call = {slug.partition("-")[2]: slug for slug in definition.chapters}
-    found = {
-        v.name: v.server or call.get(v.name.partition("-")[0], "") for v in definition.variants
-    }
+    chapter_of = {v.name: v.server or call.get(v.name.partition("-")[0], "") for v in definition.variants}
     later = {slug for slug in definition.chapters if upto and slug > upto}
-    return {name: chapter for name, chapter in found.items() if chapter in later}
+    return {name: chapter for name, chapter in chapter_of.items() if chapter in later}
 
 
-def _table(definition: Experiment, found: Sources, later: Container[str], width: int) -> list[str]:
-    sources = found.here, found.reference
-    analyses = [Analysis(definition, source.results) for source in sources if source]
-    both = [dict(numbers(each)) for each in analyses]
+def _table(definition: Experiment, both: Both, later: Container[str], width: int) -> list[str]:
+    own = both.tables[0]
+    columns = [*(table.numbers for table in both.tables), {}][:2]
     metric = _compared(definition)
     rows = [[metric.title if metric else "", "here", "reference"]]
     ratios = {derived.key for derived in definition.derived if derived.operation == "ratio"}
-    for name, key in _keys(definition, analyses[0], both[0], later):
+    for name, key in _keys(definition, own, later):
         times = " times" if key in ratios else ""
-        cells = [some[key].shown() + times if key in some else "-" for some in [*both, {}][:2]]
+        cells = [numbers[key].with_interval() + times if key in numbers else "-" for numbers in columns]
         if cells[0] != "-":
             rows.append([name, *cells])
-    everything = analyses[0].results.repetitions
-    marks = Counter(mark for r in everything for mark in r["marks"])
-    rounds = len({r["round"] for r in everything})
-    told = f"{rounds} rounds, {len(everything)} repetitions"
+    marks = own.run.marks
+    notes = f"{own.run.rounds} rounds, {own.run.repetitions} repetitions"
     if marks:
         counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
-        told += f", of which {counts} (what that means: chapter 0b)"
+        notes += f", of which {counts} (what that means: chapter 0b)"
     if "no-namespace" in marks:
-        told += "; no-namespace: server and load shared the machine's own network and its settings"
-    unlike = otherwise([analysis.results for analysis in analyses])
+        notes += "; no-namespace: server and load shared the machine's own network and its settings"
+    unlike = otherwise([table.run for table in both.tables])
     load, effort = unlike.words("load"), unlike.words("effort")
     warning = f"not the same load: the reference run was taken with {load}" if load else ""
-    told += f"; the reference run had {effort}" if effort else ""
+    notes += f"; the reference run had {effort}" if effort else ""
     return [
         *textwrap.wrap(warning, width),
         *aligned(rows, width=width),
-        *textwrap.wrap(told, width),
+        *textwrap.wrap(notes, width),
     ]
 
 
@@ -115,30 +106,28 @@ def _compared(definition: Experiment) -> Metric | None:
     return next((metric for metric in definition.metrics if metric.better), None)
 
 
-def _keys(
-    definition: Experiment, analysis: Analysis, known: Mapping[str, Number], later: Container[str]
-) -> Iterator[tuple[str, str]]:
+def _keys(definition: Experiment, table: NumberTable, later: Container[str]) -> Iterator[tuple[str, str]]:
     """(how it is called, its key): what is compared first, then each variant."""
 
-    def told(label: str) -> bool:
-        return definition.variant(label.partition(",")[0]).name not in later
+    def told_now(name: str) -> bool:
+        return definition.variant(name.partition(",")[0]).name not in later
 
     axis, metric = definition.axis, _compared(definition)
-    for label in list(filter(told, analysis.plain_labels))[:MOST_LABELS] if metric else ():
+    for name in list(filter(told_now, table.plain_series))[:MOST_SERIES] if metric else ():
         assert metric
-        title, key = analysis.title(label), f"{label}.{metric.name}"
+        title, key = table.title(name), f"{name}.{metric.name}"
         for end in ("first", "last") if axis else ():
-            x = known.get(f"{key}@{end}-x")
+            x = table.numbers.get(f"{key}@{end}-x")
             where = f"{axis.title} {units.text(x.value, '')}" if axis and x else f"the {end}"
             at = x_text(x.value) if x else end  # the other run may end elsewhere
             yield f"{title}, {where}", f"{key}@{at}"
         if not axis:
             yield title, key
     plain = [d for d in definition.derived if not any(AA in o for o in d.operands)]
-    labels = {d.key: [split_operand(operand)[0] for operand in d.operands] for d in plain}
-    for derived in [d for d in plain if all(map(told, labels[d.key]))][:MOST_NUMBERS]:
+    names_of = {d.key: [split_operand(operand)[0] for operand in d.operands] for d in plain}
+    for derived in [d for d in plain if all(map(told_now, names_of[d.key]))][:MOST_NUMBERS]:
         sign = {"ratio": " / ", "difference": " - "}.get(derived.operation)
-        names = sign.join(map(analysis.title, labels[derived.key])) if sign else ""
+        names = sign.join(map(table.title, names_of[derived.key])) if sign else ""
         what = {split_operand(operand)[1:] for operand in derived.operands}
         alone = metric and what == {(metric.name, "")}
         yield names if names and alone else f"{derived.key}: {names}".rstrip(": "), derived.key

@@ -2,19 +2,18 @@
 
 A rule says "holds" only if the data show it beyond doubt and beyond the A/A floor; where an
 interval lies across the line, the median decides and the judgement is marked as near the line.
-Repetitions that a mark speaks against are not asked (measure/usable.py); where too few are left,
-nothing is judged.
+Repetitions that a mark speaks against are not asked (quest/measure/usable.py); where too few are
+left, nothing is judged.
 """
 
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from quest.spec.model import LEAST, VERDICTS
 from quest.stats import estimates, units
-from quest.stats.estimates import DIFFERENT, Ends, Ratio, Rounds
+from quest.stats.estimates import DIFFERENT, Estimate, Ratio, Rounds
 
 HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_JUDGED, NOT_MEASURED = VERDICTS
 UNDECIDED = (NOT_JUDGED, NOT_MEASURED)
@@ -24,6 +23,10 @@ WORST_FIRST = (*reversed(UNDECIDED), REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
 
 @dataclass(frozen=True)
 class Judgement:
+    """A verdict (one of VERDICTS), why, and the numbers that were asked, in words. `near`: an
+    interval lies across the line.
+    """
+
     verdict: str
     why: str
     numbers: str = ""
@@ -47,18 +50,20 @@ class Measured:
     points: Mapping[float, Rounds] = field(default_factory=dict)
     floor: float | None = None
     set: str = ""  # values of one set were taken in the same rounds and are compared in pairs
-    number: Ends | None = None  # a derived one, with interval
+    number: Estimate | None = None  # a derived one, with interval
     of: int = 0  # repetitions there are; `values` and `points` are of those that are usable
     against: frozenset[str] = frozenset()  # the marks of the others
 
     def text(self) -> str:
+        """Its median as a reader wants it."""
         value, *ends = self.median()
         return units.text(value, self.unit, *ends)
 
-    def median(self) -> Ends:
+    def median(self) -> Estimate:
+        """With its interval, in `unit`."""
         if self.number:
             return self.number
-        return estimates.median_and_ends(list(self.values.values()))
+        return estimates.median_with_interval(list(self.values.values()))
 
 
 def combine(judgements: list[Judgement]) -> Judgement:
@@ -103,11 +108,14 @@ class Comparison:
     def __init__(self, a: Measured, b: Measured, invert: bool = False) -> None:
         over, under = (b.values, a.values) if invert else (a.values, b.values)
         if a.set and a.set == b.set:
-            _need(len(set(over) & set(under)))
+            samples = estimates.in_both(over, under)
+            _need(len(samples[0]))
             self.ratio: Ratio = estimates.paired_ratio(over, under)
         else:
-            _need(min(len(over), len(under)))
-            self.ratio = estimates.unpaired_ratio(list(over.values()), list(under.values()))
+            samples = list(over.values()), list(under.values())
+            _need(min(map(len, samples)))
+            self.ratio = estimates.unpaired_ratio(*samples)
+        self.p = estimates.mann_whitney(*samples)
         self.value = self.ratio.value
         self.floor = max(a.floor or 0.0, b.floor or 0.0)
         shown = self.value, "", self.ratio.low, self.ratio.high
@@ -115,13 +123,14 @@ class Comparison:
         self.numbers = f"{a.name} {a.text()}, {b.name} {b.text()}; ratio {ratio}"
 
     def near(self, *lines: float) -> bool:
+        """Whether the interval lies across one of these lines."""
         return _between(self.ratio.low, self.ratio.high, *lines)
 
     @property
     def seen(self) -> bool:
         """A difference: by the rank test, by the interval, and beyond what A/A differs by."""
         low, high = self.ratio.interval or (0.0, math.inf)
-        ranks_differ = self.ratio.p is not None and self.ratio.p < DIFFERENT
+        ranks_differ = self.p is not None and self.p < DIFFERENT
         beyond = not self.value or abs(math.log(self.value)) > math.log1p(self.floor)
         return ranks_differ and not low <= 1 <= high and beyond
 
@@ -144,41 +153,41 @@ def faster(a: Measured, b: Measured, min_effect: float = 0.05) -> Judgement:
 
 def ratio_at_least(a: Measured, b: Measured, bound: float) -> Judgement:
     """a is at least `bound` times b."""
-    found = Comparison(a, b)
+    ratio = Comparison(a, b)
     verdict, why = CHANGED, f"{a.name} is less than {bound:g} times {b.name}"
-    if found.value >= bound:
+    if ratio.value >= bound:
         verdict, why = HOLDS, f"{a.name} is at least {bound:g} times {b.name}"
-    elif not found.seen:
+    elif not ratio.seen:
         verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
-    elif found.value < 1 <= bound:
+    elif ratio.value < 1 <= bound:
         verdict, why = REVERSED, f"{a.name} is less than {b.name}"
-    return Judgement(verdict, why, found.numbers, found.near(bound))
+    return Judgement(verdict, why, ratio.numbers, ratio.near(bound))
 
 
 def ratio_between(a: Measured, b: Measured, low: float, high: float) -> Judgement:
     """a is `low` to `high` times b: for "nearly half", "about twice"."""
-    found = Comparison(a, b)
+    ratio = Comparison(a, b)
     span = f"{low:g} to {high:g} times"
     expected_more = low * high > 1
     verdict, why = CHANGED, f"{a.name} is not {span} {b.name}"
-    if low <= found.value <= high:
+    if low <= ratio.value <= high:
         verdict, why = HOLDS, f"{a.name} is {span} {b.name}"
-    elif not found.seen:
+    elif not ratio.seen:
         verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
-    elif (found.value > 1) != expected_more:
+    elif (ratio.value > 1) != expected_more:
         verdict, why = REVERSED, "the difference has the other sign"
-    return Judgement(verdict, why, found.numbers, found.near(low, high))
+    return Judgement(verdict, why, ratio.numbers, ratio.near(low, high))
 
 
 def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
     """a and b are the same, within the margin or the A/A floor, whichever is larger."""
-    found = Comparison(a, b)
-    width = max(margin, found.floor)
+    ratio = Comparison(a, b)
+    width = max(margin, ratio.floor)
     bottom, top = 1 / (1 + width), 1 + width
     verdict, why = CHANGED, f"the two differ by more than {units.percent(width)}"
-    if bottom <= found.value <= top:
+    if bottom <= ratio.value <= top:
         verdict, why = HOLDS, f"the two are equal within {units.percent(width)}"
-    return Judgement(verdict, why, found.numbers, found.near(bottom, top))
+    return Judgement(verdict, why, ratio.numbers, ratio.near(bottom, top))
 
 
 # ---- one value -----------------------------------------------------------------------------------
@@ -241,9 +250,7 @@ def exists(a: Measured) -> Judgement:
 GROWS_HOW = {"linear": "grows linearly", "grows": "grows", "falls": "falls"}
 
 
-def _shape(
-    a: Measured, tolerance: float, verdicts: Mapping[str, str], otherwise: str, *lines: float
-) -> Judgement:
+def _shape(a: Measured, tolerance: float, verdicts: Mapping[str, str], otherwise: str, *lines: float) -> Judgement:
     """By how a grows: a verdict for each kind of growth."""
     if not a.points:
         raise Undecidable("no points over x")
@@ -328,7 +335,9 @@ def allowed(rule: str, numbers: Mapping[str, float]) -> float:
     return float(1 - (1 + EFFECTS[rule]({**parameters(rule)[2], **numbers})) ** -0.5)
 
 
-def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, Any]) -> Judgement:
+def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, float]) -> Judgement:
+    """A rule of RULES by its name, with its operands and numbers."""
+
     def asked(a: Measured) -> int:
         """Of a rule over x at the x that has the fewest."""
         over_x = a.points and rule in ("flat", "grows")
@@ -337,11 +346,11 @@ def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, Any
     counts = [(asked(a), max(a.of, asked(a))) for a in operands.values()]
     usable, of = min(counts, default=(0, 0))
     try:
-        found = RULES[rule](**operands, **numbers)
+        judgement = RULES[rule](**operands, **numbers)
     except Undecidable as why:
-        found = Judgement(NOT_MEASURED, str(why))
+        judgement = Judgement(NOT_MEASURED, str(why))
         against = sorted(frozenset().union(*(a.against for a in operands.values())))
         if against and of >= LEAST:
             marks = ", ".join(against)
-            found = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {of} usable)")
-    return replace(found, usable=usable, of=of)
+            judgement = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {of} usable)")
+    return replace(judgement, usable=usable, of=of)

@@ -8,33 +8,33 @@ import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from quest.measure import records
-from quest.measure.records import HERE, REFERENCE, Sources
+from quest.measure.records import HERE, REFERENCE
+from quest.report.measured import Both, Library
 from quest.report.tsv import aligned, table
-from quest.spec import experiment_file
 from quest.spec.model import SOURCES, Derived, Experiment, Metric, Then, ThenRow
-from quest.stats.analysis import Analysis, Number, summary
+from quest.stats.table import Number
 
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One row of such a table; without `here`, `why` says why."""
+    """One row of such a table; without `here`, `why` says why. `then_ratio`, `ratio`: to the base
+    row, then and here; `there`: the reference machine's, where `ratio` is the reader's.
+    """
 
     row: ThenRow
     title: str
     then_ratio: float
     here: Number | None = None
     ratio: Number | None = None
-    there: Number | None = None  # the reference machine's ratio, where `ratio` is the reader's
+    there: Number | None = None
     origin: str = NONE
     why: str = ""
 
-    def shown(self) -> tuple[str, str, str, str]:
+    def texts(self) -> tuple[str, str, str, str]:
         """Value and ratio then, value and ratio here, with their intervals; or why there is none.
 
         A source's own value has no digit more than there, and none less.
@@ -42,16 +42,17 @@ class Line:
         row, then = self.row, f"{self.row.value:g}"
         if row.low is not None and row.high is not None:
             then += f" ({row.low:g}–{row.high:g})"
-        here = self.here.shown() if self.here else self.why
-        return then, ratio_text(self.then_ratio), here, ratio_shown(self.ratio)
+        here = self.here.with_interval() if self.here else self.why
+        return then, ratio_text(self.then_ratio), here, ratio_with_interval(self.ratio)
 
     @property
     def marks(self) -> list[str]:
+        """Of what was measured here."""
         return list(self.here.marks) if self.here else []
 
 
 @dataclass(frozen=True)
-class Beside:
+class SourceTable:
     """A table of a source with what stands beside it. `runs`: origin -> the footer of its run."""
 
     then: Then
@@ -62,41 +63,37 @@ class Beside:
 
     @property
     def notes(self) -> list[str]:
+        """What the source says of the table, and of its rows."""
         of_rows = [f"{line.title}: {line.row.note}" for line in self.lines if line.row.note]
         return [*self.then.notes, *of_rows]
 
 
-def of(definition: Experiment, found: Sources) -> list[Beside]:
+def source_tables(definition: Experiment, both: Both) -> list[SourceTable]:
     """All tables of an experiment, with the reader's own values, else the reference's."""
-    given = [source for source in (found.here, found.reference) if source]
-    analyses = {source.origin: Analysis(definition, source.results) for source in given}
-    tables = []
+    sources = []
     for then in definition.thens:
-        lines = tuple(_line(definition, then, row, analyses, found) for row in then.rows)
+        lines = tuple(_line(definition, then, row, both) for row in then.rows)
         used = {line.origin for line in lines}
-        runs = {source.origin: source.footer for source in given if source.origin in used}
+        runs = {each.origin: each.run.footer for each in both.tables if each.origin in used}
         base = title_of(definition, then.base_row)
-        tables.append(Beside(then, definition.metric(then.metric), base, lines, runs))
-    return tables
+        sources.append(SourceTable(then, definition.metric(then.metric), base, lines, runs))
+    return sources
 
 
-def _line(
-    definition: Experiment, then: Then, row: ThenRow, analyses: Mapping[str, Analysis],
-    found: Sources,
-) -> Line:  # fmt: skip
+def _line(definition: Experiment, then: Then, row: ThenRow, both: Both) -> Line:
     title = title_of(definition, row)
     then_ratio = row.value / then.base_row.value
     if not row.variant:
         return Line(row, title, then_ratio, why=row.why)
     operand = row.operand(then.metric)
     wanted = Derived("ratio", ratio=(operand, then.base_row.operand(then.metric)))
-    measured = {origin: point for origin, a in analyses.items() if (point := a.point(operand))}
-    ratios = {origin: analyses[origin].derived(wanted) for origin in measured}
-    for origin, point in measured.items():
-        number = summary(point, definition.metric(then.metric).unit)
-        there = ratios.get(REFERENCE) if origin == HERE else None
-        return Line(row, title, then_ratio, number, ratios[origin], there, origin)
-    skipped = dict(found.skips).get(row.variant.partition(",")[0])
+    for numbers in both.tables:
+        if measured := numbers.row(operand):
+            beside = both.reference if numbers.origin == HERE else None
+            there = beside.derive(wanted) if beside else None
+            ratio = numbers.derive(wanted)
+            return Line(row, title, then_ratio, measured.number, ratio, there, numbers.origin)
+    skipped = dict(both.skips).get(row.variant.partition(",")[0])
     why = skipped or f"not measured: make bench ONLY={definition.id}"
     return Line(row, title, then_ratio, why=why)
 
@@ -117,7 +114,7 @@ def ratio_text(value: float) -> str:
     return f"{value:.3g}" if 0 < value < 0.1 or value >= 100 else f"{value:.2f}"
 
 
-def ratio_shown(ratio: Number | None) -> str:
+def ratio_with_interval(ratio: Number | None) -> str:
     """With its interval, where that says more."""
     if ratio is None:
         return ""
@@ -126,27 +123,29 @@ def ratio_shown(ratio: Number | None) -> str:
     return text if interval in ("", text) else f"{text} ({interval})"
 
 
-def text(beside: Beside, name: str, width: int = 100) -> str:
-    """A table for the terminal."""
-    unit = f" {beside.then.unit}" if beside.then.unit else ""
+def text(source: SourceTable, name: str, width: int = 100, reference_only: bool = False) -> str:
+    """A table for the terminal, of the experiment `name`; `reference_only`: there is no other run,
+    so that it need not be said which it is.
+    """
+    unit = f" {source.then.unit}" if source.then.unit else ""
     rows = [["", f"then{unit}", "ratio", "here", "ratio", ""]]
-    for line in beside.lines:
-        then, then_ratio, here, ratio = line.shown()
-        of_reference = line.origin == REFERENCE and not records.wants_reference()
+    for line in source.lines:
+        then, then_ratio, here, ratio = line.texts()
+        of_reference = line.origin == REFERENCE and not reference_only
         remarks = ", ".join([REFERENCE] * of_reference + line.marks)
         if not line.here:
             here, remarks = "-", line.why
         rows.append([line.title, then, then_ratio, here, ratio, remarks])
-    head = f"{name}.{beside.then.key}: {beside.then.title}"
-    under = [f"then: {SOURCES[beside.then.source]}"]
-    under += [f"{origin}: {footer}" for origin, footer in beside.runs.items()]
-    under.append(f"{beside.metric.title}; ratios to {beside.base_title}")
+    head = f"{name}.{source.then.key}: {source.then.title}"
+    under = [f"then: {SOURCES[source.then.source]}"]
+    under += [f"{origin}: {footer}" for origin, footer in source.runs.items()]
+    under.append(f"{source.metric.title}; ratios to {source.base_title}")
     return "\n".join(
         [
             *textwrap.wrap(head, width),
             *(f"  {line}" for part in under for line in textwrap.wrap(part, width - 2)),
             *(f"  {line}" for line in aligned(rows, right=(1, 2), width=width - 2)),
-            *(f"  {line}" for note in beside.notes for line in textwrap.wrap(note, width - 2)),
+            *(f"  {line}" for note in source.notes for line in textwrap.wrap(note, width - 2)),
         ]
     )
 
@@ -160,22 +159,22 @@ HEADER = (
 )  # fmt: skip
 
 
-def tsv(tables: Sequence[Beside]) -> str:
+def tsv(sources: Sequence[SourceTable]) -> str:
     """then.tsv: the values of the sources in the units of our metrics, and what stands at a bar."""
-    rows: list[Sequence[Any]] = [HEADER]
-    for beside in tables:
-        scale = beside.then.scale or 1.0
-        for number, line in enumerate(beside.lines, 1):
+    rows: list[Sequence[object]] = [HEADER]
+    for source in sources:
+        scale = source.then.scale or 1.0
+        for number, line in enumerate(source.lines, 1):
             row = line.row
             then = [None if v is None else v * scale for v in (row.value, row.low, row.high)]
-            then_text, _, here_text, _ = line.shown()
-            if line.origin == REFERENCE and HERE in beside.runs:
+            then_text, _, here_text, _ = line.texts()
+            if line.origin == REFERENCE and HERE in source.runs:
                 here_text += ", reference machine"
             rows.append(
-                [beside.then.key, number, row.name or None, line.title, *then, line.then_ratio,
+                [source.then.key, number, row.name or None, line.title, *then, line.then_ratio,
                  *_ends(line.here), *_ends(line.ratio),
                  line.there.value if line.there else None, line.origin,
-                 f"{then_text} {beside.then.unit}".rstrip(), here_text]
+                 f"{then_text} {source.then.unit}".rstrip(), here_text]
             )  # fmt: skip
     return table(rows)
 
@@ -184,46 +183,75 @@ def _ends(number: Number | None) -> list[float | None]:
     return [number.value, number.low, number.high] if number else [None] * 3
 
 
-def bound(tables: Sequence[Beside], name: str) -> dict[str, Any]:
-    """For then.json: what book and deck print, by `experiment.key`."""
+class RowEntry(TypedDict):
+    """A row as book and deck print it; `source`: "here", "reference" or "none"."""
+
+    title: str
+    then: str
+    then_ratio: str
+    here: str
+    ratio: str
+    source: str
+    marks: list[str]
+
+
+class SourceEntry(TypedDict):
+    """A table as book and deck print it; `runs`: origin -> the footer of the run."""
+
+    title: str
+    source: str
+    unit: str
+    metric: str
+    base: str
+    rows: list[RowEntry]
+    notes: list[str]
+    runs: dict[str, str]
+
+
+def entries(sources: Sequence[SourceTable], name: str) -> dict[str, SourceEntry]:
+    """For then.json: the tables of the experiment `name`, by `experiment.key`."""
     return {
-        f"{name}.{beside.then.key}": {
-            "title": beside.then.title,
-            "source": SOURCES[beside.then.source],
-            "unit": beside.then.unit,
-            "metric": beside.metric.title,
-            "base": beside.base_title,
-            "rows": [
-                {
-                    "title": line.title,
-                    **dict(zip(("then", "then_ratio", "here", "ratio"), line.shown(), strict=True)),
-                    "source": line.origin,
-                    "marks": line.marks,
-                }
-                for line in beside.lines
-            ],
-            "notes": beside.notes,
-            "runs": dict(beside.runs),
+        f"{name}.{source.then.key}": {
+            "title": source.then.title,
+            "source": SOURCES[source.then.source],
+            "unit": source.then.unit,
+            "metric": source.metric.title,
+            "base": source.base_title,
+            "rows": [_row_entry(line) for line in source.lines],
+            "notes": source.notes,
+            "runs": dict(source.runs),
         }
-        for beside in tables
+        for source in sources
+    }
+
+
+def _row_entry(line: Line) -> RowEntry:
+    then, then_ratio, here, ratio = line.texts()
+    return {
+        "title": line.title,
+        "then": then,
+        "then_ratio": then_ratio,
+        "here": here,
+        "ratio": ratio,
+        "source": line.origin,
+        "marks": line.marks,
     }
 
 
 # ---- `tables` ------------------------------------------------------------------------------------
 
 
-def print_all(definitions: Sequence[Experiment], results: Path, reference: Path) -> None:
+def print_tables(definitions: Sequence[Experiment], library: Library) -> None:
+    """The tables of these experiments, as wide as the terminal."""
     width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
     for definition in definitions:
-        for beside in of(definition, records.load_sources(definition, results, reference)):
-            print(text(beside, definition.id, width) + "\n")
+        for source in source_tables(definition, library.both(definition.id)):
+            print(text(source, definition.id, width, library.reference_only) + "\n")
 
 
-def show(only: Sequence[str], results: Path, reference: Path) -> int:
-    """The command: all tables, or those of the experiments named."""
-    chosen = experiment_file.load_all(only=only)
-    with_tables = [definition for definition in chosen if definition.thens]
-    if not with_tables:
+def tables(definitions: Sequence[Experiment], library: Library) -> int:
+    """The command: the tables of these experiments, or a line that they have none."""
+    if not any(definition.thens for definition in definitions):
         print("no table of a source stands beside these experiments")
-    print_all(with_tables, results, reference)
+    print_tables(definitions, library)
     return 0

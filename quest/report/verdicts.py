@@ -7,49 +7,51 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
-from quest.measure import records
 from quest.measure.records import failure_texts, first_and_last, read
 from quest.spec import experiment_file
 from quest.spec.model import VERDICTS
+
+if TYPE_CHECKING:
+    from quest.report.claims import JudgedClaim  # with SciPy; no part of printing
 
 WITHOUT_SCIPY = "no verdicts: SciPy is not installed (make deps)"
 WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
 
 
-def entries(results: Path, reference: Path, data: Path) -> list[dict[str, Any]]:
+def judged_claims(results: Path, reference: Path, data: Path, reference_only: bool) -> list["JudgedClaim"]:
     """From claims.json if that is up to date; else judged now."""
     path = data / "claims.json"
-    if path.is_file() and fresh(results, reference, data):
-        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+    if path.is_file() and fresh(results, reference, data, reference_only):
+        judged: list[JudgedClaim] = json.loads(path.read_text(encoding="utf-8"))
+        return judged
 
     from quest.report import claims
+    from quest.report.measured import Library
 
-    return claims.judge_all(results, reference)
+    return claims.judge_all(Library(results, reference, reference_only))
 
 
-def select(entries: list[dict[str, Any]], only: list[str]) -> list[dict[str, Any]]:
+def select(entries: list["JudgedClaim"], only: list[str]) -> list["JudgedClaim"]:
     """Those with these numbers, or of these experiments; InputError if a word names none."""
-    found = []
+    selected = []
     for word in only:
         some = [e for e in entries if word in (str(e["id"]), e["experiment"])]
         if not some:
             last = max(entry["id"] for entry in entries)
             raise InputError(f"ONLY={word}: neither a claim (1 to {last}) nor an experiment of one")
-        found += [entry for entry in some if entry not in found]
-    return found if only else entries
+        selected += [entry for entry in some if entry not in selected]
+    return selected if only else entries
 
 
-def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
+def print_ledger(entries: list["JudgedClaim"], failed_in: Path | None, verdicts: bool) -> int:
     """Prints the ledger. With `verdicts`, as `make` ends, only what was judged; then where book and
-    deck are, and what failed: then 1.
+    deck are, and what failed in the results of the folder `failed_in`: then 1.
     """
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     for entry in entries:
@@ -62,7 +64,7 @@ def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
         if Path(written).is_file():
             print(f"{name}: {written}")
     failures = []
-    for path in () if records.wants_reference() else sorted(results.glob("*.jsonl")):
+    for path in sorted(failed_in.glob("*.jsonl")) if failed_in else ():
         ends = first_and_last(path)
         if ends and ends[1].get("failures"):
             failures += failure_texts(read(path))
@@ -71,7 +73,7 @@ def show(entries: list[dict[str, Any]], results: Path, verdicts: bool) -> int:
     return 1 if failures else 0
 
 
-def line(entry: Mapping[str, Any], width: int, long: bool) -> str:
+def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
     if own := entry["own"]:  # the reader has measured it, and wants to know of that
@@ -96,7 +98,8 @@ def remedy(why: str, experiment: str) -> str:
     return again if "noisy (" in why else ""
 
 
-def counts(entries: list[dict[str, Any]]) -> str:
+def counts(entries: list["JudgedClaim"]) -> str:
+    """How many claims stand how, in one line."""
     judged = [entry for entry in entries if entry["rule"]]
     verdicts = Counter(entry["verdict"] for entry in judged)
     kinds = Counter(entry["kind"] for entry in entries)
@@ -119,9 +122,9 @@ PACKAGE = Path(__file__).parents[1]
 DECIDE = ("ground", "spec", "measure", "stats", "report")  #: packages of ours
 
 
-def stamp_of(results: Path, reference: Path) -> str:
-    """Of the dates and sizes of all that decides about the export."""
-    digest = hashlib.sha256(f"{records.wants_reference()} {bool(find_spec('scipy'))}".encode())
+def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
+    """A digest of the dates and sizes of all that decides about the export."""
+    digest = hashlib.sha256(f"{reference_only} {bool(find_spec('scipy'))}".encode())
     places = [
         *experiment_file.FOLDER.glob("*.toml"),
         *(path for part in DECIDE for path in (PACKAGE / part).glob("*.py")),
@@ -135,6 +138,8 @@ def stamp_of(results: Path, reference: Path) -> str:
     return digest.hexdigest()
 
 
-def fresh(results: Path, reference: Path, data: Path) -> bool:
+def fresh(results: Path, reference: Path, data: Path, reference_only: bool) -> bool:
+    """Whether `data` was exported from what these folders hold now."""
     stamp = data / STAMP
-    return stamp.is_file() and stamp.read_text("ascii") == stamp_of(results, reference)
+    wanted = stamp_of(results, reference, reference_only)
+    return stamp.is_file() and stamp.read_text("ascii") == wanted

@@ -35,9 +35,7 @@ def _problems(experiment: Experiment) -> Iterator[str]:
         "then": [t.key for t in experiment.thens],
     }
     for what, names in named.items():
-        yield from (
-            f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1
-        )
+        yield from (f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1)
     yield from _kind(experiment)
     for variant, profile in itertools.product(experiment.variants, experiment.profiles.values()):
         for problem in _values(experiment, variant, profile):

@@ -20,9 +20,7 @@ LEDGER = Path("benchmarks/claims.toml")
 FEW = 40  # names in one line
 
 
-def load_all(
-    folder: Path = FOLDER, only: Iterable[str] = (), headline: bool = False
-) -> list[Experiment]:
+def load_all(folder: Path = FOLDER, only: Iterable[str] = (), headline: bool = False) -> list[Experiment]:
     """All, or those asked for: by id, or by the words it begins with (`disk` for disk-seek, ...).
     Of the others only the id is looked at.
     """

@@ -49,16 +49,12 @@ Points = Annotated[
     Rule(filled=True, distinct=True, must="be a list of numbers or texts, each once"),
 ]
 Sweep = Mapping[str, Points]
-Id = Annotated[
-    str, Rule(pattern="[a-z0-9]+(-[a-z0-9]+)*", must='be lower-case words joined by "-"')
-]
+Id = Annotated[str, Rule(pattern="[a-z0-9]+(-[a-z0-9]+)*", must='be lower-case words joined by "-"')]
 Key = Annotated[
     str,
     Rule(pattern="[a-z0-9]+([-_][a-z0-9]+)*", must='be lower-case words joined by "-" or "_"'),
 ]
-Operands = Annotated[
-    tuple[str, ...], Rule(count=(2,), must='be a list of two texts, as "variant.metric"')
-]
+Operands = Annotated[tuple[str, ...], Rule(count=(2,), must='be a list of two texts, as "variant.metric"')]
 Amount = Annotated[
     Annotated[int, Rule(above=0)] | Annotated[str, Rule(pattern=r"\{[a-z_][a-z0-9_]*\}")],
     Rule(must="be a whole number above 0, or a placeholder"),
@@ -97,9 +93,7 @@ class Metric:
         Rule(choices=("median", "min", "max", "p90", "p99", "sum", "jain")),
         Doc("makes one number of the column of a repetition"),
     ] = "median"
-    better: Annotated[
-        str, Rule(choices=("lower", "higher")), Doc("what a rule calls faster; without it none is")
-    ] = ""
+    better: Annotated[str, Rule(choices=("lower", "higher")), Doc("what a rule calls faster; without it none is")] = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.name)
@@ -116,9 +110,7 @@ class Axis:
     unit: Annotated[str, Doc("of x")] = ""
     column: Annotated[Filled, Doc("x is a column of the samples", example='"live"')] = ""
     parameter: Annotated[Filled, Doc("or a parameter", example='"connections"')] = ""
-    bin_width: Annotated[
-        float, Rule(above=0), Doc("of a column: samples as near as that are one point")
-    ] = 0.0
+    bin_width: Annotated[float, Rule(above=0), Doc("of a column: samples as near as that are one point")] = 0.0
 
     def fault(self) -> str:
         if self.bin_width and not self.column:
@@ -185,9 +177,7 @@ class Variant:
             example="true",
         ),
     ] = False
-    values: Annotated[Values, Doc("values for placeholders", key="set")] = field(
-        default_factory=dict
-    )
+    values: Annotated[Values, Doc("values for placeholders", key="set")] = field(default_factory=dict)
     sweep: Annotated[Sweep, Doc("replaces lines of [sweep]")] = field(default_factory=dict)
     rename: Annotated[
         Mapping[str, str],
@@ -214,9 +204,9 @@ class Profile:
 
     name: str
     rounds: Annotated[int, Rule(least=1), Doc("how often each point is measured", example="2")]
-    values: Annotated[
-        Values, Doc("values for placeholders", key="set", example="{ children = 200 }")
-    ] = field(default_factory=dict)
+    values: Annotated[Values, Doc("values for placeholders", key="set", example="{ children = 200 }")] = field(
+        default_factory=dict
+    )
     sweep: Annotated[Sweep, Doc("replaces lines of [sweep]")] = field(default_factory=dict)
     seconds: Annotated[float, Doc("expected duration of the whole, for the time left")] = 30.0
     timeout: Annotated[float, Doc("seconds that one repetition may take")] = 120.0
@@ -274,9 +264,7 @@ class ThenRow:
 
     value: Annotated[float, Rule(least=0), Doc("as the source has it", example="6.11")]
     title: Annotated[str, Doc("needed where there is no variant")] = ""
-    low: Annotated[
-        float | None, Rule(least=0), Doc("where the source gives several values; with high")
-    ] = None
+    low: Annotated[float | None, Rule(least=0), Doc("where the source gives several values; with high")] = None
     high: Annotated[float | None, Rule(least=0), Doc("of several values")] = None
     name: Annotated[
         str,
@@ -317,8 +305,7 @@ class Then:
     base: Annotated[
         str,
         Doc(
-            "the row that all ratios are relative to: then/then in the source, here/here in one "
-            "run",
+            "the row that all ratios are relative to: then/then in the source, here/here in one run",
             example='"writev"',
         ),
     ]
@@ -350,9 +337,7 @@ class Helper:
         ),
     ]
     after_server: Annotated[bool, Doc("it is started when the server listens")] = False
-    phases: Annotated[
-        Texts, Doc("it runs during these only; else during all", example='["during"]')
-    ] = ()
+    phases: Annotated[Texts, Doc("it runs during these only; else during all", example='["during"]')] = ()
 
 
 @dataclass(frozen=True)
@@ -369,9 +354,7 @@ class Phase:
         ),
     ]
     args: Annotated[Texts, Doc("are added to the tool's")] = ()
-    may_fail: Annotated[bool, Doc("that no client was served (hammer's status 1) is a result")] = (
-        False
-    )
+    may_fail: Annotated[bool, Doc("that no client was served (hammer's status 1) is a result")] = False
 
 
 @dataclass(frozen=True)
@@ -489,9 +472,9 @@ class Experiment:
         Rule(needs=("smoke", "quick", "full")),
         Doc("how much is done", key="profile"),
     ]
-    sweep: Annotated[
-        Sweep, Doc("every combination is a point", example="{ connections = [1, 4, 16] }")
-    ] = field(default_factory=dict)
+    sweep: Annotated[Sweep, Doc("every combination is a point", example="{ connections = [1, 4, 16] }")] = field(
+        default_factory=dict
+    )
     caps: Annotated[
         Mapping[str, Resources],
         Doc(
@@ -501,13 +484,9 @@ class Experiment:
             example='{ children = "processes", connections = ["processes", "descriptors"] }',
         ),
     ] = field(default_factory=dict)
-    variants: Annotated[
-        tuple[Variant, ...], Rule(filled=True), Doc("what is compared", key="variant")
-    ]
+    variants: Annotated[tuple[Variant, ...], Rule(filled=True), Doc("what is compared", key="variant")]
     axis: Annotated[Axis | None, Doc("what the numbers are plotted over", key="x")] = None
-    metrics: Annotated[
-        tuple[Metric, ...], Rule(filled=True), Doc("what is taken of a repetition", key="metric")
-    ] = ()
+    metrics: Annotated[tuple[Metric, ...], Rule(filled=True), Doc("what is taken of a repetition", key="metric")] = ()
     derived: Annotated[tuple[Derived, ...], Doc("what is computed from metrics", key="number")] = ()
     docroot: Annotated[Docroot, Doc("what is served")] = field(default_factory=Docroot)
     disk: Annotated[Disk | None, Doc("a museum disk")] = None
@@ -515,9 +494,7 @@ class Experiment:
     hammer: Annotated[LoadTool | None, Doc("its arguments")] = None
     wrk: Annotated[LoadTool | None, Doc("its arguments")] = None
     h2load: Annotated[LoadTool | None, Doc("its arguments")] = None
-    helpers: Annotated[
-        tuple[Helper, ...], Doc("programs that run beside the server", key="helper")
-    ] = ()
+    helpers: Annotated[tuple[Helper, ...], Doc("programs that run beside the server", key="helper")] = ()
     phases: Annotated[tuple[Phase, ...], Doc("several loads on one server", key="phase")] = ()
     thens: Annotated[tuple[Then, ...], Doc("tables of the sources", key="then")] = ()
 

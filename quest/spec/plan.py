@@ -32,8 +32,7 @@ def points(experiment: Experiment, variant: Variant, profile: Profile) -> list[P
     sweep.update(variant.sweep)
     fixed: Params = {**profile.values, **variant.values}
     return [
-        {**fixed, **dict(zip(sweep, combination, strict=True))}
-        for combination in itertools.product(*sweep.values())
+        {**fixed, **dict(zip(sweep, combination, strict=True))} for combination in itertools.product(*sweep.values())
     ]
 
 
@@ -79,9 +78,7 @@ WORDS = {
 IGNORED = {*WORDS, *LOAD_TOOLS}  # the tools have a key of their own, "tools"
 
 
-def plan_hash(
-    experiment: Experiment, profile: Profile, programs: Mapping[str, str], skipped: Iterable[str]
-) -> str:
+def plan_hash(experiment: Experiment, profile: Profile, programs: Mapping[str, str], skipped: Iterable[str]) -> str:
     """SHA-256 over all that decides about the numbers: settings, programs, what cannot be run."""
     tools = {name: asdict(tool) for name, tool in experiment.tools.items()}
     measuring = {

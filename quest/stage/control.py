@@ -154,9 +154,7 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
             return _show(serving.processes[0], control, url + target, stand, open_browser)
 
 
-def _show(
-    server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool
-) -> int:
+def _show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool) -> int:
     print(
         f"deck          {page}\n"
         f"speaker view  {page}&speaker\n"

@@ -20,19 +20,13 @@ class Act:
 
     server: Annotated[str, Doc("its program in build/bin")]
     end: Annotated[Seconds, Doc("when it ends")]
-    silent: Annotated[
-        Counts, Doc("silent clients, from `arrive` to `leave`; or one number after another")
-    ] = ()
-    readers: Annotated[
-        Counts, Doc("of a museum disk of its own: so many, and from `arrive` on so many")
-    ] = ()
+    silent: Annotated[Counts, Doc("silent clients, from `arrive` to `leave`; or one number after another")] = ()
+    readers: Annotated[Counts, Doc("of a museum disk of its own: so many, and from `arrive` on so many")] = ()
     args: Annotated[tuple[str, ...], Doc("options of the server")] = ()
     begin: Annotated[Seconds, Doc("when it starts")] = 0
     arrive: Annotated[Seconds, Doc("when the silent clients come")] = 0
     leave: Annotated[Seconds, Doc("when they go")] = 0
-    must: Annotated[
-        str, Rule(choices=("served", "nobody")), Doc("is served beside the silent clients")
-    ] = "served"
+    must: Annotated[str, Rule(choices=("served", "nobody")), Doc("is served beside the silent clients")] = "served"
 
     def fault(self) -> str:
         """What is wrong with the act as a whole."""

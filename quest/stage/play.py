@@ -21,10 +21,7 @@ def play(demo: Demo, build: Path, docroot: Path, report: Listener, stop: threadi
     failures: list[str] = []
     with Scene(build, docroot) as scene:
         start = time.monotonic()
-        threads = [
-            threading.Thread(target=_act, args=(scene, demo, act, start, report, failures))
-            for act in demo.acts
-        ]
+        threads = [threading.Thread(target=_act, args=(scene, demo, act, start, report, failures)) for act in demo.acts]
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
@@ -37,9 +34,7 @@ def play(demo: Demo, build: Path, docroot: Path, report: Listener, stop: threadi
     return True
 
 
-def _act(
-    scene: Scene, demo: Demo, act: Act, start: float, report: Listener, failures: list[str]
-) -> None:
+def _act(scene: Scene, demo: Demo, act: Act, start: float, report: Listener, failures: list[str]) -> None:
     try:
         if scene.over.wait(act.begin):
             return

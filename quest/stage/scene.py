@@ -82,9 +82,7 @@ class Scene:
             raise Failed("the museum disk cannot be had here (make doctor)")
         return folder
 
-    def serve(
-        self, server: str, args: Sequence[str], port: int = 0, docroot: Path | None = None
-    ) -> str:
+    def serve(self, server: str, args: Sequence[str], port: int = 0, docroot: Path | None = None) -> str:
         """Starts it, on any free port if `port` is 0; its URL. Failed: it does not listen."""
         process = self.start(server, "-p", str(port), *args, str(docroot or self.docroot))
         assert process.stdout is not None

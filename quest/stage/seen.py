@@ -32,9 +32,7 @@ def top(demo: Demo, events: Sequence[Event]) -> float:
     """
     marks = [e.x for e in events if isinstance(e, Note) and e.x is not None]
     ys = [
-        e.y or 0.0
-        for e in events
-        if isinstance(e, Point) and not any(mark <= e.x <= mark + SETTLING for mark in marks)
+        e.y or 0.0 for e in events if isinstance(e, Point) and not any(mark <= e.x <= mark + SETTLING for mark in marks)
     ]
     return max([demo.top, *ys])
 
@@ -79,6 +77,4 @@ def _too_little(demo: Demo, contrast: Contrast, events: Sequence[Event]) -> str:
         low, high, what = ys[0], ys[-1], f"{contrast.higher}: last over first"
     if low > 0 and high / low >= contrast.times:
         return ""
-    return (
-        f"{what} is {high / low if low else 0:.2g}, and at least {contrast.times:g} is to be seen"
-    )
+    return f"{what} is {high / low if low else 0:.2g}, and at least {contrast.times:g} is to be seen"

@@ -1,29 +1,40 @@
-"""From raw repetitions to series: for each x one value a round, and all raw values beside.
+"""From the raw repetitions of a set to its table of numbers: the one place that looks at samples.
 
-A series belongs to one variant and one metric. Where a sweep has parameters beside x, each
-combination is a series of its own, called `variant,size=1024`.
+A repetition gives one value for each metric at each x: its samples there, reduced
+(`Metric.reduce`). Over the rounds these values have a median with an interval.
 """
 
-import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import repeat
+from functools import partial
 from typing import Any
 
-from quest.measure import usable
+from quest.measure import environment, usable
 from quest.measure.records import Record, ResultSet
-from quest.spec.coherence import split_operand
-from quest.spec.model import AA, NO_ERROR, Axis, Derived, Experiment, Metric, Value, x_text
-from quest.stats import estimates, units
-from quest.stats.estimates import median, percentile
+from quest.measure.timeline import COLUMNS
+from quest.spec.model import AA, NO_ERROR, Axis, Experiment, Metric, Value, x_text
+from quest.stats.estimates import median, median_with_interval, percentile
+from quest.stats.table import (
+    Attempts,
+    Columns,
+    Measurement,
+    Number,
+    NumberTable,
+    Raw,
+    Run,
+    Series,
+)
+
+LEAST_FOR_P99 = 100  # samples
+NUMBERS = (int, float)  # what JSON has for a number; bool is none
 
 
 def jain(values: Sequence[float]) -> float:
     """Jain's index of fairness: 1 if all have the same, 1/n if one of n has everything."""
     squares = math.fsum(value * value for value in values)
-    # Where nobody has anything, all have the same.
+    # Where each has nothing, all have the same.
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
@@ -38,53 +49,26 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-@dataclass
-class Point:
-    """`values`: round -> what that repetition gave at this x; `raw`: every single sample.
-
-    `taken` and `spoilt`: of rounds that a mark speaks against, as in usable.py.
-    """
-
-    x: Value | None
-    values: dict[int, float] = field(default_factory=dict)
-    raw: list[float] = field(default_factory=list)
-    marks: set[str] = field(default_factory=set)
-    taken: dict[int, float] = field(default_factory=dict)
-    spoilt: dict[int, str] = field(default_factory=dict)
-
-    def unusable(self, allowed: float) -> dict[int, str]:
-        """Round -> the mark, where others may have taken no more than this share."""
-        noisy = {n: usable.NOISY for n, share in self.taken.items() if share > allowed}
-        return noisy | self.spoilt
-
-    def usable(self, allowed: float) -> "Point":
-        """With those rounds alone that no mark speaks against."""
-        values = {n: v for n, v in self.values.items() if n not in self.unusable(allowed)}
-        return replace(self, values=values)
+def analyse(experiment: Experiment, results: ResultSet, origin: str) -> NumberTable:
+    """The table of numbers of a set, which may be unfinished; `origin`: "here" or "reference"."""
+    repetitions = series_of(experiment, results)
+    table = NumberTable(
+        experiment,
+        origin,
+        run_of(experiment, results),
+        {name: _all_metrics(experiment, own) for name, own in repetitions.items()},
+        scalars=dict(_scalars(experiment, repetitions)),
+        raw=_raw(experiment, results, repetitions),
+    )
+    derived = {d.key: n for d in experiment.derived if (n := table.derive(d))}
+    floors = {m.name: f for m in experiment.metrics if (f := table.noise_floor(m.name)) is not None}
+    return replace(table, derived=derived, noise_floors=floors)
 
 
-ENDS = {"first": slice(0, 1), "last": slice(-1, None)}
-
-
-@dataclass
-class Series:
-    label: str
-    metric: Metric
-    points: list[Point]
-    overall: Point
-
-    def at(self, x: Value) -> Point | None:
-        """An x of its own may be called "first" or "last"; else these are the ends."""
-        same = [p for p in self.points if p.x is not None and x_text(p.x) == x_text(x)]
-        if not same and x in ENDS:
-            same = self.points[ENDS[str(x)]]
-        return same[0] if same else None
-
-
-def labels(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]]:
-    """Series label -> its repetitions, in the order of the file, `x+aa` behind `x`."""
+def series_of(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]]:
+    """Name of a series -> its repetitions, in the order of the experiment, `x+aa` behind `x`."""
     x = experiment.axis.parameter if experiment.axis else ""
-    found: dict[str, list[Record]] = {}
+    series: dict[str, list[Record]] = {}
     for name in (variant.name + again for variant in experiment.variants for again in ("", AA)):
         own = [r for r in results.repetitions if r["variant"] == name]
         keys = sorted({key for r in own for key in r["params"]} - {x})
@@ -92,256 +76,245 @@ def labels(experiment: Experiment, results: ResultSet) -> dict[str, list[Record]
         # In the order of the plan's parameters, not in the random order of the round.
         for repetition in sorted(own, key=partial(_order, beside)):
             parts = [f"{key}={x_text(repetition['params'][key])}" for key in beside]
-            found.setdefault(",".join([name, *parts]), []).append(repetition)
-    return found
+            series.setdefault(",".join([name, *parts]), []).append(repetition)
+    return series
 
 
 def _order(keys: list[str], repetition: Record) -> list[tuple[bool, float, str]]:
     values = [repetition["params"].get(key) for key in keys]
-    return [
-        (isinstance(v, str), 0.0 if isinstance(v, str) or v is None else float(v), str(v))
-        for v in values
-    ]
+    return [(isinstance(v, str), 0.0 if isinstance(v, str) or v is None else float(v), str(v)) for v in values]
 
 
-def series(
-    experiment: Experiment, label: str, metric: Metric, repetitions: Iterable[Record]
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Gathered:
+    """A row that is being made: as Measurement, with all single samples."""
+
+    x: Value | None
+    rounds: dict[int, float] = field(default_factory=dict)
+    samples: list[float] = field(default_factory=list)
+    marks: set[str] = field(default_factory=set)
+    taken: dict[int, float] = field(default_factory=dict)
+    spoilt: dict[int, str] = field(default_factory=dict)
+
+    def add(self, metric: Metric, repetition: Record, samples: list[float]) -> None:
+        number = repetition["round"]
+        self.rounds[number] = REDUCTIONS[metric.reduce](samples)
+        self.samples += samples
+        self.marks.update(repetition["marks"])
+        if share := usable.disturbance(metric, repetition):
+            self.taken[number] = share
+        if mark := usable.spoiling_mark(metric, repetition):
+            self.spoilt[number] = mark
+
+    def row(self, unit: str, with_samples: bool = True) -> Measurement:
+        """`with_samples`: with the least of them and their p99."""
+        estimate = median_with_interval(list(self.rounds.values()))
+        number = Number(*estimate, unit, len(self.rounds), tuple(sorted(self.marks)))
+        enough = with_samples and len(self.samples) >= LEAST_FOR_P99
+        return Measurement(
+            self.x,
+            number,
+            self.rounds,
+            min(self.samples) if with_samples else None,
+            percentile(self.samples, 99) if enough else None,
+            self.taken,
+            self.spoilt,
+        )
+
+
+def _all_metrics(experiment: Experiment, repetitions: list[Record]) -> dict[str, Series]:
+    # Where x is a column, the bins of its values are the same for every metric.
+    bins = [_bins(experiment.axis, repetition) for repetition in repetitions]
+    return {metric.name: _series(experiment.axis, metric, repetitions, bins) for metric in experiment.metrics}
+
+
+def _series(
+    axis: Axis | None,
+    metric: Metric,
+    repetitions: Iterable[Record],
+    bins: Iterable[list[float | None]],
 ) -> Series:
-    axis = experiment.axis
-    points: dict[str, Point] = {}
-    overall = Point(None)
-    for repetition in repetitions:
-        samples = _samples(axis, metric, repetition)
+    points: dict[str, _Gathered] = {}
+    overall = _Gathered(None)
+    by_column = bool(axis and axis.column)
+    for repetition, centres in zip(repetitions, bins, strict=True):
+        samples, usual = _samples(metric, repetition)
         by_x: dict[Value | None, list[float]] = {}
-        for x, y in samples:
-            if x is not None or not (axis and axis.column):
-                by_x.setdefault(x, []).append(y)
-        for x, ys in by_x.items():
-            _add(points.setdefault(x_text(x), Point(x)), metric, repetition, ys)
-        if samples and not (axis and axis.parameter):
-            _add(overall, metric, repetition, [y for _, y in samples])
+        if by_column and not metric.scalar:
+            for x, y, good in zip(centres, samples, usual, strict=False):
+                if good and type(y) in NUMBERS and x is not None:
+                    by_x.setdefault(x, []).append(y * metric.scale)
+            usual = usual[: len(centres)]
+        values = [y * metric.scale for y, good in zip(samples, usual, strict=False) if good and type(y) in NUMBERS]
+        if values and not by_column:
+            by_x = {repetition["params"].get(axis.parameter) if axis else None: values}
+        for at, ys in by_x.items():
+            points.setdefault(x_text(at), _Gathered(at)).add(metric, repetition, ys)
+        if values and not (axis and axis.parameter):
+            overall.add(metric, repetition, values)
     ordered = sorted(points.values(), key=lambda p: (isinstance(p.x, str), p.x or 0))
     if axis and axis.parameter:
         overall = _across(ordered)
-    return Series(label, metric, ordered, overall)
+    return Series(
+        tuple(point.row(metric.unit) for point in ordered),
+        # With bins no table shows the least of all samples, and there may be very many.
+        overall.row(metric.unit, with_samples=not by_column) if overall.rounds else None,
+    )
 
 
-def _samples(
-    axis: Axis | None, metric: Metric, repetition: Record
-) -> list[tuple[Value | None, float]]:
-    """x and y of each that is a number and no error. x is None where there is none: a scalar
-    belongs to the whole repetition, not to one bin.
+def _samples(metric: Metric, repetition: Record) -> tuple[Sequence[Any], Sequence[bool]]:
+    """What was measured, and for each whether it is no error. A scalar is of the whole repetition,
+    not of one bin.
     """
-    samples = repetition["samples"]
-    xs: Iterable[Value | None] = repeat(None)
-    if axis and axis.parameter:
-        xs = repeat(repetition["params"].get(axis.parameter))
-    elif axis and metric.column:
-        xs = (_centre(axis, x) for x in samples.get(axis.column, ()))
-    ys, errors = samples.get(metric.column, ()), samples.get("error") or repeat("")
     if metric.scalar:
-        ys, errors = (repetition["scalars"].get(metric.scalar),), ("",)
-    return [
-        (x, y * metric.scale)
-        for x, y, error in zip(xs, ys, errors, strict=False)
-        if str(error) in NO_ERROR and _is_number(y)
-    ]
+        return (repetition["scalars"].get(metric.scalar),), (True,)
+    samples = repetition["samples"].get(metric.column, ())
+    errors = repetition["samples"].get("error")
+    if not errors:
+        return samples, [True] * len(samples)
+    return samples, [str(error) in NO_ERROR for error in errors]
 
 
-def _centre(axis: Axis, x: Any) -> float | None:
-    """Of the bin it is in: from 0 on and of one width, so that centres stay the same."""
-    width = axis.bin_width
-    if not _is_number(x):
-        return None
-    return (math.floor(x / width) + 0.5) * width if width else float(x)
+def _bins(axis: Axis | None, repetition: Record) -> list[float | None]:
+    """For each sample the centre of the bin that its x is in, None where x is no number. Bins begin
+    at 0 and have one width, so that centres stay the same.
+    """
+    if axis is None or not axis.column:
+        return []
+    xs, width = repetition["samples"].get(axis.column, ()), axis.bin_width
+    if not width:
+        return [float(x) if type(x) in NUMBERS else None for x in xs]
+    floor = math.floor
+    return [(floor(x / width) + 0.5) * width if type(x) in NUMBERS else None for x in xs]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _add(point: Point, metric: Metric, repetition: Record, samples: list[float]) -> None:
-    number = repetition["round"]
-    point.values[number] = REDUCTIONS[metric.reduce](samples)
-    point.raw += samples
-    point.marks.update(repetition["marks"])
-    if share := usable.disturbance(metric, repetition):
-        point.taken[number] = share
-    if mark := usable.spoiling_mark(metric, repetition):
-        point.spoilt[number] = mark
-
-
-def _across(points: list[Point]) -> Point:
+def _across(points: list[_Gathered]) -> _Gathered:
     """All x together, where x is a parameter: in each round the median of the points."""
-    rounds = sorted({number for point in points for number in point.values})
-    return Point(
+    rounds = sorted({number for point in points for number in point.rounds})
+    return _Gathered(
         None,
-        {n: median([p.values[n] for p in points if n in p.values]) for n in rounds},
-        [raw for point in points for raw in point.raw],
+        {n: median([p.rounds[n] for p in points if n in p.rounds]) for n in rounds},
+        [sample for point in points for sample in point.samples],
         {mark for point in points for mark in point.marks},
         {n: max(p.taken.get(n, 0.0) for p in points) for n in rounds},
         {n: mark for point in points for n, mark in point.spoilt.items()},
     )
 
 
-# ---- One finished result set, reduced: all series, and the derived numbers -----------------------
+def _scalars(experiment: Experiment, series: Mapping[str, list[Record]]) -> Iterable[tuple[str, Number]]:
+    """Of a trace its scalars as they are, by `series.scalar`."""
+    for name, repetitions in series.items() if experiment.kind == "trace" else ():
+        for scalar in repetitions[0]["scalars"]:
+            unit = "ms" if scalar.endswith("_ms") else ""
+            metric = Metric(scalar, scalar, unit, scalar=scalar)
+            overall = _series(None, metric, repetitions, [[]] * len(repetitions)).overall
+            if overall:
+                yield f"{name}.{scalar}", overall.number
 
 
-@dataclass(frozen=True)
-class Number:
-    """A value with its interval, if there are repetitions enough for one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    unit: str = ""
-    count: int = 0
-    marks: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        return units.text(self.value, self.unit, self.low, self.high)
-
-    def interval(self) -> str:
-        return units.interval(self.value, self.unit, self.low, self.high)
-
-    def shown(self) -> str:
-        """With its interval, where that says more."""
-        text, interval = self.text(), self.interval()
-        return f"{text} ({interval})" if interval and interval != text else text
+# ---- the run, and what is drawn as it came -------------------------------------------------------
 
 
-class Analysis:
-    def __init__(self, experiment: Experiment, results: ResultSet) -> None:
-        self.experiment = experiment
-        self.results = results
-        self.repetitions = labels(experiment, results)
-        # Without the second halves of A/A pairs.
-        self.plain_labels = [
-            label for label in self.repetitions if not label.partition(",")[0].endswith(AA)
-        ]
-        self.series = cache(self._series)
-
-    def _series(self, label: str, metric: str) -> Series:
-        repetitions = self.repetitions.get(label, [])
-        return series(self.experiment, label, self.experiment.metric(metric), repetitions)
-
-    def title(self, label: str) -> str:
-        return self.experiment.title_of(label)
-
-    def point(self, operand: str, at: Value | None = None) -> Point | None:
-        """`variant.metric`, `variant.metric@x`, `@first` or `@last`; None if it has no data."""
-        label, metric, x = split_operand(operand)
-        known = {each.name for each in self.experiment.metrics}
-        if label not in self.repetitions or metric not in known:
-            return None
-        series = self.series(label, metric)
-        wanted = x if at is None else at
-        with contextlib.suppress(ValueError):
-            wanted = float(wanted)
-        found = series.overall if wanted == "" else series.at(wanted)
-        return found if found and found.values else None
-
-    def floor(self, metric: str, x: Value | None = None) -> float | None:
-        """The A/A noise floor of a metric at x; without x, or where none was run there, the largest
-        of any pair.
-        """
-        floors = []
-        for label in self.plain_labels:
-            variant, comma, params = label.partition(",")
-            again = f"{variant}{AA}{comma}{params}"
-            if again not in self.repetitions:
-                continue
-            first, second = (self.series(name, metric) for name in (label, again))
-            pairs = [(first.overall, second.overall)]
-            if self.experiment.axis and self.experiment.axis.parameter:
-                # A/A may have been run at some x only: compare where both are.
-                pairs = [(p, q) for q in second.points if (p := first.at(q.x or 0)) is not None]
-                if x is not None and (a := first.at(x)) and (b := second.at(x)):
-                    pairs = [(a, b)]
-            found = [estimates.noise_floor(a.values, b.values) for a, b in pairs]
-            floors += [value for value in found if value is not None and math.isfinite(value)]
-        return max(floors, default=None)
-
-    def derived(self, wanted: Derived, allowed: float | None = None) -> Number | None:
-        """A [[number]] of the experiment; None if a part of it was not measured.
-
-        With `allowed` only of repetitions in which others took no more than this share.
-        """
-        found = [self.point(operand, wanted.at) for operand in wanted.operands]
-        points = [p if allowed is None else p.usable(allowed) for p in found if p]
-        if len(points) < len(wanted.operands) or not all(point.values for point in points):
-            return None
-        values, *others = (point.values for point in points)
-        common = set(values).intersection(*others)
-        if not common:
-            return None
-        scale, count = wanted.scale, len(common)
-        if wanted.operation == "ratio":
-            ratio = estimates.paired_ratio(values, others[0])
-            value, low, high = ratio.value, ratio.low, ratio.high
-            if not math.isfinite(value):
-                return None
-        elif wanted.operation == "difference":
-            each = [(values[r] - others[0][r]) * scale for r in sorted(common)]
-            value, low, high = estimates.median_and_ends(each)
-            scale = 1.0
-        else:
-            value, low, high = estimates.median_and_ends(list(values.values()))
-        if wanted.operation == "inverse":
-            if 0 in (value, low, high):
-                return None
-            value, low, high = 1 / value, high and 1 / high, low and 1 / low
-        low, high = (None if end is None else end * scale for end in (low, high))
-        return Number(value * scale, low, high, wanted.unit, count, _marks(points))
+def run_of(experiment: Experiment, results: ResultSet) -> Run:
+    """What is known of a set as a whole."""
+    marks = Counter(mark for r in results.repetitions for mark in set(r["marks"]))
+    return Run(
+        experiment=results.run["experiment"],
+        started=str(results.run["started"]),
+        footer=environment.footer(results.run["started"], results.run["profile"], results.run["environment"]),
+        finished=results.end is not None,
+        rounds=len({r["round"] for r in results.repetitions}),
+        repetitions=len(results.repetitions),
+        environment=_environment(results.run),
+        marks=dict(sorted(marks.items())),
+        settings=_settings(results.repetitions),
+        attempts=tuple(_attempts(experiment, results)),
+        skips=tuple((skip.get("variant", ""), skip["reason"]) for skip in results.skips),
+    )
 
 
-def _marks(points: Iterable[Point]) -> tuple[str, ...]:
-    return tuple(sorted({mark for point in points for mark in point.marks}))
-
-
-def summary(point: Point, unit: str) -> Number:
-    values = list(point.values.values())
-    return Number(*estimates.median_and_ends(values), unit, len(values), _marks([point]))
-
-
-def numbers(analysis: Analysis) -> Mapping[str, Number]:
-    """All bound numbers of an experiment by key, without the experiment's id.
-
-    `...@100` for each x, and `...@first` and `...@last`, which do not depend on the profile;
-    `floor.<metric>`: what two runs of the same thing differed by, in per cent.
-    """
-    found: dict[str, Number] = {}
-    for label in analysis.repetitions:
-        for metric in analysis.experiment.metrics:
-            key, series = f"{label}.{metric.name}", analysis.series(label, metric.name)
-            if series.overall.values:
-                found[key] = summary(series.overall, metric.unit)
-            points = [point for point in series.points if point.x is not None]
-            for point in points:
-                found[f"{key}@{x_text(point.x)}"] = summary(point, metric.unit)
-            for word, ends in ENDS.items():
-                for end in points[ends]:
-                    found[f"{key}@{word}"] = summary(end, metric.unit)
-                    if isinstance(end.x, int | float):
-                        found[f"{key}@{word}-x"] = Number(float(end.x))
-    derived = {
-        d.key: number for d in analysis.experiment.derived if (number := analysis.derived(d))
+def _environment(run: Record) -> dict[str, str]:
+    known = run["environment"]
+    return {
+        "cpu": environment.short_cpu(known.get("cpu", "")),
+        "kernel": environment.short_kernel(known.get("kernel", "")),
+        **{key: str(known.get(key) or "") for key in ("cores", "compiler", "cflags")},
+        **{key: known.get("libc", {}).get(key, "") for key in ("glibc", "musl", "diet")},
+        **{key: str(known.get(key) or "") for key in ("hz", "distribution")},
+        "date": run["started"][:10],
+        "profile": run["profile"],
     }
-    floors = {
-        f"floor.{metric.name}": Number(floor * 100, unit="%")
-        for metric in analysis.experiment.metrics
-        if (floor := analysis.floor(metric.name)) is not None
-    }
-    return found | derived | floors
 
 
-def scalar_numbers(analysis: Analysis) -> dict[str, Number]:
-    """For kind = "trace", which has no metrics: its scalars as they are."""
-    found = {}
-    for label, repetitions in analysis.repetitions.items():
-        for name in repetitions[0]["scalars"] if repetitions else ():
-            metric = Metric(name, name, "ms" if name.endswith("_ms") else "", scalar=name)
-            point = series(analysis.experiment, label, metric, repetitions).overall
-            if point.values:
-                found[f"{label}.{name}"] = summary(point, metric.unit)
-    return found
+def _settings(repetitions: Iterable[Record]) -> dict[str, tuple[Value, ...]]:
+    values_of: dict[str, dict[Value, None]] = {}
+    for repetition in repetitions:
+        for name, value in repetition["params"].items():
+            values_of.setdefault(name, {})[value] = None
+    return {name: tuple(sorted(values, key=_rank)) for name, values in values_of.items()}
+
+
+def _rank(value: Value) -> tuple[bool, float, str]:
+    number = isinstance(value, int | float)
+    return not number, float(value) if number else 0.0, str(value)
+
+
+def _attempts(experiment: Experiment, results: ResultSet) -> Iterable[Attempts]:
+    """For each variant at each x; A/A pairs count as one variant."""
+    swept = experiment.axis.parameter if experiment.axis else ""
+    tries: dict[tuple[str, str], list[int]] = {}
+    for record, failed in [
+        *((r, 0) for r in results.repetitions),
+        *((f, 1) for f in results.failures),
+    ]:
+        place = record["variant"].removesuffix(AA), str(record["params"].get(swept, ""))
+        tries.setdefault(place, []).append(failed)
+    return (Attempts(name, x, len(each), sum(each)) for (name, x), each in tries.items())
+
+
+def _raw(experiment: Experiment, results: ResultSet, series: Mapping[str, list[Record]]) -> Raw:
+    timeline: Columns = {}
+    if experiment.kind == "trace" and results.repetitions:
+        # What else the machine did stretches a trace: drawn is where A, alone, waited least.
+        least = min(results.repetitions, key=lambda r: float(r["scalars"]["client_a_ms"]))
+        timeline = {name: list(least["samples"][name]) for name in COLUMNS}
+    samples: dict[str, Columns] = {}
+    distributions: dict[tuple[str, str], Counter[float]] = {}
+    for name, repetitions in series.items() if experiment.metrics else ():
+        if experiment.axis and experiment.axis.column:
+            samples[name] = _first_samples(experiment, experiment.axis.column, repetitions)
+        _add_histograms(experiment, name, repetitions, distributions)
+    return Raw(samples, distributions, timeline)
+
+
+def _first_samples(experiment: Experiment, x: str, repetitions: list[Record]) -> Columns:
+    """Every sample of one repetition, as it came: what a median hides can be seen there."""
+    samples = min(repetitions, key=lambda r: int(r["round"]))["samples"]
+    columns: dict[str, list[Value | None]] = {"x": samples.get(x, [])}
+    for metric in experiment.metrics:
+        if metric.column:
+            columns[metric.name] = [
+                value * metric.scale if isinstance(value, int | float) else None
+                for value in samples.get(metric.column, [])
+            ]
+    return columns
+
+
+def _add_histograms(
+    experiment: Experiment,
+    name: str,
+    repetitions: Iterable[Record],
+    merged: dict[tuple[str, str], Counter[float]],
+) -> None:
+    """The latencies of all rounds together, for each x that is a parameter."""
+    parameter = experiment.axis.parameter if experiment.axis else ""
+    for repetition in repetitions:
+        x = x_text(repetition["params"][parameter]) if parameter else ""
+        histograms = repetition.get("histograms", {})
+        # Open loop: from when a request was due, else the wait of those behind it is left out.
+        histogram = histograms.get("total_from_intended") or histograms.get("total")
+        for lower, count in histogram or ():
+            merged.setdefault((name, x), Counter())[lower] += count

@@ -19,6 +19,7 @@ def digits_for(value: float, low: float | None, high: float | None) -> int:
 
 
 def rounded(value: float, digits: int) -> float:
+    """To so many significant digits."""
     if not value or not math.isfinite(value):
         return value
     return round(value, digits - 1 - math.floor(math.log10(abs(value))))
@@ -47,6 +48,7 @@ def scale_of(value: float, unit: str, digits: int) -> tuple[float, str]:
 
 
 def number(value: float, digits: int, places: int) -> str:
+    """With so many significant digits, of which `places` stand after the point."""
     text = f"{rounded(value, digits):.{places}f}"
     return text.replace("-", "−")
 
@@ -60,6 +62,7 @@ def exact(value: float, unit: str, low: float | None, high: float | None) -> boo
 
 
 def text(value: float, unit: str, low: float | None = None, high: float | None = None) -> str:
+    """`41 µs`, of a value in `unit` with its interval, which says how many digits mean anything."""
     if not math.isfinite(value):
         return "∞"
     if exact(value, unit, low, high):

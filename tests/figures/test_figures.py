@@ -14,11 +14,12 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from quest.measure.records import load_sources
-from quest.report import export, then
+from quest.report import export, gnuplot, then
+from quest.report.measured import Library
 from quest.spec import experiment_file, model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +84,7 @@ def write_table(path: Path, lines: Iterable[Iterable[object]]) -> None:
 def add_meta(data: Path, experiment: str, **variables: str) -> None:
     """What gnuplot reads last counts."""
     with (data / experiment / "meta.gp").open("a") as meta:
-        meta.write(export.assignments(variables))
+        meta.write(gnuplot.assignments(variables))
 
 
 @functools.cache
@@ -91,13 +92,14 @@ def exported(experiment: str) -> Path:
     """All tables of an experiment, of the reference run."""
     data = Path(EXPORTED.name)
     if experiment == "claims":
-        stands = [{"source_title": source, "standing": how, "rule": "", "verdict": how}
+        stands: Any = [{"source_title": source, "standing": how, "rule": "", "verdict": how}
                   for source in ("talk", "page") for how in ("holds", "no rule")]  # fmt: skip
-        tables = export.tally(stands)
+        tables = gnuplot.tally(stands)
     else:
         definition, tables = EVERY[experiment], {}
-        found = load_sources(definition, data / "none", REFERENCE)
-        export._export_one(definition, found, then.of(definition, found), data)
+        both = Library(data / "none", REFERENCE, definitions=[definition]).both(definition.id)
+        sources = then.source_tables(definition, both)
+        export.export_figure(definition, both, sources, data / definition.id)
     for name, text in tables.items():
         (data / experiment).mkdir(exist_ok=True)
         (data / experiment / name).write_text(text)
@@ -286,9 +288,7 @@ def test_a_missing_variant_is_left_out_and_named(slug: str, data: Path, tmp_path
     ("slug", "name", "title"),
     [("fork-latency", "static", "glibc, static"), ("throughput", "02-fork-keep", "02-fork")],
 )
-def test_one_place_without_a_value(
-    slug: str, name: str, title: str, place: int, data: Path, tmp_path: Path
-) -> None:
+def test_one_place_without_a_value(slug: str, name: str, title: str, place: int, data: Path, tmp_path: Path) -> None:
     """The curve has a gap there, or ends before; its name stays beside it."""
     write(data, slug)
     x = (data / slug / f"{name}.tsv").read_text().splitlines()[1:][place].split("\t")[0]
@@ -318,16 +318,12 @@ def test_crosscheck_with_one_tool_and_with_none(data: Path, tmp_path: Path) -> N
         if names:
             text = drawn(folder.name, data, out)
             assert text.count("not measured here") == 2
-            assert [
-                len(re.findall(rf"\dk{star} and \d+\.\dk{star}\n", text)) for star in ("", r"\*")
-            ] == [1, 1]
+            assert [len(re.findall(rf"\dk{star} and \d+\.\dk{star}\n", text)) for star in ("", r"\*")] == [1, 1]
     assert draw(folder.name, data, out).returncode == 0
     assert "wrk: not installed" in (tmp_path / "figure.skipped").read_text()
 
 
-@pytest.mark.parametrize(
-    "slug", ["fork-reap", "disk-model", "event-wait", "peers-small", "fork-2003"]
-)
+@pytest.mark.parametrize("slug", ["fork-reap", "disk-model", "event-wait", "peers-small", "fork-2003"])
 def test_the_reference_run_stands_beside_the_readers(slug: str, data: Path, tmp_path: Path) -> None:
     experiment = EXPERIMENT[slug]
     write(data, experiment)

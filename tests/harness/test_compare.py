@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from quest.report import compare
-from quest.stats.analysis import Point
+from quest.stats.estimates import median_with_interval
+from quest.stats.table import Measurement, Number
 from tests.harness.made_up import Tree, damaged, parsed, result_set, write
 
 pytest.importorskip("scipy")
@@ -21,25 +22,26 @@ rule = { is = "faster", a = "a.us", b = "b.us" }
 """
 
 
-def point(value: float, count: int = 8) -> Point:
-    return Point(None, {i: value * (1 + 0.002 * i) for i in range(count)})
+def row(value: float, count: int = 8) -> Measurement:
+    rounds = {i: value * (1 + 0.002 * i) for i in range(count)}
+    return Measurement(None, Number(*median_with_interval([*rounds.values()])), rounds)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "floor", "verdict"),
     [
-        (point(40), point(20), 0.02, "0.500 (0.4"),
-        (point(40), point(60), 0.02, "1.500 (1.4"),
-        (point(40), point(40), 0.02, "~"),
-        (point(40), point(60), 0.6, "~"),
-        (point(40, 5), point(20, 5), 0.0, "~ (fewer than 6 repetitions)"),
+        (row(40), row(20), 0.02, "0.500 (0.4"),
+        (row(40), row(60), 0.02, "1.500 (1.4"),
+        (row(40), row(40), 0.02, "~"),
+        (row(40), row(60), 0.6, "~"),
+        (row(40, 5), row(20, 5), 0.0, "~ (fewer than 6 repetitions)"),
     ],
 )
-def test_a_row(old: Point, new: Point, floor: float, verdict: str) -> None:
+def test_a_row(old: Measurement, new: Measurement, floor: float, verdict: str) -> None:
     cells = compare.row("a", old, new, "µs", floor)
     assert cells[3].startswith(verdict)
     assert verdict != "~" or cells[3] == "~"
-    assert (cells[0], cells[5]) == ("a", f"n={len(old.values)}")
+    assert (cells[0], cells[5]) == ("a", f"n={len(old.rounds)}")
 
 
 @pytest.mark.parametrize(("value", "changed"), [(2e4, []), (16e4, ["claim 9: holds -> reversed"])])

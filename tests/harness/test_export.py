@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
+from quest.measure import records
 from quest.measure.records import Record, ResultSet, Writer
 from quest.report import check, claims, export, verdicts
+from quest.report.measured import Library
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 from quest.stats import analysis
-from quest.stats.analysis import Analysis, numbers
+from quest.stats.analysis import analyse
+from quest.stats.table import Number, NumberTable
 from tests.harness.made_up import (
     BENCHMARKS,
     CHANGED,
@@ -41,12 +45,12 @@ def values(value: float, count: int = 8) -> list[float]:
     return [value * (1 + 0.001 * i) for i in range(count)]
 
 
-def reduced(found: Experiment, *repetitions: Record) -> Analysis:
+def reduced(found: Experiment, *repetitions: Record) -> NumberTable:
     result = ResultSet(Path("x"), run_record(found))
     for one in repetitions:
         result.add(one)
     result.add(end_record(len(repetitions)))
-    return Analysis(found, result)
+    return analyse(found, result, "here")
 
 
 def sweeping(**values: list[Any]) -> Experiment:
@@ -55,9 +59,9 @@ def sweeping(**values: list[Any]) -> Experiment:
     return parsed(sweep=values, x=axis, metric=[{"name": "us", "scalar": "us"}])
 
 
-def at(analysis: Analysis, operand: str) -> dict[int, float] | None:
-    point = analysis.point(operand)
-    return point.values if point else None
+def at(table: NumberTable, operand: str) -> Mapping[int, float] | None:
+    row = table.row(operand)
+    return row.rounds if row else None
 
 
 # ---- reduction -----------------------------------------------------------------------------------
@@ -67,17 +71,16 @@ def test_a_column_is_cut_into_bins_with_fixed_centres() -> None:
     samples = {"live": list(range(30)), "ns": [1000.0 * (x // 10 + 1) for x in range(30)]}
     axis = {"title": "alive", "column": "live", "bin_width": 10}
     done = reduced(parsed(x=axis), *(repetition("a", n, samples=samples) for n in range(6)))
-    series = done.series("a", "us")
-    assert [(p.x, p.values[0]) for p in series.points] == [(5, 1), (15, 2), (25, 3)]
-    assert series.overall.values[0] == 2
-    assert len(series.points[0].raw) == 60
+    series = done.series["a"]["us"]
+    assert [(p.x, p.rounds[0]) for p in series.points] == [(5, 1), (15, 2), (25, 3)]
+    assert at(done, "a.us") == dict.fromkeys(range(6), 2)
     # Keys that do not depend on how far the profile went; operands of rules as well.
-    found = numbers(done)
+    found = done.numbers
     assert found["a.us@first"] == found["a.us@5"]
     assert found["a.us@last"] == found["a.us@25"]
     assert found["a.us@last-x"].value == 25
-    assert done.point("a.us@last") == done.point("a.us@25")
-    assert done.point("a.us@middle") is done.point("b.us@last") is None
+    assert done.row("a.us@last") is done.row("a.us@25")
+    assert done.row("a.us@middle") is done.row("b.us@last") is None
 
 
 def test_an_x_that_is_called_last_is_that_x() -> None:
@@ -88,17 +91,25 @@ def test_an_x_that_is_called_last_is_that_x() -> None:
 def test_an_error_is_never_a_fast_sample() -> None:
     samples = {"ns": [1000, 1, "-"], "error": ["-", "EMFILE", "-"]}
     done = reduced(parsed(), repetition("a", 0, samples=samples))
-    assert done.series("a", "us").overall.raw == [1.0]
+    assert at(done, "a.us") == {0: 1}
+
+
+def test_the_least_and_the_99th_percentile_are_of_all_samples() -> None:
+    samples = [{"ns": [1000 * (i + 25 * n + 1) for i in range(25)]} for n in range(4)]
+    whole = reduced(parsed(), *(repetition("a", n, samples=s) for n, s in enumerate(samples)))
+    fewer = reduced(parsed(), *(repetition("a", n, samples=s) for n, s in enumerate(samples[1:])))
+    found = [table.series["a"]["us"].points[0] for table in (whole, fewer)]
+    assert [(row.least, row.p99) for row in found] == [(1, pytest.approx(99.01)), (26, None)]
 
 
 def test_a_second_parameter_makes_a_series_of_its_own() -> None:
     pairs = [{"n": n, "size": size} for n in (2, 1) for size in (200, 10)]
     each = [repetition("a", 0, params=p, scalars={"us": p["n"] * p["size"]}) for p in pairs]
     done = reduced(sweeping(n=[1, 2], size=[10, 200]), *each)
-    assert list(done.repetitions) == ["a,size=10", "a,size=200"]
-    series = done.series("a,size=200", "us")
-    assert [(p.x, p.values[0]) for p in series.points] == [(1, 200), (2, 400)]
-    assert series.overall.values == {0: 300}
+    assert list(done.series) == ["a,size=10", "a,size=200"]
+    series = done.series["a,size=200"]["us"]
+    assert [(p.x, p.rounds[0]) for p in series.points] == [(1, 200), (2, 400)]
+    assert at(done, "a,size=200.us") == {0: 300}
     assert done.title("a,size=10") == "a, size=10"
     assert at(done, "a,size=10.us@2") == {0: 20}
 
@@ -124,9 +135,9 @@ def test_derived_numbers() -> None:
         variant=[*definition()["variant"], {"name": "c", "command": ["x"]}],
     )
 
-    def of(count: int) -> dict[str, analysis.Number]:
+    def of(count: int) -> dict[str, Number]:
         data = {name: values(v, count) for name, v in (("a", 4e4), ("a+aa", 4.1e4), ("b", 8e4))}
-        return dict(numbers(Analysis(found, result_set(found, data))))
+        return analyse(found, result_set(found, data), "here").numbers
 
     made = of(8)
     rate = made["rate"]
@@ -145,8 +156,8 @@ def test_a_pair_at_one_x_is_the_noise_of_all() -> None:
     measured = (("a", 1, 1000), ("a", 2, 9000), ("a+aa", 1, 1100))
     for number, (name, n, ns) in product(range(8), measured):
         result.add(repetition(name, number, params={"n": n}, samples={"ns": [ns]}))
-    whole = Analysis(found, result)
-    assert [whole.floor("us", x) for x in (1, 2, None)] == pytest.approx([1 / 11] * 3)
+    whole = analyse(found, result, "here")
+    assert [whole.noise_floor("us", x) for x in (1, 2, None)] == pytest.approx([1 / 11] * 3)
 
 
 # ---- a whole export ------------------------------------------------------------------------------
@@ -197,7 +208,8 @@ def read(name: str) -> str:
 
 
 def exported(expected: int = 0) -> dict[str, Any]:
-    assert export.export(RESULTS, REFERENCE, DATA) == expected
+    only = records.wants_reference()
+    assert export.export(RESULTS, REFERENCE, DATA, only) == expected
     found: dict[str, Any] = json.loads(read("numbers.json"))
     return found
 
@@ -205,26 +217,6 @@ def exported(expected: int = 0) -> dict[str, Any]:
 def claim(number: int) -> dict[str, Any]:
     found: dict[str, Any] = next(e for e in json.loads(read("claims.json")) if e["id"] == number)
     return found
-
-
-def test_tables_for_gnuplot(inside: Tree) -> None:
-    fill(RESULTS, a=4e4, b=8e4)
-    entry = exported()["sample.a.us"]
-    assert (entry["text"], entry["interval"]) == ("40.1 µs", "40.0–40.3 µs")
-    assert entry["run"] == "run of 2026-11-21, Example, 2 cores, Linux 6.18, quick"
-    header, line = read("sample/a.tsv").splitlines()
-    assert header.split("\t") == ["x", "us", "us_low", "us_high", "us_min", "us_p99", "n", "bound"]
-    assert line.split("\t") == ["-", "40.14", "40", "40.28", "40", "-", "8", "0"]
-    points = read("sample/points-b.tsv").splitlines()
-    assert (points[0], len(points)) == ("x\tus\tround\tus_tukey", 9)
-    meta = read("sample/meta.gp")
-    for variable in ('source = "here"', 'variants = "a b"', "titles = \"'a' 'b'\"", 'missing = ""'):
-        assert variable in meta
-    # Figures depend on meta.gp alone, so it changes with a table; what is gone goes.
-    fill(RESULTS, a=5e4)
-    exported()
-    assert read("sample/meta.gp").rpartition("tables")[2] != meta.rpartition("tables")[2]
-    assert not (DATA / "sample/b.tsv").exists()
 
 
 def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,6 +262,7 @@ def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monke
     exported()
     assert (claim(9)["verdict"], claim(9)["source_run"]) == ("holds", "reference")
     beside = read("sample/reference-a.tsv")
+    assert not (DATA / "sample/b.tsv").exists(), "what is gone goes"
     monkeypatch.setenv("RESULTS", "reference")
     assert exported()["sample.a.us"]["source"] == "reference"
     assert read("sample/a.tsv") == beside
@@ -277,20 +270,6 @@ def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monke
     monkeypatch.setenv("RESULTS", "mine")
     with pytest.raises(InputError, match="RESULTS=mine: must be here or reference"):
         exported()
-
-
-def test_nothing_is_rewritten_that_did_not_change(inside: Tree) -> None:
-    fill(RESULTS, a=4e4, b=8e4)
-    exported()
-
-    def dates() -> dict[Path, int]:
-        files = (p for p in DATA.rglob("*") if p.is_file() and p.name != "stamp")
-        return {path: path.stat().st_mtime_ns for path in files}
-
-    before = dates()
-    (DATA / "stamp").unlink()
-    exported()
-    assert dates() == before
 
 
 def test_with_nothing_new_the_export_is_left_alone_and_scipy_too(inside: Tree) -> None:
@@ -333,42 +312,7 @@ def test_what_is_damaged_is_named_and_not_used(inside: Tree, capsys: pytest.Capt
     assert set(capsys.readouterr().err.splitlines()) == named
 
 
-def test_latencies_become_shares_answered_within_a_time(inside: Tree) -> None:
-    result = result_set(parsed(), {"a": values(4e4)})
-    for record in result.repetitions:
-        record["histograms"] = {"total": [[1 << 20, 3], [1 << 21, 1]]}
-    write(result, RESULTS / "sample.jsonl")
-    exported()
-    rows = [line.split("\t") for line in read("sample/distribution-a.tsv").splitlines()]
-    assert rows[0] == ["ms", "within"]
-    assert [row[1] for row in rows[1:]] == ["0", "0.75", "1"]
-    assert float(rows[1][0]) == pytest.approx(1.04858)
-
-
 # ---- claims --------------------------------------------------------------------------------------
-
-
-def test_verdicts_come_from_the_data(inside: Tree) -> None:
-    fill(RESULTS, a=4e4, b=8e4)
-    exported()
-    entry = claim(9)
-    assert (entry["verdict"], entry["standing"], entry["source_run"]) == ("holds", "holds", "here")
-    assert (entry["then"], entry["rule"]) == ("twice", "faster(a=a.us, b=b.us)")
-    assert entry["source_title"] == "the talk, 2003"
-    assert entry["chapters"] == list(parsed().chapters)
-    assert entry["run"].startswith("run of ")
-    assert (entry["experiment"], entry["near"]) == ("sample", False)
-    assert "a 40.1 µs, b 80.3 µs" in entry["numbers"]
-    assert (claim(8)["standing"], claim(8)["why"], claim(8)["run"]) == (
-        "historical", "historical: it can only be cited", ""
-    )  # fmt: skip
-    assert (claim(10)["standing"], claim(10)["why"]) == ("no rule", "nobody has measured it.")
-    fill(RESULTS, a=8e4, b=4e4)
-    more = LEDGER.replace('then = "twice"', 'chapter = "09-epoll"\nnear = "two clocks"')
-    experiment_file.LEDGER.write_text(more, "utf-8")
-    exported()
-    assert (claim(9)["verdict"], claim(9)["near"]) == ("reversed", True)
-    assert claim(9)["chapters"] == ["09-epoll", *parsed().chapters]
 
 
 def test_a_page_can_warn_of_numbers_of_a_busy_machine(inside: Tree) -> None:
@@ -406,55 +350,13 @@ def test_why_a_claim_cannot_be_judged(inside: Tree, monkeypatch: pytest.MonkeyPa
     assert said() == ("not measured here", "reference", few)
 
 
-def test_a_claim_may_rest_on_a_number(inside: Tree) -> None:
-    path = inside.experiments / "sample.toml"
-    parts = [("loss", ["a.us", "b.us"]), ("gain", ["b.us", "a.us"])]
-    made = [f'[[number]]\nkey = "{key}"\nratio = {ratio}\n' for key, ratio in parts]
-    path.write_text(path.read_text("utf-8") + "".join(made), encoding="utf-8")
-    rule = '{ is = "at_least", a = "gain", bound = 1.5 }'
-    experiment_file.LEDGER.write_text(re.sub(r"\{.*\}", rule, LEDGER), encoding="utf-8")
-    fill(RESULTS, a=4e4, b=8e4)
-    exported()
-    assert (claim(9)["verdict"], claim(9)["why"]) == ("holds", "gain is at least 1.5")
-    assert (claim(9)["usable"], claim(9)["repetitions"]) == (8, 8)
-
-
-def test_a_rule_across_two_experiments_names_both(inside: Tree) -> None:
-    inside.experiment("other")
-    write(result_set(parsed(id="other"), {"a": values(2e4)}), RESULTS / "other.jsonl")
-    fill(RESULTS, a=4e4, b=8e4)
-    text = LEDGER.replace('b = "b.us"', 'b = "other:a.us"')
-    experiment_file.LEDGER.write_text(text, encoding="utf-8")
-    exported()
-    assert claim(9)["verdict"] == "reversed"
-    assert claim(9)["why"] == "a (other) is faster than a (sample)"
-
-
-def test_the_figure_of_the_verdicts_has_a_row_for_each_source(inside: Tree) -> None:
-    exported()
-    assert 'missing = "no claim has been judged yet: make"' in read("claims/meta.gp")
-    fill(REFERENCE, a=4e4, b=8e4)
-    exported()
-    head, *rows = read("claims/verdicts.tsv").splitlines()
-    assert head.split("\t") == ["source", *claims.STANDINGS]
-    assert rows == ["the talk, 2003\t1\t0\t0\t0\t0\t0\t0\t1\t1"]
-    meta = read("claims/meta.gp")
-    assert 'footer = "1 of 3 claims judged"' in meta
-    assert 'source = "reference"' in meta
-    # A figure is drawn again when its meta.gp has changed, so that has to change with the table.
-    fill(RESULTS, a=8e4, b=4e4)
-    exported()
-    assert 'source = "here"' in read("claims/meta.gp")
-    assert "'the talk, 2003', 0, 0, 1" in read("claims/meta.gp")
-
-
 def test_make_ends_with_verdicts_and_failures(
     inside: Tree, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     path = fill(RESULTS, a=4e4, b=8e4)
-    entries = claims.judge_all(RESULTS, REFERENCE)
-    assert verdicts.show(entries, RESULTS, verdicts=True) == 0
+    entries = claims.judge_all(Library(RESULTS, REFERENCE))
+    assert verdicts.print_ledger(entries, RESULTS, verdicts=True) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["9", "holds", "a", "is", "faster", "than", "b."]
     assert lines[-1] == "3 claims: 1 holds, 1 historical, 1 not judged yet"
@@ -464,7 +366,7 @@ def test_make_ends_with_verdicts_and_failures(
     with Writer(path) as writer:
         writer.append(failure)
         writer.append({**end_record(16), "failures": 1})
-    assert verdicts.show(entries, RESULTS, verdicts=True) == 1
+    assert verdicts.print_ledger(entries, RESULTS, verdicts=True) == 1
     assert capsys.readouterr().err == "failed: sample b: b ended with status 1\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from quest.ground import foreign, processes
 from quest.report import tsv
-from quest.report.export import assignments
+from quest.report.gnuplot import assignments
 
 
 def test_a_terminal_is_told_nothing() -> None:

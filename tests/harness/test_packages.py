@@ -51,3 +51,11 @@ def test_imports_go_one_way() -> None:
         graphlib.TopologicalSorter(needs).prepare()
     except graphlib.CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_set_is_analysed_in_one_place() -> None:
+    """Whatever shows a number reads the table that report/measured.py hands out."""
+    paths = modules()
+    known = set(paths)
+    who = {name for name, path in paths.items() if "quest.stats.analysis" in imports(path, known)}
+    assert who == {"quest.report.measured", "quest.report.claims"}, "claims: while it is measured"

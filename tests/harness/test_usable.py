@@ -7,7 +7,7 @@ import pytest
 from quest.measure import usable
 from quest.report import rules
 from quest.spec.model import Metric
-from quest.stats.analysis import Point
+from quest.stats.table import Measurement, Number
 
 RATE = Metric("rate", "rate", "requests/s", scalar="kept.requests_per_s")
 WAIT = Metric("wait", "wait", "µs", scalar="kept.total.median")
@@ -82,8 +82,9 @@ def test_what_rules_can_bear() -> None:
         assert rules.allowed(rule, numbers) == pytest.approx(share, abs=0.001), rule
 
 
-def test_a_point_keeps_what_a_rule_may_ask() -> None:
+def test_a_row_keeps_what_a_rule_may_ask() -> None:
     values = dict.fromkeys(range(5), 1.0)
-    point = Point(None, values, taken={0: 0.1, 1: 0.3}, spoilt={2: "little"})
-    assert set(point.usable(0.1).values) == {0, 3, 4}
-    assert point.unusable(0.01) == {0: "noisy", 1: "noisy", 2: "little"}
+    row = Measurement(None, Number(1.0), values, taken={0: 0.1, 1: 0.3}, spoilt={2: "little"})
+    assert set(row.usable_rounds(0.1)) == {0, 3, 4}
+    assert row.usable_rounds(None) == values
+    assert row.unusable(0.01) == {0: "noisy", 1: "noisy", 2: "little"}
