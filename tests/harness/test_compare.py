@@ -51,7 +51,7 @@ def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], valu
     for folder, a in (("old", 4e4), ("new", value)):
         data = {name: [each * (1 + 0.001 * i) for i in range(8)] for name, each in (("a", a), ("a+aa", a), ("b", 8e4))}
         write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
-    lines = said("compare", "old", "new").splitlines()
+    lines = said("compare", "A=old", "B=new").splitlines()
     assert lines[0] == "sample"
     assert lines[1].split() == ["us", "old", "new", "new/old", "p", "n"]
     assert lines[2].startswith("a   40.1 µs ±0.3 %")
@@ -71,4 +71,4 @@ def test_what_cannot_be_compared_is_one_line(tree: Tree, said: Callable[..., str
         ("benchmarks", "new", "no experiment has results in both benchmarks and new"),
         ("new", "new", damaged("new/sample.jsonl:1", "it has no check sum")),
     ):
-        assert said("compare", old, new, status=2) == f"{message}\n"
+        assert said("compare", f"A={old}", f"B={new}", status=2) == f"{message}\n"
