@@ -11,6 +11,8 @@ import re
 import tempfile
 from pathlib import Path
 
+from quest.book import contents
+from quest.book.outline import read_outlines
 from tests.book.tree import PANDOC, Done, Tree, accepted, files_of
 
 HERE = Path(__file__).parent
@@ -32,6 +34,8 @@ def pages(built: Tree) -> dict[str, str]:
     are put in as they are.
     """
     texts = {name: built.read(f"build/{name}") for name in PAGES}
+    outlines = [str(built.path / f"build/weave/{slug}.outline") for slug in ("01-first", "02-second")]
+    texts["contents.json"] = contents.text_of(read_outlines(outlines)[0])
     return {name: LIBRARY.sub("", text) for name, text in texts.items()}
 
 
