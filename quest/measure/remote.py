@@ -266,14 +266,18 @@ def listening_address(wanted: str, connection: str) -> str:
 # ---- connecting ---------------------------------------------------------------------------------
 
 
+def check_host(host: str) -> None:
+    """InputError for what ssh would take for an option or for several words."""
+    if not re.fullmatch(r"[^-\s]\S*", host):
+        raise InputError(f'CLIENT: "{host}" is no user@host')
+
+
 @contextlib.contextmanager
 def connected(host: str, hammer: Path, cpus: frozenset[int], server_address: str = "") -> Iterator[Client]:
     """The other host, `host` as user@host; the program `hammer` is copied there, and our end runs
-    on `cpus`. InputError if it cannot be reached or does not let us in, and for what ssh would take
-    for an option or for several words.
+    on `cpus`. InputError if it cannot be reached or does not let us in.
     """
-    if not re.fullmatch(r"[^-\s]\S*", host):
-        raise InputError(f'CLIENT: "{host}" is no user@host')
+    check_host(host)
     if not which("ssh"):
         raise InputError("CLIENT needs ssh: apt-get install openssh-client")
     script = FAR_SIDE.read_text(encoding="utf-8")

@@ -67,6 +67,7 @@ def bench(
     with contextlib.ExitStack() as stack:
         # What `make` draws and judges is loaded over loopback, whatever CLIENT says.
         if not headline and (host := session.settings.client):
+            remote.check_host(host)
             chosen, results = _of_client(chosen, report), results / remote.FOLDER
             if chosen:
                 load = cpus.place("apart", cpus.cores(cpus.allowed())).load

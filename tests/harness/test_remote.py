@@ -191,6 +191,11 @@ def test_what_needs_no_other_host_asks_none(hosts: Hosts) -> None:
     hosts.tree.experiment("micro")
     hosts.tree.program()
     assert "skipped: micro: no load, so nothing for CLIENT to do" in good(hosts.tree.bench())
+    hosts.monkeypatch.setenv("CLIENT", "-oProxyCommand=x")
+    refused = hosts.tree.bench()
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert '"-oProxyCommand=x"' in refused.stderr, "also where it is not needed"
+    hosts.monkeypatch.setenv("CLIENT", "somebody@far-host")
     hosts.make(change=('kind = "load"', 'kind = "load"\nheadline = true'))
     good(hosts.tree.run("headline", "PROFILE=smoke"))
     assert (hosts.tree.results / "sample.jsonl").exists()
