@@ -74,6 +74,12 @@ def test_who_has_two_processors_is_at_its_limit_with_both() -> None:
     assert load_tools.parse("wrk", WRK, [], Usage(1.0, 0.9, 0, 0, 0, 0), 2.0).scalars["client_bound"]
 
 
+def test_a_tool_is_at_its_limit_above_nine_tenths() -> None:
+    for used_s, bound in ((0.9, 0.0), (0.901, 1.0)):
+        usage = Usage(used_s, 0.0, 0, 0, 0, 0)
+        assert load_tools.parse("wrk", WRK, [], usage, 1.0).scalars["client_bound"] == bound
+
+
 def test_h2load() -> None:
     outcome = load_tools.parse("h2load", H2LOAD, ["h2load", "--h1", "-c8", "x"], USAGE, 2.0)
     assert outcome.requests == 20000

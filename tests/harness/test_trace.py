@@ -90,6 +90,21 @@ def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
     return [(r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4)) for r in found]
 
 
+def test_what_is_before_and_after_the_visits_is_cut() -> None:
+    """What ends where the margin before them begins is there with no length."""
+    first = 100.0 - timeline.MARGIN_BEFORE_S
+    last = 100.310 + timeline.MARGIN_AFTER_S
+    events: list[timeline.Event] = [
+        Call(1, "accept4", "", "5", 90.0, first),
+        Call(1, "accept4", "", "6", first, last),
+    ]
+    found = [row for row in timeline.rows(events, visits()) if row.kind == "task"]
+    before, behind = -timeline.MARGIN_BEFORE_S, last - 100.0
+    assert [row.call for row in found] == ["accept", "accept"]
+    times = [time for row in found for time in (row.start, row.end)]
+    assert times == pytest.approx([before, before, before, behind])
+
+
 def test_a_server_that_forks() -> None:
     rows = rows_of(FORKING)
     # Every task is running or waiting, without gaps; a child is a zombie until it is waited for.
