@@ -1,36 +1,20 @@
 """The goals of the labs: each takes its settings and gives the status (quest/labs/commands.py)."""
 
 import os
-import signal
 import time
 from pathlib import Path
-from types import FrameType
 
 from quest.command.settings import Given
-from quest.ground.errors import InputError, Stopped
-from quest.ground.processes import end_with_parent
-from quest.labs.cli import KNOWN, settings_of
-from quest.labs.commands import run
+from quest.labs.cli import KNOWN, run_words
 from quest.labs.errors import LabError, say
 
 WAIT = 0.5  # seconds between two looks at a student's folder
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    raise Stopped(number)  # an exception, so that sandboxes are removed
-
-
 def _run(command: str, given: Given) -> int:
-    """A command of the labs, with those of the settings that they know. LabError, in one line, for what is wrong."""
-    end_with_parent()
-    os.umask(0o022)  # another user, who judges without a cell, reads what is laid out
-    signal.signal(signal.SIGTERM, _stop)
+    """A command of the labs, with those of the settings that they know. InputError for what is wrong."""
     words = [f"{name}={value}" for name, value in given.items() if name in KNOWN]
-    environment = {**os.environ, "LAB_BUILD": given.get("BUILD", "build")}
-    try:
-        return run(command, settings_of(words, environment))
-    except InputError as error:
-        raise LabError(str(error).replace("\n", " ")) from None
+    return run_words([command, *words], {**os.environ, "LAB_BUILD": given.get("BUILD", "build")})
 
 
 def lab(given: Given) -> int:

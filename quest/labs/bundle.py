@@ -37,7 +37,7 @@ results=$top/results/results.json
 for python in python3 /usr/bin/python3; do "$python" -c 'import pytest' 2> /dev/null && break; done
 cd "$top/source" && rm -f "$results" || exit 1
 {environment} \\
-    "$python" -E -s -m quest grade CH={slug} DIR="$top/submission"{settings} \\
+    "$python" -E -s -m quest.labs grade CH={slug} DIR="$top/submission"{settings} \\
     JSON="$results" LOGS="$top/logs" 2> "$top/said" || true
 cat "$top/said" >&2
 [ -f "$results" ] || python3 -c 'import json, sys
@@ -54,7 +54,7 @@ PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 .PHONY: {goals}
 {goals}: $(OBJECTS)
 	@LAB_CC='$(CC)' LAB_FLAGS='$(FLAGS)' LAB_OBJECTS='$(OBJECTS)' LAB_LIBS='{libraries}' \\
-		$(PYTHON) -E -s -m quest $@ CH={slug} $(SETTINGS)
+		$(PYTHON) -E -s -m quest.labs $@ CH={slug} $(SETTINGS)
 build/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC       $@"
@@ -98,7 +98,7 @@ def _judge_of(lab: Lab) -> Iterator[Path]:
         path for path in TREE.glob("tests/conformance/*") if path.is_file() and not path.name.startswith("test_")
     ]
     modules = [*tests, *(path for path in programs if path.suffix == ".py")]
-    yield from closure.files_of([*closure.COMMAND, *closure.STARTED], modules)
+    yield from closure.files_of(closure.STARTED, modules)
     for path in (*programs, *lab.folder.iterdir(), CONFINE, *(TREE / name for name in FILES)):
         if path.is_file():
             yield path.relative_to(TREE)

@@ -43,7 +43,7 @@ NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewh
 #: errors of this machine, and not of a submission
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 #: how one submission is graded, in a process of its own
-COMMAND = [sys.executable, "-E", "-s", "-m", "quest", "grade"]
+COMMAND = [sys.executable, "-E", "-s", "-m", "quest.labs", "grade"]
 LONGEST = 100  #: characters of the name of a folder of logs
 
 
@@ -116,7 +116,7 @@ def kind_of(lab: Lab, settings: Settings, logs: Callable[[intake.Submission], Pa
     deciding = [word for word in settings.judging if not word.startswith(("SEED=", "ONLY="))]
     ids = [test.id for test in lab.tests]
     own = [file_of_test(lab, name) for test in lab.tests for name in test.tests]
-    code = closure.files_of([*closure.COMMAND, *closure.STARTED], own)
+    code = closure.files_of(closure.STARTED, own)
     judge = [str(path) for path in code if path.parts[0] == "quest"]
     tests = [str(path) for path in code if path.parts[0] != "quest"]
     return Kind(

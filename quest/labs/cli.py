@@ -1,11 +1,16 @@
-"""From NAME=value words, as make and its users write them, to the settings of the labs' commands. In the environment
-labs/module.mk adds LAB_CC and others, which say how it builds.
+"""From NAME=value words, as make and its users write them, to the settings of the labs' commands.
+In the environment labs/module.mk adds LAB_CC and others, which say how it builds.
 """
 
-from collections.abc import Iterable, Mapping
+import os
+import signal
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
-from quest.labs.commands import SEEDS
+from quest.ground.errors import Stopped
+from quest.ground.processes import end_with_parent
+from quest.labs.commands import COMMANDS, SEEDS, run
 from quest.labs.errors import LabError
 from quest.labs.settings import Settings, Toolchain
 
@@ -20,6 +25,25 @@ NUMBERS: dict[str, tuple[str, type[int] | type[float], int]] = {
 }
 OTHERS = ("CH", "ONLY", "SURE", "SANDBOX", "HINTS", "RUNS")
 KNOWN = (*PATHS, *NUMBERS, *OTHERS)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    """An exception, so that sandboxes are removed. Make's end brings a second signal, which would
+    end that work."""
+    signal.signal(number, signal.SIG_IGN)
+    raise Stopped(number)
+
+
+def run_words(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """The status of a command: its name, and NAME=value words. InputError for what is wrong."""
+    command, *given = words or [""]
+    if command not in COMMANDS:
+        raise LabError(f"which command? {', '.join(COMMANDS)} (labs/README.md)")
+    settings = settings_of(given, environment)
+    end_with_parent()
+    os.umask(0o022)  # another user, who judges without a cell, reads what is laid out
+    signal.signal(signal.SIGTERM, _stop)
+    return run(command, settings)
 
 
 def settings_of(words: Iterable[str], environment: Mapping[str, str]) -> Settings:

@@ -9,11 +9,9 @@ from pathlib import Path
 from quest.labs.lab import TREE
 
 PACKAGES = ("quest", "tests")
-#: What a goal of the labs starts with; goals.py names the second, and imports it no earlier.
-COMMAND = ("quest.__main__", "quest.command.labs")
-#: What pytest loads by name (pytest_plugins in tests/conftest.py, -p in judge.py), or is started
-#: as a program of its own.
-STARTED = ("quest.labs.plugin", "quest.labs.archive", "tests.conftest", "tests.unsteady")
+#: Programs of their own, and what pytest loads by name (-p in judge.py, pytest_plugins in
+#: tests/conftest.py).
+STARTED = ("quest.labs.__main__", "quest.labs.plugin", "quest.labs.archive", "tests.conftest", "tests.unsteady")
 
 
 def _imports(body: Iterable[ast.stmt]) -> Iterator[str]:

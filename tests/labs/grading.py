@@ -143,4 +143,4 @@ def place(pytestconfig: pytest.Config) -> Iterator[Place]:
     yield found
     left = found.leftovers()
     shutil.rmtree(top)
-    assert left == []
+    assert left == [], left

@@ -97,6 +97,7 @@ def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
     those of faults.toml find their place, and every test but the first fails somebody.
     """
     lab = labs.load(slug)
+    assert lab.is_whole
     include = ["-Icode", "-Icode/common", "-Icode/http", f"-Icode/{slug}", "-Icode/10-kqueue/linux"]
     flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
     if lab.kind == "debug":

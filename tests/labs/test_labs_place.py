@@ -4,6 +4,7 @@ line of a table. Before, our own solution lost points there, or all.
 
 import dataclasses
 import os
+import resource
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -224,6 +225,17 @@ def test_a_good_place_lacks_nothing(tmp_path: Path) -> None:
     assert lack.lacks(tmp_path, Limits()) == []
     few = lack.lacks(tmp_path, Limits(processes=1 << 30))
     assert len(few) == 1 and "processes" in few[0]
+
+
+def test_the_tightest_limit_of_processes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lack, "_cgroups", lambda: iter(()))
+    kernel = int(Path("/proc/sys/kernel/threads-max").read_text())
+    for soft, expected in (
+        (7, (7, "ulimit -u")), (resource.RLIM_INFINITY, (kernel, "kernel.threads-max")),
+        (kernel + 1, (kernel, "kernel.threads-max")),
+    ):  # fmt: skip
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert lack._processes() == expected
 
 
 def test_the_order_of_tests_is_the_seeds(tmp_path: Path) -> None:

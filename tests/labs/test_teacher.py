@@ -44,6 +44,7 @@ def test_nothing_of_the_solution_is_in_a_bundle(slug: str) -> None:
     kept, real = (lines_of("\n".join(texts.values())) for texts in (given, written))
     secret = {line for line in real - kept if len(line) > 25}
     with bundle.tree_of(lab) as top:
+        assert not labs.load(slug, top).is_whole
         for path in filter(Path.is_file, top.rglob("*.[cht]*")):
             assert lines_of(path.read_text("utf-8")) & secret == set(), path
         assert "\nold = " not in (top / "labs" / slug / "lab.toml").read_text("utf-8")
