@@ -23,7 +23,7 @@ MAKEFLAGS += --no-builtin-rules
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
-SETTINGS := A ADDR AGAIN ALL ARGS B BEFORE CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS GOAL HINTS IMAGE JSON KEY LAST_FAILED LOGS N ONLY OS \
+SETTINGS := A ADDR AGAIN ALL ARGS B BEFORE CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS GOAL HINTS IMAGE JSON KEY LOGS N ONLY OS \
 	PAPER PATIENCE PORT PROCESSES PROFILE RESULTS_OF RUNS SANDBOX SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO URL VM_ARGS WATCH WHAT
 $(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 

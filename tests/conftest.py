@@ -23,8 +23,6 @@ from tests.conformance.process import Patience, Server, Target, Unprivileged
 from tests.conformance.programs import Run, Start, Traced
 from tests.conformance.wire import ContractBroken, transcripts
 
-pytest_plugins = ("tests.unsteady",)
-
 SERVERS = pytest.StashKey[list[Server]]()
 
 

@@ -63,10 +63,8 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 # Many tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
 # pytest-xdist the same tests run one after the other.
 TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
-# UNSTEADY=3: what fails is run again alone; up to three that then pass do no harm. Of .ci/run, which waits for machines that
-# others use; here a test that fails now and then is one to be mended. Not from the environment, where nobody sees it.
-RETRIES = $(if $(filter command,$(origin UNSTEADY)),$(addprefix --unsteady=,$(UNSTEADY)))
-PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
+# PYTEST_ARGS=--lf runs what failed the last time.
+PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
 
 .PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
@@ -74,9 +72,11 @@ PYTEST = $(PYTHON) -m pytest -q $(RETRIES) --build=$(BUILD) $(if $(shell $(PYTHO
 test:
 	$(Q)sh setup/deps.sh build test
 	$(Q)$(PYTHON) -c 'import pytest' 2> /dev/null || { echo "make test: pytest is not installed (Debian: python3-pytest); make deps installs it" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH),,$(addprefix $(BUILD)/asan/,$(SIMS)))
+	$(Q)$(MAKE) --no-print-directory $(parallel) servers $(if $(CH)$(filter-out sim,$(ONLY)),,$(addprefix $(BUILD)/asan/,$(SIMS)))
 ifneq ($(CH),)
 	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd)
+else ifneq ($(ONLY),)
+	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not quiet' $$tests
 else
 	$(Q)$(MAKE) --no-print-directory $(parallel) figures
 	$(Q)$(MAKE) --no-print-directory $(parallel) book epub slides

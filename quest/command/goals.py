@@ -242,6 +242,8 @@ GOALS = (
     Goal("programs", "what these experiments want built", "", (ONLY,), "quest.command.measuring:programs", says=""),
     Goal("measured", "what was measured was for this chapter", "", (Setting("CH", "the chapter", "chapter"),),
          "quest.learn.path:note_measurement"),
+    Goal("tests-of", "the files of tests about a part", "", (Setting("ONLY", "the part", "part", needed=True),),
+         "quest.command.parts:tests_of"),
     Goal("check-data", "experiments, results, claims and keys in order?", "", (),
          "quest.command.measuring:check_data", says=""),
     Goal("check-lines", "are budgets and README.md's table of goals kept?", "", (), "quest.command.budgets:check"),
@@ -263,7 +265,7 @@ EVERYWHERE = {
     "BUILD": "where things are built",
     "WORK": "where your labs are",
     **dict.fromkeys(
-        ("Q", "LINT", "LOGS", "JOBS", "TEST_JOBS", "PYTEST_ARGS", "LAST_FAILED", "PYTHON", "CC", "CFLAGS", "CPPFLAGS",
+        ("Q", "LINT", "LOGS", "JOBS", "TEST_JOBS", "PYTEST_ARGS", "PYTHON", "CC", "CFLAGS", "CPPFLAGS",
          "LDFLAGS", "WERROR", "CHROMIUM", "PANDOC", "GNUPLOT", "DOT", "SYSTEM", "PROCESSOR", "SHELL", "PATH",
          "SOURCE_DATE_EPOCH"), ""),
 }  # fmt: skip

@@ -9,9 +9,8 @@ from pathlib import Path
 from quest.labs.lab import TREE
 
 PACKAGES = ("quest", "tests")
-#: Programs of their own, and what pytest loads by name (-p in judge.py, pytest_plugins in
-#: tests/conftest.py).
-STARTED = ("quest.labs.__main__", "quest.labs.plugin", "quest.labs.archive", "tests.conftest", "tests.unsteady")
+#: Programs of their own, and what pytest loads by name (-p in judge.py).
+STARTED = ("quest.labs.__main__", "quest.labs.plugin", "quest.labs.archive", "tests.conftest")
 
 
 def _imports(body: Iterable[ast.stmt]) -> Iterator[str]:

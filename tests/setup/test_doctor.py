@@ -71,11 +71,11 @@ def test_an_experiment_runs_if_a_variant_does(
 ) -> None:  # fmt: skip
     names = [variant.name for variant in experiment.variants]
     monkeypatch.setattr(programs, "missing", lambda _, variant: answers[names.index(variant.name)])
-    monkeypatch.setattr(limits, "biting", lambda *_: {})
+    monkeypatch.setattr(limits, "reducing", lambda *_: {})
     named = {f"{experiment.id} {names[number]}": answer for number, answer in parts.items()}
     assert doctor.of_experiment(experiment) == (whole, named)
     cap = limits.Cap(1000, "made up")
-    monkeypatch.setattr(limits, "biting", lambda *_: {"children": (cap, 4000)})
+    monkeypatch.setattr(limits, "reducing", lambda *_: {"children": (cap, 4000)})
     smaller = {experiment.id: Answer(False, "children at most 1000 instead of 4000 (made up)")}
     assert doctor.of_experiment(experiment)[1] == (named | smaller if whole.ok else {})
 
