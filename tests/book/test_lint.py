@@ -105,6 +105,7 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (SLIDES, "# Title", "# First {#b minutes=1}\n\n# Title", '"First" has no notes'),
         (SLIDES, "::: notes", "## More {#title minutes=1}\n\n::: notes", '"title" is doubled'),
         (SLIDES, SLIDE, SLIDE + "\n``` {.sh}\n# not a heading\n```\n", ""),
+        (SLIDES, SLIDE, SLIDE + "\n::: box\n## No slide\n:::\n", ""),
         (SLIDES, SLIDE, COVER, "nothing is covered"),
         (SLIDES, SLIDE, COVER.replace("::: notes", "[x]{.fragment}\n\n::: notes"), ""),
         (SLIDES, SLIDE, COVER.replace("::: notes", "![](stage-x.svg)\n\n::: notes"), ""),
