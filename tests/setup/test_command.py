@@ -1,0 +1,125 @@
+"""The table of goals: each names a function that is there, and values that its checks let through; what a goal is told;
+the budgets; which tests are about a part.
+"""
+
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from quest.command import budgets, help, parts, settings
+from quest.command.goals import BY_NAME, GOALS, GROUPS, Goal, Setting
+from quest.ground.errors import InputError
+from quest.learn.words import Wrong
+
+
+@pytest.mark.parametrize("goal", [goal for goal in GOALS if goal.runs], ids=lambda goal: goal.name)
+def test_what_runs_a_goal_takes_its_settings(goal: Goal) -> None:
+    module, _, function = goal.runs.partition(":")
+    try:
+        runs = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name} is not installed")
+    needed = [one for one in signature(runs).parameters.values() if one.default is one.empty]
+    assert len(needed) == 1
+
+
+def test_the_table_is_in_order() -> None:
+    assert len(BY_NAME) == len(GOALS)
+    assert {goal.group for goal in GOALS} == {"", *GROUPS}
+    assert sum(goal.first for goal in GOALS) == 10
+    for goal in GOALS:
+        names = [setting.name for setting in goal.settings]
+        assert len(set(names)) == len(names), goal.name
+        for setting in goal.settings:
+            assert setting.help and (setting.kind != "words" or setting.among), (goal.name, setting.name)
+            # what help shows can be typed
+            for value in filter(None, (setting.example, setting.default)):
+                beside = {"ONLY": "x"} if goal.name == "bench" else {}
+                settings.checked([goal], beside | {setting.name: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "meant"),
+    [
+        ("program", "9", "09-epoll"), ("program", "2", "02-fork"), ("program", "inetd", "02-inetd"),
+        ("program", "const", "constant"), ("server", "epoll", "09-epoll"), ("chapter", "16", "16-verdict"),
+        ("lab", "00b", "00b-measuring"), ("part", "stat", "stats"), ("goal", "benc", "bench"), ("number", "0", "0"),
+    ],
+)  # fmt: skip
+def test_the_value_that_was_meant(kind: str, value: str, meant: str) -> None:
+    goal = Goal("made-up", "", "", (Setting("X", "x", kind),))
+    assert settings.checked([goal], {"X": value}) == {"X": meant}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("server", "constant"), ("program", "0"), ("chapter", "99"), ("lab", "16"), ("track", "course.units"),
+     ("number", "1e3"), ("number", "-1"), ("number", "\u0663"), ("part", "nothing"), ("goal", "check-data")],
+)  # fmt: skip
+def test_a_value_that_cannot_be(kind: str, value: str) -> None:
+    goal = Goal("made-up", "", "", (Setting("X", "x", kind),))
+    with pytest.raises(Wrong, match=f"^X={value}: "):
+        settings.checked([goal], {"X": value})
+
+
+def test_what_a_goal_is_told() -> None:
+    """Its own settings, and what holds everywhere; the environment's only where that is documented."""
+    outside = {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "x", "N": "3", "WORK": "outside"}
+    given = {"ONLY": "y", "AGAIN": "", "DIR": "d", "WORK": "w"}
+    found = settings.of_goal(BY_NAME["bench"], given, outside)
+    assert found == {"CLIENT": "user@host", "RESULTS": "reference", "ONLY": "y", "WORK": "w"}
+
+
+# ---- budgets
+
+
+def test_a_file_counts_in_the_deepest_folder_that_has_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in {"a.py": 1, "x/a.c": 2, "x/y/a.h": 3, "x/y/z/a.lua": 4, "x/y/z/a.md": 5}.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("line\n" * lines, encoding="ascii")
+    files = [str(path) for path in Path().rglob("*") if path.is_file()]
+    none = dict.fromkeys(budgets.COUNTS, 0)
+    assert budgets.counted(files, [".", "x", "x/y"]) == {
+        ".": none | {"python": 1, "files": 1}, "x": none | {"c": 2, "files": 1},
+        "x/y": none | {"c": 3, "lua": 4, "files": 3},
+    }  # fmt: skip
+
+
+def test_what_is_over_its_budget_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("DECISIONS.md").write_text(f"{'x' * 121}\n|{'x' * 200}|\nx\n", encoding="ascii")
+    have = {"python": 11, "c": 5, "lua": 0, "files": 1}
+    monkeypatch.setattr(budgets, "table", lambda: [(budgets.Budget("x", have | {"python": 10}), have)])
+    over, wide = budgets.problems()
+    assert over.startswith("x: 11 lines of python, 10 at most")
+    assert wide.startswith("DECISIONS.md:1: ")
+
+
+@pytest.mark.parametrize("line", ["x 1 2 3 4", "x\t1\t2\t3", "x\t1\t2\t3\tfour"])
+def test_a_line_that_is_no_budget(tmp_path: Path, line: str) -> None:
+    (tmp_path / "table").write_text(f"# folder\n{line}\n", encoding="ascii")
+    with pytest.raises(InputError, match=f"^{tmp_path}/table:2: "):
+        budgets.budgets(tmp_path / "table")
+
+
+# ---- README.md, and the tests of a part
+
+
+def test_the_table_in_the_readme_is_replaced_and_the_rest_is_kept() -> None:
+    old = f"before\n{help.BEGIN}anything\n{help.END}after\n"
+    new = help.with_table(old)
+    assert new == f"before\n{help.BEGIN}{help.readme_table()}{help.END}after\n" == help.with_table(new)
+    assert new.count("\n| `make") == 10
+    with pytest.raises(ValueError, match=r"README\.md"):
+        help.with_table("no marks")
+
+
+def test_the_tests_of_a_part() -> None:
+    stats = [str(path) for path in parts.about("stats")]
+    assert "tests/harness/test_statistics.py" in stats and "tests/setup/test_command.py" not in stats
+    assert parts.about("hammer") == [Path("tests/hammer")]
+    assert Path("tests/setup/test_command.py") in parts.about("command")
