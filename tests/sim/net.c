@@ -622,7 +622,10 @@ void __real_conn_end(struct conn *c);
 WRAP(void, conn_end, struct conn *c)
 {
     struct sock *s = get_sock(c->fd, "conn_end()");
-    bool may_leave = c->state != SENDING || is_blocked(s, 0);
+    /* One that has taken nothing for a second may have begun to read since the last wait: the server
+     * cannot know of it yet. */
+    bool was_slow = s->blocked_at > 0 && w.now - s->blocked_at >= FULL_STEP_MS * MS;
+    bool may_leave = c->state != SENDING || is_blocked(s, 0) || was_slow;
 
     TRACE("conn_end(%d), %s", c->fd,
           c->state == READING     ? "reading"
