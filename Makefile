@@ -23,8 +23,10 @@ MAKEFLAGS += --no-builtin-rules
 
 # A shell, an editor, a hook of git or another make starts this one. What they leave in the environment was meant for others:
 # settings come from the command line, but for those that are documented as the environment's (CLIENT, SERVER, MANY).
-SETTINGS := A ADDR AGAIN ALL ARGS B BEFORE CH CROSS CSV DATE DIR EVENT FROM FUZZ_SECONDS GOAL HINTS IMAGE JSON KEY LOGS N ONLY OS \
-	PAPER PATIENCE PORT PROCESSES PROFILE RESULTS_OF RUNS SANDBOX SECONDS SEED SPEAKER STEP SURE TO TRACK UNDO URL VM_ARGS WATCH WHAT
+# Their names, and those of the goals, are read from the table of goals: Setting("NAME", name="NAME", Goal("name".
+TABLE    := quest/command/goals.py
+SETTINGS := LOGS $(filter-out CLIENT SERVER MANY,$(shell awk -F'"' \
+	'{for (i = 1; i < NF; i++) if ($$i ~ /(Setting.|name=)$$/ && $$(i + 1) ~ /^[A-Z_]+$$/) print $$(i + 1)}' $(TABLE)))
 $(foreach s,$(SETTINGS),$(if $(filter environment%,$(origin $(s))),$(eval override undefine $(s))))
 
 # What Python, the shell and git obey. Python speaks UTF-8 whatever the locale is, and sort, awk and gnuplot know no other
@@ -264,8 +266,12 @@ bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call progra
 
 # ---- what Python does alone ------------------------------------------------------------------------------------------
 
-.PHONY: help next path done read watch chapters run claims compare tables labs lab hint solution reset merge budgets
-help next path done read watch chapters run claims compare tables labs lab hint solution reset merge budgets:
+# Each goal of the table that no makefile has a rule for.
+OF_PYTHON := $(shell awk -F'[":]' 'FILENAME == "$(TABLE)" {if ($$1 ~ /^ *Goal.$$/) goals[$$2]; next} \
+	/^[a-z][a-z -]*:([^=]|$$)/ {n = split($$1, names, " "); for (i = 1; i <= n; i++) delete goals[names[i]]} \
+	END {for (goal in goals) print goal}' $(TABLE) Makefile $(wildcard */*.mk))
+.PHONY: $(OF_PYTHON)
+$(OF_PYTHON):
 	$(Q)exec $(call quest,$@)
 
 # ---- one server: see its lesson, have it in one file --------------------------------------------------------------------
