@@ -320,6 +320,7 @@ lint:
 	$(call lint,mypy,$(mypy))
 	$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
+	$(Q)$(PYTHON) -m quest.report.fields --check
 	$(Q)$(PYTHON) -m quest.book.readme --check
 	$(Q)$(MAKE) --no-print-directory lint-book schedule
 
@@ -327,8 +328,10 @@ lint:
 $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))
 
 readme: servers
-	$(Q)$(PYTHON) -m quest.book.readme
 	$(Q)$(QUEST) write-goals
+	$(Q)$(PYTHON) -m quest.report.fields
+	$(Q)$(PYTHON) -m quest.labs.fields
+	$(Q)$(PYTHON) -m quest.book.readme
 
 # What was included is not to be made.
 $(MAKEFILE_LIST) $(MAKEFILES): ;

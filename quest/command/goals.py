@@ -185,7 +185,7 @@ GOALS = (
          "maintain", (AT_8000,), "quest.learn.read:watch"),
     Goal("lint", "style, types, limits, text, data: everything that can be checked without running a server",
          "maintain"),
-    Goal("readme", "bring the numbers, the goals and the figure of README.md up to date", "maintain"),
+    Goal("readme", "bring up to date what README files print: goals, numbers and figure; keys and rules", "maintain"),
     Goal("budgets", "lines and files of each folder, beside what the folder may have", "maintain", (),
          "quest.command.budgets:show"),
     Goal("help", "ten goals to begin with; ALL=1: all of them, in groups; GOAL=bench: one, with its settings",

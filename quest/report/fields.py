@@ -1,7 +1,7 @@
-"""Prints the keys of our files into benchmarks/README.md, from the dataclasses that read them.
+"""Prints the keys of our files into benchmarks/README.md, from the dataclasses that read them, and the rules of claims.
 
-    python3 -m quest.report.fields            writes them
-    python3 -m quest.report.fields --check    status 1 if the README has other ones
+    python3 -m quest.report.fields            writes them (`make readme` does)
+    python3 -m quest.report.fields --check    status 1 if the README has other ones (`make lint` does)
 
 They stand there between two comments that Markdown does not show: <!--fields NAME--> and
 <!--/fields-->.
@@ -19,6 +19,7 @@ from quest.ground.toml import Key, keys_of
 from quest.measure.peers import Peer
 from quest.measure.records import LINES
 from quest.report.claims import Ledger
+from quest.report.rules import RULES, parameters
 from quest.spec.model import Experiment
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ README = Path("benchmarks/README.md")
 BLOCK = re.compile(r"(<!--fields (?P<name>[a-z]+)-->\n).*?(?=<!--/fields-->)", re.S)
 INDENT = "    "  # a code block of Markdown
 LEFT = 29  # columns for the keys
+LEFT_OF_RULES = 40
 WIDTH = 140
 
 
@@ -78,12 +80,23 @@ def _key(key: Key) -> list[str]:
     return _row(left, f"{key.doc.text}{end}")
 
 
-def _row(left: str, text: str) -> list[str]:
+def _row(left: str, text: str, columns: int = LEFT) -> list[str]:
     """The text beside what is on the left; below it, if that is too long."""
-    texts = textwrap.wrap(text, WIDTH - LEFT - len(INDENT), break_long_words=False)
-    first = f"{left:{LEFT}}{texts[0]}" if len(left) < LEFT else left
-    rest = texts[1:] if len(left) < LEFT else texts
-    return [first, *(" " * LEFT + line for line in rest)]
+    texts = textwrap.wrap(text, WIDTH - columns - len(INDENT), break_long_words=False)
+    first = f"{left:{columns}}{texts[0]}" if len(left) < columns else left
+    rest = texts[1:] if len(left) < columns else texts
+    return [first, *(" " * columns + line for line in rest)]
+
+
+def rules_of_claims() -> list[str]:
+    """Each rule that a claim may name, with its operands and numbers, and the first paragraph of its docstring."""
+    rows = []
+    for name, rule in RULES.items():
+        operands, needed, defaults = parameters(name)
+        numbers = [*needed, *(f"{key} = {value:g}" for key, value in defaults.items())]
+        text = " ".join((rule.__doc__ or "").partition("\n\n")[0].split()).replace("`", "")
+        rows += _row(f"{name}({', '.join([*operands, *numbers])})", text.rstrip("."), LEFT_OF_RULES)
+    return rows
 
 
 def with_fields(text: str) -> str:
@@ -93,6 +106,7 @@ def with_fields(text: str) -> str:
         "peer": described(Peer),
         "claims": described(Ledger),
         "results": lines_of_results(),
+        "rules": rules_of_claims(),
     }
 
     return with_blocks(text, known, README)
@@ -127,7 +141,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     if arguments and new != old:
-        print(f"{README}: other keys than the files have: run python3 -m quest.report.fields")
+        print(f"{README}: other keys or rules than the code has: make readme")
         return 1
     if not arguments:
         README.write_text(new, encoding="utf-8")

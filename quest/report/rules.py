@@ -136,7 +136,7 @@ class Comparison:
 
 
 def faster(a: Measured, b: Measured, min_effect: float = 0.05) -> Judgement:
-    """a is faster than b, by at least `min_effect`, whichever way the metric points."""
+    """a is faster than b by at least `min_effect`: higher or lower, as "better" of the metric says."""
     gain = Comparison(a, b, invert=a.better != "higher")
     least = 1 + min_effect
     verdict, why = NO_DIFFERENCE, f"the difference is below {units.percent(min_effect)}"
@@ -180,7 +180,7 @@ def ratio_between(a: Measured, b: Measured, low: float, high: float) -> Judgemen
 
 
 def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
-    """a and b are the same, within the margin or the A/A floor, whichever is larger."""
+    """a and b are the same, within `margin` or the noise floor, whichever is larger."""
     ratio = Comparison(a, b)
     width = max(margin, ratio.floor)
     bottom, top = 1 / (1 + width), 1 + width
@@ -202,22 +202,22 @@ def _beside_line(a: Measured, bound: float, sign: int, holds: str, fails: str) -
 
 
 def at_least(a: Measured, bound: float) -> Judgement:
-    """a is not below a line."""
+    """a is not below `bound`."""
     return _beside_line(a, bound, 1, "at least", "less than")
 
 
 def at_most(a: Measured, bound: float) -> Judgement:
-    """a is not above a line."""
+    """a is not above `bound`."""
     return _beside_line(a, bound, -1, "at most", "more than")
 
 
 def about(a: Measured, then: float, factor: float = 1.5) -> Judgement:
-    """a is what it was then, up to `factor`."""
+    """a is what it was then, within `factor`."""
     return _within(a, then, factor, "then")
 
 
 def expected(a: Measured, value: float, factor: float = 1.5) -> Judgement:
-    """a is what the claim's own words make one expect, where nobody gave a number then."""
+    """a is what the claim's own words make one expect, within `factor`, where the source has no number."""
     return _within(a, value, factor, "expected")
 
 
@@ -235,7 +235,7 @@ def _within(a: Measured, line: float, factor: float, what: str) -> Judgement:
 
 
 def exists(a: Measured) -> Judgement:
-    """It was seen at all, in every repetition."""
+    """a is more than 0 in every repetition."""
     if not a.values:
         raise Undecidable("no repetition")
     seen = sum(1 for value in a.values.values() if value > 0)

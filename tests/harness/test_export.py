@@ -17,6 +17,7 @@ from quest.measure import records
 from quest.measure.records import Record, ResultSet, Writer
 from quest.report import check, claims, export, verdicts
 from quest.report.measured import Library
+from quest.report.rules import RULES
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 from quest.stats import analysis
@@ -378,8 +379,7 @@ def test_make_ends_with_verdicts_and_failures(
          'claim 9: "source" must be one of talk, page, lighty, small-files, perlbal, raw-io, '
          'not "tlak"'),
         (('is = "faster"', 'is = "quicker"'),
-         'claim 9: rule: "is" must be one of faster, ratio_at_least, ratio_between, equal, flat, '
-         'grows, at_least, at_most, about, expected, exists, not "quicker"'),
+         f'claim 9: rule: "is" must be one of {", ".join(RULES)}, not "quicker"'),
         (('b = "b.us"', 'b = "c.us"'), 'claim 9: rule: unknown variant "c" in "c.us"'),
         (('b = "b.us"', 'b = "other:b.us"'),
          'claim 9: rule: unknown experiment "other" in "other:b.us"'),

@@ -3,7 +3,7 @@ each line that a rule draws from both of its sides, and on it.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -162,6 +162,72 @@ def test_every_rule_can_hold_fail_and_tell_nothing() -> None:
         seen = {verdict for name, *_, verdict, _ in CASES if name == rule}
         assert {HOLDS, NOT_MEASURED} < seen, rule
         assert seen & {CHANGED, REVERSED}, rule
+
+
+#: Half of the effect, or of its logarithm.
+BEARS: list[tuple[str, dict[str, float], float]] = [
+    ("faster", {}, 0.024),
+    ("faster", {"min_effect": 0.5}, 0.184),
+    ("ratio_at_least", {"bound": 10}, 0.684),
+    ("ratio_at_least", {"bound": 0.5}, 0.293),
+    ("ratio_between", {"low": 0.5, "high": 2}, 0.293),
+    ("equal", {"margin": 0.5}, 0.184),
+    ("flat", {"tolerance": 0.25}, 0.106),
+    ("grows", {"at_least": 4}, 0.5),
+    ("about", {"factor": 4}, 0.5),
+    ("expected", {"factor": 4}, 0.5),
+    ("at_least", {"bound": 3}, 0.1),
+    ("at_most", {"bound": 3}, 0.1),
+    ("exists", {}, 0.1),
+]
+
+
+def test_what_rules_can_bear() -> None:
+    assert {rule for rule, *_ in BEARS} == set(RULES)
+    for rule, numbers, share in BEARS:
+        assert rules.allowed(rule, numbers) == pytest.approx(share, abs=0.001), rule
+
+
+CLEARLY = 1.3  # beyond the line
+XS = (1.0, 10.0, 100.0, 400.0, 700.0, 1000.0)
+
+Numbers = Mapping[str, float]
+Function = Callable[[float], float]
+Operands = tuple[float | Function, ...]
+
+
+def at_value(at: float | Function, better: str) -> Measured:
+    """Ten rounds of one value, or of a function of x."""
+    points = {x: dict.fromkeys(range(10), at(x) if callable(at) else at) for x in XS}
+    return Measured("it", points[XS[-1]], better=better, points=points, set="one run")
+
+
+def two(holds: float, fails: float) -> tuple[Operands, Operands]:
+    return (100 * holds, 100), (100 * fails, 100)
+
+
+def line(rise: float) -> Function:
+    return lambda x: 100 * (1 + (rise - 1) * x / XS[-1])
+
+
+#: rule -> of its numbers: operands on which it holds, and does not. The ledger is tried on these.
+MADE_UP: dict[str, Callable[[Numbers], tuple[Operands, Operands]]] = {
+    "faster": lambda n: two(gain := (1 + n.get("min_effect", 0.05)) * CLEARLY, 1 / gain),
+    "ratio_at_least": lambda n: two(n["bound"] * CLEARLY, n["bound"] / CLEARLY),
+    "ratio_between": lambda n: two((n["low"] * n["high"]) ** 0.5, n["high"] * CLEARLY),
+    "equal": lambda n: two(1, (1 + n.get("margin", 0.05)) * CLEARLY),
+    "flat": lambda n: ((line(1),), (line((1 + n.get("tolerance", 0.25)) * CLEARLY),)),
+    "grows": lambda n: ((line(n.get("at_least", 1.25) * CLEARLY),), (line(1),)),
+    "at_least": lambda n: ((n["bound"] * CLEARLY,), (n["bound"] / CLEARLY,)),
+    "at_most": lambda n: ((n["bound"] / CLEARLY,), (n["bound"] * CLEARLY or 1,)),
+    "about": lambda n: ((n["then"],), (n["then"] * n.get("factor", 1.5) * CLEARLY,)),
+    "expected": lambda n: ((n["value"],), (n["value"] * n.get("factor", 1.5) * CLEARLY,)),
+    "exists": lambda _: ((1,), (0,)),
+}
+
+
+def test_every_rule_has_made_up_operands() -> None:
+    assert MADE_UP.keys() == RULES.keys()
 
 
 def wide(low: float) -> Measured:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from quest.measure import usable
-from quest.report import rules
 from quest.spec.model import Metric
 from quest.stats.table import Measurement, Number
 
@@ -56,30 +55,6 @@ def test_what_others_took(metric: Metric, share: float) -> None:
     shares = {"foreign_share": 0.2, "steal_share": 0.05}
     assert usable.disturbance(metric, repetition("noisy", **shares)) == share
     assert usable.disturbance(metric, repetition(**shares)) == 0
-
-
-#: Half of the effect, or of its logarithm.
-BEARS: list[tuple[str, dict[str, float], float]] = [
-    ("faster", {}, 0.024),
-    ("faster", {"min_effect": 0.5}, 0.184),
-    ("ratio_at_least", {"bound": 10}, 0.684),
-    ("ratio_at_least", {"bound": 0.5}, 0.293),
-    ("ratio_between", {"low": 0.5, "high": 2}, 0.293),
-    ("equal", {"margin": 0.5}, 0.184),
-    ("flat", {"tolerance": 0.25}, 0.106),
-    ("grows", {"at_least": 4}, 0.5),
-    ("about", {"factor": 4}, 0.5),
-    ("expected", {"factor": 4}, 0.5),
-    ("at_least", {"bound": 3}, 0.1),
-    ("at_most", {"bound": 3}, 0.1),
-    ("exists", {}, 0.1),
-]
-
-
-def test_what_rules_can_bear() -> None:
-    assert {rule for rule, *_ in BEARS} == set(rules.RULES)
-    for rule, numbers, share in BEARS:
-        assert rules.allowed(rule, numbers) == pytest.approx(share, abs=0.001), rule
 
 
 def test_a_row_keeps_what_a_rule_may_ask() -> None:
