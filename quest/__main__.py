@@ -10,7 +10,7 @@ from importlib import import_module
 
 from quest.command import settings
 from quest.command.goals import BY_NAME, Goal
-from quest.ground.entry import begin, ended
+from quest.ground.entry import begin, run_to_status
 from quest.learn.words import Wrong
 
 BAD_USAGE = 2
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
         return run(goal, settings.of_goal(goal, given if trusted else settings.checked([goal], given)))
 
     stopped = "stopped; the same command goes on from here" if goal.goes_on else ""
-    return ended(command, goal.says.format(name), BAD_USAGE, stopped)
+    return run_to_status(command, goal.says.format(name), BAD_USAGE, stopped)
 
 
 if __name__ == "__main__":

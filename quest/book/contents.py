@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from quest.book.outline import Outline, read_outlines
-from quest.ground.entry import ended, naming
+from quest.ground.entry import errors_named, run_to_status
 from quest.ground.errors import InputError
 
 CONTENTS = Path("chapters/contents.json")
@@ -73,10 +73,10 @@ def faults(chapters: list[Outline]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     """The outlines of all chapters."""
-    with naming(CONTENTS):
+    with errors_named(CONTENTS):
         CONTENTS.write_text(text_of(read_outlines(arguments)[0]), encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from quest.book import contents, tracks
 from quest.book.outline import Block, Outline, read_outlines, regions_of
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 from quest.ground.toml import Doc, Rule, load
 
 ROLES = [
@@ -237,4 +237,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole
 
@@ -119,4 +119,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 
 README = Path("README.md")
@@ -88,4 +88,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from quest.book.tracks import Track, read_tracks
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
@@ -142,4 +142,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

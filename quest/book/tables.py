@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from quest.book.outline import Block, Outline, read_outline
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole
 
@@ -156,4 +156,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(ended(lambda: main(sys.argv[1:])))
+    sys.exit(run_to_status(lambda: main(sys.argv[1:])))

@@ -69,8 +69,8 @@ def _text(descriptor: int, old: TextIO | None, at_once: bool) -> TextIO:
     return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=at_once)
 
 
-def told(error: OSError) -> str:
-    """Where, and what. A full disk has no name of its own: naming() gives it one."""
+def os_error_text(error: OSError) -> str:
+    """The file and what is wrong with it, in one line. An error without a name: errors_named() gives it one."""
     name = error.filename2 or error.filename  # of a copy: where it was to be
     what = error.strerror or str(error) or type(error).__name__
     if isinstance(name, str | bytes | os.PathLike):
@@ -79,8 +79,8 @@ def told(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """What cannot be written here is told with this name, if it comes without one."""
+def errors_named(path: Path) -> Iterator[None]:
+    """An OSError of the block that comes without a name gets this one: a full disk has none."""
     try:
         yield
     except OSError as error:
@@ -89,7 +89,7 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2, stopped: str = "") -> int:
+def run_to_status(command: Callable[[], int], prefix: str = "", wrong: int = 2, stopped: str = "") -> int:
     """Runs a command to its last byte of output, and gives its status. Where it fails, one line on
     stderr says what and where, after `prefix`, and the status is `wrong`; where a signal has ended
     it, 128 and the signal's number, after a line with `stopped` if there is one.
@@ -108,7 +108,7 @@ def ended(command: Callable[[], int], prefix: str = "", wrong: int = 2, stopped:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except OSError as error:
-        _complain(foreign.line(f"{prefix}{told(error)}"))
+        _complain(foreign.line(f"{prefix}{os_error_text(error)}"))
     # What cannot be written now could not be at the exit either, which would tell it once more.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

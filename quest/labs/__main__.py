@@ -7,7 +7,7 @@ import os
 import sys
 
 try:
-    from quest.ground.entry import begin, ended
+    from quest.ground.entry import begin, run_to_status
     from quest.labs.cli import run_words
 except ImportError as error:
     needs = "PYTHON= names Python 3.11 or later, with pytest (Debian: python3-pytest; make deps)"
@@ -15,4 +15,4 @@ except ImportError as error:
     raise SystemExit(2) from None
 
 begin()
-sys.exit(ended(lambda: run_words(sys.argv[1:], os.environ), "lab: "))
+sys.exit(run_to_status(lambda: run_words(sys.argv[1:], os.environ), "lab: "))

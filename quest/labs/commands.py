@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from quest.ground.entry import told
+from quest.ground.entry import os_error_text
 from quest.ground.files import locked
 from quest.labs import catalogue, class_table, files, intake, place, work
 from quest.labs.errors import CannotJudge, LabError, complain, say
@@ -41,7 +41,7 @@ def _where(error: OSError, settings: Settings) -> str:
     """What failed, at which file, and the setting that names another place for it."""
     name = error.filename2 or error.filename  # of a copy: where it was to be
     if not isinstance(name, str):
-        return told(error)
+        return os_error_text(error)
     path = Path(name)
     part = [each for each in (path, *path.parents) if each.name.startswith(files.PART)]
     path = part[0].parent if part else path

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from quest.ground.entry import naming
+from quest.ground.entry import errors_named
 from quest.learn import state
 from quest.learn.chapters import chapter, servers, slugs
 from quest.learn.state import Folders, folders
@@ -101,7 +101,7 @@ def build_typed_programs(build: Path, slug: str) -> None:
 def site(build: Path, slug: str) -> Path:
     """The folder to serve: the pages of code/site, with the name of the server that serves them."""
     root = build / "site" / slug
-    with naming(root):
+    with errors_named(root):
         _fill(root, build, slug)
     return root
 

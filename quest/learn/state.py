@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quest.ground.entry import told
+from quest.ground.entry import os_error_text
 from quest.ground.files import locked, write_whole
 
 VERSION = 1
@@ -93,7 +93,7 @@ def change(path: Path, edit: Callable[[Progress], None]) -> bool:
             edit(progress)
             _write(path, progress)
     except OSError as error:
-        print(f"{told(error)}: what you have done is not kept", file=sys.stderr)
+        print(f"{os_error_text(error)}: what you have done is not kept", file=sys.stderr)
         return False
     return True
 

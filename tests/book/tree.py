@@ -14,7 +14,7 @@ from html import unescape
 from pathlib import Path
 
 from quest.book import tables
-from quest.ground.entry import ended
+from quest.ground.entry import run_to_status
 
 ROOT = Path(__file__).resolve().parents[2]
 PANDOC = os.environ.get("PANDOC") or shutil.which("pandoc") or ""
@@ -103,7 +103,7 @@ class Tree:
     def tables(self, *arguments: str) -> Done:
         """A step of tables.py, as its command ends; Python starts once for all."""
         with contextlib.chdir(self.path), contextlib.redirect_stderr(io.StringIO()) as errors:
-            status = ended(lambda: tables.main([*arguments]))
+            status = run_to_status(lambda: tables.main([*arguments]))
         return Done(("tables.py",), status, "", errors.getvalue())
 
     def outlines(self, *sources: str) -> list[str]:
