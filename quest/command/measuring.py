@@ -3,12 +3,12 @@
 Each imports what it needs when it runs: `bench` with nothing to do must not wait for scipy.
 """
 
-import fcntl
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quest.command.settings import Given
+from quest.ground.files import locked
 from quest.measure import records
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ def results_of(given: Given) -> Path:
 
 def data_of(given: Given) -> Path:
     return build_of(given) / "data"
+
+
+def reference_only(given: Given) -> bool:
+    """Whether RESULTS= asks for the committed run alone. InputError for another word than it knows."""
+    return records.wants_reference(given.get("RESULTS", ""))
 
 
 def names(text: str) -> list[str]:
@@ -85,13 +90,8 @@ def export(given: Given) -> int:
 
     results, data = results_of(given), data_of(given)
     data.mkdir(parents=True, exist_ok=True)
-    with (data / "lock").open("w", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"another export writes {data}: waiting", flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        only = records.wants_reference()
+    with locked(data / "lock", lambda: print(f"another export writes {data}: waiting", flush=True)):
+        only = reference_only(given)
         if verdicts.fresh(results, REFERENCE, data, only):
             return 0
         from quest.report import export as exporting
@@ -110,7 +110,7 @@ def verdict(given: Given) -> int:
 def _claims(given: Given, short: bool) -> int:
     from quest.report import verdicts
 
-    results, only = results_of(given), records.wants_reference()
+    results, only = results_of(given), reference_only(given)
     judged = verdicts.judged_claims(results, REFERENCE, data_of(given), only)
     chosen = verdicts.select(judged, names(given.get("ONLY", "")))
     return verdicts.print_ledger(chosen, None if only else results, short)
@@ -122,7 +122,7 @@ def tables(given: Given) -> int:
     from quest.spec import experiment_file
 
     chosen = experiment_file.load_all(only=names(given.get("ONLY", "")))
-    only = records.wants_reference()
+    only = reference_only(given)
     return then.tables(chosen, Library(results_of(given), REFERENCE, only, definitions=chosen))
 
 

@@ -1,8 +1,8 @@
-"""Check sums of result files: what a line holds is what was written, and no line before it is
-gone, new, doubled or at another place.
+"""Result files: their check sums, reading and writing them, the form of each line, and whose results are asked for.
 
-A sum is the last member of its line: SHA-256, shortened, of all bytes of the file before it. It
-finds accidents and edits by hand. It is no signature: who computes it anew is believed.
+A check sum says that a line holds what was written, and that no line before it is gone, new, doubled or at another
+place. It is the last member of its line: SHA-256, shortened, of all bytes of the file before it. It finds accidents
+and edits by hand. It is no signature: a sum that was computed anew is believed.
 """
 
 import hashlib
@@ -72,6 +72,7 @@ class Repetition:
     marks: list[str] = field(default_factory=list)
 
     def mark(self, *marks: str) -> None:
+        """Adds marks, each once."""
         self.marks += [mark for mark in marks if mark not in self.marks]
 
 
@@ -87,6 +88,7 @@ class ResultSet:
     end: Record | None = None
 
     def add(self, record: Record) -> None:
+        """Adds a line that was read or written, which is of any type but "run"."""
         kind = record["type"]
         if kind in ("repetition", "failure"):
             # A repetition that failed before and now went well is no failure any more.
@@ -116,6 +118,7 @@ def failure_texts(result: ResultSet) -> list[str]:
 
 
 def utc_now() -> str:
+    """As in the records: 2026-11-24T05:30:00Z."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -209,6 +212,7 @@ class Writer:
         self._file.truncate(end)
 
     def append(self, record: Record) -> None:
+        """Writes a line, and waits until it is on the disk. InputError if it cannot be written."""
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         try:
             self._file.write(self._sums.added(line.encode()))
@@ -369,8 +373,8 @@ HERE = "here"
 REFERENCE = "reference"
 
 
-def wants_reference(environ: Mapping[str, str] = os.environ) -> bool:
-    wanted = environ.get("RESULTS", HERE) or HERE
-    if wanted not in (HERE, REFERENCE):
+def wants_reference(wanted: str) -> bool:
+    """Whether RESULTS=`wanted` asks for the committed run alone; "" is the reader's own. InputError for other words."""
+    if wanted not in ("", HERE, REFERENCE):
         raise InputError(f"RESULTS={wanted}: must be {HERE} or {REFERENCE}")
     return wanted == REFERENCE

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from quest.ground.cpus import Placement
 from quest.measure.namespaces import OwnNetwork
+from quest.measure.records import wants_reference
 from quest.measure.remote import Client
 
 
@@ -21,11 +22,12 @@ class Settings:
     many: bool = False  # consent to as many processes or connections as others may notice
     compiler_flags: str = ""  # of the servers, for the results; "": make is asked
     started_by_make: bool = False  # then the measurement ends when make is killed
+    reference_only: bool = False  # the numbers of the committed run are shown, and not the reader's
     escape_codes: bool = False  # the terminal, if it is one, lets a line be rewritten
 
     @staticmethod
     def from_environment(environment: Mapping[str, str]) -> "Settings":
-        """As the Makefile hands the settings over, and as terminals are described."""
+        """As the Makefile hands the settings over, and as terminals are described. InputError for a wrong RESULTS."""
         plain = environment.get("TERM", "") in ("", "dumb") or bool(environment.get("NO_COLOR"))
         return Settings(
             client=environment.get("CLIENT", ""),
@@ -33,6 +35,7 @@ class Settings:
             many=environment.get("MANY") == "1",
             compiler_flags=environment.get("HARNESS_CFLAGS", "").strip(),
             started_by_make="MAKELEVEL" in environment,
+            reference_only=wants_reference(environment.get("RESULTS", "")),
             escape_codes=not plain,
         )
 

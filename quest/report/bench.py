@@ -87,13 +87,13 @@ def bench(
         from quest.report.result import print_results
 
         width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
-        library = Library(results, reference, records.wants_reference())
+        library = Library(results, reference, settings.reference_only)
         print_results(chosen, library, width, upto)
     elif with_tables and not headline:
         from quest.report.measured import Library
         from quest.report.then import print_tables
 
-        library = Library(results, reference, records.wants_reference(), definitions=with_tables)
+        library = Library(results, reference, settings.reference_only, definitions=with_tables)
         print_tables(with_tables, library)
     return 1 if report.failures or report.errors else 0
 

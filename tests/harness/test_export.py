@@ -192,7 +192,6 @@ def inside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
     tree.experiment(extra="")
     (tree.root / "benchmarks" / "claims.toml").write_text(LEDGER, encoding="utf-8")
     monkeypatch.chdir(tree.root)
-    monkeypatch.delenv("RESULTS", raising=False)
     return tree
 
 
@@ -208,9 +207,8 @@ def read(name: str) -> str:
     return (DATA / name).read_text(encoding="utf-8")
 
 
-def exported(expected: int = 0) -> dict[str, Any]:
-    only = records.wants_reference()
-    assert export.export(RESULTS, REFERENCE, DATA, only) == expected
+def exported(expected: int = 0, reference_only: bool = False) -> dict[str, Any]:
+    assert export.export(RESULTS, REFERENCE, DATA, reference_only) == expected
     found: dict[str, Any] = json.loads(read("numbers.json"))
     return found
 
@@ -220,7 +218,7 @@ def claim(number: int) -> dict[str, Any]:
     return found
 
 
-def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree) -> None:
     assert list(found := exported()) == ["sample", "env"]
     assert (found["sample"]["text"], found["sample"]["source"]) == ("not measured", "none")
     assert 'missing = "not measured yet: make bench ONLY=sample"' in read("sample/meta.gp")
@@ -264,13 +262,12 @@ def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree, monke
     assert (claim(9)["verdict"], claim(9)["source_run"]) == ("holds", "reference")
     beside = read("sample/reference-a.tsv")
     assert not (DATA / "sample/b.tsv").exists(), "what is gone goes"
-    monkeypatch.setenv("RESULTS", "reference")
-    assert exported()["sample.a.us"]["source"] == "reference"
+    assert exported(reference_only=True)["sample.a.us"]["source"] == "reference"
     assert read("sample/a.tsv") == beside
     assert not (DATA / "sample/reference-a.tsv").exists()
-    monkeypatch.setenv("RESULTS", "mine")
+    assert [records.wants_reference(word) for word in ("", "here", "reference")] == [False, False, True]
     with pytest.raises(InputError, match="RESULTS=mine: must be here or reference"):
-        exported()
+        records.wants_reference("mine")
 
 
 def test_with_nothing_new_the_export_is_left_alone_and_scipy_too(inside: Tree) -> None:
@@ -330,9 +327,9 @@ def test_a_page_can_warn_of_numbers_of_a_busy_machine(inside: Tree) -> None:
     assert warned() == {False}
 
 
-def test_why_a_claim_cannot_be_judged(inside: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    def said() -> tuple[str, str, str]:
-        exported()
+def test_why_a_claim_cannot_be_judged(inside: Tree) -> None:
+    def said(reference_only: bool = False) -> tuple[str, str, str]:
+        exported(reference_only=reference_only)
         return claim(9)["verdict"], claim(9)["source_run"], claim(9)["why"]
 
     noisy, few = "the data is noisy (0 of 8 usable)", "too few repetitions: 3, and 6 are needed"
@@ -347,8 +344,7 @@ def test_why_a_claim_cannot_be_judged(inside: Tree, monkeypatch: pytest.MonkeyPa
         skipped.add({"type": "skip", "variant": variant, "reason": f"no {variant} here"})
     write(skipped, RESULTS / "sample.jsonl")
     assert said() == ("not measured here", "here", "no b here")
-    monkeypatch.setenv("RESULTS", "reference")
-    assert said() == ("not measured here", "reference", few)
+    assert said(reference_only=True) == ("not measured here", "reference", few)
 
 
 def test_make_ends_with_verdicts_and_failures(

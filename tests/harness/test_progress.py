@@ -63,7 +63,7 @@ def test_settings_from_the_environment() -> None:
     }  # fmt: skip
     assert Settings.from_environment(made) == Settings(
         "me@there", "192.0.2.1", many=True, compiler_flags="-O2", started_by_make=True,
-        escape_codes=True,
+        reference_only=True, escape_codes=True,
     )  # fmt: skip
     assert Settings.from_environment({}) == Settings()
     assert not Settings.from_environment({"MANY": "0"}).many
