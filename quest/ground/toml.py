@@ -218,7 +218,9 @@ class _Table:
 
 
 class _Either:
-    """The first of several types that takes the value."""
+    """The first of several types that takes the value. `must` also replaces what a text or a number of one of them says
+    of its limits; a list or a table says better what is wrong inside it.
+    """
 
     def __init__(self, members: list[Any], rule: Rule) -> None:
         self.members, self.rule = members, rule
@@ -228,10 +230,11 @@ class _Either:
         return any(member.takes(value) for member in self.members)
 
     def read(self, value: Any, key: str) -> Any:
-        for member in self.members:
-            if member.takes(value):
-                return member.read(value, key)
-        raise _Fault(f'"{key}" must {self.rule.must or "be " + self.what}')
+        member = next((member for member in self.members if member.takes(value)), None)
+        limited = self.rule.must and isinstance(member, _Scalar) and member.problem(value)
+        if member is None or limited:
+            raise _Fault(f'"{key}" must {self.rule.must or "be " + self.what}')
+        return member.read(value, key)
 
 
 class _Record:

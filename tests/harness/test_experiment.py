@@ -103,9 +103,9 @@ BROKEN: list[tuple[dict[str, Any], list[str]]] = [
      ['"disk"', '"micro"', '"load"']),
     ({"stage": {"read_iops": 240}}, ['"stage"', '"load"', "[docroot.files]"]),
     ({**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": 0}},
-     ['"stage": "read_iops"', "above 0"]),
+     ['"stage": "read_iops"', "above 0, or a placeholder"]),
     ({**LOADED, "docroot": {"files": {"x": 1}}, "stage": {"read_iops": "{N}"}},
-     ['"stage": "read_iops"', "match"]),
+     ['"stage": "read_iops"', "a whole number above 0, or a placeholder"]),
     ({"disk": {"pools": ["a=1x1"]}, "docroot": {"files": {"x": 1}}}, ['"docroot"', "disk"]),
     ({"disk": {"pools": ["a={size}x1"]}}, ['variant "a"', "{size}", 'profile "smoke"']),
 ]  # fmt: skip

@@ -24,9 +24,9 @@ from tests.harness.test_load import loaded
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"memory_mib": 0}, '"memory_mib" must be above 0, not 0'),
-        ({"memory_mib": True}, '"memory_mib" must be a whole number'),
-        ({"read_iops": "many"}, '"read_iops" must'),
+        ({"memory_mib": 0}, '"memory_mib" must be a whole number above 0, or a placeholder'),
+        ({"memory_mib": True}, '"memory_mib" must be a whole number above 0, or a placeholder'),
+        ({"read_iops": "many"}, '"read_iops" must be a whole number above 0, or a placeholder'),
         ({"read_iops": "{iops}"}, "unknown placeholder {iops}"),
         ({"mount": "{option}"}, "unknown placeholder {option}"),
         ({"mount": "noatime -o bind"}, '"mount" must be options of mount(8)'),
