@@ -76,12 +76,12 @@ class Mark:
     """The points for one answer: all of them, or none and the reason."""
 
     id: str
-    of: int
+    most: int  #: points of a right answer
     why: str = ""  #: of no points
 
     @property
     def points(self) -> int:
-        return 0 if self.why else self.of
+        return 0 if self.why else self.most
 
 
 def missing(questions: Sequence[Question], part: Part) -> list[str]:
@@ -103,7 +103,7 @@ def missing(questions: Sequence[Question], part: Part) -> list[str]:
 
 def measured_answer(question: Question, data: Measurement) -> tuple[str, float]:
     """What the data say: up, flat or down; and the ratio of the two operands."""
-    ratio = data.ratio(question.of)
+    ratio = data.ratio(question.operands)
     if 1 / question.flat <= ratio <= question.flat:
         return "flat", ratio
     return ("up" if ratio > 1 else "down"), ratio
@@ -121,7 +121,7 @@ def fault_of(question: Question, answer: object, data: Measurement) -> str:
         assert isinstance(answer, int | float)  # missing() has seen to that
         right = max(answer / ratio, ratio / answer) <= question.within
         measured = f"{ratio:.3g} times"
-    over = " over ".join(question.of)
+    over = " over ".join(question.operands)
     return "" if right else f"you say {answer}, your data say {measured}: {over}"
 
 

@@ -74,8 +74,8 @@ class Filter:
     options: tuple[str, ...]
 
     @classmethod
-    def of(cls, confine: Path, uring: bool) -> Self:
-        """uring: io_uring is permitted."""
+    def made_by(cls, confine: Path, uring: bool) -> Self:
+        """Runs the program `confine`, which writes its filter beside itself. uring: io_uring is permitted."""
         options = ("-u",) if uring else ()
         data = confine.with_suffix(".filter")
         with data.open("wb") as file:

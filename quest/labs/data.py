@@ -122,11 +122,11 @@ class Measurement:
         except (KeyError, TypeError, ValueError):
             raise LabError(f"{self.path}: nothing was measured for {operand}") from None
 
-    def ratio(self, of: Sequence[str]) -> float:
+    def ratio(self, operands: Sequence[str]) -> float:
         """The first of two operands over the second."""
-        above, below = map(self.value, of)
+        above, below = map(self.value, operands)
         if below <= 0:
-            raise LabError(f"{self.path}: {of[1]} is {below:g}")
+            raise LabError(f"{self.path}: {operands[1]} is {below:g}")
         return above / below
 
     def table(self) -> list[str]:

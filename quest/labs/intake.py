@@ -48,14 +48,14 @@ class Candidate:
 
     file: str  #: of the lab
     inside: PurePosixPath  #: its path, from the top of the submission
-    of: str  #: the archive it is in; "" if in none
+    archive: str  #: the name of the archive it is in; "" if in none
     path: Path
     is_file: bool
 
     @property
     def where(self) -> str:
         shown = foreign.name(str(self.inside))
-        return f"{foreign.name(self.of)}: {shown}" if self.of else shown
+        return f"{foreign.name(self.archive)}: {shown}" if self.archive else shown
 
     def read(self, most: int) -> bytes:
         """The content, cut after `most` + 1 bytes."""
@@ -286,8 +286,8 @@ def _chosen(candidates: list[Candidate], slug: str, most: int, notes: list[str])
     """File -> candidate, all of one folder: work/SLUG, the top, SLUG, or the only one. A LabError
     if several folders of the same rank differ."""
     places: dict[tuple[str, PurePosixPath], dict[str, list[Candidate]]] = {}
-    for each in sorted(candidates, key=lambda each: (each.of, str(each.inside))):
-        there = places.setdefault((each.of, each.inside.parent), {})
+    for each in sorted(candidates, key=lambda each: (each.archive, str(each.inside))):
+        there = places.setdefault((each.archive, each.inside.parent), {})
         there.setdefault(each.file, []).append(each)
     best = min(_rank(slug, folder) for _, folder in places)
     first = [key for key in places if _rank(slug, key[1]) == best]
@@ -296,7 +296,7 @@ def _chosen(candidates: list[Candidate], slug: str, most: int, notes: list[str])
     if any(text != texts[0] for text in texts):
         several = _listed(each for one in chosen for each in one.values())
         raise LabError(f"which one counts? There are {several}")
-    if others := [each for each in candidates if (each.of, each.inside.parent) not in first]:
+    if others := [each for each in candidates if (each.archive, each.inside.parent) not in first]:
         notes.append(f"{_listed(chosen[0].values())} counts; there is also {_listed(others)}")
     return chosen[0]
 

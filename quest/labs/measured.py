@@ -26,7 +26,9 @@ class Question:
     kind: Annotated[str, Rule(choices=("direction", "factor", "cause")), Doc("what an answer may be")]
     ask: Annotated[str, Doc("the question")]
     points: Annotated[int, Rule(least=1), Doc("all of them, or none")]
-    of: Annotated[Texts, Rule(count=(2,)), Doc("two operands: the first over the second is judged")] = ()
+    operands: Annotated[
+        Texts, Rule(count=(2,)), Doc("two operands: the first over the second is judged", key="of")
+    ] = ()
     flat: Annotated[float, Rule(above=1), Doc("a ratio nearer to 1 than this is flat")] = 1.25
     within: Annotated[float, Rule(above=1), Doc("how far a factor may be from that of the data, as a ratio")] = 1.15
     choices: Annotated[Texts, Doc("of a cause: the answers that are offered")] = ()
@@ -37,7 +39,7 @@ class Question:
         if self.kind == "cause":
             good = self.right and set(self.right) <= set(self.choices)
             return "" if good else "right is not among the choices"
-        return "" if self.of else "of is missing"
+        return "" if self.operands else "of is missing"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Entry:
 
     id: str
     points: int
-    of: int
+    most: int  #: points that it may have
     outcome: Outcome
     title: str = ""
     reason: str = ""  #: why it has not passed
@@ -35,7 +35,7 @@ class Entry:
     def line(self) -> str:
         """For a person, with the reason below it."""
         score = "-" if self.outcome is Outcome.UNJUDGED else str(self.points)
-        points = f"{score:>3} of {self.of:<2}" if self.of else f"{'':9}"
+        points = f"{score:>3} of {self.most:<2}" if self.most else f"{'':9}"
         head = f"  {points} {self.id:<13} {self.title}".rstrip()
         if self.outcome is Outcome.PASSED:
             return head
@@ -45,7 +45,7 @@ class Entry:
         return f"{head}\n{reason}"
 
     def gradescope(self, number: int, graded: bool) -> dict[str, object]:
-        score = {"score": self.points, "max_score": self.of} if graded else {}
+        score = {"score": self.points, "max_score": self.most} if graded else {}
         return {
             "number": str(number),
             "name": f"{self.id}: {self.title}" if self.title else self.id,

@@ -145,7 +145,7 @@ class Sandbox:
         shutil.copyfile(made, confine)
         confine.chmod(0o755)
         made.unlink()
-        self.calls = Filter.of(confine, self.lab.limits.io_uring)
+        self.calls = Filter.made_by(confine, self.lab.limits.io_uring)
 
     def _sources(self) -> dict[str, list[str]]:
         """Program -> its sources, beside the real objects."""

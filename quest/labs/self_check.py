@@ -52,7 +52,7 @@ def check(lab: MeasuredLab, folder: Path, build: Path) -> bool:
         say(f"Your prediction is kept: {folder / SEALED}. It is not marked for being right.")
     if not _has_data(lab, folder, build):
         return False
-    judged = Judged.of(lab, folder)
+    judged = Judged.from_folder(lab, folder)
     judged.tell()
     with work.changing(lab.slug, folder) as progress:
         progress.score = max(progress.score or 0, judged.report.score)
@@ -102,7 +102,7 @@ class Judged:
     marks: list[Mark]
 
     @classmethod
-    def of(cls, lab: MeasuredLab, folder: Path) -> "Judged":
+    def from_folder(cls, lab: MeasuredLab, folder: Path) -> "Judged":
         """A LabError if one of the files is missing, a pipe, a link, too long, or no data."""
         for path in (folder / name for name in lab.files):
             if os.path.lexists(path):
@@ -125,7 +125,7 @@ class Judged:
         entries = []
         for mark in self.marks:
             outcome = Outcome.FAILED if mark.why else Outcome.PASSED
-            entries.append(Entry(mark.id, mark.points, mark.of, outcome, reason=mark.why))
+            entries.append(Entry(mark.id, mark.points, mark.most, outcome, reason=mark.why))
         shared = shared_with(self.lab, data.fingerprints(self.lab, self.path), {})
         about = [SELF_CHECK, f"Measured: {data.origin(self.path)}.",
                  *(f"Look at this: {line}." for line in shared)]  # fmt: skip
@@ -163,7 +163,7 @@ def grade(lab: MeasuredLab, path: Path, results: Path | None) -> bool:
         handed = intake.staged(one, lab.files, lab.slug, top, MOST_BYTES)
         for note in handed.notes:
             say(f"{note}\n")
-        judged = Judged.of(lab, handed.folder)
+        judged = Judged.from_folder(lab, handed.folder)
         judged.tell()
         if results is not None:
             files.write(results, judged.report.gradescope())
@@ -181,7 +181,7 @@ class _Class:
         path = folder / self.lab.data_file
         self.fingerprints[one.name] = data.fingerprints(self.lab, path)
         try:
-            judged = Judged.of(self.lab, folder)
+            judged = Judged.from_folder(self.lab, folder)
         except (InputError, OSError) as error:
             reason = str(error).replace(f"{folder}/", "")
             return Grade(class_table.SELF_CHECK, 0, f"({reason})")

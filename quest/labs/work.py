@@ -104,7 +104,7 @@ def begin(lab: Lab, folder: Path) -> str:
 def hint(lab: Lab, folder: Path, number: int | None) -> str:
     """The hint of that number, or the next one for what failed first in the last check."""
     with changing(lab.slug, folder) as progress:
-        place, of, again = number, len(lab.hints), ""
+        place, count, again = number, len(lab.hints), ""
         if number is None:
             test = progress.first_failure
             if not test and progress.score == lab.points:
@@ -119,12 +119,12 @@ def hint(lab: Lab, folder: Path, number: int | None) -> str:
                 about = f" about {test}" if test else ""
                 more = f"\nOne way to do it: make solution CH={lab.slug}" if lab.is_whole else ""
                 return f"No hint{about} is left{seen}.{more}"
-            place, of = fitting.index(number) + 1, len(fitting)
+            place, count = fitting.index(number) + 1, len(fitting)
             again = f" (again: make hint CH={lab.slug} N={number})"
         if number not in progress.shown:
             progress.shown.append(number)
     shown = lab.hints[number - 1]
-    return f"Hint {place} of {of}, about {shown.test}{again}\n\n{shown.text}"
+    return f"Hint {place} of {count}, about {shown.test}{again}\n\n{shown.text}"
 
 
 def solution(lab: Lab, folder: Path, sure: bool) -> str:

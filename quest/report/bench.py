@@ -81,7 +81,7 @@ def bench(
         _print_report(report, nothing=bool(chosen) and not jobs)
     # All that is known of those named; else what the sources say of what was measured. `make` ends
     # with the verdicts instead.
-    with_tables = [job.experiment for job in jobs if job.experiment.thens]
+    with_tables = [job.experiment for job in jobs if job.experiment.then_tables]
     if named and not headline:
         from quest.report.measured import Library
         from quest.report.result import print_results

@@ -90,7 +90,7 @@ def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int
     for key in NUMBER.findall(line):
         if problem := key_problem(key, experiments):
             yield f"number [{key}]: {problem}"
-    tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.thens}
+    tables = {f"{e.id}.{then.key}" for e in experiments.values() for then in e.then_tables}
     for key in THEN.findall(line):
         if key not in tables:
             yield f'"{key}" is no [[then]] of an experiment'

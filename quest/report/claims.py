@@ -273,7 +273,7 @@ def _judged(claim: Claim, library: Library) -> JudgedClaim:
         home = library.experiments[claim.experiment]
         chapters = list(dict.fromkeys([*chapters, *home.chapters]))
         both = library.both(claim.experiment)
-        table = both.of(origin)
+        table = both.table_of(origin)
         run = table.run.footer if table else ""
         if origin == REFERENCE and both.here:
             own = _judge_on(claim, library, HERE).why
@@ -290,7 +290,7 @@ def _judged(claim: Claim, library: Library) -> JudgedClaim:
         "why": judgement.why,
         "numbers": judgement.numbers,
         "usable": judgement.usable,
-        "repetitions": judgement.of,
+        "repetitions": judgement.repetitions,
         "near": judgement.near or bool(claim.near),
         "near_why": claim.near,
         "reason": claim.reason,
@@ -328,7 +328,7 @@ def _judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
             name = other or claim.experiment
             allowed = rules.allowed(rule.name, rule.numbers)
             both = library.both(name)
-            table = both.of(origin)
+            table = both.table_of(origin)
             measured = _measured(rest, table, allowed) if table else None
             if measured is None:
                 return Judgement(NOT_MEASURED, _why_missing(operand, both))
@@ -369,7 +369,7 @@ def _measured(operand: str, table: NumberTable, allowed: float) -> Measured | No
         points={at: point.usable_rounds(allowed) for at, point in points.items()},
         floor=table.noise_floor(metric, row.x if x else None),
         set=f"{table.experiment.id}/{table.origin}",
-        of=len(row.rounds),
+        repetitions=len(row.rounds),
         against=_against([row, *points.values()], allowed),
     )
 
@@ -394,6 +394,6 @@ def _derived(key: str, table: NumberTable, allowed: float) -> Measured | None:
         unit=whole.unit,
         set=table.experiment.id,
         number=Estimate(number.value, number.low, number.high) if number else None,
-        of=whole.count,
+        repetitions=whole.count,
         against=_against(rows, allowed),
     )

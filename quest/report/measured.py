@@ -30,7 +30,7 @@ class Both:
     reference: NumberTable | None = None
     skips: tuple[tuple[str, str], ...] = ()
 
-    def of(self, origin: str) -> NumberTable | None:
+    def table_of(self, origin: str) -> NumberTable | None:
         """The table of that origin."""
         return self.here if origin == HERE else self.reference
 

@@ -32,7 +32,7 @@ class Judgement:
     numbers: str = ""
     near: bool = False
     usable: int = 0  # repetitions that were asked, of the operand that has the fewest
-    of: int = 0
+    repetitions: int = 0  # that there are, of the same operand
 
 
 class Undecidable(Exception):
@@ -51,7 +51,7 @@ class Measured:
     floor: float | None = None
     set: str = ""  # values of one set were taken in the same rounds and are compared in pairs
     number: Estimate | None = None  # a derived one, with interval
-    of: int = 0  # repetitions there are; `values` and `points` are of those that are usable
+    repetitions: int = 0  # that there are; `values` and `points` are of those that are usable
     against: frozenset[str] = frozenset()  # the marks of the others
 
     def text(self) -> str:
@@ -72,14 +72,14 @@ def combine(judgements: list[Judgement]) -> Judgement:
     def joined(texts: Iterable[str]) -> str:
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
-    fewest = min(judgements, key=lambda j: (j.usable, -j.of))
+    fewest = min(judgements, key=lambda j: (j.usable, -j.repetitions))
     return Judgement(
         min((j.verdict for j in judgements), key=WORST_FIRST.index),
         joined(j.why for j in judgements),
         joined(j.numbers for j in judgements),
         any(j.near for j in judgements),
         fewest.usable,
-        fewest.of,
+        fewest.repetitions,
     )
 
 
@@ -343,14 +343,14 @@ def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, flo
         over_x = a.points and rule in ("flat", "grows")
         return min(map(len, a.points.values())) if over_x else len(a.values)
 
-    counts = [(asked(a), max(a.of, asked(a))) for a in operands.values()]
-    usable, of = min(counts, default=(0, 0))
+    counts = [(asked(a), max(a.repetitions, asked(a))) for a in operands.values()]
+    usable, count = min(counts, default=(0, 0))
     try:
         judgement = RULES[rule](**operands, **numbers)
     except Undecidable as why:
         judgement = Judgement(NOT_MEASURED, str(why))
         against = sorted(frozenset().union(*(a.against for a in operands.values())))
-        if against and of >= LEAST:
+        if against and count >= LEAST:
             marks = ", ".join(against)
-            judgement = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {of} usable)")
-    return replace(judgement, usable=usable, of=of)
+            judgement = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {count} usable)")
+    return replace(judgement, usable=usable, repetitions=count)

@@ -71,7 +71,7 @@ class SourceTable:
 def source_tables(definition: Experiment, both: Both) -> list[SourceTable]:
     """All tables of an experiment, with the reader's own values, else the reference's."""
     sources = []
-    for then in definition.thens:
+    for then in definition.then_tables:
         lines = tuple(_line(definition, then, row, both) for row in then.rows)
         used = {line.origin for line in lines}
         runs = {each.origin: each.run.footer for each in both.tables if each.origin in used}
@@ -251,7 +251,7 @@ def print_tables(definitions: Sequence[Experiment], library: Library) -> None:
 
 def tables(definitions: Sequence[Experiment], library: Library) -> int:
     """The command: the tables of these experiments, or a line that they have none."""
-    if not any(definition.thens for definition in definitions):
+    if not any(definition.then_tables for definition in definitions):
         print("no table of a source stands beside these experiments")
     print_tables(definitions, library)
     return 0

@@ -84,8 +84,8 @@ def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     if not long:
         return head
     on_reference = f"reference: {entry['verdict']}" if own else ""
-    of = entry["repetitions"]
-    asked = f"{entry['usable']} of {of} repetitions" if of else ""
+    count = entry["repetitions"]
+    asked = f"{entry['usable']} of {count} repetitions" if count else ""
     whose = own or (entry["why"] if entry["source_run"] == "here" else "")
     parts = own, on_reference, entry["numbers"], asked, entry["why"]
     seen = "; ".join(filter(None, (*parts, remedy(whose, entry["experiment"]))))

@@ -32,7 +32,7 @@ def _problems(experiment: Experiment) -> Iterator[str]:
         "metric": [m.name for m in experiment.metrics],
         "number": [d.key for d in experiment.derived],
         "phase": [p.name for p in experiment.phases],
-        "then": [t.key for t in experiment.thens],
+        "then": [t.key for t in experiment.then_tables],
     }
     for what, names in named.items():
         yield from (f'{what} "{name}" is there twice' for name, n in Counter(names).items() if n > 1)
@@ -56,7 +56,7 @@ def _problems(experiment: Experiment) -> Iterator[str]:
     for helper in experiment.helpers:
         for phase in {*helper.phases} - {*named["phase"]}:
             yield f'helper "{helper.name}": unknown phase "{phase}"'
-    for then in experiment.thens:
+    for then in experiment.then_tables:
         for problem in _then(experiment, then):
             yield f'then "{then.key}": {problem}'
 

@@ -496,7 +496,7 @@ class Experiment:
     h2load: Annotated[LoadTool | None, Doc("its arguments")] = None
     helpers: Annotated[tuple[Helper, ...], Doc("programs that run beside the server", key="helper")] = ()
     phases: Annotated[tuple[Phase, ...], Doc("several loads on one server", key="phase")] = ()
-    thens: Annotated[tuple[Then, ...], Doc("tables of the sources", key="then")] = ()
+    then_tables: Annotated[tuple[Then, ...], Doc("tables of the sources", key="then")] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pin", self.pin or PINS[self.kind])

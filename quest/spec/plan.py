@@ -71,7 +71,7 @@ def _capped(value: Value, most: int | None) -> Value:
 # What decides nothing about a measurement: it can change without measuring again.
 WORDS = {
     "title", "question", "source", "chapters", "headline", "needs", "axis", "metrics", "derived",
-    "thens", "seconds", "timeout", "by_name",
+    "then_tables", "seconds", "timeout", "by_name",
 }  # fmt: skip
 
 

@@ -391,7 +391,7 @@ def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> No
     write(data, "disk-backends-100k")
     add_meta(data, "disk-backends-100k", reference_variants="a", reference_footer="run of 2026")
     text = drawn("disk-backends-100k", data, tmp_path / "figure.svg")
-    tables = {then.key: then for then in EVERY["disk-backends-100k"].thens}
+    tables = {then.key: then for then in EVERY["disk-backends-100k"].then_tables}
     assert len(re.findall(r"\d MB/s", text)) >= len(tables["bytes"].rows)
     assert "requests/s" not in text
     assert "◇: reference machine, run of 2026" in text

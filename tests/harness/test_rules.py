@@ -275,14 +275,14 @@ def test_numbers_have_intervals() -> None:
 
 def test_who_is_asked() -> None:
     """With enough repetitions of which the marks leave too few, nothing is judged."""
-    noisy = {"of": 6, "against": frozenset({"noisy", "little"})}
+    noisy = {"repetitions": 6, "against": frozenset({"noisy", "little"})}
     found = judge("at_least", [just(9, 5, **noisy)], bound=1)
-    assert (found.verdict, found.usable, found.of) == (NOT_JUDGED, 5, 6)
+    assert (found.verdict, found.usable, found.repetitions) == (NOT_JUDGED, 5, 6)
     assert found.why == "the data is little, noisy (5 of 6 usable)"
-    few = judge("at_least", [just(9, 5, **{**noisy, "of": 5})], bound=1)
-    assert (few.verdict, few.usable, few.of) == (NOT_MEASURED, 5, 5)
-    both = judge("faster", [just(9, of=9), just(99, 7)])
-    assert (both.usable, both.of) == (6, 9), "of the operand that has fewest"
+    few = judge("at_least", [just(9, 5, **{**noisy, "repetitions": 5})], bound=1)
+    assert (few.verdict, few.usable, few.repetitions) == (NOT_MEASURED, 5, 5)
+    both = judge("faster", [just(9, repetitions=9), just(99, 7)])
+    assert (both.usable, both.repetitions) == (6, 9), "of the operand that has fewest"
     over_x = Measured("it", just(9, 9).values, points={1.0: just(9, 7).values})
     assert judge("at_least", [over_x], bound=1).usable == 9
     assert judge("flat", [over_x]).usable == 7
@@ -292,8 +292,8 @@ def test_the_worst_of_several_rules_counts() -> None:
     holds, reversed_ = Judgement(HOLDS, "x", "1"), Judgement(REVERSED, "y", "2", near=True)
     assert combine([holds, reversed_]) == Judgement(REVERSED, "x; y", "1; 2", True)
     assert combine([reversed_, Judgement(NOT_MEASURED, "z")]).verdict == NOT_MEASURED
-    asked = [Judgement(HOLDS, "x", usable=n, of=whole) for n, whole in ((9, 9), (7, 8), (7, 9))]
-    assert combine(asked) == Judgement(HOLDS, "x", usable=7, of=9)
+    asked = [Judgement(HOLDS, "x", usable=n, repetitions=whole) for n, whole in ((9, 9), (7, 8), (7, 9))]
+    assert combine(asked) == Judgement(HOLDS, "x", usable=7, repetitions=9)
 
 
 def test_without_scipy_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:

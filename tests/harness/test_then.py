@@ -116,10 +116,10 @@ def sweeping(x: str, **axis: Any) -> Experiment:
 
 def test_an_x_must_be_one_of_some_profile() -> None:
     for x in ("1", "16", "0", "64", "first", "last"):
-        assert sweeping(x).thens[0].rows[3].operand("us") == f"a.us@{x}"
+        assert sweeping(x).then_tables[0].rows[3].operand("us") == f"a.us@{x}"
     with pytest.raises(InputError, match='row 4: "@2": no sweep has this value of threads'):
         sweeping("2")
-    assert sweeping("2", column="live").thens
+    assert sweeping("2", column="live").then_tables
 
 
 # ---- beside what was measured --------------------------------------------------------------------

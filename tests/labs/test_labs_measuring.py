@@ -264,7 +264,7 @@ def test_what_is_missing_has_no_points_and_few_rounds_have_none() -> None:
     for rounds, enough in ((5, 0), (6, 4)):
         data: Any = Data(1.0, rounds)
         marks = answers.marks(ASKED, answers.Answers({}, whole), data)
-        assert [(mark.id, mark.points, mark.of) for mark in marks] == [
+        assert [(mark.id, mark.points, mark.most) for mark in marks] == [
             ("prediction", 4, 4), ("data", enough, 4), ("growth", 3, 3), ("linking", 3, 3),
             ("cause-growth", 3, 3), ("cause-linking", 0, 3),
         ]  # fmt: skip
@@ -319,4 +319,4 @@ def test_each_lab_is_whole_and_its_data_can_be_had(slug: str, tmp_path: Path) ->
     if one.experiment:
         numbers = Measurement.read(one, REFERENCE / one.data_file)
         for question in one.predicted:
-            assert numbers.ratio(question.of) > 0
+            assert numbers.ratio(question.operands) > 0
