@@ -101,11 +101,11 @@ def check_files(files: list[Path]) -> Iterator[str]:
 
 def defined(files: Iterable[Path], pattern: re.Pattern[str]) -> dict[str, list[Path]]:
     """The names that the pattern finds at the beginning of a line, each with its files."""
-    found: dict[str, list[Path]] = defaultdict(list)
+    files_by_name: dict[str, list[Path]] = defaultdict(list)
     for path in files:
         for name in sorted(set(pattern.findall(path.read_text(encoding="utf-8")))):
-            found[name].append(path)
-    return found
+            files_by_name[name].append(path)
+    return files_by_name
 
 
 def check_names(files: list[Path]) -> Iterator[str]:

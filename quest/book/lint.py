@@ -53,8 +53,8 @@ def lacks(role: str, body: list[Block]) -> str:
         ),
         "measurement": (images, "a figure"),
     }
-    found, what = holds.get(role, (["nothing is asked"], ""))
-    return "" if found else what
+    has, what = holds.get(role, (["nothing is asked"], ""))
+    return "" if has else what
 
 
 def check_template(chapter: Outline) -> Problems:
@@ -65,20 +65,20 @@ def check_template(chapter: Outline) -> Problems:
         return
     if not chapter.metadata.get("summary"):
         yield f"{chapter.source}:1: no summary in the metadata"
-    found: list[str] = []
+    roles: list[str] = []
     for heading, body in chapter.sections():
         place = f"{chapter.source}:{heading.line}: section"
         for role in (role for role in heading.classes if role in ROLES):
-            if found and ROLES.index(role) < ROLES.index(found[-1]):
-                yield f"{place} .{role} stands after .{found[-1]}"
-            found.append(role)
+            if roles and ROLES.index(role) < ROLES.index(roles[-1]):
+                yield f"{place} .{role} stands after .{roles[-1]}"
+            roles.append(role)
             if what := lacks(role, body):
                 yield f"{place} .{role} has not {what}"
             points = sum(block.kind == "item" for block in body)
             if role == "recap" and not 1 <= points <= 5:
                 yield f"{place} .recap has {points} points; one to five"
     for role in ROLES:
-        count = found.count(role)
+        count = roles.count(role)
         if role not in EXEMPT[kind] and count != 1:
             what = f"{count} sections of class .{role}; a chapter of kind {kind} has one"
             yield f"{chapter.source}:1: {what}"
@@ -231,9 +231,9 @@ def faults(chapters: list[Outline], slides: list[Outline]) -> Problems:
 
 def main(arguments: list[str]) -> int:
     """The outlines of all chapters and slides; 1 if something is wrong."""
-    found = list(faults(*read_outlines(arguments)))
-    print("\n".join(found) or "  lint-book: chapters, slides and the map of the talk are in order")
-    return 1 if found else 0
+    problems = list(faults(*read_outlines(arguments)))
+    print("\n".join(problems) or "  lint-book: chapters, slides and the map of the talk are in order")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

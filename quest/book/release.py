@@ -69,8 +69,8 @@ def strays(files: Files) -> Iterator[str]:
         if not notice or notice not in files[deck]:
             yield f"{deck}: lacks the licences of what it contains, slides/NOTICE.txt"
     place = str(Path.cwd().resolve()).encode()
-    found = sorted(name for name in files if place in files[name])
-    yield from (f"{name}: has the place of the tree in it" for name in found)
+    placed = sorted(name for name in files if place in files[name])
+    yield from (f"{name}: has the place of the tree in it" for name in placed)
 
 
 def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:

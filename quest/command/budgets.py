@@ -29,15 +29,15 @@ class Budget(NamedTuple):
 
 def budgets(table: Path = TABLE) -> list[Budget]:
     """The table. InputError for a line that is none."""
-    found = []
+    rows = []
     for number, line in enumerate(table.read_text(encoding="utf-8").splitlines(), 1):
         if not line or line.startswith("#"):
             continue
         folder, *numbers = line.split("\t")
         if len(numbers) != len(COUNTS) or not all(text.isdecimal() for text in numbers):
             raise InputError(f"{table}:{number}: a folder and {len(COUNTS)} numbers, with tabs between")
-        found.append(Budget(folder, dict(zip(COUNTS, map(int, numbers), strict=True))))
-    return found
+        rows.append(Budget(folder, dict(zip(COUNTS, map(int, numbers), strict=True))))
+    return rows
 
 
 def tracked() -> list[str]:
@@ -52,14 +52,14 @@ def tracked() -> list[str]:
 
 def counted(files: list[str], folders: list[str]) -> dict[str, dict[str, int]]:
     """Folder -> how many lines and files it has. A file counts in the deepest of `folders` above it."""
-    found = {folder: dict.fromkeys(COUNTS, 0) for folder in folders}
+    counts = {folder: dict.fromkeys(COUNTS, 0) for folder in folders}
     for name in files:
         above = [str(parent) for parent in Path(name).parents]
-        folder = next(folder for folder in above if folder in found)
-        found[folder]["files"] += 1
+        folder = next(folder for folder in above if folder in counts)
+        counts[folder]["files"] += 1
         if language := LANGUAGES.get(Path(name).suffix):
-            found[folder][language] += Path(name).read_bytes().count(b"\n")
-    return found
+            counts[folder][language] += Path(name).read_bytes().count(b"\n")
+    return counts
 
 
 def table() -> list[tuple[Budget, dict[str, int]]]:
@@ -68,7 +68,7 @@ def table() -> list[tuple[Budget, dict[str, int]]]:
     return [(budget, have[budget.folder]) for budget in allowed]
 
 
-def show(_: Given) -> int:
+def print_budgets(_: Given) -> int:
     """What each folder has, of what it may have."""
     rows = table()
     print(f"{'':22}" + "".join(f"{name:>18}" for name in COUNTS))
@@ -95,6 +95,6 @@ def problems() -> list[str]:
 
 def check(_: Given) -> int:
     """For `make lint`: 0, or 1 with a line for each thing that is wrong."""
-    found = [*problems(), *help_of_goals.readme_problems()]
-    print("\n".join(found), file=sys.stderr, end="\n" if found else "")
-    return 1 if found else 0
+    wrong = [*problems(), *help_of_goals.readme_problems()]
+    print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
+    return 1 if wrong else 0

@@ -26,10 +26,10 @@ def _typed(goal: Goal) -> str:
     return "" if goal.name == "all" else goal.name
 
 
-def show(given: Given) -> int:
+def print_help(given: Given) -> int:
     """Ten goals; with ALL=1 every one, in groups; with GOAL= one, with all its settings."""
     if name := given.get("GOAL"):
-        return _show_one(BY_NAME[name])
+        return _print_goal(BY_NAME[name])
     listed = [goal for goal in GOALS if goal.group]
     wide = max(len(goal.name) for goal in listed)
     if not given.get("ALL"):
@@ -45,12 +45,12 @@ def show(given: Given) -> int:
         for goal in (goal for goal in listed if goal.group == group):
             print(f"  make {goal.name:{wide}}  {line(goal)}")
         print()
-    told = ", ".join(f"{name} ({text})" for name, text in EVERYWHERE.items() if text)
-    print(f"Of every goal: {told}")
+    of_every_goal = ", ".join(f"{name} ({text})" for name, text in EVERYWHERE.items() if text)
+    print(f"Of every goal: {of_every_goal}")
     return 0
 
 
-def _show_one(goal: Goal) -> int:
+def _print_goal(goal: Goal) -> int:
     print(f"make {_typed(goal)}: {goal.help}" if _typed(goal) else f"make: {goal.help}")
     texts = [shown(setting) for setting in goal.settings]
     wide = max(map(len, texts), default=0)

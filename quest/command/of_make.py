@@ -29,10 +29,10 @@ def settings(words: list[str]) -> int:
         for goal in (name for name in names if name not in files):
             goals.append(given_settings.goal_of(goal, targets))
         goal = names[0]
-        found = given_settings.checked(goals, given, others=bool(files))
+        settled = given_settings.checked(goals, given, others=bool(files))
     except Wrong as wrong:
         print(f"make {goal}: {wrong}")
         return 0
-    meant = (name for name, value in found.items() if value != given[name])
-    print("ok", *(f"{name}={found[name]}" for name in meant))
+    meant = (name for name, value in settled.items() if value != given[name])
+    print("ok", *(f"{name}={settled[name]}" for name in meant))
     return 0

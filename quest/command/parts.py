@@ -12,24 +12,24 @@ NOT_OF_ITS_PACKAGE = "quest.ground.errors"  #: what every package raises says no
 
 def imported(path: Path) -> Counter[str]:
     """Package of quest/ -> how many names this file of tests has of it."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module != NOT_OF_ITS_PACKAGE:
             top, *inside = node.module.split(".")
             if top == "quest":
-                found.update(inside[:1] or [alias.name for alias in node.names])
-    return found
+                counts.update(inside[:1] or [alias.name for alias in node.names])
+    return counts
 
 
 def about(part: str) -> list[Path]:
     """The folder of that name, and each file of tests that imports of that package as much as of any other."""
     folder = TESTS / part
-    found = [folder] if folder.is_dir() else []
+    files = [folder] if folder.is_dir() else []
     for path in sorted(TESTS.glob("*/test_*.py")):
         names = imported(path)
         if path.parent != folder and names[part] and names[part] == max(names.values()):
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def tests_of(given: Given) -> int:

@@ -38,17 +38,17 @@ def checked(goals: Iterable[Goal], given: Mapping[str, str], others: bool = Fals
     """
     goals = list(goals)
     takes = {setting.name: setting for goal in reversed(goals) for setting in goal.settings}
-    found: Given = {}
+    settled: Given = {}
     for name, value in given.items():
         if name in takes:
-            found[name] = _value(takes[name], value)
+            settled[name] = _value(takes[name], value)
         elif name in EVERYWHERE or others:
-            found[name] = value
+            settled[name] = value
         else:
             raise Wrong(_unknown(name, takes))
-    if goals and goals[0].name == "bench" and found.get("CH") and not found.get("ONLY"):
-        raise Wrong(_of_chapter(found["CH"]))
-    return found
+    if goals and goals[0].name == "bench" and settled.get("CH") and not settled.get("ONLY"):
+        raise Wrong(_of_chapter(settled["CH"]))
+    return settled
 
 
 def of_goal(goal: Goal, given: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> Given:
@@ -80,8 +80,8 @@ def _of_chapter(slug: str) -> str:
 
     about = chapter(slug)
     ids = ",".join(one.id for one in about.experiments) if about else ""
-    said = f"{slug} has ONLY={ids}" if ids else f"{slug} has none of its own"
-    return f"CH= wants ONLY= beside it: {said}"
+    wanted = f"{slug} has ONLY={ids}" if ids else f"{slug} has none of its own"
+    return f"CH= wants ONLY= beside it: {wanted}"
 
 
 # ---- values --------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
 # ---- the table
 
 
-def read(table: Path, names: Iterable[str]) -> dict[str, Row]:
+def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
     """Name -> its last line; a line that was cut short is left out. names: those of the class,
     since a cell does not always tell whose it is."""
     known = {foreign.cell(name): name for name in names}
@@ -204,7 +204,7 @@ def grade_all(folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Pat
     lock = table.with_name(f".{table.name}.lock")
 
     def wait() -> None:
-        pid = files.read(lock).decode(errors="replace").strip()
+        pid = files.read_file(lock).decode(errors="replace").strip()
         whose = f" (pid {pid})" if pid else ""
         say(f"{table} is being written by another grading{whose}; waiting for that.")
 
@@ -226,7 +226,7 @@ class _Class:
 
     def __init__(self, table: Path, kind: Kind, submissions: Sequence[intake.Submission]) -> None:
         self.table, self.kind, self.submissions = table, kind, submissions
-        self.before = {} if kind.anew else read(table, (one.name for one in submissions))
+        self.before = {} if kind.anew else read_rows(table, (one.name for one in submissions))
         self.rows = {name: row for name, row in self.before.items() if self._stays(row)}
         graded = sum(row.state in (GRADED, BY_HAND) for row in self.before.values())
         if len(self.rows) < graded:

@@ -27,7 +27,7 @@ def check_is_file(path: Path, most: float = math.inf) -> None:
         raise LabError(f"{path} has {status.st_size} bytes; {most} are the most")
 
 
-def read(path: Path, most: int = FILE_BYTES) -> bytes:
+def read_file(path: Path, most: int = FILE_BYTES) -> bytes:
     """The content, cut after `most` + 1 bytes, so that the caller sees that it is too long."""
     check_is_file(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

@@ -57,11 +57,11 @@ class Candidate:
         shown = foreign.name(str(self.inside))
         return f"{foreign.name(self.archive)}: {shown}" if self.archive else shown
 
-    def read(self, most: int) -> bytes:
+    def content(self, most: int) -> bytes:
         """The content, cut after `most` + 1 bytes."""
         if not self.is_file:
             raise LabError(f"{self.where} is not a file: put the text itself there")
-        return files.read(self.path, most)
+        return files.read_file(self.path, most)
 
 
 @dataclass
@@ -274,7 +274,7 @@ def _one_of(some: list[Candidate], most: int, notes: list[str]) -> Candidate:
     same content."""
     exact = [each for each in some if each.inside.name == each.file]
     chosen = (exact or some)[0]
-    if len({each.read(most) for each in some}) > 1:
+    if len({each.content(most) for each in some}) > 1:
         if not exact:
             raise LabError(f"which one counts? There are {_listed(some)}")
         notes.append(f"{chosen.where} counts; there is also "
@@ -292,7 +292,7 @@ def _chosen(candidates: list[Candidate], slug: str, most: int, notes: list[str])
     best = min(_rank(slug, folder) for _, folder in places)
     first = [key for key in places if _rank(slug, key[1]) == best]
     chosen = [{file: _one_of(some, most, notes) for file, some in places[key].items()} for key in first]
-    texts = [{file: each.read(most) for file, each in one.items()} for one in chosen]
+    texts = [{file: each.content(most) for file, each in one.items()} for one in chosen]
     if any(text != texts[0] for text in texts):
         several = _listed(each for one in chosen for each in one.values())
         raise LabError(f"which one counts? There are {several}")
@@ -329,7 +329,7 @@ def stage(
         raise LabError(f"nothing to judge: there is no {', no '.join(wanted)}")
     digest = sha256()
     for file, candidate in sorted(_chosen(candidates, slug, most, notes).items()):
-        data = candidate.read(most)
+        data = candidate.content(most)
         digest.update(f"{file}\0{len(data)}\0".encode() + data)
         (top / "files" / file).write_bytes(data)
     return Handed(top / "files", digest.hexdigest()[:16], notes)

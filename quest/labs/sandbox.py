@@ -70,7 +70,7 @@ class Sandbox:
         if missing:
             raise NotBuilt(f"there is no {', no '.join(missing)}")
         for name in self.lab.files:
-            data = files.read(folder / name)
+            data = files.read_file(folder / name)
             if len(data) > files.FILE_BYTES:
                 raise NotBuilt(f"{name} is longer than {files.FILE_BYTES >> 20} MiB")
             (self.root / "hand-in" / name).write_bytes(data)

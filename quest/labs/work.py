@@ -29,7 +29,7 @@ class Progress:
     @classmethod
     def load(cls, folder: Path) -> Self:
         try:
-            kept = cls(**json.loads(files.read(folder / PROGRESS)))
+            kept = cls(**json.loads(files.read_file(folder / PROGRESS)))
             shown = [int(number) for number in kept.shown]
             return cls(kept.score and int(kept.score), str(kept.first_failure), shown)
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
@@ -141,7 +141,7 @@ def solution(lab: Lab, folder: Path, sure: bool) -> str:
     text = ""
     for name in lab.files:
         real = starter.clean(lab.source(name).read_text(encoding="utf-8"))
-        mine = files.read(folder / name).decode(errors="replace")
+        mine = files.read_file(folder / name).decode(errors="replace")
         labels = str(folder / name), str(lab.source(name).relative_to(TREE))
         lines = difflib.unified_diff(mine.splitlines(True), real.splitlines(True), *labels)
         text += "".join(lines)

@@ -155,7 +155,7 @@ def _watch(version: list[int]) -> None:
                 print(f"made in {time.monotonic() - began:.1f} s", flush=True)
 
 
-def read(settings: dict[str, str], watching: bool = False) -> int:
+def serve_book(settings: dict[str, str], watching: bool = False) -> int:
     """`make read`: serves build/book until Ctrl-C. Takes PORT, BUILD and WORK; Wrong: no book."""
     places = folders(settings)
     build = places.build
@@ -187,5 +187,5 @@ def read(settings: dict[str, str], watching: bool = False) -> int:
 
 
 def watch(settings: dict[str, str]) -> int:
-    """`make watch`: as read(), and what changes is made anew."""
-    return read(settings, watching=True)
+    """`make watch`: as serve_book(), and what changes is made anew."""
+    return serve_book(settings, watching=True)

@@ -18,11 +18,11 @@ def chosen(word: str, known: Sequence[str], what: str, kind: str = "") -> str:
     if word in known:
         return word
     for fits in (_number, _beginning, _part):
-        found = [each for each in known if fits(word, each)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise Wrong(f"{what}={word}: that may be {', '.join(found)}")
+        fitting = [each for each in known if fits(word, each)]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise Wrong(f"{what}={word}: that may be {', '.join(fitting)}")
     kind = kind or ("chapter" if what == "CH" else "word")
     raise Wrong(f"{what}={word}: there is no such {kind}{meant(word, known)}")
 

@@ -76,7 +76,7 @@ def prepare(experiment: Experiment, wanted: str, results: Path, session: Session
     if ends and ends[1]["type"] == "end" and ends[1]["failures"] == 0:
         run = ends[0]
     else:
-        old = records.read(path)
+        old = records.read_results(path)
         run = old.run
     profile = run["profile"]
     fits = profile == wanted
@@ -272,10 +272,10 @@ class _Run:
         pending = self._pending()
         for index, step in enumerate(pending):
             if self._name(step) not in self.given_up:
-                self._show(step, pending[index:])
+                self._report_progress(step, pending[index:])
                 self._step(step, self._name(step))
 
-    def _show(self, step: Step, pending: Sequence[Step]) -> None:
+    def _report_progress(self, step: Step, pending: Sequence[Step]) -> None:
         params = " ".join(f"{key}={value}" for key, value in step.params.items())
         what = f"round {step.round + 1}, {step.variant}" + (f" ({params})" if params else "")
         count = len(self.plan)

@@ -107,13 +107,13 @@ def step_key(record: Record) -> tuple[str, str, int]:
 
 def failure_texts(result: ResultSet) -> list[str]:
     """One line a variant: how often it failed, and the last error."""
-    found: dict[str, list[str]] = {}
+    errors_by_variant: dict[str, list[str]] = {}
     for failure in result.failures:
-        found.setdefault(failure["variant"], []).append(failure["error"])
+        errors_by_variant.setdefault(failure["variant"], []).append(failure["error"])
     return [
         f"{result.run['experiment']} {variant}: {errors[-1]}"
         + (f" ({len(errors)} repetitions)" if len(errors) > 1 else "")
-        for variant, errors in found.items()
+        for variant, errors in errors_by_variant.items()
     ]
 
 
@@ -143,8 +143,8 @@ def _lines(path: Path) -> list[bytes]:
         raise InputError(f"{path}: {error.strerror}") from error
 
 
-def read(path: Path) -> ResultSet:
-    """Reads a whole set; an unfinished last line is not part of it."""
+def read_results(path: Path) -> ResultSet:
+    """A whole set, from its file; an unfinished last line is not part of it. InputError for a damaged one."""
     lines = _lines(path)
     number, why = wrong_sum(lines)
     if number:
@@ -182,7 +182,7 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
 
 
 def first_and_last(path: Path) -> tuple[Record, Record] | None:
-    """The first and the last line, where the sums of all are right; None if `read` has to look.
+    """The first and the last line, where the sums of all are right; None if read_results() has to look.
 
     For `bench`, which must see at once that there is nothing to do.
     """
@@ -357,7 +357,7 @@ LINES = {
 
 def malformed_lines(path: Path) -> Iterator[str]:
     """The first fault of each line that has not the form it should have, as `file:line: fault`.
-    InputError for what `read` refuses.
+    InputError for what read_results() refuses.
     """
     for number, line in enumerate(_lines(path), 1):
         record = _parse(path, number, line)

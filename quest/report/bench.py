@@ -154,9 +154,9 @@ def _of_client(chosen: list[Experiment], report: Report) -> list[Experiment]:
     left: dict[str, list[Experiment]] = {}
     for experiment in chosen:
         left.setdefault(remote.why_no_load_from_afar(experiment), []).append(experiment)
-    found = left.pop("", [])
+    possible = left.pop("", [])
     report.skips += [f"{', '.join(e.id for e in some)}: {why}" for why, some in left.items()]
-    return found
+    return possible
 
 
 def _left_to_do(pairs: Iterable[tuple[Experiment, str]], results: Path, session: Session, report: Report) -> list[Job]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import peers, programs
-from quest.measure.records import complete_lines, malformed_lines, read
+from quest.measure.records import complete_lines, malformed_lines, read_results
 from quest.report import claims
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
@@ -40,8 +40,7 @@ def check(results: Path, reference: Path) -> int:
     problems = [*_programs(experiments), *_results(known, (results, reference))]
     for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            found = line_problems(line, known, numbers)
-            problems += [f"{path}:{number}: {problem}" for problem in found]
+            problems += [f"{path}:{number}: {problem}" for problem in line_problems(line, known, numbers)]
     for problem in problems:
         print(foreign.plain(problem), file=sys.stderr)
     if not problems:
@@ -77,7 +76,7 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
             yield f"{path}: no experiment of that name"
         try:
             if complete_lines(path.read_bytes())[1]:
-                read(path)
+                read_results(path)
                 yield from malformed_lines(path)
         except InputError as error:
             yield str(error)

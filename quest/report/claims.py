@@ -76,9 +76,9 @@ class Claim:
     rules: tuple[RuleUse, ...] = ()
     why: Annotated[str, Doc("nothing decides")] = ""
     reason: Annotated[str, Doc("why the rule's lines are where they are, from the claim's own words")] = ""
-    near: Annotated[
+    near_line: Annotated[
         str,
-        Doc("known beforehand to lie near the line, and why: two runs may give different verdicts"),
+        Doc("known beforehand to lie near the line, and why: two runs may give different verdicts", key="near"),
     ] = ""
     chapter: Annotated[str, Doc("that tells of it, where that is not the first of its experiment's")] = ""
 
@@ -247,7 +247,7 @@ def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
     for claim in load(library.experiments.values()) if LEDGER.exists() else ():
         if claim.experiment == experiment.id and claim.rules:
             judgement = _judge_on(claim, library, HERE)
-            if (judgement.near and not claim.near) or judgement.verdict == NOT_JUDGED:
+            if (judgement.near_line and not claim.near_line) or judgement.verdict == NOT_JUDGED:
                 still_open.append(f"claim {claim.id}")
     for derived in experiment.derived:
         number = table.derived.get(derived.key)
@@ -291,8 +291,8 @@ def _judged(claim: Claim, library: Library) -> JudgedClaim:
         "numbers": judgement.numbers,
         "usable": judgement.usable,
         "repetitions": judgement.repetitions,
-        "near": judgement.near or bool(claim.near),
-        "near_why": claim.near,
+        "near": judgement.near_line or bool(claim.near_line),
+        "near_why": claim.near_line,
         "reason": claim.reason,
         "standing": judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE),
         "chapters": chapters,

@@ -72,16 +72,16 @@ def facts() -> dict[str, str]:
 def descriptors() -> Answer:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     words = {resource.RLIM_INFINITY: "unlimited"}
-    found = f"{words.get(hard, hard)} (now {words.get(soft, soft)}; the harness raises it)"
+    hard_and_soft = f"{words.get(hard, hard)} (now {words.get(soft, soft)}; the harness raises it)"
     if hard == resource.RLIM_INFINITY or hard >= 4096:
-        return Answer(True, found)
-    return Answer(False, found, "ulimit -Hn 20000 (as root), or limits.conf(5)")
+        return Answer(True, hard_and_soft)
+    return Answer(False, hard_and_soft, "ulimit -Hn 20000 (as root), or limits.conf(5)")
 
 
 def process_limit() -> Answer:
     cap = limits.smallest(["processes"])
-    found = f"an experiment may have {cap.most} at once (a quarter of {cap.why})"
-    return Answer(cap.most >= 1000, found, "" if cap.most >= 1000 else "ulimit -u, or pids.max")
+    share = f"an experiment may have {cap.most} at once (a quarter of {cap.why})"
+    return Answer(cap.most >= 1000, share, "" if cap.most >= 1000 else "ulimit -u, or pids.max")
 
 
 def congestion_control() -> Answer:
@@ -148,11 +148,14 @@ class Section:
     def lines(self) -> list[str]:
         """How many are as they should be; below it a line for each reason, with all that it is the reason of."""
         good = self.total - len(self.lacking)
-        found: dict[Answer, list[str]] = {}
+        names_by_reason: dict[Answer, list[str]] = {}
         for name, why in (*self.lacking.items(), *self.beside.items()):
-            found.setdefault(why, []).append(name)
-        told = (foreign.line(f"{', '.join(names)}: {'; '.join(filter(None, why[1:]))}") for why, names in found.items())
-        return [f"{self.title}: {good} of {self.total} {self.verb}", *(f"  {line}" for line in told)]
+            names_by_reason.setdefault(why, []).append(name)
+        reasons = (
+            foreign.line(f"{', '.join(names)}: {'; '.join(filter(None, why[1:]))}")
+            for why, names in names_by_reason.items()
+        )
+        return [f"{self.title}: {good} of {self.total} {self.verb}", *(f"  {line}" for line in reasons)]
 
 
 def limits_here() -> Section:
@@ -174,12 +177,12 @@ def experiments() -> Section:
     count = 0
     for path in sorted(experiment_file.FOLDER.glob("*.toml")):
         try:
-            found = experiment_file.load(path)
+            definitions = experiment_file.load(path)
         except InputError as error:
             count += 1
             lacking[path.stem] = Answer(False, str(error).removeprefix(f"{path}: "), f"mend {path}")
             continue
-        for one in found:
+        for one in definitions:
             count += 1
             whole, parts = of_experiment(one)
             lacking |= {one.id: whole} if not whole.ok else {}
@@ -187,17 +190,17 @@ def experiments() -> Section:
     return Section("experiments", "run", count, lacking, beside)
 
 
-def of_experiment(found: Experiment) -> tuple[Answer, dict[str, Answer]]:
+def of_experiment(definition: Experiment) -> tuple[Answer, dict[str, Answer]]:
     """Whether it runs here; and its variants that do not, with what has to be smaller."""
-    why = {v.name: answer for v in found.variants if (answer := programs.missing(found, v))}
+    why = {v.name: answer for v in definition.variants if (answer := programs.missing(definition, v))}
     skipped = {name: answer for name, answer in why.items() if answer.remedy != NOT_BUILT}
-    if len(skipped) == len(found.variants):
+    if len(skipped) == len(definition.variants):
         reasons = list(dict.fromkeys(answer.reason for answer in skipped.values()))
         remedies = list(dict.fromkeys(answer.remedy for answer in skipped.values() if answer.remedy))
         return Answer(False, " and ".join(reasons), " and ".join(remedies)), {}
-    parts = {f"{found.id} {name}": answer for name, answer in skipped.items()}
-    for key, (cap, wanted) in limits.reducing(found, found.profiles["quick"]).items():
-        parts[found.id] = Answer(False, f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
+    parts = {f"{definition.id} {name}": answer for name, answer in skipped.items()}
+    for key, (cap, wanted) in limits.reducing(definition, definition.profiles["quick"]).items():
+        parts[definition.id] = Answer(False, f"{key} at most {cap.most} instead of {wanted} ({cap.why})")
     return Answer(True), parts
 
 

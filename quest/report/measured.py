@@ -110,7 +110,7 @@ def read_table(experiment: Experiment, path: Path, origin: str, kept: Path | Non
             return table
     from quest.stats.analysis import analyse  # with SciPy; not needed where a table is kept
 
-    table = analyse(experiment, records.read(path), origin)
+    table = analyse(experiment, records.read_results(path), origin)
     if kept:
         write(kept, saved.to_text(table, digest))
     return table

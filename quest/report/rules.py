@@ -23,14 +23,14 @@ WORST_FIRST = (*reversed(UNDECIDED), REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict (one of VERDICTS), why, and the numbers that were asked, in words. `near`: an
+    """A verdict (one of VERDICTS), why, and the numbers that were asked, in words. `near_line`: an
     interval lies across the line.
     """
 
     verdict: str
     why: str
     numbers: str = ""
-    near: bool = False
+    near_line: bool = False
     usable: int = 0  # repetitions that were asked, of the operand that has the fewest
     repetitions: int = 0  # that there are, of the same operand
 
@@ -77,7 +77,7 @@ def combine(judgements: list[Judgement]) -> Judgement:
         min((j.verdict for j in judgements), key=WORST_FIRST.index),
         joined(j.why for j in judgements),
         joined(j.numbers for j in judgements),
-        any(j.near for j in judgements),
+        any(j.near_line for j in judgements),
         fewest.usable,
         fewest.repetitions,
     )
@@ -122,7 +122,7 @@ class Comparison:
         ratio = f"{units.text(*shown)} times ({units.interval(*shown)})"
         self.numbers = f"{a.name} {a.text()}, {b.name} {b.text()}; ratio {ratio}"
 
-    def near(self, *lines: float) -> bool:
+    def lies_across(self, *lines: float) -> bool:
         """Whether the interval lies across one of these lines."""
         return _between(self.ratio.low, self.ratio.high, *lines)
 
@@ -148,7 +148,7 @@ def faster(a: Measured, b: Measured, min_effect: float = 0.05) -> Judgement:
         verdict, why = HOLDS, f"{a.name} is faster than {b.name}"
     elif gain.value <= 1 / least:
         verdict, why = REVERSED, f"{b.name} is faster than {a.name}"
-    return Judgement(verdict, why, gain.numbers, gain.near(least, 1 / least))
+    return Judgement(verdict, why, gain.numbers, gain.lies_across(least, 1 / least))
 
 
 def ratio_at_least(a: Measured, b: Measured, bound: float) -> Judgement:
@@ -161,7 +161,7 @@ def ratio_at_least(a: Measured, b: Measured, bound: float) -> Judgement:
         verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
     elif ratio.value < 1 <= bound:
         verdict, why = REVERSED, f"{a.name} is less than {b.name}"
-    return Judgement(verdict, why, ratio.numbers, ratio.near(bound))
+    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(bound))
 
 
 def ratio_between(a: Measured, b: Measured, low: float, high: float) -> Judgement:
@@ -176,7 +176,7 @@ def ratio_between(a: Measured, b: Measured, low: float, high: float) -> Judgemen
         verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
     elif (ratio.value > 1) != expected_more:
         verdict, why = REVERSED, "the difference has the other sign"
-    return Judgement(verdict, why, ratio.numbers, ratio.near(low, high))
+    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(low, high))
 
 
 def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
@@ -187,7 +187,7 @@ def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
     verdict, why = CHANGED, f"the two differ by more than {units.percent(width)}"
     if bottom <= ratio.value <= top:
         verdict, why = HOLDS, f"the two are equal within {units.percent(width)}"
-    return Judgement(verdict, why, ratio.numbers, ratio.near(bottom, top))
+    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(bottom, top))
 
 
 # ---- one value -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
-from quest.measure.records import failure_texts, first_and_last, read
+from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.spec import experiment_file
 from quest.spec.model import VERDICTS
 
@@ -67,7 +67,7 @@ def print_ledger(entries: list["JudgedClaim"], failed_in: Path | None, verdicts:
     for path in sorted(failed_in.glob("*.jsonl")) if failed_in else ():
         ends = first_and_last(path)
         if ends and ends[1].get("failures"):
-            failures += failure_texts(read(path))
+            failures += failure_texts(read_results(path))
     for text in failures:
         print(foreign.line(f"failed: {text}"), file=sys.stderr)
     return 1 if failures else 0

@@ -30,7 +30,7 @@ def bar(y: float | None, top: float) -> str:
     return "#" * WIDTH + ">" if y > top else "#" * max(1, round(WIDTH * y / top))
 
 
-def show(demo: Demo, build: Path) -> bool:
+def play_in_terminal(demo: Demo, build: Path) -> bool:
     """In the terminal: a bar for each point. All bars have one scale: where the axis has a top they
     come with their points, and one that is longer ends in ">"; else all come at the end.
     """
@@ -148,7 +148,7 @@ def rehearse_all(given: Given) -> int:
 
 
 def demo(given: Given) -> int:
-    return _each(given, show)
+    return _each(given, play_in_terminal)
 
 
 def demo_record(given: Given) -> int:

@@ -151,10 +151,10 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
             control = Control(build, url.rstrip("/"))
             threading.Thread(target=control.serve_forever, daemon=True).start()
             target = f"{stand.folder.name}/{deck.name}?stage={control.port}.{control.token}"
-            return _show(serving.processes[0], control, url + target, stand, open_browser)
+            return _run_show(serving.processes[0], control, url + target, stand, open_browser)
 
 
-def _show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool) -> int:
+def _run_show(server: subprocess.Popen[str], control: Control, page: str, stand: Stand, open_browser: bool) -> int:
     print(
         f"deck          {page}\n"
         f"speaker view  {page}&speaker\n"

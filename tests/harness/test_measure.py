@@ -12,7 +12,7 @@ from quest.measure import measure as measuring
 from quest.measure.limits import Cap
 from quest.measure.measure import OpenQuestions, prepare
 from quest.measure.progress import Progress
-from quest.measure.records import Repetition, ResultSet, read
+from quest.measure.records import Repetition, ResultSet, read_results
 from quest.measure.session import Context, Session
 from quest.spec.model import LEAST, Experiment, Params, Variant
 from tests.harness.made_up import Tree, parsed
@@ -46,7 +46,7 @@ def measured(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
         progress = Progress(False, io.StringIO())
         progress.experiment(1, 1, "sample", 1.0)
         result = measuring.measure(job, progress, 0.0, session, questions)
-        written = [{k: v for k, v in r.items() if k != "sum"} for r in read(job.path).repetitions]
+        written = [{k: v for k, v in r.items() if k != "sum"} for r in read_results(job.path).repetitions]
         assert written == result.repetitions, "what is written is what is given"
         return result
 

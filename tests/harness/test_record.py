@@ -9,7 +9,7 @@ import pytest
 
 from quest.ground.errors import InputError
 from quest.measure import records
-from quest.measure.records import ResultSet, Writer, first_and_last, malformed_lines, read
+from quest.measure.records import ResultSet, Writer, first_and_last, malformed_lines, read_results
 from tests.harness.made_up import (
     CHANGED,
     damaged,
@@ -33,18 +33,18 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_file_cut_at_any_byte_loses_that_line_only_and_goes_on(path: Path) -> None:
     data = path.read_bytes()
-    assert [r["samples"]["ns"] for r in read(path).repetitions] == [[1.0], [2.0], [3.0]]
+    assert [r["samples"]["ns"] for r in read_results(path).repetitions] == [[1.0], [2.0], [3.0]]
     last = data.rfind(b"\n", 0, -1) + 1
     before = data.rfind(b"\n", 0, last - 1) + 1
     for cut in range(before, len(data)):
         path.write_bytes(data[:cut])
-        found = read(path)
+        found = read_results(path)
         assert len(found.repetitions) == (3 if cut >= last else 2)
         assert found.end is None
         assert first_and_last(path) is None or cut in (before, last)
         with Writer(path) as writer:
             writer.append(end_record(3))
-        assert read(path).end
+        assert read_results(path).end
         assert (first_and_last(path) or [{}])[-1]["type"] == "end"
 
 
@@ -74,7 +74,7 @@ def test_what_was_changed_is_named(path: Path, change: Change, number: int) -> N
 
 def refused(path: Path, number: int, why: str) -> None:
     with pytest.raises(InputError) as error:
-        read(path)
+        read_results(path)
     assert str(error.value) == damaged(f"{path}:{number}", why)
 
 
@@ -90,7 +90,7 @@ def refused(path: Path, number: int, why: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_set_names_file_and_line(path: Path, number: int, line: str, why: str) -> None:
-    texts = [json.dumps(record) for record in lines(read(path))]
+    texts = [json.dumps(record) for record in lines(read_results(path))]
     texts[number - 1] = line
     write_lines(texts, path)
     refused(path, number, why)
@@ -100,9 +100,9 @@ def test_what_is_no_file_is_one_line(path: Path) -> None:
     path.write_bytes(b'{"type":"ru')
     assert not records.started(path)
     with pytest.raises(InputError, match="empty; delete it to measure again"):
-        read(path)
+        read_results(path)
     with pytest.raises(InputError, match=r"none\.jsonl: No such file or directory"):
-        read(path.with_name("none.jsonl"))
+        read_results(path.with_name("none.jsonl"))
     assert first_and_last(path.with_name("none.jsonl")) is None
 
 

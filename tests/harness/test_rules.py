@@ -249,15 +249,15 @@ def wide(low: float) -> Measured:
     ],
 )
 def test_a_line_within_the_interval_is_near(rule: str, operands: list[Measured], numbers: dict[str, float]) -> None:
-    assert judge(rule, operands, **numbers).near
+    assert judge(rule, operands, **numbers).near_line
     far = near(operands[0].median()[0] * 9, 12)
-    assert not judge(rule, [far, *operands[1:]], **numbers).near
+    assert not judge(rule, [far, *operands[1:]], **numbers).near_line
 
 
 def test_a_line_at_the_end_of_the_interval_is_not_near() -> None:
-    ends = {bound: judge("at_least", [wide(95)], bound=bound).near for bound in (97, 98, 103, 104)}
+    ends = {bound: judge("at_least", [wide(95)], bound=bound).near_line for bound in (97, 98, 103, 104)}
     assert ends == {97: False, 98: True, 103: True, 104: False}
-    assert not judge("exists", [NEVER]).near
+    assert not judge("exists", [NEVER]).near_line
 
 
 def test_ranks_differ_below_five_per_cent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +289,7 @@ def test_who_is_asked() -> None:
 
 
 def test_the_worst_of_several_rules_counts() -> None:
-    holds, reversed_ = Judgement(HOLDS, "x", "1"), Judgement(REVERSED, "y", "2", near=True)
+    holds, reversed_ = Judgement(HOLDS, "x", "1"), Judgement(REVERSED, "y", "2", near_line=True)
     assert combine([holds, reversed_]) == Judgement(REVERSED, "x; y", "1; 2", True)
     assert combine([reversed_, Judgement(NOT_MEASURED, "z")]).verdict == NOT_MEASURED
     asked = [Judgement(HOLDS, "x", usable=n, repetitions=whole) for n, whole in ((9, 9), (7, 8), (7, 9))]

@@ -96,12 +96,12 @@ def test_a_file_may_be_as_long_as_is_allowed(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345")
     files.check_is_file(path, 5)
-    assert (files.read(path, 5), files.read(path, 3)) == (b"12345", b"1234")
+    assert (files.read_file(path, 5), files.read_file(path, 3)) == (b"12345", b"1234")
     with pytest.raises(LabError):
         files.check_is_file(path, 4)
     (tmp_path / "link").symlink_to(path)
     with pytest.raises(LabError):
-        files.read(tmp_path / "link")
+        files.read_file(tmp_path / "link")
 
 
 def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:

@@ -248,7 +248,7 @@ def test_the_bars_of_a_demo_have_one_scale(
 
     monkeypatch.setattr(cli, "play", replayed)
     for name in DEMOS:
-        assert cli.show(DEMOS[name], BUILD)
+        assert cli.play_in_terminal(DEMOS[name], BUILD)
         ys = [point.y or 0.0 for point in points(recorded(name))]
         shown = capsys.readouterr().out.splitlines()
         bars = [line.count("#") for line in shown if line[:7].strip().replace(".", "").isdigit()]
