@@ -8,7 +8,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 import pytest
 
@@ -17,6 +16,7 @@ from tests.conformance.matrix import EPOLL, POLL, SELECT, SIGNALS, URING, contra
 from tests.conformance.process import Server, wait_until
 from tests.conformance.programs import Traced
 from tests.conformance.site import HELLO
+from tests.conformance.tracing import Call
 from tests.conformance.wire import ASK, LAST, Connection, ContractBroken
 
 FORKS = frozenset(tracing.FORKS.split(","))
@@ -30,7 +30,7 @@ ASKED = 3
 #: must not cost points.
 SEEN_S = 5.0
 HALF = LAST[:20]
-CALL = re.compile(r"(\d+) +(\w+)\((.*)\) += (-?\w+)")
+WRONG_PAGE = "another file was served"
 DESCRIPTORS = re.compile(r"^\d+, \[([\d ]+)\]")
 ENTRIES = re.compile(r"\], (\d+), ")
 #: of poll(), and of ppoll(): at its end stands the size of a set of signals
@@ -44,33 +44,24 @@ def demand(condition: bool, otherwise: str) -> None:
 
 
 def in_words(names: Collection[str]) -> str:
+    """`accept and read`."""
     return " and ".join(sorted(names)) or "no call"
 
 
-@dataclass(frozen=True)
-class Call:
-    """A line of the trace."""
+def demand_page(client: Connection, request: bytes = ASK) -> None:
+    """Demands that the server answers a request with the small page."""
+    demand(client.ask(request).body == HELLO, WRONG_PAGE)
 
-    pid: int
-    name: str
-    arguments: str
-    result: str
 
-    @property
-    def succeeded(self) -> bool:
-        return not self.result.startswith("-")
-
-    @property
-    def may_sleep(self) -> bool:
-        """Whether it may wait: poll() with a time-out of 0 does not."""
-        return self.name in WAITS and not (self.name in POLL and NO_TIME.search(self.arguments))
+def may_sleep(call: Call) -> bool:
+    """Whether a call may wait: poll() with a time-out of 0 does not."""
+    return call.name in WAITS and not (call.name in POLL and NO_TIME.search(call.arguments))
 
 
 def since_the_first_client(trace: tracing.Trace) -> list[Call]:
     """The calls from the first accept on; before it are those of the start. All calls, if there is
     no accept: a server with a ring makes none."""
-    matches = (CALL.match(line) for line in trace.completed())
-    calls = [Call(int(m[1]), m[2], m[3], m[4]) for m in matches if m]
+    calls = tracing.parsed(trace.completed())
     begun = (n for n, call in enumerate(calls) if call.name in ACCEPTS and call.succeeded)
     return calls[next(begun, 0) :]
 
@@ -96,7 +87,7 @@ def loop_of(
     silent = server.crowd(SILENT, HALF)
     with server.connect() as c:
         for _ in range(ASKED):
-            demand(c.ask(ASK).body == HELLO, "another file was served")
+            demand_page(c)
             time.sleep(0.02)
     time.sleep(server.patience.silence)
 
@@ -112,7 +103,7 @@ def loop_of(
 
 def demand_one_loop(calls: Collection[Call], kind: frozenset[str], called: str) -> None:
     """Demands that one thread does all the work, and waits by this kind of call alone."""
-    used = {call.name for call in calls if call.may_sleep}
+    used = {call.name for call in calls if may_sleep(call)}
     demand(bool(used & kind), f"it waits by {in_words(used)}, not by {called}")
     demand(used <= kind, f"it waits by {in_words(used - kind)}, too, and not by {called} alone")
     demand(count(calls, kind) >= ASKED, f"it does not wait by {called} whenever nothing is to do")
@@ -122,6 +113,7 @@ def demand_one_loop(calls: Collection[Call], kind: frozenset[str], called: str) 
 
 
 def looping(traced: Traced, kind: frozenset[str], more: str = "", *options: str) -> tuple[Server, tracing.Trace]:
+    """A server with these options, and a trace of what loop_of() looks at, with `more` calls."""
     names = sorted(WAITS | FORKS | ACCEPTS | READS | kind)
     return traced(",".join([*names, *filter(None, [more])]), *options)
 
@@ -214,7 +206,7 @@ def test_another_thread_reads(traced: Traced) -> None:
     server, trace = traced(",".join(names), "-d", "threads", inject=never)
     with server.connect() as c:
         for _ in range(ASKED):
-            demand(c.ask(ASK).body == HELLO, "another file was served")
+            demand_page(c)
 
     def readers() -> set[int]:
         calls = since_the_first_client(trace)
@@ -238,8 +230,8 @@ def test_works_by_a_ring(traced: Traced) -> None:
     silent = server.crowd(SILENT, HALF)
     with server.connect() as c:
         for _ in range(ASKED):
-            demand(c.ask(ASK).body == HELLO, "another file was served")
-    demand(server.serves() and bool(silent), "another file was served")
+            demand_page(c)
+    demand(server.serves() and bool(silent), WRONG_PAGE)
     trace.has(lambda calls: len(calls) - before >= ASKED, SEEN_S)
     used = [name for _, name, _ in trace.calls()[before:]]
     demand(used.count("io_uring_enter") >= ASKED, "it does not call io_uring_enter()")
@@ -254,7 +246,7 @@ def test_workers_with_a_loop_each(traced: Traced) -> None:
     server, trace = traced(",".join(names))
     silent = server.crowd(SILENT)
     for c in silent:
-        demand(c.ask(ASK).body == HELLO, "another file was served")
+        demand_page(c)
 
     def added(calls: Collection[Call]) -> int:
         return count(calls, ("epoll_ctl",), "EPOLL_CTL_ADD")
@@ -277,7 +269,7 @@ def capacity_is(server: Server, number: int) -> None:
     served = []
     for _ in range(number - 1):  # each is served before the next one comes
         served.append(server.connect())
-        demand(served[-1].ask(ASK).body == HELLO, "another file was served")
+        demand_page(served[-1])
     silent = server.connect()
     time.sleep(server.patience.silence)
     with server.connect() as late:
@@ -285,10 +277,10 @@ def capacity_is(server: Server, number: int) -> None:
         waits = late.hears_nothing(server.patience.silence)
         demand(waits, f"more than {number} are served at once")
         silent.send(LAST)
-        demand(silent.read_reply().body == HELLO, "another file was served")
+        demand(silent.read_reply().body == HELLO, WRONG_PAGE)
         for c in (silent, *served):
             c.close()
-        demand(late.read_reply().body == HELLO, "another file was served")
+        demand(late.read_reply().body == HELLO, WRONG_PAGE)
 
 
 @contract("mechanism")
@@ -314,7 +306,7 @@ def test_a_process_for_each_connection(traced: Traced) -> None:
     clients = server.crowd(ASKED)
     there = wait_until(lambda: len(server.children()) >= ASKED, SEEN_S)
     for c in clients:
-        demand(c.ask(LAST).body == HELLO, "another file was served")
+        demand_page(c, LAST)
     served = wait_until(lambda: len(callers(since_the_first_client(trace), READS)) >= ASKED, SEEN_S)
     calls = since_the_first_client(trace)
     demand(bool(callers(calls, FORKS)), "no fork() follows accept()")
@@ -335,7 +327,7 @@ def test_workers_are_there_before(traced: Traced) -> None:
     workers = set(server.children())
     capacity_is(server, ASKED)
     for _ in range(ASKED):
-        demand(server.serves(), "another file was served")
+        demand(server.serves(), WRONG_PAGE)
     demand(set(server.children()) == workers, "its processes change with its clients")
     wait_until(lambda: bool(callers(since_the_first_client(trace), READS)), SEEN_S)
     calls = since_the_first_client(trace)
@@ -345,6 +337,7 @@ def test_workers_are_there_before(traced: Traced) -> None:
 
 
 def threads(server: Server) -> set[int]:
+    """The numbers of its threads."""
     return {int(name.rpartition("/")[2]) for name in proc.tasks(server.pid)}
 
 
@@ -392,7 +385,7 @@ def test_never_waits_in_a_connection(traced: Traced) -> None:
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS | WAITS)))
     listening = proc.sockets(server.pid)
     with server.connect() as c:
-        demand(c.ask(ASK).body == HELLO, "another file was served")
+        demand_page(c)
         for number, what in proc.descriptors(server.pid).items():
             flags = re.search(r"^flags:\s*(\d+)$", proc.text(server.pid, f"fdinfo/{number}"), re.M)
             blocks = flags is not None and not int(flags[1], 8) & os.O_NONBLOCK
@@ -401,6 +394,6 @@ def test_never_waits_in_a_connection(traced: Traced) -> None:
     capacity_is(server, 1)
     trace.has(lambda calls: any(name in POLL for _, name, _ in calls), SEEN_S)
     calls = since_the_first_client(trace)
-    used = {call.name for call in calls if call.may_sleep}
+    used = {call.name for call in calls if may_sleep(call)}
     demand(bool(used) and used <= POLL, f"it waits by {in_words(used)}, not by poll() alone")
     demand(not callers(calls, FORKS), "it starts a process or a thread for a client")

@@ -10,7 +10,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,28 @@ from tests.conformance.process import Target, wait_until
 #: SIGCONT from elsewhere upsets.
 ENV = {"ASAN_OPTIONS": "detect_leaks=0:exitcode=99"}
 FORKS = "clone,clone3,fork,vfork"
-CALL = re.compile(r"(\d+) +(\w+)\((.*?)\) += (-?\w+)(?: (\w+))?")
+CALL = re.compile(r"(?P<pid>\d+) +(?P<name>\w+)\((?P<arguments>.*)\) += (?P<result>-?\w+)(?: (?P<error>\w+))?")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call that has returned, as strace prints it."""
+
+    pid: int
+    name: str
+    arguments: str
+    result: str  #: a number, or ? of a call that did not return
+    error: str = ""  #: its name, as EAGAIN, of a call that failed
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.result.startswith("-")
+
+
+def parsed(lines: Iterable[str]) -> list[Call]:
+    """The calls of lines that begin with the process (strace -f); what else strace prints is left out."""
+    matches = filter(None, map(CALL.match, lines))
+    return [Call(int(m["pid"]), m["name"], m["arguments"], m["result"], m["error"] or "") for m in matches]
 
 
 @functools.cache
@@ -96,8 +118,7 @@ class Trace:
 
     def calls(self) -> list[tuple[int, str, str]]:
         """(pid, call, result) of all completed calls; a result is a number or an error's name."""
-        matches = (CALL.match(line) for line in self.completed())
-        return [(int(m[1]), m[2], m[5] if m[4] == "-1" else m[4]) for m in matches if m]
+        return [(c.pid, c.name, c.error if c.result == "-1" else c.result) for c in parsed(self.completed())]
 
     def names(self) -> list[str]:
         return [name for _, name, _ in self.calls()]

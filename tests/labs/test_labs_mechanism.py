@@ -17,9 +17,9 @@ import pytest
 from quest.labs import lab as labs
 from quest.labs import mechanism
 from quest.labs.lab import TREE
-from quest.labs.mechanism import Call
 from tests.conformance import tracing
 from tests.conformance.matrix import EPOLL, POLL, SELECT, SIGNALS
+from tests.conformance.tracing import Call
 from tests.conformance.wire import ContractBroken
 from tests.labs.grading import SOON, Place, solution
 
@@ -199,8 +199,7 @@ def test_other_forms_are_as_good(place: Place, slug: str) -> None:
 
 
 def seen(*lines: str) -> list[Call]:
-    matches = [mechanism.CALL.match(f"7 {line}") for line in lines]
-    return [Call(int(m[1]), m[2], m[3], m[4]) for m in matches if m]
+    return tracing.parsed(f"7 {line}" for line in lines)
 
 
 ACCEPTED = "accept4(3, NULL, NULL, SOCK_CLOEXEC|SOCK_NONBLOCK) = 5"
