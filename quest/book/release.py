@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 from quest.book.tracks import Track, read_tracks
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
+from quest.ground.files import write_whole
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
@@ -121,9 +122,7 @@ def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
     files["book/book.epub"] = dated(files["book/book.epub"], seconds)
     name = f"quest-{version}"
     data = zipped([(f"{name}/{path}", files[path]) for path in sorted(files)], seconds)
-    part = out / f"{name}.zip.part"
-    part.write_bytes(data)
-    part.replace(out / f"{name}.zip")
+    write_whole(out / f"{name}.zip", data)
     for path in (path for path in files if path.endswith(".html")):
         if gaps := len(NOT_MEASURED.findall(files[path].decode())):
             print(f"warning: {path} says of {gaps} numbers or figures: not measured")

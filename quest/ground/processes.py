@@ -32,7 +32,7 @@ PRCTL = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)  # looked up b
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 EXIT_UNSUPPORTED = 77  # of a program that this system cannot run
-LISTENING = re.compile(r": listening on http://\S+:(\d+)/\s*$")
+LISTENING = re.compile(r": listening on (?P<url>http://\S+:(?P<port>\d+)/)\s*$")  # a server's first line
 START_PATIENCE = 15.0
 STOP_PATIENCE = 8.0  # the contract gives a server 5 s to finish its replies
 REST_PATIENCE = 1.0  # for what it has started and not waited for
@@ -360,7 +360,7 @@ def listening_port(process: Process, patience: float = START_PATIENCE) -> int:
     match = LISTENING.search(line)
     if not match:
         raise RepetitionError(f'{process.name}: no listening line, but "{line[:80]}"')
-    return int(match.group(1))
+    return int(match["port"])
 
 
 def stop(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from quest.labs import files
-from quest.labs.data import Measurement, now
+from quest.labs.data import Measurement
 from quest.labs.errors import LabError
 from quest.labs.measured import (
     ANSWERS,
@@ -21,6 +21,7 @@ from quest.labs.measured import (
     MeasuredLab,
     Question,
 )  # fmt: skip
+from quest.measure.records import utc_now
 
 ROUNDS = 6  #: fewer give no interval
 
@@ -67,7 +68,7 @@ class Sealed:
     @classmethod
     def write(cls, folder: Path, prediction: Part) -> None:
         """Keeps a prediction, with the time of this moment."""
-        text = json.dumps(asdict(cls(now(), prediction)), indent=1, default=str)
+        text = json.dumps(asdict(cls(utc_now(), prediction)), indent=1, default=str)
         files.write(folder / SEALED, text + "\n")
 
 

@@ -19,6 +19,7 @@ from quest.labs.errors import LabError
 from quest.labs.lab import TREE
 from quest.labs.measured import MeasuredLab
 from quest.measure import environment, records
+from quest.measure.records import utc_now
 from quest.report.measured import read_table
 from quest.spec import experiment_file
 from quest.stats.table import NumberTable
@@ -31,11 +32,6 @@ HAMMER_SECONDS = 60  #: longer than any run
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
-def now() -> str:
-    """As in the data: 2026-11-24T05:30:00Z."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
 def _head(path: Path) -> dict[str, Any]:
     """The first line, which tells when and where it was measured."""
     head = json.loads(path.read_text(encoding="utf-8").partition("\n")[0])
@@ -43,7 +39,7 @@ def _head(path: Path) -> dict[str, Any]:
 
 
 def started(lab: MeasuredLab, path: Path) -> str:
-    """When it was measured, as now() writes it."""
+    """When it was measured, as utc_now() writes it."""
     try:
         return str(_head(path)["started"])
     except FileNotFoundError:
@@ -147,7 +143,7 @@ def measure(lab: MeasuredLab, build: Path, into: Path) -> None:
     for program in (server, hammer):
         if not program.exists():
             raise LabError(f"{program} is not built (make servers)")
-    begun = now()
+    begun = utc_now()
     runs = {run.name: _run(server, hammer, run.args) for run in lab.runs}
     text = json.dumps({"started": begun, "environment": environment.machine(), "runs": runs})
     files.write(into, text + "\n")

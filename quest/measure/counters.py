@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quest.ground.guard import session_members
-from quest.ground.places import numbered, text_of
+from quest.ground.places import link_of, numbered, text_of
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
@@ -170,9 +170,8 @@ def session_memory(session: int, proc: Path = PROC) -> dict[str, float]:
         with contextlib.suppress(OSError):  # it has just ended
             for name in os.listdir(folder / "fd"):
                 totals["descriptors"] += 1
-                with contextlib.suppress(OSError):  # closed just now
-                    target = os.readlink(folder / "fd" / name)
-                    sockets.update({target} if target.startswith("socket:") else ())
+                target = link_of(folder / "fd" / name)  # "": closed just now
+                sockets.update({target} if target.startswith("socket:") else ())
     totals["sockets"] = float(len(sockets))
     return totals
 

@@ -8,7 +8,6 @@ the connection that asked for it, which is to say with the slide.
 """
 
 import contextlib
-import ctypes
 import hmac
 import json
 import queue
@@ -24,6 +23,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from quest.ground.processes import end_with_parent
 from quest.learn import local
 from quest.learn.run import free_port
 from quest.learn.words import Wrong
@@ -31,8 +31,6 @@ from quest.stage import demos, scene
 from quest.stage.demos import Demo
 from quest.stage.events import Event
 from quest.stage.play import play
-
-PR_SET_PDEATHSIG = 1
 
 
 class Control(local.Server):
@@ -138,8 +136,7 @@ def present(build: Path, deck: Path, port: str, open_browser: bool) -> int:
     if not deck.is_file():
         print(f"present: {deck} is not there (make slides)", file=sys.stderr)
         return 1
-    if sys.platform == "linux":  # when make is killed, so is the show; elsewhere Ctrl-C has to do
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    end_with_parent()  # when make is killed, so is the show; on a system without prctl(2) Ctrl-C has to do
     with tempfile.TemporaryDirectory(prefix="quest-show-") as folder:
         stand = Stand(deck, Path(folder))
         with scene.Scene(build, Path(folder)) as serving:

@@ -8,7 +8,6 @@ told to end (prctl(2), PR_SET_PDEATHSIG, by setpriv where it is there).
 import contextlib
 import json
 import random
-import re
 import resource
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from quest.ground.processes import LISTENING
 from quest.stage.demos import MOST_SECONDS, Demo
 
 DOCROOT = Path("code")
@@ -26,7 +26,6 @@ DISK_LOAD_SECONDS = 0.8  # of the museum disk, which gives some hundred files a 
 POOL = 20_000  # files of 100 KiB on it; of the names a run asks for some
 DESCRIPTORS_BESIDE = 500  # what a program opens beside the connections of silent clients
 END_SECONDS = 6.0  # a server has five seconds for replies in flight
-LISTENING = re.compile(r"listening on (http://\S+/)$")
 
 
 class Failed(Exception):
@@ -86,10 +85,10 @@ class Scene:
         """Starts it, on any free port if `port` is 0; its URL. Failed: it does not listen."""
         process = self.start(server, "-p", str(port), *args, str(docroot or self.docroot))
         assert process.stdout is not None
-        listening = LISTENING.search(process.stdout.readline().rstrip())
+        listening = LISTENING.search(process.stdout.readline())
         if not listening:
             raise Failed(f"{server} does not start here (try make run CH={server})")
-        return listening[1]
+        return listening["url"]
 
     def hammer(self, *words: str) -> tuple[int, float]:
         """One load: the number of good replies, and the median wait in nanoseconds from when a
