@@ -22,7 +22,7 @@ from typing import Any
 from quest.book.outline import Block, Outline, read_outline
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
-from quest.ground.files import write_whole
+from quest.ground.files import write_if_other, write_whole
 
 KINDS = {"fig": "figure", "lst": "listing", "diff": "listing", "sec": "section"}
 EXPECTED = {"figure": "fig", "listing": "lst", "section": "sec"}
@@ -59,12 +59,6 @@ def lua(value: Any) -> str:  # whatever JSON can hold
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def write(path: Path, text: str) -> None:
-    """The file, whole, and its folder, if that is not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
-
-
 def write_data(source: Path, output: Path) -> None:
     """A file of JSON as a table of Lua."""
     try:
@@ -74,7 +68,8 @@ def write_data(source: Path, output: Path) -> None:
         raise InputError(f"{source}: {what}") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{source}:{error.lineno}: not JSON: {error.msg}") from None
-    write(output, f"return {lua(value)}\n")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(output, f"return {lua(value)}\n")  # also if nothing has changed: make goes by its date
 
 
 def number_of(slug: str) -> str | None:
@@ -139,9 +134,7 @@ def write_labels(output: Path, outlines: list[Path]) -> None:
             faults.append(f"chapters/{row.slug}.md: {what}")
     if faults:
         raise InputError("\n".join(faults))
-    text = f"return {lua(list(map(asdict, rows)))}\n"
-    if not output.exists() or output.read_text(encoding="utf-8") != text:
-        write(output, text)
+    write_if_other(output, f"return {lua(list(map(asdict, rows)))}\n")
 
 
 def main(arguments: list[str]) -> int:

@@ -33,6 +33,21 @@ def write_whole(path: Path, content: str | bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+def write_if_other(path: Path, text: str) -> None:
+    """As write_whole(), with its folder, and only if the file has another text: nothing is made anew without need."""
+    data = text.encode()
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+
+
+def dated(path: Path) -> str:
+    """A file's name, size and date, by which it is known to be the same. OSError if it is not there."""
+    status = path.stat()
+    return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
 @contextlib.contextmanager
 def locked(path: Path, on_wait: Callable[[], None] = lambda: None, patience_s: float = math.inf) -> Iterator[None]:
     """Holds a lock on a file, which is made if it is not there, while the block runs. The kernel

@@ -289,6 +289,20 @@ def footer(started: str, profile: str, environment: Environment) -> str:
     return ", ".join([*parts, *(["load from another host"] if "client" in environment else [])])
 
 
+def in_words(started: str, profile: str, environment: Environment) -> dict[str, str]:
+    """What `env.KEY` of book and deck prints of a run, by KEY; "" where it is not known. Arguments as of footer()."""
+    known: Mapping[str, object] = environment
+    return {
+        "cpu": short_cpu(environment.get("cpu", "")),
+        "kernel": short_kernel(environment.get("kernel", "")),
+        **{key: str(known.get(key) or "") for key in ("cores", "compiler", "cflags")},
+        **{key: environment.get("libc", {}).get(key, "") for key in ("glibc", "musl", "diet")},
+        **{key: str(known.get(key) or "") for key in ("hz", "distribution")},
+        "date": started[:10],
+        "profile": profile,
+    }
+
+
 def core_count(number: object) -> str:
     """`1 core`, `4 cores`."""
     return f"{number} core" if number == 1 else f"{number} cores"

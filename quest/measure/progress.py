@@ -25,6 +25,11 @@ def duration(seconds: float) -> str:
     return text if whole >= 3600 else text[2:].lstrip("0")
 
 
+def terminal_width(most: int, least: int = 60) -> int:
+    """Columns of the terminal, between these; as if it had 100 where there is none."""
+    return max(least, min(shutil.get_terminal_size((100, 24)).columns, most))
+
+
 class Estimate:
     """How many seconds steps take, learnt while they run: as long as those of the same variant and
     parameters did, else as long as all, else as long as was guessed.

@@ -7,7 +7,6 @@ was stopped goes on; one that no longer fits is moved to old/ beside it and meas
 import contextlib
 import json
 import resource
-import shutil
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
 from quest.measure.measure import Job, OpenQuestions, measure, prepare, skip_text
-from quest.measure.progress import Progress
+from quest.measure.progress import Progress, terminal_width
 from quest.measure.records import failure_texts
 from quest.measure.session import Session, Settings
 from quest.spec import experiment_file
@@ -86,7 +85,7 @@ def bench(
         from quest.report.measured import Library
         from quest.report.result import print_results
 
-        width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 160))
+        width = terminal_width(160)
         library = Library(results, reference, settings.reference_only)
         print_results(chosen, library, width, upto)
     elif with_tables and not headline:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
-from quest.measure import peers, programs
+from quest.measure import environment, peers, programs
 from quest.measure.records import complete_lines, malformed_lines, read_results
 from quest.report import claims
 from quest.spec import experiment_file
@@ -20,10 +20,7 @@ PROSE = ("chapters", "slides")
 NUMBER = re.compile(r"\[([^\[\]\s]+)\]\{[^}]*\.num\b")
 VERDICT = re.compile(r"\[(\d+)\]\{[^}]*\.verdict\b")
 WHEN = re.compile(r"\{[^}]*\.when\b[^}]*claim=\"?(\d+)")
-ENVIRONMENT = (
-    "cpu", "kernel", "cores", "compiler", "cflags", "glibc", "musl", "diet", "hz", "distribution",
-    "date", "profile",
-)  # fmt: skip
+ENVIRONMENT = tuple(environment.in_words("", "", {}))
 THEN = re.compile(r"\{\.then\b[^}]*table=\"?([^\s\"}]*)")
 X = re.compile(r"-?[\w.]+(-x)?")
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
+from quest.ground.files import write_if_other
 from quest.report import bound, claims, gnuplot, then, tsv, verdicts
 from quest.report.bound import Entry
-from quest.report.measured import NUMBERS, Both, Library, write
+from quest.report.measured import NUMBERS, Both, Library
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 
@@ -40,23 +41,23 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
         sources |= then.entries(beside, definition.id)
     every = (library.both(name).preferred for name in library.experiments)
     numbers |= bound.environment_entries(table for table in every if table)
-    write(data / "numbers.json", _json(numbers))
-    write(data / "then.json", _json(sources))
+    write_if_other(data / "numbers.json", _json(numbers))
+    write_if_other(data / "then.json", _json(sources))
     if experiment_file.LEDGER.exists():
         try:
             judged = claims.judge_all(library)
         except InputError as error:
             errors.append(str(error))
         else:
-            write(data / "claims.json", _json(judged))
+            write_if_other(data / "claims.json", _json(judged))
             for name, text in gnuplot.tally(judged).items():
-                write(data / "claims" / name, text)
+                write_if_other(data / "claims" / name, text)
     for text in dict.fromkeys(errors):
         print(foreign.plain(text), file=sys.stderr)
     if errors:
         (data / verdicts.STAMP).unlink(missing_ok=True)
         return 1
-    write(data / verdicts.STAMP, fingerprint)
+    write_if_other(data / verdicts.STAMP, fingerprint)
     return 0
 
 
@@ -70,14 +71,14 @@ def export_figure(definition: Experiment, both: Both, sources: list[then.SourceT
     if sources:
         tables["then.tsv"] = then.tsv(sources)
     for name, text in tables.items():
-        write(folder / name, text)
+        write_if_other(folder / name, text)
     for path in folder.iterdir() if folder.is_dir() else ():  # of a variant that is gone
         if path.name not in (*tables, "meta.gp"):
             path.unlink()
     # Figures depend on meta.gp alone: it changes whenever a table beside it does.
     variables = gnuplot.experiment_variables(definition, both, sources)
     text = f"{gnuplot.assignments(variables)}# tables: {_digest(tables)}\n"
-    write(folder / "meta.gp", text)
+    write_if_other(folder / "meta.gp", text)
 
 
 def figure_tables(both: Both) -> dict[str, str]:

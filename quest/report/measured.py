@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from quest.ground.errors import InputError
-from quest.ground.files import write_whole
+from quest.ground.files import write_if_other
 from quest.measure import records
 from quest.measure.records import HERE, REFERENCE
 from quest.spec import experiment_file
@@ -112,14 +112,5 @@ def read_table(experiment: Experiment, path: Path, origin: str, kept: Path | Non
 
     table = analyse(experiment, records.read_results(path), origin)
     if kept:
-        write(kept, saved.to_text(table, digest))
+        write_if_other(kept, saved.to_text(table, digest))
     return table
-
-
-def write(path: Path, text: str) -> None:
-    """The file appears whole, and only if its text is another: nothing is drawn without need."""
-    data = text.encode()
-    if path.is_file() and path.read_bytes() == data:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, data)

@@ -4,12 +4,12 @@ Machines differ by a factor of what they are made of; which of two ways is faste
 is what can be compared. Both numbers of a ratio come from one run.
 """
 
-import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from quest.measure.progress import terminal_width
 from quest.measure.records import HERE, REFERENCE
 from quest.report.measured import Both, Library
 from quest.report.tsv import aligned, table
@@ -243,7 +243,7 @@ def _row_entry(line: Line) -> RowEntry:
 
 def print_tables(definitions: Sequence[Experiment], library: Library) -> None:
     """The tables of these experiments, as wide as the terminal."""
-    width = max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    width = terminal_width(120)
     for definition in definitions:
         for source in source_tables(definition, library.both(definition.id)):
             print(text(source, definition.id, width, library.reference_only) + "\n")

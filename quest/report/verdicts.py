@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 import sys
 import textwrap
 from collections import Counter
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
+from quest.ground.files import dated
+from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.spec import experiment_file
 from quest.spec.model import VERDICTS
@@ -53,7 +54,7 @@ def print_ledger(entries: list["JudgedClaim"], failed_in: Path | None, verdicts:
     """Prints the ledger. With `verdicts`, as `make` ends, only what was judged; then where book and
     deck are, and what failed in the results of the folder `failed_in`: then 1.
     """
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    width = terminal_width(120)
     for entry in entries:
         if entry["rule"] or not verdicts:
             print(line(entry, width, long=not verdicts))
@@ -133,8 +134,7 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         *reference.glob("*.jsonl"),
     ]
     for path in filter(Path.exists, sorted(places)):
-        status = path.stat()
-        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+        digest.update(f"{dated(path)}\0".encode())
     return digest.hexdigest()
 
 

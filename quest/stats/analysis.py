@@ -220,33 +220,21 @@ def _scalars(experiment: Experiment, series: Mapping[str, list[Record]]) -> Iter
 
 def run_of(experiment: Experiment, results: ResultSet) -> Run:
     """What is known of a set as a whole."""
+    run = results.run["started"], results.run["profile"], results.run["environment"]
     marks = Counter(mark for r in results.repetitions for mark in set(r["marks"]))
     return Run(
         experiment=results.run["experiment"],
         started=str(results.run["started"]),
-        footer=environment.footer(results.run["started"], results.run["profile"], results.run["environment"]),
+        footer=environment.footer(*run),
         finished=results.end is not None,
         rounds=len({r["round"] for r in results.repetitions}),
         repetitions=len(results.repetitions),
-        environment=_environment(results.run),
+        environment=environment.in_words(*run),
         marks=dict(sorted(marks.items())),
         settings=_settings(results.repetitions),
         attempts=tuple(_attempts(experiment, results)),
         skips=tuple((skip.get("variant", ""), skip["reason"]) for skip in results.skips),
     )
-
-
-def _environment(run: Record) -> dict[str, str]:
-    known = run["environment"]
-    return {
-        "cpu": environment.short_cpu(known.get("cpu", "")),
-        "kernel": environment.short_kernel(known.get("kernel", "")),
-        **{key: str(known.get(key) or "") for key in ("cores", "compiler", "cflags")},
-        **{key: known.get("libc", {}).get(key, "") for key in ("glibc", "musl", "diet")},
-        **{key: str(known.get(key) or "") for key in ("hz", "distribution")},
-        "date": run["started"][:10],
-        "profile": run["profile"],
-    }
 
 
 def _settings(repetitions: Iterable[Record]) -> dict[str, tuple[Value, ...]]:

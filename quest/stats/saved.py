@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from quest.ground.files import dated
 from quest.spec.model import Experiment
 from quest.stats.table import Attempts, Measurement, Number, NumberTable, Raw, Run, Series
 
@@ -29,12 +30,6 @@ def made_from(experiment: Experiment, path: Path) -> str:
     modules = (module for part in DECIDE for module in (PACKAGE / part).glob("*.py"))
     parts = [repr(experiment), str(bool(find_spec("scipy"))), *map(dated, [path, *sorted(modules)])]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def dated(path: Path) -> str:
-    """A file's name, size and date."""
-    status = path.stat()
-    return f"{path} {status.st_size} {status.st_mtime_ns}"
 
 
 def to_text(table: NumberTable, digest: str) -> str:
