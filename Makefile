@@ -14,6 +14,10 @@ ifeq ($(filter 4.% 5.%,$(MAKE_VERSION)),)
 $(error make $(MAKE_VERSION) is too old: 4.0 or newer is needed (macOS: brew install make, then gmake))
 endif
 
+ifeq ($(wildcard quest/command/goals.py),)
+$(error make is run from the root of the tree, the folder of $(lastword $(MAKEFILE_LIST)))
+endif
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -102,9 +106,12 @@ comma := ,
 ifneq ($(if $(filter-out 0,$(MAKELEVEL)),$(INSIDE)),$(CURDIR))
 export INSIDE := $(CURDIR)
 ifneq ($(and $(GIVEN),$(PYTHON)),)
+ifeq ($(shell command -v $(firstword $(PYTHON))),)
+$(error PYTHON=$(PYTHON): there is no such program)
+endif
 CHECKED := $(shell $(PYTHON) -E -X utf8 -m quest settings $(call quoted,GOALS=$(MAKECMDGOALS)) $(call settings,$(GIVEN)) 2>&1)
 ifneq ($(firstword $(CHECKED)),ok)
-$(error $(CHECKED))
+$(error $(or $(CHECKED),PYTHON=$(PYTHON): it is no Python that runs quest))
 endif
 $(foreach word,$(filter-out ok,$(CHECKED)),$(eval override $(word)))
 endif
@@ -260,9 +267,12 @@ servers: $(call programs_in,glibc)
 MEASURED_VARIANTS := glibc static static-pie diet musl
 variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v)))
 
+# Ends make if one of these paths is that of no program: a mistyped command of an experiment.
+all_known = $(foreach p,$(firstword $(filter-out $(PROGRAMS),$(notdir $(1)))),$(error $(p), which an experiment starts, is no program of a module.mk))
+
 # For make bench: only what the experiments start (WANTED). What cannot be built here, the harness says.
 bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)
-	@:
+	$(call all_known,$(WANTED))@:
 
 # ---- what Python does alone ------------------------------------------------------------------------------------------
 
@@ -318,7 +328,7 @@ lint:
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(Q)$(call quest,check-data)
+	$(call all_known,$(shell $(QUEST) programs))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
 	$(Q)$(PYTHON) -m quest.report.fields --check
 	$(Q)$(PYTHON) -m quest.book.readme --check

@@ -4,7 +4,6 @@ Status 0, or what the goal gives; 2, with one line on stderr, where the command 
 machine is wrong. `--of-make`, from make: it has checked the settings for all its goals, and some are not for this one.
 """
 
-import os
 import sys
 from importlib import import_module
 
@@ -28,8 +27,6 @@ def run(goal: Goal, given: settings.Given) -> int:
         if not error.name or error.name.startswith("quest"):
             raise
         raise Wrong(f"it needs Python's {error.name}: make deps installs it") from None
-    if "RESULTS" in given:
-        os.environ["RESULTS"] = given["RESULTS"]  # until measure.records is told: its wants_reference() looks there
     status = runs(given)
     assert isinstance(status, int)
     return status
@@ -43,6 +40,8 @@ def main(words: list[str]) -> int:
         return of_make.settings(words[1:])
     trusted = words[:1] == [OF_MAKE]
     name, *rest = words[1 if trusted else 0 :] or ["help"]
+    if name in ("-h", "--help"):
+        name = "help"
     goal = BY_NAME.get(name) or Goal(name, "", "")
 
     def command() -> int:

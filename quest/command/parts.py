@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from quest.command.settings import Given
+from quest.learn.words import Wrong
 
 TESTS = Path("tests")
 NOT_OF_ITS_PACKAGE = "quest.ground.errors"  #: what every package raises says nothing about a test's subject
@@ -33,5 +34,7 @@ def about(part: str) -> list[Path]:
 
 
 def tests_of(given: Given) -> int:
+    if "ONLY" not in given:
+        raise Wrong("ONLY= is missing: a package of quest/, or a folder of tests/")
     print(*about(given["ONLY"]))
     return 0

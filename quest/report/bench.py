@@ -20,7 +20,7 @@ from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
 from quest.measure.measure import Job, OpenQuestions, measure, prepare, skip_text
 from quest.measure.progress import Progress, terminal_width
-from quest.measure.records import failure_texts
+from quest.measure.records import ResultSet, failure_texts
 from quest.measure.session import Session, Settings
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
@@ -219,6 +219,23 @@ def _measure(job: Job, progress: Progress, later: Iterable[Job], session: Sessio
         if skip["variant"] not in job.missing
     ]
     report.failures += failure_texts(result)
+    report.errors += columns_not_there(job.experiment, result)
+
+
+def columns_not_there(experiment: Experiment, result: ResultSet) -> list[str]:
+    """A line for each column that x or a metric of a micro experiment asks for, and that no repetition has: a mistyped
+    name. Without it the tables would be empty.
+    """
+    there = sorted({name for repetition in result.repetitions for name in repetition["samples"]})
+    asked = [(f'metric "{metric.name}"', metric.column) for metric in experiment.metrics]
+    asked += [('"x"', experiment.axis.column)] if experiment.axis else []
+    if experiment.kind != "micro" or not there:
+        return []
+    return [
+        f'{experiment.id}: {what}: the program prints no column "{column}"; it prints {", ".join(there)}'
+        for what, column in asked
+        if column and column not in there
+    ]
 
 
 def _stop(number: int, _frame: object) -> None:

@@ -201,6 +201,14 @@ def test_bad_output_is_no_sample_and_what_cannot_run_no_failure(sample: Tree) ->
     assert again.stdout.endswith("all else is measured; `make distclean` forgets the results\n")
 
 
+def test_a_column_that_no_program_prints_is_one_line(sample: Tree) -> None:
+    sample.edit(('column = "ns"', 'column = "nss"'))
+    done = sample.bench()
+    assert done.returncode == 1
+    assert done.stderr == 'sample: metric "us": the program prints no column "nss"; it prints live, ns\n'
+    assert len(sample.of_type("repetition")) == 6
+
+
 def test_damaged_results_are_neither_taken_nor_in_the_way(tree: Tree) -> None:
     for name in ("one", "two"):
         tree.experiment(name)

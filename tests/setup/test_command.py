@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quest.__main__ import main
 from quest.command import budgets, help, parts, settings
 from quest.command.goals import BY_NAME, GOALS, GROUPS, Goal, Setting
 from quest.ground.errors import InputError
@@ -23,6 +24,19 @@ def test_what_runs_a_goal_takes_its_settings(goal: Goal) -> None:
         pytest.skip(f"{error.name} is not installed")
     needed = [one for one in signature(runs).parameters.values() if one.default is one.empty]
     assert len(needed) == 1
+
+
+def test_a_goal_without_what_it_needs_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    needs = {goal.name: [f"{one.name}=" for one in goal.settings if one.needed] for goal in GOALS if goal.runs}
+    for name in filter(needs.get, needs):
+        assert main([name]) == 2
+        complaint = capsys.readouterr().err
+        assert complaint.count("\n") == 1 and any(text in complaint for text in needs[name]), name
+
+
+def test_what_one_types_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-h"]) == main(["--help"]) == 0
+    assert capsys.readouterr().out.count("  make next ") == 2
 
 
 def test_the_table_is_in_order() -> None:

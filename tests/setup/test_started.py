@@ -125,6 +125,19 @@ def test_the_grader_and_the_reader_too(tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_what_make_alone_refuses_is_one_line(tmp_path: Path) -> None:
+    mistyped = ("--eval", "override ONLY := x", "--eval", "override WANTED := bin/mistyped", "bench-programs")
+    for says, *words in (
+        ("Python is not here: ", "next", "PYTHON="),
+        (f"PYTHON={NONE}/python3: there is no such program", "next", f"PYTHON={NONE}/python3"),
+        ("PYTHON=false: it is no Python that runs quest", "next", "PYTHON=false"),
+        ("make is run from the root of the tree", "-C", "labs", "-f", "../Makefile", "next"),
+        ("mistyped, which an experiment starts, is no program of a module.mk", *mistyped),
+    ):
+        done = start(tmp_path, *words)
+        assert done.returncode == 2 and says in complaint(done), words
+
+
 def of_make_itself(name: str) -> set[str]:
     """The words of a variable of the Makefile."""
     words = ["make", "-s", "--eval", f"shown: ; @echo $({name})", "shown"]
@@ -138,9 +151,7 @@ def test_every_setting_comes_from_the_command_line() -> None:
 
 
 def test_the_table_of_goals_and_the_makefiles_agree() -> None:
-    """Each goal has a rule of a makefile, or make gives it to Python, which has a function for it; each
-    rule's name is a goal, or one of those that makefiles alone name.
-    """
+    """Each goal has a rule, or make gives it to Python; each rule's name is a goal, or known to makefiles alone."""
     rules, of_python = of_make.targets(), of_make_itself("OF_PYTHON")
     assert of_python == {goal.name for goal in GOALS} - rules
     assert [goal.name for goal in GOALS if goal.name in of_python and not goal.runs] == []
@@ -152,8 +163,8 @@ def test_the_table_of_goals_and_the_makefiles_agree() -> None:
 LOCALES: list[dict[str, str | None]] = [
     {"LC_ALL": "xx_YY.latin1", "LANG": "xx", **PYTHON},
     {"LC_ALL": None, "LANG": "tr_TR.ISO-8859-9", "LC_CTYPE": "POSIX", "LC_NUMERIC": "de_DE"},
-    {"LC_ALL": None, "LANG": None, "HOME": None, "TERM": None, "TMPDIR": "/tmp/a b", "PATH":
-     f"{os.environ['PATH']}:{NONE}"},
+    {"LC_ALL": None, "LANG": None, "HOME": None, "TERM": None, "TMPDIR": "/tmp/a b",
+     "PATH": f"{os.environ['PATH']}:{NONE}"},
 ]  # fmt: skip
 
 
