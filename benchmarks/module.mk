@@ -1,13 +1,13 @@
-# Measuring: the programs that measure (benchmarks/*/module.mk) and the harness that runs them.
+# Measuring: the programs that measure (benchmarks/*/module.mk) and quest/measure, which runs them.
 
 include $(wildcard benchmarks/*/module.mk)
 
 # The flags are recorded with every result: those of the servers.
 SERVER_FLAGS := $(CFLAGS) $(CPPFLAGS_glibc) $(call ld_glibc,server)
 # Flags of the compiler go into the record: measuring goals are told them.
-measuring = HARNESS_CFLAGS='$(SERVER_FLAGS)' $(call quest,$(1))
+measuring = QUEST_CFLAGS='$(SERVER_FLAGS)' $(call quest,$(1))
 
-cflags: # for a harness that is run without make
+cflags: # for python3 -m quest bench, without make
 	@echo '$(SERVER_FLAGS)'
 
 .PHONY: cflags bench reference headline export verdict

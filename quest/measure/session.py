@@ -33,7 +33,7 @@ class Settings:
             client=environment.get("CLIENT", ""),
             server_address=environment.get("SERVER", ""),
             many=environment.get("MANY") == "1",
-            compiler_flags=environment.get("HARNESS_CFLAGS", "").strip(),
+            compiler_flags=environment.get("QUEST_CFLAGS", "").strip(),
             started_by_make="MAKELEVEL" in environment,
             reference_only=wants_reference(environment.get("RESULTS", "")),
             escape_codes=not plain,

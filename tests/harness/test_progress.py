@@ -58,7 +58,7 @@ def test_a_bar_never_goes_back_and_is_not_full_before_the_end(
 
 def test_settings_from_the_environment() -> None:
     made = {
-        "CLIENT": "me@there", "SERVER": "192.0.2.1", "MANY": "1", "HARNESS_CFLAGS": " -O2 ",
+        "CLIENT": "me@there", "SERVER": "192.0.2.1", "MANY": "1", "QUEST_CFLAGS": " -O2 ",
         "MAKELEVEL": "1", "TERM": "xterm", "RESULTS": "reference",
     }  # fmt: skip
     assert Settings.from_environment(made) == Settings(
