@@ -2,6 +2,7 @@
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 from quest.command.settings import Given
@@ -17,8 +18,13 @@ def _run(command: str, given: Given) -> int:
     return run_words([command, *words], {**os.environ, "LAB_BUILD": given.get("BUILD", "build")})
 
 
-def lab(given: Given) -> int:
-    return _run("lab", given)
+lab = partial(_run, "lab")
+hint = partial(_run, "hint")
+solution = partial(_run, "solution")
+grade = partial(_run, "grade")
+autograder = partial(_run, "autograder")
+handout = partial(_run, "handout")
+merge = partial(_run, "merge")
 
 
 def labs(given: Given) -> int:
@@ -26,33 +32,9 @@ def labs(given: Given) -> int:
     return _run("lab", {name: value for name, value in given.items() if name != "CH"})
 
 
-def hint(given: Given) -> int:
-    return _run("hint", given)
-
-
-def solution(given: Given) -> int:
-    return _run("solution", given)
-
-
-def grade(given: Given) -> int:
-    return _run("grade", given)
-
-
 def grade_all(given: Given) -> int:
     """A class's table has a name, wherever it was not given one."""
     return _run("grade-all", {"CSV": f"{given['DIR']}.csv", **given} if "DIR" in given else given)
-
-
-def autograder(given: Given) -> int:
-    return _run("autograder", given)
-
-
-def handout(given: Given) -> int:
-    return _run("handout", given)
-
-
-def merge(given: Given) -> int:
-    return _run("merge", given)
 
 
 def check(given: Given) -> int:

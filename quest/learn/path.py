@@ -215,8 +215,7 @@ def tick(settings: dict[str, str]) -> int:
     if settings.get("STEP") and not settings.get("CH"):
         raise Wrong("STEP= goes with CH=: make done CH=01 STEP=read")
     by_chapter = marked_steps(folders(settings))
-    if word := settings.get("CH"):
-        slug = chosen(word, slugs(), "CH")
+    if slug := settings.get("CH"):
         by_chapter = {each: some for each, some in by_chapter.items() if each.slug == slug}
         if name := settings.get("STEP"):
             (some,) = by_chapter.values()

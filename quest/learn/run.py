@@ -15,9 +15,9 @@ from pathlib import Path
 
 from quest.ground.entry import errors_named
 from quest.learn import state
-from quest.learn.chapters import chapter, servers, slugs
+from quest.learn.chapters import chapter, servers
 from quest.learn.state import Folders, folders
-from quest.learn.words import Wrong, chosen
+from quest.learn.words import Wrong
 
 SITE = Path("code/site")
 FIRST_PORT, PORTS = "8080", 20
@@ -156,10 +156,7 @@ def run(settings: dict[str, str]) -> int:
     build = places.build
     if not settings.get("CH"):
         raise Wrong(f"which server? CH=01 is the first; there are {', '.join(servers())}")
-    try:  # 02 is the chapter's server, not 02-inetd
-        slug = chosen(settings["CH"], [each for each in servers() if each in slugs()], "CH")
-    except Wrong:
-        slug = chosen(settings["CH"], servers(), "CH")
+    slug = settings["CH"]
     wanted = settings.get("PORT", FIRST_PORT)
     where = settings.get("ADDR", HERE)
     if where != HERE and slug == "00-client":
