@@ -63,6 +63,7 @@ def counted(files: list[str], folders: list[str]) -> dict[str, dict[str, int]]:
 
 
 def table() -> list[tuple[Budget, dict[str, int]]]:
+    """Each folder's budget, and what it has."""
     allowed = budgets()
     have = counted(tracked(), [budget.folder for budget in allowed])
     return [(budget, have[budget.folder]) for budget in allowed]

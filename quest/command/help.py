@@ -86,6 +86,7 @@ def with_table(text: str) -> str:
 
 
 def write_readme(_: Given) -> int:
+    """Writes the table of goals into README.md."""
     text = README.read_text(encoding="utf-8")
     if (new := with_table(text)) != text:
         README.write_text(new, encoding="utf-8")
@@ -93,6 +94,7 @@ def write_readme(_: Given) -> int:
 
 
 def readme_problems() -> list[str]:
+    """A line if README.md has another table."""
     text = README.read_text(encoding="utf-8")
     try:
         kept = with_table(text) == text

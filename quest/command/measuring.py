@@ -18,14 +18,17 @@ REFERENCE = Path("benchmarks/results/reference")
 
 
 def build_of(given: Given) -> Path:
+    """BUILD=, the folder of all that is made."""
     return Path(given.get("BUILD", "build"))
 
 
 def results_of(given: Given) -> Path:
+    """Where the reader's own results are."""
     return build_of(given) / "results"
 
 
 def data_of(given: Given) -> Path:
+    """Where the exported numbers are."""
     return build_of(given) / "data"
 
 
@@ -54,6 +57,7 @@ def programs(given: Given) -> int:
 
 
 def bench(given: Given) -> int:
+    """With CH= the chapter's step is ticked if its experiment is finished now."""
     from quest.report import bench as run
 
     status = run.bench(
@@ -100,10 +104,12 @@ def export(given: Given) -> int:
 
 
 def claims(given: Given) -> int:
+    """The whole ledger."""
     return _claims(given, short=False)
 
 
 def verdict(given: Given) -> int:
+    """What was judged, as `make` ends; 1 if a measurement of the reader's has failed."""
     return _claims(given, short=True)
 
 
@@ -117,6 +123,7 @@ def _claims(given: Given, short: bool) -> int:
 
 
 def tables(given: Given) -> int:
+    """The tables of the sources, beside today's values."""
     from quest.report import then
     from quest.report.measured import Library
     from quest.spec import experiment_file
@@ -127,6 +134,7 @@ def tables(given: Given) -> int:
 
 
 def compare(given: Given) -> int:
+    """A= old, B= new. InputError if one is missing or is no folder."""
     from quest.ground.errors import InputError
     from quest.report import compare as comparing
 
@@ -139,6 +147,7 @@ def compare(given: Given) -> int:
 
 
 def check_data(given: Given) -> int:
+    """0, or 1 with a line for each thing that is wrong."""
     from quest.report import check
 
     return check.check(results_of(given), REFERENCE)

@@ -34,6 +34,7 @@ def about(part: str) -> list[Path]:
 
 
 def tests_of(given: Given) -> int:
+    """Prints the names of the files, for pytest."""
     if "ONLY" not in given:
         raise Wrong("ONLY= is missing: a package of quest/, or a folder of tests/")
     print(*about(given["ONLY"]))

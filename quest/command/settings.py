@@ -119,18 +119,22 @@ def _folders(top: str, *having: str) -> list[str]:
 
 
 def chapters() -> list[str]:
+    """The numbered ones."""
     return sorted(name[:-3] for name in os.listdir("chapters") if name[:1].isdigit() and name.endswith(".md"))
 
 
 def servers() -> list[str]:
+    """Those of the series, 00-client and 02-inetd too."""
     return [name for name in _folders("code") if name[:1].isdigit()]
 
 
 def programs() -> list[str]:
+    """The servers, and constant."""
     return [*servers(), "constant"]
 
 
 def labs() -> list[str]:
+    """Of both kinds."""
     return _folders("labs", "lab.toml", "measure.toml")
 
 
@@ -147,6 +151,7 @@ def parts() -> list[str]:
 
 
 def listed() -> list[str]:
+    """The goals that `make help` may name."""
     return [goal.name for goal in BY_NAME.values() if goal.group or goal.first]
 
 

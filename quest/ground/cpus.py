@@ -1,4 +1,4 @@
-"""Which processors we may use, which of them are one physical core, and who gets which."""
+"""Which processors we may use, which of them are one physical core, and where what is measured and the load run."""
 
 import os
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ class Placement:
 
 
 def allowed() -> list[int]:
+    """The numbers of the processors that this process may use, in ascending order."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -43,11 +44,11 @@ def place(pin: str, core_list: list[int], cpus: Iterable[int] = ()) -> Placement
 
     The last core is measured: interrupts and the rest of the system tend to be on the first.
     """
-    nobody, measured = frozenset[int](), frozenset(core_list[-1:])
+    not_pinned, measured = frozenset[int](), frozenset(core_list[-1:])
     if pin == "none":
-        return Placement(nobody, nobody)
+        return Placement(not_pinned, not_pinned)
     if pin == "one":
-        return Placement(measured, nobody)
+        return Placement(measured, not_pinned)
     if pin == "shared":
         everything = frozenset(cpus) or frozenset(core_list)
         return Placement(everything, everything)

@@ -77,6 +77,7 @@ class Usage:
 
     @property
     def cpu_s(self) -> float:
+        """Seconds of processor time, of both modes."""
         return self.user_s + self.system_s
 
     @staticmethod
@@ -116,6 +117,7 @@ class Process:
 
     @property
     def status(self) -> int | None:
+        """With which it ended, -N if signal N ended it; None while it runs."""
         return self.popen.returncode
 
     def output(self) -> str:

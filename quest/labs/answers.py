@@ -37,6 +37,7 @@ class Answers:
 
     @classmethod
     def read(cls, folder: Path) -> "Answers":
+        """Of the folder's answers.toml. LabError if it is not there, or no such file."""
         path = folder / ANSWERS
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -59,6 +60,7 @@ class Sealed:
 
     @classmethod
     def read(cls, folder: Path) -> "Sealed":
+        """LabError where nothing was sealed."""
         try:
             sealed = json.loads((folder / SEALED).read_text(encoding="utf-8"))
             return cls(str(sealed["at"]), dict(sealed["prediction"]))
@@ -82,6 +84,7 @@ class Mark:
 
     @property
     def points(self) -> int:
+        """That are given: all or none."""
         return 0 if self.why else self.most
 
 

@@ -95,6 +95,7 @@ def _copy(members: Iterator[Member], into: Path, most: int, wanted: list[str]) -
 
 
 def main(words: list[str]) -> int:
+    """ARCHIVE INTO MOST NAME...; the status."""
     path, into, most, wanted = words[0], Path(words[1]), int(words[2]), words[3:]
     try:
         members = _of_zip(path) if zipfile.is_zipfile(path) else _of_tar(path)

@@ -53,6 +53,7 @@ _claims: list[socket.socket] = []
 
 
 def path_of(tool: str) -> str:
+    """The path of a system's program; its name if it is not installed. PATH is not asked: a submission may be in it."""
     return shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") or tool
 
 
@@ -254,12 +255,15 @@ def _can(user: int, *command: str) -> bool:
 
 @dataclass(frozen=True)
 class Confinement:
+    """As whom a submission runs, and within which limits."""
+
     limits: Limits
     user: int | None  #: None: that of the grader
     processes: int  #: RLIMIT_NPROC, with those the user has already
     no_cell: str  #: why there is no cell; "" if there is one
 
     def prlimit(self, limits: Limits) -> list[str]:
+        """The prefix of a command that runs within these limits."""
         bytes_of = {"as": limits.memory_mib << 20, "fsize": limits.file_mib << 20}
         most = {"nproc": self.processes, "cpu": limits.cpu_seconds, **bytes_of, "core": 0}
         return [path_of("prlimit"), *(f"--{what}={n}" for what, n in most.items()), "--"]

@@ -63,6 +63,7 @@ class Row:
     tests: str = ""  #: hash of what is asked
 
     def noting(self, text: str) -> "Row":
+        """The same with one note more."""
         return replace(self, note="; ".join(filter(None, [self.note, text])))
 
 

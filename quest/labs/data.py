@@ -96,6 +96,7 @@ class Measurement:
 
     @classmethod
     def read(cls, lab: MeasuredLab, path: Path) -> "Measurement":
+        """The file with the lab's data. LabError if it cannot be used."""
         try:
             if not lab.experiment:
                 runs = json.loads(path.read_text(encoding="utf-8"))["runs"]

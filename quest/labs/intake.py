@@ -54,6 +54,7 @@ class Candidate:
 
     @property
     def where(self) -> str:
+        """Its place in the submission, for a person."""
         shown = foreign.name(str(self.inside))
         return f"{foreign.name(self.archive)}: {shown}" if self.archive else shown
 

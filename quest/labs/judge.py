@@ -39,6 +39,8 @@ OURS, THEIRS = "ours", "theirs"  #: programs that are put aside; logs of ours be
 
 @dataclass(frozen=True)
 class Result:
+    """What became of one test of a lab."""
+
     test: Test
     outcome: Outcome
     why: str = ""  #: for the student
@@ -57,10 +59,12 @@ class Result:
 
     @property
     def may_be_the_place(self) -> bool:
+        """Whether this machine may be at fault, and not the server."""
         return self.timed_out or self.is_of_the_place
 
     @property
     def is_unseen_mechanism(self) -> bool:
+        """Whether the way of working could not be looked at here."""
         return self.test.id == MECHANISM and self.outcome is Outcome.UNJUDGED
 
     @property
@@ -99,6 +103,7 @@ class Verdict:
 
     @property
     def first_failure(self) -> Test | None:
+        """The test to mend first; None if none has failed."""
         return next((r.test for r in self.results if r.outcome is Outcome.FAILED), None)
 
     @property

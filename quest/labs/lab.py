@@ -70,12 +70,16 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Hint:
+    """A section of hints.md."""
+
     test: str
     text: str
 
 
 @dataclass(frozen=True)
 class Lab:
+    """What lab.toml says, and where it lies."""
+
     title: Annotated[str, Doc("what it is called")]
     kind: Annotated[
         str,

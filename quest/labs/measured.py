@@ -52,6 +52,8 @@ class Run:
 
 @dataclass(frozen=True)
 class MeasuredLab:
+    """What measure.toml says."""
+
     title: Annotated[str, Doc("what it is called")]
     minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
     questions: Annotated[tuple[Question, ...], Rule(filled=True), Doc("what is asked", key="question")]

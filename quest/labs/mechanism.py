@@ -190,6 +190,7 @@ def test_waits_with_kqueue(traced: Traced) -> None:
 @contract("mechanism")
 @pytest.mark.servers("11-sendfile")
 def test_sends_with_sendfile(traced: Traced) -> None:
+    """One sendfile(), at least, for each file."""
     calls, _ = loop_of(*looping(traced, EPOLL, "sendfile,sendfile64"), EPOLL, "epoll_wait()")
     sent = count(calls, ("sendfile", "sendfile64"))
     demand(sent >= ASKED, f"{sent} of {ASKED} files were sent by sendfile()")
@@ -301,6 +302,7 @@ def test_serves_one_after_the_other(traced: Traced) -> None:
 @contract("mechanism")
 @pytest.mark.servers("02-fork")
 def test_a_process_for_each_connection(traced: Traced) -> None:
+    """None before a client has come; the parent accepts, and a child talks to the client."""
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS)))
     demand(not server.children(), "processes are there before any client has come")
     clients = server.crowd(ASKED)
@@ -344,6 +346,7 @@ def threads(server: Server) -> set[int]:
 @contract("mechanism")
 @pytest.mark.servers("04-threads")
 def test_a_thread_for_each_connection(traced: Traced) -> None:
+    """None before a client has come, and no process."""
     server, trace = traced(",".join(sorted(FORKS | ACCEPTS | READS)))
     before = threads(server)
     demand(len(before) == 1, f"{len(before)} threads are there before any client has come")

@@ -57,6 +57,7 @@ def sweep() -> None:
 
 @contextlib.contextmanager
 def temporary() -> Iterator[Path]:
+    """A folder of claim(), removed where the block ends."""
     path, descriptor = claim()
     try:
         yield path

@@ -14,6 +14,8 @@ INDENT = " " * 26
 
 
 class Outcome(StrEnum):
+    """What can become of a test."""
+
     PASSED = "passed"
     FAILED = "failed"
     UNJUDGED = "could not be judged here"
@@ -45,6 +47,7 @@ class Entry:
         return f"{head}\n{reason}"
 
     def gradescope(self, number: int, graded: bool) -> dict[str, object]:
+        """A member of `tests` in results.json; without points unless `graded`."""
         score = {"score": self.points, "max_score": self.most} if graded else {}
         return {
             "number": str(number),
@@ -59,6 +62,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Report:
+    """What is said of one submission."""
+
     entries: Sequence[Entry]
     messages: Sequence[str]  #: about the whole of it
     no_grade: str = ""  #: why there are no points

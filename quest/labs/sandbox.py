@@ -57,6 +57,7 @@ class Sandbox:
             raise
 
     def close(self) -> None:
+        """Ends what was started, and removes the folder."""
         end_descendants()
         place.remove(self.root)
         os.close(self._claim)

@@ -28,6 +28,7 @@ class Progress:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
+        """Of a student's folder; an empty one where there is none yet, or it is damaged."""
         try:
             kept = cls(**json.loads(files.read_file(folder / PROGRESS)))
             shown = [int(number) for number in kept.shown]
@@ -36,6 +37,7 @@ class Progress:
             return cls()  # none yet, or damaged
 
     def save(self, folder: Path) -> None:
+        """Writes it there. OSError if that fails; it is then as it was."""
         files.write(folder / PROGRESS, json.dumps(asdict(self)) + "\n")
 
 

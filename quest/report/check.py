@@ -83,6 +83,7 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
 
 
 def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int]) -> Iterator[str]:
+    """What is wrong with the keys in a line of a chapter or slide. `ledger`: the numbers of the claims."""
     for key in NUMBER.findall(line):
         if problem := key_problem(key, experiments):
             yield f"number [{key}]: {problem}"

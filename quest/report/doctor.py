@@ -58,6 +58,7 @@ def server(slug: str) -> Answer:
 
 
 def facts() -> dict[str, str]:
+    """The machine, in a few words each."""
     system = environment.distribution() or platform.system()
     processor = environment.short_cpu(environment.cpu_model())
     cores = environment.core_count(len(cpus.cores(cpus.allowed())))
@@ -70,6 +71,7 @@ def facts() -> dict[str, str]:
 
 
 def descriptors() -> Answer:
+    """Whether one process may have enough for the common experiments."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     words = {resource.RLIM_INFINITY: "unlimited"}
     hard_and_soft = f"{words.get(hard, hard)} (now {words.get(soft, soft)}; the harness raises it)"
@@ -79,6 +81,7 @@ def descriptors() -> Answer:
 
 
 def process_limit() -> Answer:
+    """Whether an experiment may have a thousand processes."""
     cap = limits.smallest(["processes"])
     share = f"an experiment may have {cap.most} at once (a quarter of {cap.why})"
     return Answer(cap.most >= 1000, share, "" if cap.most >= 1000 else "ulimit -u, or pids.max")
@@ -94,6 +97,7 @@ def congestion_control() -> Answer:
 
 
 def seccomp() -> Answer:
+    """Whether no filter of system calls is active."""
     if environment.match_in_file(r"^Seccomp:\s+(\d)", "/proc/self/status", "0") == "0":
         return Answer(True, "none")
     reason = "a filter is active (a container?): some system calls may be refused"
@@ -159,11 +163,13 @@ class Section:
 
 
 def limits_here() -> Section:
+    """What the machine and its administrator allow."""
     answers = {name: needs.probe(ask) if isinstance(ask, str) else ask() for name, ask in LIMITS.items()}
     return Section("limits", "as wanted", len(answers), _lacking(answers))
 
 
 def servers() -> Section:
+    """Those of code/, each started once."""
     slugs = sorted(path.name for path in CODE.glob("[0-9][0-9]*") if path.is_dir())
     return Section("servers", "run", len(slugs), _lacking({slug: server(slug) for slug in slugs}))
 
@@ -205,6 +211,7 @@ def of_experiment(definition: Experiment) -> tuple[Answer, dict[str, Answer]]:
 
 
 def variants() -> Section:
+    """The ways of building, each tried with a program of one line."""
     return Section(
         "libc variants", "run", len(needs.VARIANTS), _lacking({name: needs.variant(name) for name in needs.VARIANTS})
     )

@@ -48,6 +48,7 @@ def _named(word: str, known: list[str]) -> list[str]:
 
 
 def load(path: Path) -> list[Experiment]:
+    """The experiments of one file, checked. InputError for what is wrong with it."""
     return [parse(one, str(path), id) for _, id, one in _tables(path)]
 
 

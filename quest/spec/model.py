@@ -243,6 +243,7 @@ class Derived:
 
     @property
     def operation(self) -> str:
+        """Which of OPERATIONS."""
         return next(name for name in OPERATIONS if getattr(self, name))
 
     @property
@@ -283,6 +284,7 @@ class ThenRow:
         return self.name.partition("@")[2]
 
     def operand(self, metric: str) -> str:
+        """`variant.metric@x`, as [[number]]s name it."""
         return f"{self.variant}.{metric}" + (f"@{self.x}" if self.x else "")
 
     def fault(self) -> str:
@@ -320,6 +322,7 @@ class Then:
 
     @property
     def base_row(self) -> ThenRow:
+        """The row that the ratios are relative to."""
         return next(row for row in self.rows if row.variant and row.name == self.base)
 
 

@@ -22,6 +22,7 @@ class Step:
     order: int
 
     def key(self) -> tuple[str, str, int]:
+        """What identifies it in a set; as records.step_key()."""
         return self.variant, json.dumps(self.params, sort_keys=True), self.round
 
 
@@ -119,4 +120,5 @@ def expand(text: str, values: Mapping[str, Value]) -> str:
 
 
 def expand_all(words: Iterable[str], values: Mapping[str, Value]) -> list[str]:
+    """expand() of each."""
     return [expand(word, values) for word in words]

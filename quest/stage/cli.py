@@ -21,10 +21,12 @@ WIDTH = 60
 
 
 def recording(demo: Demo) -> Path:
+    """The file that a page plays where the demo does not run."""
     return RECORDINGS / f"{demo.name}.jsonl"
 
 
 def bar(y: float | None, top: float) -> str:
+    """A bar of WIDTH characters for `top`, and one more for what is higher."""
     if not y:
         return "no request was answered"
     return "#" * WIDTH + ">" if y > top else "#" * max(1, round(WIDTH * y / top))
@@ -63,6 +65,7 @@ def play_in_terminal(demo: Demo, build: Path) -> bool:
 
 
 def record(demo: Demo, build: Path) -> bool:
+    """Plays the demo and writes its events, with their seconds, to its recording. False if it did not end well."""
     messages: list[dict[str, object]] = []
     start = time.monotonic()
 
@@ -135,23 +138,28 @@ def _build(given: Given) -> Path:
 
 
 def deck(given: Given) -> Path:
+    """The deck of TRACK=, or the whole one."""
     track = given.get("TRACK")
     return _build(given) / "slides" / (f"deck-{track}.html" if track else "deck.html")
 
 
 def present_deck(given: Given) -> int:
+    """The show, until Ctrl-C."""
     return control.present(_build(given), deck(given), given.get("PORT", "8000"), _has_browser())
 
 
 def rehearse_all(given: Given) -> int:
+    """0 if all of it will work on stage."""
     return 0 if rehearse(_build(given)) else 1
 
 
 def demo(given: Given) -> int:
+    """Plays the demos of N= in the terminal."""
     return _each(given, play_in_terminal)
 
 
 def demo_record(given: Given) -> int:
+    """Records the demos of N=."""
     return _each(given, record)
 
 

@@ -56,6 +56,8 @@ class Control(local.Server):
 
 
 class Handler(local.Handler):
+    """Answers a page of the deck that asks for a demo."""
+
     server: Control
     protocol_version = "HTTP/1.1"
 
