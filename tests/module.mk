@@ -35,7 +35,7 @@ SIMS      := $(SIMULATED:=_sim)
 SIM_CALLS := main exit _exit malloc calloc realloc free mmap64 munmap malloc_trim clock_gettime time sigaction alarm getrlimit64 setrlimit64 \
              socket bind listen getsockname setsockopt accept4 recv send sendmsg writev sendfile64 shutdown close ioctl dup fcntl64 open64 \
              read write fstat64 pread64 readahead eventfd epoll_create1 epoll_ctl epoll_wait poll select \
-             open_below conn_handle conn_end serve_refusal pool_start pool_run job_give_up_if_lost
+             open_below conn_handle conn_end serve_refusal pool_start pool_run job_give_up_if_lost jobs_refused
 SIM_SRC   := $(addprefix tests/sim/,sim.c kernel.c net.c waits.c files.c peers.c)
 # What else is in place of what.
 10-kqueue_SIM   := tests/sim/kqueue.c

@@ -125,6 +125,24 @@ WRAP(bool, job_give_up_if_lost, struct exchange *x, void (*drop)(struct job *))
     return true;
 }
 
+#define MANY_GIVEN_UP 200 /* 256 in job.c, which still counts those that the loop has not taken over */
+
+bool __real_jobs_refused(void);
+WRAP(bool, jobs_refused, void)
+{
+    int given_up = 0;
+
+    if (!__real_jobs_refused())
+        return false;
+    for (int i = 0; i < works; i++)
+        given_up += work[i].job->conn == NULL;
+    if (given_up < MANY_GIVEN_UP)
+        fault("a job is refused, and only %d were given up", given_up);
+    if (w.served != NULL)
+        w.served->excuse = "the disk";
+    return true;
+}
+
 /* ---- what is in memory */
 
 static bool is_cold(void)
