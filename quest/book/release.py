@@ -13,16 +13,15 @@ import posixpath
 import re
 import string
 import sys
-import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from quest.book.tracks import Track, read_tracks
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
-from quest.ground.files import write_whole
+from quest.ground.files import write_whole, zipped
 
 HERE = Path(__file__).resolve().parents[2] / "chapters/pandoc"
 REFERENCE = Path("benchmarks/results/reference")
@@ -72,20 +71,6 @@ def strays(files: Files) -> Iterator[str]:
     place = str(Path.cwd().resolve()).encode()
     placed = sorted(name for name in files if place in files[name])
     yield from (f"{name}: has the place of the tree in it" for name in placed)
-
-
-def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:
-    """A zip whose bytes depend on nothing but the arguments. The mimetype of an EPUB is not packed,
-    so that readers see by it what they have."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as packed:
-        for name, content in entries:
-            entry = zipfile.ZipInfo(name, date_time=time.gmtime(seconds)[:6])
-            entry.create_system = 3  # Unix: then the permissions below count
-            entry.external_attr = 0o100644 << 16
-            how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
-            packed.writestr(entry, content, how, compresslevel=9)
-    return data.getvalue()
 
 
 def dated(epub: bytes, seconds: int) -> bytes:

@@ -121,6 +121,8 @@ GOALS = (
          (Setting("A", "the old one", example="folder", needed=True),
           Setting("B", "the new one", example="folder", needed=True), ONLY),
          "quest.command.measuring:compare", says=""),
+    Goal("share", "your results in one file, without paths and names, to hand on: build/share", "measure", (),
+         "quest.command.measuring:share", says=""),
     Goal("tables", "the tables of 2003 to 2007 with today's values beside them", "measure", (ONLY,),
          "quest.command.measuring:tables", says=""),
     Goal("figures", "draw all figures: build/figures", "measure"),
@@ -157,7 +159,8 @@ GOALS = (
          (_lab(), Setting("HINTS", "with its hints", "words", default="yes", among=("yes", "no"))),
          "quest.command.labs:handout", says="lab: "),
     Goal("merge", "what the machines of a class have measured, a figure an experiment", "teach",
-         (Setting("RUNS", "the build/results of each machine", example='"folder folder ..."', needed=True),),
+         (Setting("RUNS", "of each machine build/results, or make share's file", example='"folder run.zip ..."',
+          needed=True),),
          "quest.command.labs:merge", says="lab: "),
     # ---- speak
     Goal("slides", "the slides: build/slides/deck.html", "speak", (TRACK, *ABOUT_TALK)),

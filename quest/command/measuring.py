@@ -146,6 +146,20 @@ def compare(given: Given) -> int:
     return comparing.compare(old, new, names(given.get("ONLY", "")))
 
 
+def share(given: Given) -> int:
+    from quest.ground.foreign import plain
+    from quest.report import share as sharing
+    from quest.spec import experiment_file
+
+    known = {definition.id: definition for definition in experiment_file.load_all()}
+    packed = sharing.pack(results_of(given), build_of(given) / "share", known)
+    for line in packed.left_out:
+        print(plain(f"left out: {line}"))
+    print(f"{packed.path}: {len(packed.sets)} sets, {packed.path.stat().st_size / 1e6:.1f} MB")
+    print("make merge takes it, with those of other machines; the page of the machines, too (benchmarks/README.md)")
+    return 0
+
+
 def check_data(given: Given) -> int:
     """0, or 1 with a line for each thing that is wrong."""
     from quest.report import check

@@ -1,11 +1,15 @@
-"""Files that are never seen half written, and locks that hold for one process at a time."""
+"""Files that are never seen half written, archives whose bytes depend on nothing but their content, and locks that hold
+for one process at a time.
+"""
 
 import contextlib
 import fcntl
+import io
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 POLL_S = 0.1  # how often a lock that is taken is tried again, where the wait is limited
@@ -46,6 +50,20 @@ def dated(path: Path) -> str:
     """A file's name, size and date, by which it is known to be the same. OSError if it is not there."""
     status = path.stat()
     return f"{path} {status.st_size} {status.st_mtime_ns}"
+
+
+def zipped(entries: Iterable[tuple[str, bytes]], seconds: int) -> bytes:
+    """A zip whose bytes depend on nothing but the arguments. The mimetype of an EPUB is not packed,
+    so that readers see by it what they have."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as packed:
+        for name, content in entries:
+            entry = zipfile.ZipInfo(name, date_time=time.gmtime(seconds)[:6])
+            entry.create_system = 3  # Unix: then the permissions below count
+            entry.external_attr = 0o100644 << 16
+            how = zipfile.ZIP_STORED if name == "mimetype" else zipfile.ZIP_DEFLATED
+            packed.writestr(entry, content, how, compresslevel=9)
+    return data.getvalue()
 
 
 @contextlib.contextmanager

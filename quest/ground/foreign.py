@@ -91,10 +91,12 @@ def anonymous(text: str) -> str:
     places = [str(Path.cwd()), str(Path.home()), os.environ.get("TMPDIR", "")]
     for place in sorted((p for p in places if len(p) > 1), key=len, reverse=True):
         text = text.replace(place.rstrip("/") + "/", "").replace(place, ".")
+    text = re.sub(r"(?<![\w.:/])/(?:home|Users)/[^/\s:]+/?", "", text)
     text = re.sub(r"(?<![\w.:/])/(?!proc\b|sys\b|dev\b)(?:[\w.+-]+/)+", "", text)
     # A name such as "vm" or "root" would also hit ordinary words: only whole, longer ones are
     # taken.
-    for name in (socket.gethostname(), os.environ.get("USER", ""), os.environ.get("LOGNAME", "")):
+    host = socket.gethostname()
+    for name in (host, host.partition(".")[0], os.environ.get("USER", ""), os.environ.get("LOGNAME", "")):
         if len(name) > 3 and name != "root":
             text = re.sub(rf"\b{re.escape(name)}\b", "", text)
     return text

@@ -1,14 +1,16 @@
 """`make merge`: the measurements of a class, a figure for each headline experiment, in it a dot for
 each machine.
 
-A run is a folder of results (build/results of a student). What names a machine is not in it.
+A run is a folder of results (build/results of a student), or a file that `make share` made there. What names a machine
+is not in it.
 """
 
 import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from quest.ground import foreign
@@ -16,7 +18,7 @@ from quest.ground.errors import InputError
 from quest.labs import files
 from quest.labs.errors import LabError, say
 from quest.measure import records
-from quest.report import tsv
+from quest.report import share, tsv
 from quest.report.gnuplot import assignments
 from quest.report.measured import read_table
 from quest.spec import experiment_file
@@ -66,17 +68,32 @@ def _write(definition: Experiment, metric: Metric, medians: Medians, machines: i
     files.write(folder / "meta.gp", assignments({**texts, **numbers}))
 
 
-def merge(folders: Sequence[Path], into: Path) -> None:
-    """Draws `into`/EXPERIMENT.svg from the results of several machines, a folder each."""
-    for folder in folders:
-        if not folder.is_dir():
-            raise LabError(f"RUNS: {folder}: there is no such folder of results")
-    if not folders:
-        raise LabError('RUNS="folder folder ...": the build/results of each machine')
+def _folders(runs: Sequence[Path], scratch: Path, wanted: Collection[str]) -> list[Path]:
+    """A folder of sets for each run; a file is unpacked below `scratch`. LabError, a line for each that is neither, or
+    damaged.
+    """
+    folders, faults = [], []
+    for number, run in enumerate(runs):
+        folder = run
+        if run.is_file():
+            folder = scratch / str(number)
+            folder.mkdir()
+            try:
+                share.unpack(run, folder, wanted)
+            except InputError as error:
+                faults.append(f"RUNS: {error}")
+        elif not run.is_dir():
+            faults.append(f"RUNS: {run}: there is no such file or folder of results")
+        folders.append(folder)
+    if faults:
+        raise LabError("\n".join(faults))
+    return folders
+
+
+def _tables(definitions: Sequence[Experiment], folders: Sequence[Path], into: Path) -> list[str]:
+    """Writes what is drawn, and gives the ids of those experiments that a machine has finished."""
     made = []
-    for definition in experiment_file.load_all(headline=True):
-        if definition.kind == "trace" or not definition.metrics:
-            continue
+    for definition in definitions:
         metric = definition.metrics[0]
         medians: Medians = {}
         files_of_it = (folder / f"{definition.id}.jsonl" for folder in folders)
@@ -84,8 +101,18 @@ def merge(folders: Sequence[Path], into: Path) -> None:
         if medians:
             _write(definition, metric, medians, machines, into / definition.id)
             made.append(definition.id)
+    return made
+
+
+def merge(runs: Sequence[Path], into: Path) -> None:
+    """Draws `into`/EXPERIMENT.svg from the results of several machines, a folder or a file of `make share` each."""
+    if not runs:
+        raise LabError('RUNS="folder file.zip ...": of each machine build/results, or what make share made there')
+    definitions = [d for d in experiment_file.load_all(headline=True) if d.kind != "trace" and d.metrics]
+    with tempfile.TemporaryDirectory() as scratch:
+        made = _tables(definitions, _folders(runs, Path(scratch), {d.id for d in definitions}), into)
     if not made:
-        raise LabError("none of these folders has a finished headline experiment (make)")
+        raise LabError("none of these runs has a finished headline experiment (make)")
     if shutil.which("gnuplot") is None:
         raise LabError(f"{into} has the tables; gnuplot, to draw them, is not installed (make deps)")
     for name in made:

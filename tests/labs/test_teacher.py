@@ -6,15 +6,18 @@ import os
 import shutil
 import subprocess
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from quest.ground.files import locked
-from quest.labs import bundle, class_table, cli, commands, starter, work
+from quest.ground.files import locked, zipped
+from quest.labs import bundle, class_table, cli, commands, merge, starter, work
 from quest.labs import lab as labs
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE, Lab
+from quest.report import share
+from quest.spec import experiment_file
 from tests.conformance import proc
 from tests.conformance.process import wait_until
 from tests.labs.grading import LIMIT_S, Place, write
@@ -145,6 +148,30 @@ def test_a_class_in_one_figure(place: Place) -> None:
     assert "machines: 1;" in (build / "merge/thread-create/meta.gp").read_text()
     rows = (build / "merge/thread-create/machines.tsv").read_text().splitlines()
     assert len({row.split("\t")[0] for row in rows}) == len(rows)  # of one machine
+
+
+@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
+def test_a_class_of_shared_files(place: Place) -> None:
+    """Beside a folder; with a damaged one nothing is drawn, and one line names file and set."""
+    reference, build = TREE / "benchmarks/results/reference", place.top / "build"
+    folder, names = place.top / "one", ("thread-create", "fork-reap")
+    folder.mkdir()
+    for name in names:
+        shutil.copy(reference / f"{name}.jsonl", folder)
+    known = {definition.id: definition for definition in experiment_file.load_all(only=names)}
+    shared = share.pack(folder, place.top, known).path
+    merge.merge([folder, shared], build / "merge")
+    for name in names:
+        assert "machines: 2;" in (build / "merge" / name / "meta.gp").read_text()
+    with zipfile.ZipFile(shared) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files["fork-reap.jsonl"] = files["fork-reap.jsonl"][:-1]
+    damaged = place.top / "damaged.zip"
+    damaged.write_bytes(zipped(files.items(), share.SECONDS))
+    with pytest.raises(LabError) as error:
+        merge.merge([folder, shared, damaged], place.top / "none")
+    assert str(error.value) == f"RUNS: {damaged}: fork-reap.jsonl: damaged: its hash is not that of SHA256SUMS"
+    assert not (place.top / "none").exists()
 
 
 @pytest.mark.parametrize(("words", "said"), [
