@@ -378,6 +378,7 @@ def work_scalars(
     share = cpu_s / usage.cpu_s
     work = {"cpu": cpu_s, "user": share * usage.user_s, "system": share * usage.system_s}
     scalars["requests_per_cpu_s"] = requests / cpu_s
+    scalars["requests_per_both_cpu_s"] = requests / (cpu_s + load_cpu_s)
     scalars |= {f"{part}_us_per_request": s / requests * 1e6 for part, s in work.items()}
     if bytes_per_request:
         gigabytes = bytes_per_request * requests / 1e9

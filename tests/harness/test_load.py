@@ -213,8 +213,8 @@ def test_the_work_of_a_server() -> None:
     assert {k: v for k, v in scalars.items() if k not in of_usage} == pytest.approx({
         "start_s": 0.5, "requests_served": 1000, "server_cpu_share": 0.25,
         "server_voluntary_per_request": 0.03, "server_involuntary_per_request": 0.05,
-        "requests_per_cpu_s": 500, "cpu_us_per_request": 2000, "user_us_per_request": 1600,
-        "system_us_per_request": 400, "bytes_per_cpu_s": 5e8, "cpu_s_per_gb": 2.0,
+        "requests_per_cpu_s": 500, "requests_per_both_cpu_s": 1000 / 6, "cpu_us_per_request": 2000,
+        "user_us_per_request": 1600, "system_us_per_request": 400, "bytes_per_cpu_s": 5e8, "cpu_s_per_gb": 2.0,
         "user_s_per_gb": 1.6, "system_s_per_gb": 0.4, "client_s_per_gb": 4.0, "both_s_per_gb": 6.0,
     })  # fmt: skip
     assert of_usage.items() <= scalars.items()
