@@ -14,14 +14,14 @@ BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua numbers.lua \
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua machines.lua numbers.lua \
               references.lua search.lua then.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
-LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua)
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua machines.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.

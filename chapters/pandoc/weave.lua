@@ -17,6 +17,7 @@ local steps = {
   code.bind,
   require('boxes').apply,
   require('then').apply,
+  require('machines').apply,
   ledger.apply,
   numbers.apply,
   require('references').apply,

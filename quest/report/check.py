@@ -11,7 +11,7 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import environment, peers, programs
 from quest.measure.records import complete_lines, malformed_lines, read_results
-from quest.report import claims
+from quest.report import claims, machines
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
 from quest.spec.model import Experiment, Variant
@@ -34,7 +34,7 @@ def check(results: Path, reference: Path) -> int:
         print(foreign.plain(str(error)), file=sys.stderr)
         return 1
     known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
-    problems = [*_programs(experiments), *_results(known, (results, reference))]
+    problems = [*_programs(experiments), *_results(known, (results, reference)), *_machines(known)]
     for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             problems += [f"{path}:{number}: {problem}" for problem in line_problems(line, known, numbers)]
@@ -77,6 +77,15 @@ def _results(known: Container[str], folders: Iterable[Path]) -> Iterator[str]:
                 yield from malformed_lines(path)
         except InputError as error:
             yield str(error)
+
+
+def _machines(known: dict[str, Experiment]) -> Iterator[str]:
+    try:
+        if experiment_file.RATIOS.exists():
+            machines.headline(known)
+        machines.committed(experiment_file.MACHINES, known.keys(), known)
+    except InputError as error:
+        yield str(error)
 
 
 # ---- keys in the prose --------------------------------------------------------------------------

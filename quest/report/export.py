@@ -12,7 +12,7 @@ from pathlib import Path
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
-from quest.report import bound, claims, gnuplot, then, tsv, verdicts
+from quest.report import bound, claims, gnuplot, machines, then, tsv, verdicts
 from quest.report.bound import Entry
 from quest.report.measured import NUMBERS, Both, Library
 from quest.spec import experiment_file
@@ -52,6 +52,15 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
             write_if_other(data / "claims.json", _json(judged))
             for name, text in gnuplot.tally(judged).items():
                 write_if_other(data / "claims" / name, text)
+    if experiment_file.RATIOS.exists():
+        try:
+            strips, runs = machines.strips(library)
+        except InputError as error:
+            errors.append(str(error))
+        else:
+            write_if_other(data / "machines.json", _json(machines.entry(strips, runs)))
+            for name, text in machines.files(strips, runs).items():
+                write_if_other(data / "machines" / name, text)
     for text in dict.fromkeys(errors):
         print(foreign.plain(text), file=sys.stderr)
     if errors:

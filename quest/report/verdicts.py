@@ -132,6 +132,8 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         experiment_file.LEDGER,
         *results.glob("*.jsonl"),
         *reference.glob("*.jsonl"),
+        experiment_file.RATIOS,
+        *experiment_file.MACHINES.glob("*.zip"),
     ]
     for path in filter(Path.exists, sorted(places)):
         digest.update(f"{dated(path)}\0".encode())

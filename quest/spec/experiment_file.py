@@ -17,6 +17,8 @@ from quest.spec.model import Experiment
 
 FOLDER = Path("benchmarks/experiments")
 LEDGER = Path("benchmarks/claims.toml")
+RATIOS = Path("benchmarks/headline.tsv")  #: those that are compared over machines
+MACHINES = Path("benchmarks/results/machines")  #: NAME.zip, each as `make share` made it
 FEW = 40  # names in one line
 
 

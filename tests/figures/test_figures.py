@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from quest.report import export, gnuplot, then
+from quest.report import export, gnuplot, machines, then
 from quest.report.measured import Library
 from quest.spec import experiment_file, model
 
@@ -95,6 +95,9 @@ def exported(experiment: str) -> Path:
         stands: Any = [{"source_title": source, "standing": how, "rule": "", "verdict": how}
                   for source in ("talk", "page") for how in ("holds", "no rule")]  # fmt: skip
         tables = gnuplot.tally(stands)
+    elif experiment == "machines":
+        library = Library(data / "none", REFERENCE, definitions=EVERY.values())
+        tables = machines.files(*machines.strips(library, data / "none", ROOT / experiment_file.RATIOS))
     else:
         definition, tables = EVERY[experiment], {}
         both = Library(data / "none", REFERENCE, definitions=[definition]).both(definition.id)
