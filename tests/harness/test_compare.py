@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from quest.report import compare
-from quest.stats.estimates import median_with_interval
+from quest.stats.estimates import median, median_with_interval, noise_floor
 from quest.stats.table import Measurement, Number
 from tests.harness.made_up import Tree, damaged, parsed, result_set, write
 
 pytest.importorskip("scipy")
+numpy = pytest.importorskip("numpy")
 
 LEDGER = """
 [[claim]]
@@ -41,7 +42,46 @@ def test_a_row(old: Measurement, new: Measurement, floor: float, verdict: str) -
     cells = compare.row("a", old, new, "µs", floor)
     assert cells[3].startswith(verdict)
     assert verdict != "~" or cells[3] == "~"
-    assert (cells[0], cells[5]) == ("a", f"n={len(old.rounds)}")
+    assert (cells[0], cells[4]) == ("a", f"n={len(old.rounds)}")
+
+
+def test_what_others_disturbed_is_left_out_and_counted() -> None:
+    """Half of the new rounds are noisy, and twice as long."""
+    old, values = row(40), {n: 40.0 + 0.1 * n if n < 6 else 90.0 for n in range(12)}
+    noisy = Measurement(None, Number(90.0), values, taken=dict.fromkeys(range(6, 12), 0.3))
+    cells = compare.row("a", old, noisy, "µs", 0.0)
+    assert cells[2].startswith("40")
+    assert cells[3:] == ("~", "n=8+6, 6 left out")
+    worthless = Measurement(None, Number(90.0), values, spoilt=dict.fromkeys(values, "client-bound"))
+    assert compare.row("a", old, worthless, "µs", 0.0)[2:] == (
+        "-", "~ (fewer than 6 repetitions)", "n=8+0, 12 left out",
+    )  # fmt: skip
+
+
+def _session(random: "numpy.random.Generator", level: float, sd: float = 0.066) -> Measurement:
+    """Seven rounds; 8 % of them are of five times the spread (what committed runs have)."""
+    spread = numpy.where(random.random(7) < 0.08, 5, 1) * sd
+    rounds = {n: float(v) for n, v in enumerate(numpy.exp(level + random.normal(0, 1, 7) * spread))}
+    return Measurement(None, Number(median(list(rounds.values()))), rounds)
+
+
+@pytest.mark.parametrize(
+    ("unstable", "factor", "least", "most"),
+    [(0.0, 1.0, 0.0, 0.05), (0.45, 1.0, 0.0, 0.05), (0.0, 2.0, 0.9, 1.0)],
+    ids=["one session", "two sessions", "twice as long"],
+)
+def test_twins_do_not_differ_and_others_do(unstable: float, factor: float, least: float, most: float) -> None:
+    """Of two sessions the levels differ: of `unstable` of them by 1.3 times the spread, of the others by a fifth of it.
+    The floor is that of an A/A pair in each.
+    """
+    random, count, differ = numpy.random.default_rng(20261126), 200, 0
+    for _ in range(count):
+        between = 0.066 * (1.3 if random.random() < unstable else 0.2) if unstable else 0.0
+        levels = random.normal(0, between, 2)
+        floors = [noise_floor(*(_session(random, level).rounds for _ in range(2))) or 0.0 for level in levels]
+        old, new = _session(random, levels[0]), _session(random, levels[1] + float(numpy.log(factor)))
+        differ += not compare.row("a", old, new, "µs", max(floors))[3].startswith("~")
+    assert least <= differ / count <= most
 
 
 @pytest.mark.parametrize(("value", "changed"), [(2e4, []), (16e4, ["claim 9: holds -> reversed"])])
@@ -53,10 +93,12 @@ def test_two_folders_and_their_claims(tree: Tree, said: Callable[..., str], valu
         write(result_set(parsed(), data), tree.root / folder / "sample.jsonl")
     lines = said("compare", "A=old", "B=new").splitlines()
     assert lines[0] == "sample"
-    assert lines[1].split() == ["us", "old", "new", "new/old", "p", "n"]
-    assert lines[2].startswith("a   40.1 µs ±0.3 %")
-    assert f" {value / 4e4:.3f} (" in lines[2]
-    assert len({len(line) for line in lines[1:4]}) == 1, "in columns"
+    machine = "run of 2026-11-21, Example, 2 cores, Linux 6.18, quick"
+    assert lines[1:3] == [f"old: {machine}", f"new: {machine}"]
+    assert lines[3].split() == ["us", "old", "new", "new/old", "n"]
+    assert lines[4].startswith("a   40.1 µs ±0.3 %")
+    assert f" {value / 4e4:.3f} (" in lines[4]
+    assert len({len(line) for line in lines[3:6]}) == 1, "in columns"
     assert not any(line.startswith("a+aa") for line in lines)
     head = f"claims that both judge: 1, {1 - len(changed)} of them alike"
     assert lines[lines.index(head) + 1 :] == changed
