@@ -48,6 +48,14 @@ do for [i=1:rows] {
     set label 200+i noenhanced gprintf("%.1s%c", values[i]) at graph 1, first level(i) right \
         font ",13" textcolor rgb words_ink(i)
 }
+do for [i=1:words(failed_in_part)] {
+    do for [k=1:rows] {
+        if (nth(k) eq word(failed_in_part, i)) {
+            set label 600+i noenhanced "× " . word(failed_in_part_texts, i) at graph 1, first level(k) right \
+                offset character 0, -0.8 font ",11" textcolor rgb inks[2] front
+        }
+    }
+}
 do for [i=1:none] {
     set label 400+i noenhanced word(failed_titles, i) at graph 0, first fallen(i) right \
         offset character -1, 0 textcolor rgb faint

@@ -25,6 +25,8 @@ failed = "" # what of it failed, and how often; and the variants of which nothin
 failed_variants = ""
 failed_titles = ""
 failed_texts = ""
+failed_in_part = "" # of those that have a bar some repetitions failed: so many
+failed_in_part_texts = ""
 reference_variants = "" # with tables of the reference run beside the reader's own, and that run
 reference_footer = ""
 if (is_file(folder . "meta.gp")) { load folder . "meta.gp" }

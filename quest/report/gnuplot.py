@@ -80,7 +80,7 @@ def _failed(definition: Experiment, table: NumberTable | None) -> dict[str, str]
     titles = {variant.name: variant.title for variant in definition.variants}
     attempts = table.run.attempts
     measured = {each.variant for each in attempts if each.failed < each.count}
-    texts, lost = [], {}
+    texts, lost, in_part = [], {}, {}
     for each in attempts:
         if each.failed:
             how = f"failed {each.failed} of {each.count}"
@@ -88,8 +88,12 @@ def _failed(definition: Experiment, table: NumberTable | None) -> dict[str, str]
             texts.append(f"{titles.get(each.variant, each.variant)}{at}: {how}")
             if each.variant not in measured:
                 lost[each.variant] = how
+            elif not each.x:  # with an x the remark below the figure names it
+                in_part[each.variant] = how
     return {
         "failed": "; ".join(texts),
+        "failed_in_part": " ".join(in_part),
+        "failed_in_part_texts": " ".join(f"'{how}'" for how in in_part.values()),
         "failed_variants": " ".join(lost),
         "failed_titles": " ".join(f"'{titles.get(name, name)}'" for name in lost),
         "failed_texts": " ".join(f"'{how}'" for how in lost.values()),

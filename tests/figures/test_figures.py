@@ -225,6 +225,8 @@ def test_what_failed_has_its_place(data: Path, tmp_path: Path) -> None:
     assert any(line.startswith("Apache at 6000: failed 8 of 10") for line in lines)
     add_meta(data, "peers-idle", **dict.fromkeys(failed, ""))
     assert "failed" not in drawn("peers-idle", data, tmp_path / "figure.svg")
+    add_meta(data, "peers-idle", failed_in_part="nginx", failed_in_part_texts="'failed 2 of 10'")
+    assert "× failed 2 of 10" in drawn("peers-idle", data, tmp_path / "figure.svg")
 
 
 END = re.compile(r"(^|_)(low|high|p99)$")

@@ -252,6 +252,7 @@ def test_what_was_not_measured_here_comes_from_the_reference(inside: Tree) -> No
     write_lines([*map(json.dumps, lines(made)[:-1]), *texts, json.dumps(made.end)], unfinished)
     exported()
     assert 'failed = "a: failed 2 of 10; b: failed 3 of 3"' in read("sample/meta.gp")
+    assert 'failed_in_part = "a"\nfailed_in_part_texts = "\'failed 2 of 10\'"' in read("sample/meta.gp")
     assert 'failed_variants = "b"\n' in read("sample/meta.gp")
     assert "failed_texts = \"'failed 3 of 3'\"\n" in read("sample/meta.gp")
     fill(RESULTS, a=4e4, n=4)
