@@ -1,6 +1,7 @@
 """`compare`: old against new."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -8,6 +9,9 @@ from quest.report import compare
 from quest.stats.estimates import median, median_with_interval, noise_floor
 from quest.stats.table import Measurement, Number
 from tests.harness.made_up import Tree, damaged, parsed, result_set, write
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 pytest.importorskip("scipy")
 numpy = pytest.importorskip("numpy")
@@ -58,7 +62,7 @@ def test_what_others_disturbed_is_left_out_and_counted() -> None:
     )  # fmt: skip
 
 
-def _session(random: "numpy.random.Generator", level: float, sd: float = 0.066) -> Measurement:
+def _session(random: "Generator", level: float, sd: float = 0.066) -> Measurement:
     """Seven rounds; 8 % of them are of five times the spread (what committed runs have)."""
     spread = numpy.where(random.random(7) < 0.08, 5, 1) * sd
     rounds = {n: float(v) for n, v in enumerate(numpy.exp(level + random.normal(0, 1, 7) * spread))}
