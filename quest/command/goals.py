@@ -16,6 +16,7 @@ class Setting(NamedTuple):
     text      anything: what runs the goal looks at it
     flag      1
     number    whole, from 0 on
+    port      0 to 65535; 0: any that is free
     server    of the series, or 00-client; 9, 09 and epoll will do
     program   a server, or constant
     chapter   of the book
@@ -56,7 +57,7 @@ def _lab(needed: bool = True) -> Setting:
     return Setting("CH", "the lab: 02, fork or 02-fork", "lab", "02-fork", needed=needed)
 
 
-PORT = Setting("PORT", "the first port that is tried")
+PORT = Setting("PORT", "the first port that is tried", "port")
 AT_8000 = PORT._replace(default="8000")
 ONLY = Setting("ONLY", "experiments: their ids, or how these begin", example="id,id")
 TRACK = Setting("TRACK", "the slides of one track", "track", "talk45")

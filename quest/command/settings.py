@@ -98,6 +98,9 @@ def _value(setting: Setting, value: str) -> str:
     elif kind == "number":
         if not (value.isascii() and value.isdigit()):
             raise Wrong(f"{name}={value}: a whole number")
+    elif kind == "port":
+        if not (value.isascii() and value.isdigit() and int(value) < 1 << 16):
+            raise Wrong(f"{name}={value}: a port is a number from 1 to 65535")
     elif kind in NAMED:
         known, what = NAMED[kind]
         return _chosen(value, known(), name, what)
