@@ -7,7 +7,8 @@ local numbers = require 'numbers'
 local ledger = {}
 
 local words = pandoc.List {
-  'holds', 'changed', 'reversed', 'no difference seen', 'not judged', 'not measured here',
+  'holds', 'changed', 'reversed', 'no difference seen', 'near the line', 'depends on the processor',
+  'not judged', 'not measured here',
 }
 -- A claim that no rule decides stands as its kind says.
 local standings = words .. { 'another system', 'historical', 'no rule' }
@@ -152,7 +153,8 @@ end
 
 local function word(claim)
   if claim.rule == '' then return below(pandoc.List {}, 'why', { claim.standing }) end
-  return below(pandoc.List { verdict(claim) }, 'near', { groups.near(claim) and 'near the line' or nil })
+  local near = groups.near(claim) and claim.verdict ~= 'near the line'
+  return below(pandoc.List { verdict(claim) }, 'near', { near and 'near the line' or nil })
 end
 
 -- The number of the first chapter that shows its experiment; a link once that chapter is written.

@@ -1,7 +1,7 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,8 +17,7 @@ from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, M
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem, split_operand
 from quest.spec.experiment_file import LEDGER
-from quest.spec.model import SOURCES, VERDICTS, Experiment, Value, x_text
-from quest.stats.estimates import Estimate
+from quest.spec.model import SOURCES, VERDICTS, Derived, Experiment, Value, x_text
 from quest.stats.table import Measurement, Number, NumberTable
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
@@ -367,10 +366,10 @@ def _measured(operand: str, table: NumberTable, allowed: float) -> Measured | No
         unit=asked.unit,
         better=asked.better,
         points={at: point.usable_rounds(allowed) for at, point in points.items()},
-        floor=table.noise_floor(metric, row.x if x else None),
         set=f"{table.experiment.id}/{table.origin}",
         repetitions=len(row.rounds),
         against=_against([row, *points.values()], allowed),
+        twins=table.twins(metric, row.x if x else None, allowed),
     )
 
 
@@ -386,14 +385,31 @@ def _derived(key: str, table: NumberTable, allowed: float) -> Measured | None:
     wanted = next(d for d in table.experiment.derived if d.key == key)
     number = table.derive(wanted, allowed)
     rows = [row for operand in wanted.operands if (row := table.row(operand, wanted.at))]
-    count, value = (number.count, number.value) if number else (0, whole.value)
     return Measured(
         name=key,
-        # Only how many there are matters: the value and its interval are computed already.
-        values=dict.fromkeys(range(count), value),
+        values=_of_each_round(wanted, rows, allowed) if number else {},
         unit=whole.unit,
-        set=table.experiment.id,
-        number=Estimate(number.value, number.low, number.high) if number else None,
+        set=f"{table.experiment.id}/{table.origin}",
         repetitions=whole.count,
         against=_against(rows, allowed),
     )
+
+
+def _of_each_round(wanted: Derived, rows: Sequence[Measurement], allowed: float) -> dict[int, float]:
+    """A [[number]] in each round that has all it is made of; the number itself is not the median of these, but its
+    interval is of the same rounds.
+    """
+    first, *others = (row.usable_rounds(allowed) for row in rows)
+    numbers = {}
+    for n in sorted(set(first).intersection(*others)):
+        value: float | None = first[n]
+        match wanted.operation:
+            case "ratio":
+                value = first[n] / others[0][n] if others[0][n] else None
+            case "difference":
+                value = first[n] - others[0][n]
+            case "inverse":
+                value = 1 / first[n] if first[n] else None
+        if value is not None:
+            numbers[n] = value * wanted.scale
+    return numbers

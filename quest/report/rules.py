@@ -1,85 +1,133 @@
 """The rules that judge claims: from measured values to a verdict and words with numbers.
 
-A rule says "holds" only if the data show it beyond doubt and beyond the A/A floor; where an
-interval lies across the line, the median decides and the judgement is marked as near the line.
-Repetitions that a mark speaks against are not asked (quest/measure/usable.py); where too few are
-left, nothing is judged.
+A rule makes one number of each round and asks where the *reach* of these numbers lies
+(quest/stats/reach.py): all of it on one side of the rule's line decides, else the verdict is "near
+the line". The median alone decides nothing. Each rule is asked of the sessions of one processor;
+what several processors say is put together afterwards. Repetitions that a mark speaks against are
+not asked (quest/measure/usable.py); a session counts that has enough of the others.
 """
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from quest.spec.model import LEAST, VERDICTS
-from quest.stats import estimates, units
-from quest.stats.estimates import DIFFERENT, Estimate, Ratio, Rounds
+from quest.spec.model import (
+    CHANGED,
+    DEPENDS,
+    HOLDS,
+    LEAST,
+    NEAR,
+    NO_DIFFERENCE,
+    NOT_JUDGED,
+    NOT_MEASURED,
+    REVERSED,
+    UNDECIDED,
+    VERDICTS,
+)
+from quest.stats import curves, estimates, units
+from quest.stats.estimates import Estimate, Rounds
+from quest.stats.reach import Reach, middle, reach, too_few, word
 
-HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NOT_JUDGED, NOT_MEASURED = VERDICTS
-UNDECIDED = (NOT_JUDGED, NOT_MEASURED)
-# Of several rules of one claim the worst verdict counts.
-WORST_FIRST = (*reversed(UNDECIDED), REVERSED, CHANGED, NO_DIFFERENCE, HOLDS)
+__all__ = [
+    "CHANGED", "DEPENDS", "HOLDS", "NEAR", "NOT_JUDGED", "NOT_MEASURED", "NO_DIFFERENCE", "REVERSED",
+    "UNDECIDED", "VERDICTS",
+]  # fmt: skip
+# All rules of a claim must hold: one that fails decides, whatever else is near its line.
+WORST_FIRST = (NOT_MEASURED, REVERSED, CHANGED, NO_DIFFERENCE, NOT_JUDGED, DEPENDS, NEAR, HOLDS)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict (one of VERDICTS), why, and the numbers that were asked, in words. `near_line`: an
-    interval lies across the line.
-    """
+    """A verdict (one of VERDICTS), why, and the numbers that were asked, in words."""
 
     verdict: str
     why: str
     numbers: str = ""
-    near_line: bool = False
     usable: int = 0  # repetitions that were asked, of the operand that has the fewest
     repetitions: int = 0  # that there are, of the same operand
+    sessions: int = 0  # with enough usable rounds, of the operand that has the fewest
+    within: str = ""  # "within one session": too few sessions for a verdict of this book
+
+    @property
+    def near_line(self) -> bool:
+        """Whether the data lie on both sides of the line."""
+        return self.verdict == NEAR
 
 
 class Undecidable(Exception):
     """Too little is measured for any statement: why."""
 
 
+class Spoilt(Undecidable):
+    """Enough is measured, and not well enough: why."""
+
+
 @dataclass(frozen=True)
 class Measured:
-    """A metric of a variant: one value a round, and the same for each x where x is a number."""
+    """A metric of a variant in one session: one value a round, and the same for each x where x is a
+    number.
+    """
 
     name: str
     values: Rounds
     unit: str = ""
     better: str = ""
     points: Mapping[float, Rounds] = field(default_factory=dict)
-    floor: float | None = None
     set: str = ""  # values of one set were taken in the same rounds and are compared in pairs
-    number: Estimate | None = None  # a derived one, with interval
     repetitions: int = 0  # that there are; `values` and `points` are of those that are usable
     against: frozenset[str] = frozenset()  # the marks of the others
-
-    def text(self) -> str:
-        """Its median as a reader wants it."""
-        value, *ends = self.median()
-        return units.text(value, self.unit, *ends)
+    # Name of an A/A pair of this metric -> round -> the logarithm of its ratio.
+    twins: Mapping[str, Rounds] = field(default_factory=dict)
 
     def median(self) -> Estimate:
         """With its interval, in `unit`."""
-        if self.number:
-            return self.number
         return estimates.median_with_interval(list(self.values.values()))
 
 
-def combine(judgements: list[Judgement]) -> Judgement:
-    """All rules of a claim must hold."""
+#: An operand on one processor: what each session has measured of it.
+Sessions = Sequence[Measured]
+
+
+def combine(judgements: Sequence[Judgement]) -> Judgement:
+    """All rules of a claim must hold, on one processor."""
 
     def joined(texts: Iterable[str]) -> str:
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
+    verdict = min((j.verdict for j in judgements), key=WORST_FIRST.index)
     fewest = min(judgements, key=lambda j: (j.usable, -j.repetitions))
     return Judgement(
-        min((j.verdict for j in judgements), key=WORST_FIRST.index),
-        joined(j.why for j in judgements),
+        verdict,
+        joined(j.why for j in judgements if verdict == HOLDS or j.verdict != HOLDS),
         joined(j.numbers for j in judgements),
-        any(j.near_line for j in judgements),
         fewest.usable,
         fewest.repetitions,
+        min(j.sessions for j in judgements),
+        joined(j.within for j in judgements),
+    )
+
+
+def over_processors(judgements: Mapping[str, Judgement]) -> Judgement:
+    """The verdict of a claim from that on each processor, by its name; `within`, if the sessions
+    are too few, says of how many it is.
+    """
+    within = too_few([judgement.sessions for judgement in judgements.values()])
+    if len(judgements) == 1:
+        return replace(next(iter(judgements.values())), within=within)
+
+    def each(what: Callable[[Judgement], str]) -> str:
+        return "; ".join(f"{name}: {text}" for name, j in judgements.items() if (text := what(j)))
+
+    return Judgement(
+        word({name: judgement.verdict for name, judgement in judgements.items()}),
+        each(lambda j: j.why),
+        each(lambda j: j.numbers),
+        min(j.usable for j in judgements.values()),
+        min(j.repetitions for j in judgements.values()),
+        min(j.sessions for j in judgements.values()),
+        within,
     )
 
 
@@ -87,204 +135,301 @@ def combine(judgements: list[Judgement]) -> Judgement:
 TOO_FEW = "too few repetitions"
 
 
-def _need(count: int) -> None:
+def _counted(sessions: Sequence[Rounds]) -> list[list[float]]:
+    """The numbers of the sessions that have enough rounds. Undecidable if none has."""
     if not estimates.AVAILABLE:
         raise Undecidable("SciPy is not installed")
-    if count < LEAST:
+    counted = [list(rounds.values()) for rounds in sessions if len(rounds) >= LEAST]
+    if not counted:
+        count = max(map(len, sessions), default=0)
         raise Undecidable(f"{TOO_FEW}: {count}, and {LEAST} are needed")
+    return counted
 
 
-def _between(low: float | None, high: float | None, *lines: float) -> bool:
-    """Whether an interval lies across one of these lines."""
-    return low is not None and high is not None and any(low < line < high for line in lines)
+def _reach(sessions: Sequence[Rounds]) -> Reach:
+    return reach(_counted(sessions))
+
+
+def _beside(reached: Reach, low: float, high: float, fails: str = CHANGED) -> str:
+    """HOLDS if all of it lies between two lines, `fails` if none of it does."""
+    if reached.within(low, high):
+        return HOLDS
+    return fails if reached.outside(low, high) else NEAR
+
+
+ACROSS = "the interval lies across the line"
+
+
+def _said(verdict: str, holds: str, fails: str) -> str:
+    return {HOLDS: holds, NEAR: f"not decided: {ACROSS}"}.get(verdict, fails)
+
+
+# ---- words for numbers ---------------------------------------------------------------------------
+
+
+def _medians(a: Sessions) -> Reach:
+    """Of the values themselves; of fewer than LEAST without an interval."""
+    return reach([list(one.values.values()) for one in a if one.values])
+
+
+def _text(a: Sessions) -> str:
+    """The median as a reader wants it."""
+    found, enough = _medians(a), any(len(one.values) >= LEAST for one in a)
+    ends = (found.low, found.high) if enough else ()
+    return units.text(found.median, a[0].unit, *ends)
+
+
+def _interval(found: Reach, unit: str) -> str:
+    """`41 µs (40–43 µs)`, with each session's median where there are several."""
+    value, low, high, sessions = found
+    text, interval = units.text(value, unit, low, high), units.interval(value, unit, low, high)
+    shown = [interval] if interval and interval != text else []
+    if len(sessions) > 1:
+        shown.append("sessions " + ", ".join(units.text(session, unit, low, high) for session in sessions))
+    return f"{text} ({'; '.join(shown)})" if shown else text
 
 
 # ---- two values ----------------------------------------------------------------------------------
 
-
-class Comparison:
-    """a to b, with what can be said of any such ratio."""
-
-    def __init__(self, a: Measured, b: Measured, invert: bool = False) -> None:
-        over, under = (b.values, a.values) if invert else (a.values, b.values)
-        if a.set and a.set == b.set:
-            samples = estimates.in_both(over, under)
-            _need(len(samples[0]))
-            self.ratio: Ratio = estimates.paired_ratio(over, under)
-        else:
-            samples = list(over.values()), list(under.values())
-            _need(min(map(len, samples)))
-            self.ratio = estimates.unpaired_ratio(*samples)
-        self.p = estimates.mann_whitney(*samples)
-        self.value = self.ratio.value
-        self.floor = max(a.floor or 0.0, b.floor or 0.0)
-        shown = self.value, "", self.ratio.low, self.ratio.high
-        ratio = f"{units.text(*shown)} times ({units.interval(*shown)})"
-        self.numbers = f"{a.name} {a.text()}, {b.name} {b.text()}; ratio {ratio}"
-
-    def lies_across(self, *lines: float) -> bool:
-        """Whether the interval lies across one of these lines."""
-        return _between(self.ratio.low, self.ratio.high, *lines)
-
-    @property
-    def seen(self) -> bool:
-        """A difference: by the rank test, by the interval, and beyond what A/A differs by."""
-        low, high = self.ratio.interval or (0.0, math.inf)
-        ranks_differ = self.p is not None and self.p < DIFFERENT
-        beyond = not self.value or abs(math.log(self.value)) > math.log1p(self.floor)
-        return ranks_differ and not low <= 1 <= high and beyond
+SAME = 0.05  #: two that differ by less are called the same where a rule asked for more
 
 
-def faster(a: Measured, b: Measured, min_effect: float = 0.05) -> Judgement:
+def log_ratio(a: float, b: float) -> float:
+    """The logarithm of a/b. To nothing everything is infinite, and nothing to nothing is 1.
+    Undecidable of a number below 0.
+    """
+    if min(a, b) < 0:
+        raise Undecidable("no ratio of a number below 0")
+    if a == b:
+        return 0.0
+    if min(a, b) == 0:
+        return math.inf if a > b else -math.inf
+    return math.log(a / b)
+
+
+def paired(a: Measured, b: Measured) -> dict[int, float]:
+    """Of each round that both have the logarithm of a/b. What is of different sets shares no round:
+    there the first goes with the first, and so on.
+    """
+    if a.set and a.set == b.set:
+        return {n: log_ratio(a.values[n], b.values[n]) for n in sorted(set(a.values) & set(b.values))}
+    in_order = zip(a.values.values(), b.values.values(), strict=False)
+    return dict(enumerate(log_ratio(x, y) for x, y in in_order))
+
+
+def _compared(a: Sessions, b: Sessions, less_is_more: bool = False) -> tuple[Reach, str]:
+    """The reach of log(a/b), or of log(b/a), and in words."""
+    pairs = ((y, x) if less_is_more else (x, y) for x, y in zip(a, b, strict=True))
+    found = _reach([paired(over, under) for over, under in pairs])
+    return found, f"{a[0].name} {_text(a)}, {b[0].name} {_text(b)}; ratio {_times(found)}"
+
+
+def _times(found: Reach) -> str:
+    """Of a logarithm: `1.86 times (1.71–1.99)`, with three digits, so that an end and a line can be told apart."""
+
+    def text(logarithm: float) -> str:
+        ratio = math.exp(min(logarithm, 700.0))
+        return units.number(ratio, 3, units.decimals(ratio, 3)) if logarithm < math.inf else "∞"
+
+    ends = list(dict.fromkeys(map(text, (found.low, found.high))))
+    shown = ["–".join(ends)] if ends != [text(found.median)] else []
+    if len(found.sessions) > 1:
+        shown.append("sessions " + ", ".join(map(text, found.sessions)))
+    return f"{text(found.median)} times" + (f" ({'; '.join(shown)})" if shown else "")
+
+
+def _exp(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 700 else math.inf
+
+
+def faster(a: Sessions, b: Sessions, min_effect: float = 0.05) -> Judgement:
     """a is faster than b by at least `min_effect`: higher or lower, as "better" of the metric says."""
-    gain = Comparison(a, b, invert=a.better != "higher")
-    least = 1 + min_effect
-    verdict, why = NO_DIFFERENCE, f"the difference is below {units.percent(min_effect)}"
-    if not gain.seen:
-        why = f"the difference is within the noise floor of {units.percent(gain.floor)}"
-        if gain.floor < abs(gain.value - 1):
-            why = "the repetitions of the two overlap"
-    elif gain.value >= least:
-        verdict, why = HOLDS, f"{a.name} is faster than {b.name}"
-    elif gain.value <= 1 / least:
-        verdict, why = REVERSED, f"{b.name} is faster than {a.name}"
-    return Judgement(verdict, why, gain.numbers, gain.lies_across(least, 1 / least))
+    gain, numbers = _compared(a, b, less_is_more=a[0].better != "higher")
+    least = math.log(1 + min_effect)
+    verdict, why = NEAR, "not decided: the interval holds both a difference that counts and one that does not"
+    if gain.within(-least, least):
+        verdict, why = NO_DIFFERENCE, f"the two differ by less than {units.percent(min_effect)}"
+    for sign, word_of, first, second in ((1, HOLDS, a, b), (-1, REVERSED, b, a)):
+        enough = sign * gain.median >= least - EXACTLY
+        if enough and min(sign * gain.low, sign * gain.high) > 0:
+            verdict, why = word_of, f"{first[0].name} is faster than {second[0].name}"
+    return Judgement(verdict, why, numbers)
 
 
-def ratio_at_least(a: Measured, b: Measured, bound: float) -> Judgement:
+EXACTLY = 1e-9
+
+
+def _how_it_fails(found: Reach, expected: int) -> str:
+    """`expected`: the sign of the logarithm that the rule asks for; 0 if it asks for none, or allows 1."""
+    if expected and found.within(-math.log1p(SAME), math.log1p(SAME)):
+        return NO_DIFFERENCE
+    other_sign = found.high < 0 if expected > 0 else found.low > 0
+    return REVERSED if expected and other_sign else CHANGED
+
+
+FAILS = {NO_DIFFERENCE: "{a} and {b} do not differ", REVERSED: "the difference has the other sign"}
+
+
+def ratio_at_least(a: Sessions, b: Sessions, bound: float) -> Judgement:
     """a is at least `bound` times b."""
-    ratio = Comparison(a, b)
-    verdict, why = CHANGED, f"{a.name} is less than {bound:g} times {b.name}"
-    if ratio.value >= bound:
-        verdict, why = HOLDS, f"{a.name} is at least {bound:g} times {b.name}"
-    elif not ratio.seen:
-        verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
-    elif ratio.value < 1 <= bound:
-        verdict, why = REVERSED, f"{a.name} is less than {b.name}"
-    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(bound))
+    found, numbers = _compared(a, b)
+    verdict = _beside(found, math.log(bound), math.inf, _how_it_fails(found, int(bound >= 1)))
+    names = {"a": a[0].name, "b": b[0].name}
+    fails = FAILS.get(verdict, "{a} is less than {bound:g} times {b}").format(**names, bound=bound)
+    return Judgement(verdict, _said(verdict, f"{a[0].name} is at least {bound:g} times {b[0].name}", fails), numbers)
 
 
-def ratio_between(a: Measured, b: Measured, low: float, high: float) -> Judgement:
+def ratio_between(a: Sessions, b: Sessions, low: float, high: float) -> Judgement:
     """a is `low` to `high` times b: for "nearly half", "about twice"."""
-    ratio = Comparison(a, b)
+    found, numbers = _compared(a, b)
+    sign = (low > 1) - (high < 1)
+    verdict = _beside(found, math.log(low), math.log(high), _how_it_fails(found, sign))
     span = f"{low:g} to {high:g} times"
-    expected_more = low * high > 1
-    verdict, why = CHANGED, f"{a.name} is not {span} {b.name}"
-    if low <= ratio.value <= high:
-        verdict, why = HOLDS, f"{a.name} is {span} {b.name}"
-    elif not ratio.seen:
-        verdict, why = NO_DIFFERENCE, f"{a.name} and {b.name} do not differ"
-    elif (ratio.value > 1) != expected_more:
-        verdict, why = REVERSED, "the difference has the other sign"
-    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(low, high))
+    fails = FAILS.get(verdict, "{a} is not {span} {b}").format(a=a[0].name, b=b[0].name, span=span)
+    return Judgement(verdict, _said(verdict, f"{a[0].name} is {span} {b[0].name}", fails), numbers)
 
 
-def equal(a: Measured, b: Measured, margin: float = 0.05) -> Judgement:
-    """a and b are the same, within `margin` or the noise floor, whichever is larger."""
-    ratio = Comparison(a, b)
-    width = max(margin, ratio.floor)
-    bottom, top = 1 / (1 + width), 1 + width
-    verdict, why = CHANGED, f"the two differ by more than {units.percent(width)}"
-    if bottom <= ratio.value <= top:
-        verdict, why = HOLDS, f"the two are equal within {units.percent(width)}"
-    return Judgement(verdict, why, ratio.numbers, ratio.lies_across(bottom, top))
+def equal(a: Sessions, b: Sessions, margin: float = 0.05) -> Judgement:
+    """a and b are the same, within `margin`; not judged where an A/A pair of the metric is not."""
+    found, numbers = _compared(a, b)
+    width, least = units.percent(margin), math.log(1 + margin)
+    for name in dict.fromkeys(name for one in a for name in one.twins):
+        own = [one.twins.get(name, {}) for one in a]
+        if any(len(rounds) >= LEAST for rounds in own) and not _reach(own).within(-least, least):
+            raise Spoilt(f"{name} differs from itself: {_times(_reach(own))}")
+    verdict = _beside(found, -least, least)
+    return Judgement(
+        verdict, _said(verdict, f"the two are equal within {width}", f"the two differ by more than {width}"), numbers
+    )
 
 
 # ---- one value -----------------------------------------------------------------------------------
 
 
-def _beside_line(a: Measured, bound: float, sign: int, holds: str, fails: str) -> Judgement:
-    _need(len(a.values))
-    value, low, high = a.median()
-    verdict, how = (HOLDS, holds) if sign * value >= sign * bound else (CHANGED, fails)
-    why = f"{a.name} is {how} {units.text(bound, a.unit)}"
-    return Judgement(verdict, why, f"{a.name} {a.text()}", _between(low, high, bound))
+def _beside_line(a: Sessions, bound: float, low: float, high: float, holds: str, fails: str) -> Judgement:
+    found = _reach([one.values for one in a])
+    verdict = _beside(found, low, high)
+    line = units.text(bound, a[0].unit)
+    why = _said(verdict, f"{a[0].name} is {holds} {line}", f"{a[0].name} is {fails} {line}")
+    return Judgement(verdict, why, f"{a[0].name} {_interval(found, a[0].unit)}")
 
 
-def at_least(a: Measured, bound: float) -> Judgement:
+def at_least(a: Sessions, bound: float) -> Judgement:
     """a is not below `bound`."""
-    return _beside_line(a, bound, 1, "at least", "less than")
+    return _beside_line(a, bound, bound, math.inf, "at least", "less than")
 
 
-def at_most(a: Measured, bound: float) -> Judgement:
+def at_most(a: Sessions, bound: float) -> Judgement:
     """a is not above `bound`."""
-    return _beside_line(a, bound, -1, "at most", "more than")
+    return _beside_line(a, bound, -math.inf, bound, "at most", "more than")
 
 
-def about(a: Measured, then: float, factor: float = 1.5) -> Judgement:
+def about(a: Sessions, then: float, factor: float = 1.5) -> Judgement:
     """a is what it was then, within `factor`."""
     return _within(a, then, factor, "then")
 
 
-def expected(a: Measured, value: float, factor: float = 1.5) -> Judgement:
+def expected(a: Sessions, value: float, factor: float = 1.5) -> Judgement:
     """a is what the claim's own words make one expect, within `factor`, where the source has no number."""
     return _within(a, value, factor, "expected")
 
 
-def _within(a: Measured, line: float, factor: float, what: str) -> Judgement:
-    _need(len(a.values))
-    value, low, high = a.median()
-    numbers = f"{a.name} {a.text()} here, {units.text(line, a.unit)} {what}"
-    lines = (line / factor, line * factor)
-    near = _between(low, high, *lines)
-    if lines[0] <= value <= lines[1]:
-        return Judgement(HOLDS, f"within a factor of {factor:g} of {what}", numbers, near)
-    times = units.text(max(value / line, line / value), "") if value > 0 else "many"
-    word = "less" if value < line else "more"
-    return Judgement(CHANGED, f"{times} times {word} than {what}", numbers, near)
+def _within(a: Sessions, line: float, factor: float, what: str) -> Judgement:
+    found = _reach([{n: log_ratio(value, line) for n, value in one.values.items()} for one in a])
+    verdict = _beside(found, -math.log(factor), math.log(factor))
+    values = _interval(_medians(a), a[0].unit)
+    times = units.text(_exp(abs(found.median)), "") if math.isfinite(found.median) else "many"
+    fails = f"{times} times {'less' if found.median < 0 else 'more'} than {what}"
+    numbers = f"{a[0].name} {values} here, {units.text(line, a[0].unit)} {what}"
+    return Judgement(verdict, _said(verdict, f"within a factor of {factor:g} of {what}", fails), numbers)
 
 
-def exists(a: Measured) -> Judgement:
+def exists(a: Sessions) -> Judgement:
     """a is more than 0 in every repetition."""
-    if not a.values:
+    values = [value for one in a for value in one.values.values()]
+    if not values:
         raise Undecidable("no repetition")
-    seen = sum(1 for value in a.values.values() if value > 0)
-    numbers = f"{a.name}: seen in {seen} of {len(a.values)} repetitions"
-    if seen == len(a.values):
-        return Judgement(HOLDS, "it is there", numbers)
-    return Judgement(CHANGED, "it is not there" if not seen else "not always", numbers, seen > 0)
+    seen = sum(1 for value in values if value > 0)
+    numbers = f"{a[0].name}: seen in {seen} of {len(values)} repetitions"
+    if 0 < seen < len(values):
+        return Judgement(NEAR, "not decided: not always", numbers)
+    return Judgement(HOLDS, "it is there", numbers) if seen else Judgement(CHANGED, "it is not there", numbers)
 
 
 # ---- growth over x -------------------------------------------------------------------------------
 
-GROWS_HOW = {"linear": "grows linearly", "grows": "grows", "falls": "falls"}
 
-
-def _shape(a: Measured, tolerance: float, verdicts: Mapping[str, str], otherwise: str, *lines: float) -> Judgement:
-    """By how a grows: a verdict for each kind of growth."""
-    if not a.points:
+def _curves(a: Sessions, least: int) -> tuple[list[float], list[dict[int, list[float]]]]:
+    """The x that all sessions have, and of each session with enough rounds round -> its curve."""
+    xs = sorted(set.intersection(*(set(one.points) for one in a)))
+    if not xs:
         raise Undecidable("no points over x")
-    _need(min(map(len, a.points.values())))
-    growth = estimates.growth(a.points, tolerance)
-    if growth is None:
-        least = estimates.LEAST_X
-        raise Undecidable(f"too few points over x: {len(a.points)}, and {least} are needed")
-    if growth.kind == "flat":
-        how = f"it rises by less than {units.percent(tolerance)}"
-    elif growth.kind == "knee":
-        how = f"flat up to {growth.knee:g}, then it grows"
-    else:
-        how = f"it {GROWS_HOW[growth.kind]}"
-    ends = [
-        f"{units.text(estimates.median(list(a.points[x].values())), a.unit)} at {x:g}"
-        for x in (min(a.points), max(a.points))
-    ]
-    value, low, high = growth.rise
-    rise, interval = units.text(value, "", low, high), units.interval(value, "", low, high)
-    numbers = f"{a.name}: {', '.join(ends)}; fitted rise {rise} times"
-    numbers += f" ({interval})" if interval else ""
-    near = _between(low, high, 1 + tolerance, *lines)
-    return Judgement(verdicts.get(growth.kind, otherwise), how, numbers, near)
+    if len(xs) < least:
+        raise Undecidable(f"too few points over x: {len(xs)}, and {least} are needed")
+    sessions = []
+    for one in a:
+        rounds = sorted(set.intersection(*(set(one.points[x]) for x in xs)))
+        sessions.append({n: [one.points[x][n] for x in xs] for n in rounds})
+    _counted([dict.fromkeys(session, 0.0) for session in sessions])
+    return xs, [session for session in sessions if len(session) >= LEAST]
 
 
-def flat(a: Measured, tolerance: float = 0.25) -> Judgement:
-    """a does not depend on x: fitted, it rises by no more than `tolerance` from end to end."""
-    return _shape(a, tolerance, {"flat": HOLDS}, CHANGED, 1 / (1 + tolerance))
+def _points(a: Sessions, xs: Iterable[float], sessions: Sequence[Mapping[int, Sequence[float]]]) -> str:
+    """`it: 99.9 µs at 0, 2.0 ms at 1900`, of these x."""
+    every = sorted(set.intersection(*(set(one.points) for one in a)))
+
+    def at(x: float) -> str:
+        values = middle([middle([curve[every.index(x)] for curve in session.values()]) for session in sessions])
+        return f"{units.text(values, a[0].unit)} at {x:g}"
+
+    return f"{a[0].name}: {', '.join(map(at, xs))}"
 
 
-def grows(a: Measured, at_least: float = 1.25) -> Judgement:
+def flat(a: Sessions, tolerance: float = 0.25) -> Judgement:
+    """a does not depend on x: its largest is no more than `tolerance` above its smallest."""
+    xs, sessions = _curves(a, curves.LEAST_X)
+    every = [curve for session in sessions for curve in session.values()]
+    if min(map(min, every)) <= 0:
+        raise Undecidable("no ratio of a number that is not above 0")
+    width, limit = units.percent(tolerance), math.log(1 + tolerance)
+    found = curves.spread([[*session.values()] for session in sessions])
+    middles = [middle([middle([c[i] for c in s.values()]) for s in sessions]) for i in range(len(xs))]
+    low, high = middles.index(min(middles)), middles.index(max(middles))
+    numbers = _points(a, dict.fromkeys((xs[0], xs[low], xs[high], xs[-1])), sessions)
+    ratio = f"{units.text(found.value, '')} times, at most {units.text(found.upper, '')}"
+    numbers += f"; largest over smallest {ratio}"
+    if found.upper <= 1 + tolerance + EXACTLY:
+        return Judgement(HOLDS, f"it varies by less than {width}", numbers)
+    for i, j in ((high, low), *((i, j) for i in range(len(xs)) for j in range(len(xs)) if i != j)):
+        if middles[i] <= middles[j] * (1 + tolerance):
+            continue
+        apart = reach([[math.log(curve[i] / curve[j]) for curve in s.values()] for s in sessions])
+        if apart.low > limit + EXACTLY:
+            how = f"at {xs[i]:g} it is {_times(apart)} what it is at {xs[j]:g}"
+            return Judgement(CHANGED, how, numbers)
+    return Judgement(NEAR, f"not decided: it varies by about {width}, or too much from round to round", numbers)
+
+
+def grows(a: Sessions, at_least: float = 1.25) -> Judgement:
     """a grows with x, at least `at_least`-fold from end to end."""
-    return _shape(a, at_least - 1, {"falls": REVERSED, "flat": CHANGED}, HOLDS)
+    xs, sessions = _curves(a, 2)
+    found = _reach([{n: log_ratio(curve[-1], curve[0]) for n, curve in session.items()} for session in sessions])
+    verdict = _beside(found, math.log(at_least), math.inf, REVERSED if found.high < 0 else CHANGED)
+    fails = "it falls" if verdict == REVERSED else f"it rises by less than {units.percent(at_least - 1)}"
+    numbers = f"{_points(a, (xs[0], xs[-1]), sessions)}; last over first {_times(found)}"
+    return Judgement(verdict, _said(verdict, "it grows", fails), numbers)
+
+
+def linear(a: Sessions, low: float = 0.8, high: float = 1.25) -> Judgement:
+    """a grows in proportion to x: as x to the power of `low` to `high`, in the upper half of the points."""
+    xs, sessions = _curves(a, curves.LEAST_X)
+    if min(xs[-curves.LEAST_X], *(min(curve) for session in sessions for curve in session.values())) <= 0:
+        raise Undecidable("no power of a number that is not above 0")
+    found = _reach([{n: curves.exponent(xs, curve) for n, curve in session.items()} for session in sessions])
+    verdict = _beside(found, low, high)
+    fails = f"it grows {'less' if found.median < low else 'more'} than in proportion"
+    numbers = f"{_points(a, (xs[0], xs[-1]), sessions)}; as x to the power of {_interval(found, '')}"
+    return Judgement(verdict, _said(verdict, "it grows in proportion", fails), numbers)
 
 
 # ---- all of them ---------------------------------------------------------------------------------
@@ -292,16 +437,17 @@ def grows(a: Measured, at_least: float = 1.25) -> Judgement:
 RULES: dict[str, Callable[..., Judgement]] = {
     rule.__name__: rule
     for rule in (
-        faster, ratio_at_least, ratio_between, equal, flat, grows, at_least, at_most, about,
+        faster, ratio_at_least, ratio_between, equal, flat, grows, linear, at_least, at_most, about,
         expected, exists,
     )
 }  # fmt: skip
+OVER_X = ("flat", "grows", "linear")
 
 
 def parameters(rule: str) -> tuple[list[str], list[str], dict[str, float]]:
     """Of a rule: its operands, the numbers it needs, those it may be given with their defaults."""
     signature = inspect.signature(RULES[rule]).parameters.items()
-    operands = [name for name, p in signature if p.annotation is Measured]
+    operands = [name for name, p in signature if p.annotation == Sessions]
     defaults = {name: p.default for name, p in signature if p.default is not p.empty}
     needed = [name for name, _ in signature if name not in (*operands, *defaults)]
     return operands, needed, defaults
@@ -335,22 +481,28 @@ def allowed(rule: str, numbers: Mapping[str, float]) -> float:
     return float(1 - (1 + EFFECTS[rule]({**parameters(rule)[2], **numbers})) ** -0.5)
 
 
-def judge(rule: str, operands: Mapping[str, Measured], numbers: Mapping[str, float]) -> Judgement:
-    """A rule of RULES by its name, with its operands and numbers."""
-
-    def asked(a: Measured) -> int:
-        """Of a rule over x at the x that has the fewest."""
-        over_x = a.points and rule in ("flat", "grows")
-        return min(map(len, a.points.values())) if over_x else len(a.values)
-
-    counts = [(asked(a), max(a.repetitions, asked(a))) for a in operands.values()]
+def judge(rule: str, operands: Mapping[str, Measured | Sessions], numbers: Mapping[str, float]) -> Judgement:
+    """A rule of RULES by its name, with its operands and numbers, on one processor: each operand in
+    one session, or in several.
+    """
+    sessions = {key: [a] if isinstance(a, Measured) else [*a] for key, a in operands.items()}
+    asked = partial(_asked, rule in OVER_X)
+    counts = [(sum(map(asked, a)), sum(max(one.repetitions, asked(one)) for one in a)) for a in sessions.values()]
     usable, count = min(counts, default=(0, 0))
+    enough = min((sum(asked(one) >= LEAST for one in a) for a in sessions.values()), default=0)
     try:
-        judgement = RULES[rule](**operands, **numbers)
+        judgement = RULES[rule](**sessions, **numbers)
+    except Spoilt as why:
+        judgement = Judgement(NOT_JUDGED, str(why))
     except Undecidable as why:
         judgement = Judgement(NOT_MEASURED, str(why))
-        against = sorted(frozenset().union(*(a.against for a in operands.values())))
+        against = sorted(frozenset().union(*(one.against for a in sessions.values() for one in a)))
         if against and count >= LEAST:
             marks = ", ".join(against)
             judgement = Judgement(NOT_JUDGED, f"the data is {marks} ({usable} of {count} usable)")
-    return replace(judgement, usable=usable, repetitions=count)
+    return replace(judgement, usable=usable, repetitions=count, sessions=enough, within=too_few([enough]))
+
+
+def _asked(over_x: bool, a: Measured) -> int:
+    """How many rounds: over x at the x that has the fewest."""
+    return min(map(len, a.points.values())) if over_x and a.points else len(a.values)

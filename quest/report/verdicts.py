@@ -16,7 +16,7 @@ from quest.ground.files import dated
 from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.spec import experiment_file
-from quest.spec.model import VERDICTS
+from quest.spec.model import NEAR, NOT_MEASURED, VERDICTS
 
 if TYPE_CHECKING:
     from quest.report.claims import JudgedClaim  # with SciPy; no part of printing
@@ -79,7 +79,7 @@ def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
     if own := entry["own"]:  # the reader has measured it, and wants to know of that
         shown = f"yours: {re.split('[:;(]', own)[0].strip()}"
-    shown += "?" if entry["near"] and entry["verdict"] != VERDICTS[-1] else ""
+    shown += "?" if entry["near"] and entry["verdict"] not in (NEAR, NOT_MEASURED) else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
     head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
     if not long:

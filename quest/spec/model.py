@@ -34,8 +34,12 @@ SOURCES = {
 }
 OPERATIONS = ("ratio", "difference", "inverse", "value")  # of a [[number]]
 AA = "+aa"  # behind the name of a variant that is run a second time in the round
-# What can come of a claim; "not judged": measured, and not well enough.
-VERDICTS = ("holds", "changed", "reversed", "no difference seen", "not judged", "not measured here")
+# What can come of a claim; "near the line": the data lie on both sides of what the rule asks; "not
+# judged": measured, and not well enough.
+HOLDS, CHANGED, REVERSED, NO_DIFFERENCE = "holds", "changed", "reversed", "no difference seen"
+NEAR, DEPENDS = "near the line", "depends on the processor"
+UNDECIDED = NOT_JUDGED, NOT_MEASURED = "not judged", "not measured here"
+VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NEAR, DEPENDS, *UNDECIDED)
 LEAST = 6  # repetitions for an interval or a test
 
 # ---- what a key may hold -------------------------------------------------------------------------

@@ -8,10 +8,11 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from quest.spec.model import LEAST
+from quest.stats.reach import order
 
 try:
     import numpy
@@ -28,11 +29,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
-GROWTH_RESAMPLES = 400  # each is fitted anew
-TAIL = (1 - CONFIDENCE) / 2  # beyond each end of an interval
 SEED = 20031016  # the same data must give the same numbers in every build
 DIFFERENT = 0.05  # p below which a rank test sees a difference
-LEAST_X = 4  # points for a statement about growth
 
 Interval = tuple[float, float]
 Rounds = Mapping[int, float]
@@ -71,13 +69,8 @@ def median_with_interval(values: Sequence[float]) -> Estimate:
     if not AVAILABLE or len(values) < LEAST:
         return Estimate(median(values))
     ordered = sorted(values)
-    k = max(1, int(_order(len(ordered))))
+    k = order(len(ordered))
     return Estimate(median(ordered), ordered[k - 1], ordered[-k])
-
-
-@cache
-def _order(count: int) -> float:
-    return float(scipy.stats.binom.ppf(TAIL, count, 0.5))
 
 
 def tukey(values: Sequence[float]) -> list[str]:
@@ -174,90 +167,3 @@ def noise_floor(a: Rounds, again: Rounds) -> float | None:
         return None
     low, high = ratio.interval or (ratio.value, ratio.value)
     return max(abs(1 - low), abs(high - 1))
-
-
-# ---- growth -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How y depends on x. `rise` is the fitted y at the end over the fitted y at the start."""
-
-    kind: str  # "flat", "linear", "knee", "grows", "falls"
-    rise: Estimate
-    knee: float | None
-
-
-def growth(points: Mapping[float, Rounds], tolerance: float = 0.25) -> Growth | None:
-    """Fits the medians over x. None without scipy or with too few points.
-
-    A rise within `tolerance` is flat. Else a straight line is compared, by the Bayesian information
-    criterion of the relative errors, with a line that is flat up to a knee.
-    """
-    if not AVAILABLE or len(points) < LEAST_X:
-        return None
-    xs = numpy.array(sorted(points), dtype=float)
-    medians = numpy.array([median(list(points[x].values())) for x in xs])
-    if not (medians > 0).all():
-        return None
-    line, line_error = _fit(xs, medians, xs)
-    rise = _rise(line, xs)
-    kind, knee = _kind(xs, medians, rise, line_error, tolerance)
-    rises = [_rise(_fit(xs, ys, xs)[0], xs) for ys in _resampled(points, xs)]
-    finite = [rise for rise in rises if math.isfinite(rise)]
-    if not finite:
-        return Growth(kind, Estimate(rise), knee)
-    ends = map(float, numpy.quantile(finite, [TAIL, 1 - TAIL]))
-    return Growth(kind, Estimate(rise, *ends), knee)
-
-
-def _resampled(points: Mapping[float, Rounds], xs: "Array") -> "Array":
-    """The medians over x of whole rounds drawn anew, again and again: what disturbs a round
-    disturbs all its points. Nothing with too few rounds.
-    """
-    rounds = sorted(set.intersection(*(set(points[x]) for x in xs)))
-    if len(rounds) < LEAST:
-        return numpy.empty((0, len(xs)))
-    table = numpy.array([[points[x][r] for x in xs] for r in rounds])
-    drawn = numpy.random.default_rng(SEED).integers(0, len(rounds), (GROWTH_RESAMPLES, len(rounds)))
-    medians: Array = numpy.median(table[drawn], axis=1)
-    return medians
-
-
-def _fit(xs: "Array", ys: "Array", regressor: "Array") -> "tuple[Array, float]":
-    """y = a + b * regressor with the smallest relative errors; their mean square."""
-    design = numpy.column_stack([numpy.ones_like(xs), regressor]) / ys[:, None]
-    coefficients, *_ = numpy.linalg.lstsq(design, numpy.ones_like(ys), rcond=None)
-    errors = design @ coefficients - 1
-    return coefficients, float(numpy.mean(errors**2))
-
-
-def _rise(line: "Array", xs: "Array") -> float:
-    start, end = line[0] + line[1] * xs[0], line[0] + line[1] * xs[-1]
-    return float(end / start) if start > 0 else math.inf
-
-
-def _kind(xs: "Array", ys: "Array", rise: float, line_error: float, tolerance: float) -> tuple[str, float | None]:
-    """Of Growth; and where the knee is, of the line that is flat up to some x."""
-    count = len(xs)
-    knee_error, knee = math.inf, None
-    for at in xs[2:-2] if count >= 6 else ():
-        for regressor in (numpy.maximum(0.0, xs - at), (xs > at).astype(float)):
-            line, error = _fit(xs, ys, regressor)
-            if error < knee_error and line[1] > 0:
-                knee_error, knee = error, float(at)
-
-    def bic(error: float, parameters: int) -> float:
-        # An error of one in a million is as good as none; its logarithm must not decide.
-        return count * math.log(max(error, 1e-12)) + parameters * math.log(count)
-
-    largest = float(ys.max() / numpy.median(ys[: max(2, count // 4)]))
-    if knee is not None and bic(line_error, 2) - bic(knee_error, 3) > 10 and largest > 1 + tolerance:
-        return "knee", knee
-    if 1 / (1 + tolerance) <= rise <= 1 + tolerance:
-        return "flat", None
-    if rise < 1:
-        return "falls", None
-    flat_error = float(numpy.mean((numpy.median(ys) / ys - 1) ** 2))
-    explained = 1 - line_error / flat_error if flat_error else 0.0
-    return ("linear" if explained > 0.8 else "grows"), None

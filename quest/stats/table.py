@@ -253,6 +253,25 @@ class NumberTable:
             return [(a, b)]
         return [(p, q) for q in second.points if (p := first.at(q.x or 0)) is not None]
 
+    def twins(self, metric: str, x: Value | None, allowed: float) -> dict[str, dict[int, float]]:
+        """Of each A/A pair of a metric, by the title of its series: round -> the logarithm of its ratio, at x; without
+        x, or where none was run there, over all x. Of rounds in which others took no more than the share `allowed`.
+        """
+        found = {}
+        for name in self.plain_series:
+            variant, comma, params = name.partition(",")
+            first = self.series[name].get(metric)
+            second = self.series.get(f"{variant}{AA}{comma}{params}", {}).get(metric)
+            if not first or not second:
+                continue
+            halves = (first.at(x), second.at(x)) if x is not None else (None, None)
+            a, b = halves if all(halves) else (first.overall, second.overall)
+            if a and b:
+                one, other = a.usable_rounds(allowed), b.usable_rounds(allowed)
+                both = sorted(n for n in set(one) & set(other) if one[n] > 0 and other[n] > 0)
+                found[self.title(name)] = {n: math.log(one[n] / other[n]) for n in both}
+        return found
+
     def derive(self, wanted: Derived, allowed: float | None = None) -> Number | None:
         """A [[number]] of the experiment; None if a part of it was not measured.
 

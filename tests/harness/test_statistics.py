@@ -1,13 +1,12 @@
-"""Statistics against values known from elsewhere, and growth found in numbers made from it."""
+"""Statistics against values known from elsewhere."""
 
 import math
 import random
-from collections.abc import Callable
 
 import pytest
 
 from quest.stats import estimates, units
-from quest.stats.estimates import growth, median_with_interval, paired_ratio, tukey
+from quest.stats.estimates import median_with_interval, paired_ratio, tukey
 
 pytest.importorskip("scipy")
 
@@ -79,33 +78,6 @@ def test_outliers_are_marked_and_kept() -> None:
     assert tukey([0.1 + 0.2] * 7) == [""] * 7
 
 
-def over_x(function: Callable[[float], float]) -> dict[float, dict[int, float]]:
-    return {float(x): noisy(function(x), seed=x) for x in [*range(0, 2000, 100), 2000]}
-
-
-@pytest.mark.parametrize(
-    ("function", "kind", "rise"),
-    [
-        (lambda _: 100, "flat", 1),
-        (lambda x: 100 + 0.005 * x, "flat", 1.1),
-        (lambda x: 100 + x, "linear", 21),
-        (lambda x: 100 - 0.04 * x, "falls", 0.2),
-        (lambda x: 100 if x < 1400 else 9000, "knee", None),
-        (lambda x: 100 + 5 * max(0, x - 1300), "knee", None),
-    ],
-)
-def test_growth_is_told_by_its_shape(function: Callable[[float], float], kind: str, rise: float | None) -> None:
-    found = growth(over_x(function))
-    assert found is not None
-    assert found.kind == kind
-    value, low, high = found.rise
-    assert rise is None or value == pytest.approx(rise, rel=0.03)
-    assert found.knee in ((1300.0, 1400.0) if kind == "knee" else (None,))
-    assert low is not None
-    assert high is not None
-    assert low <= value <= high or math.isinf(value)
-
-
 @pytest.mark.filterwarnings("error")
 def test_what_has_both_signs_has_no_ratio_to_be_sure_of() -> None:
     both = [-1.0, 1.0] * 4 + [2.0]
@@ -117,7 +89,6 @@ def test_without_scipy_there_are_medians_only(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(estimates, "AVAILABLE", False)
     assert median_with_interval([1.0] * 10) == (1, None, None)
     assert paired_ratio(noisy(2), noisy(1)).interval is None
-    assert growth(over_x(lambda x: x + 1)) is None
 
 
 # ---- numbers as a reader sees them ---------------------------------------------------------------

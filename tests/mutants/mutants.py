@@ -67,9 +67,6 @@ EQUIVALENT: dict[str, str] = {
     "0cb602df2e32": "load/client.c: no EPOLLOUT: the socket has room for the longest request",
     "ac046be22896": "load/json.c: a control character: URLs with one are refused",
     "b722780c4ab3": "15-slashdot/successor.c: a pipe that may wait: nobody writes so much to it",
-    # Of the rules: no ratio of 1 is ever seen.
-    "b7c996f826d1": "report/rules.py: a ratio of 1",
-    "20b8666196db": "report/rules.py: a ratio of 1",
     # The program is about to end.
     "1cd805103e52": "02-fork/children.c: signals that stay blocked",
     "332395bc146d": "00-client/client.c: a socket that stays open",
