@@ -287,8 +287,9 @@ def expected_wrong(
 
 
 def retest(scenario: Scenario, count: int) -> tuple[float, float, float]:
-    """Of two sessions of the same thing, in per cent: how many reaches share no value; how many words of `ratio_at_least`
-    agree, before (the median decides) and now of those that both decide. Truths lie within 30 % of the line.
+    """Of two sessions of the same thing, in per cent: how many reaches share no value; how many words of
+    `ratio_at_least` agree, before (the median decides) and now of those that both decide. Truths lie within 30 % of
+    the line.
     """
     rng = numpy.random.default_rng(SEED)
     truths = rng.uniform(-0.3, 0.3, count)
@@ -301,8 +302,8 @@ def retest(scenario: Scenario, count: int) -> tuple[float, float, float]:
 
 
 def twins_asked(how: str, truth: float, sigma: float, sessions: int, scenario: Scenario, count: int) -> float:
-    """How often `equal` holds within 25 %, in per cent, if of the A/A pair is asked: "nothing", that all of its reach is
-    within the margin ("reach", the rule), or that its median is ("median").
+    """How often `equal` holds within 25 %, in per cent, if of the A/A pair is asked: "nothing", that all of its reach
+    is within the margin ("reach", the rule), or that its median is ("median").
     """
     rng = numpy.random.default_rng(SEED)
     numbers = round_numbers(rng, count, sessions, numpy.log1p(truth), sigma, scenario)
@@ -407,7 +408,7 @@ def main() -> None:
 
     parts = reference_parts()
     print(
-        f"{len(parts)} parts of the ledger, what was measured taken as true: wrong words, undecided; all on their lines\n"
+        f"{len(parts)} parts of the ledger, what was measured taken as true: wrong words, undecided; on their lines\n"
     )
     rows = []
     for name, sessions, processors in (("one session", 1, 1), ("3", 3, 1), ("5", 5, 1), ("3 on each of two", 3, 2)):
