@@ -10,7 +10,7 @@ measuring = QUEST_CFLAGS='$(SERVER_FLAGS)' $(call quest,$(1))
 cflags: # for python3 -m quest bench, without make
 	@echo '$(SERVER_FLAGS)'
 
-.PHONY: cflags bench reference headline export verdict
+.PHONY: cflags bench reference headline export verdict register frozen
 
 # What experiments start is built first, and no more.
 wanted = wanted="$$($(QUEST) programs $(call quoted,ONLY=$(ONLY)))" && $(MAKE) --no-print-directory $(parallel) bench-programs WANTED="$$(echo $$wanted)"
@@ -28,6 +28,10 @@ headline:
 ifneq ($(RESULTS),reference)
 	$(Q)$(call measuring,headline) || test $$? -eq 1
 endif
+
+# The judge: what is registered before the data, and whether those that were frozen still say what they said.
+register frozen:
+	$(Q)exec $(call quest,$@)
 
 export:
 	$(if $(wildcard $(BUILD)/data/numbers.json),,@echo 'numbers for figures and book: about half a minute')

@@ -90,6 +90,7 @@ check:
 	$(Q)sh setup/deps.sh build test
 	$(Q)$(MAKE) --no-print-directory $(parallel) $(foreach v,$(CHECK_VARIANTS),$(call programs_in,$(v))) $(CHECK_TSAN)
 	$(Q)$(MAKE) --no-print-directory tests-of-variants
+	$(Q)$(MAKE) --no-print-directory frozen
 endif
 
 # What is on paper takes minutes to print and to look at: `make test-book` does it, and CI, with PAPER=yes.

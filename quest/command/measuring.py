@@ -73,11 +73,13 @@ def bench(given: Given) -> int:
 
 
 def reference(given: Given) -> int:
-    """Into a folder of its own, so that the committed run stays what it is until the new one is whole."""
+    """A session of it, into a folder of its own: what is committed stays what it is until the new one is whole."""
     from quest.report import bench as run
 
-    only = names(given.get("ONLY", ""))
-    return run.bench("full", only, False, build_of(given) / "reference", REFERENCE, whole=True, settings=_asked(given))
+    only, verdicts = names(given.get("ONLY", "")), given.get("VERDICTS") == "yes"
+    return run.reference_session(
+        only, verdicts, given.get("SESSION", ""), build_of(given) / "reference", REFERENCE, _asked(given)
+    )
 
 
 def headline(given: Given) -> int:

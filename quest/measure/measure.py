@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from quest.ground import cpus
 from quest.ground.cpus import Placement
@@ -95,8 +96,6 @@ def skip_text(experiment: str, variant: str, reason: str, remedy: str) -> str:
 # ---- measuring -----------------------------------------------------------------------------------
 
 
-#: What more rounds of an experiment could decide.
-OpenQuestions = Callable[[Experiment, ResultSet], list[str]]
 #: What makes one repetition of a variant, with these parameters.
 Runner = Callable[[Experiment, Variant, Params, Context], Repetition]
 
@@ -121,13 +120,8 @@ def measure(
     progress: Progress,
     later_s: float,
     session: Session,
-    questions: OpenQuestions | None = None,
 ) -> ResultSet:
-    """Does all that is left of a job. What comes after it will take `later_s` seconds.
-
-    With `questions` the rounds of the plan are the most there are, and from LEAST on no more are
-    made once nothing is open.
-    """
+    """Does all that is left of a job. What comes after it will take `later_s` seconds."""
     name = job.experiment.id
     placement, machine = _surroundings(job, session)
     if job.old and (difference := environment.first_difference(job.old.run["environment"], machine)):
@@ -137,9 +131,9 @@ def measure(
         progress.line(f"{name}: measured anew; the older results are kept in {records.set_aside(job.path)}")
     with Writer(job.path) as writer:
         context = Context(placement, job.profile.timeout, progress.tick, session.client, session.network.entered)
-        run = _Run(job, writer, machine, context, progress, later_s)
-        if not questions or not run.until_settled(questions):
-            run.all_rounds()
+        judged_by = session.judged_by(name)
+        run = _Run(job, writer, machine, context, progress, later_s, judged_by)
+        run.all_rounds()
         run.end()
     return run.result
 
@@ -167,7 +161,7 @@ def _surroundings(job: Job, session: Session) -> tuple[Placement, Environment]:
     return placement, machine
 
 
-def _header(job: Job, machine: Environment) -> Record:
+def _header(job: Job, machine: Environment, judged_by: Mapping[str, Any]) -> Record:
     # Only the caps that reduce something: the plan must not depend on how many processes run today.
     caps = limits.reducing(job.experiment, job.profile).items()
     return {
@@ -182,6 +176,7 @@ def _header(job: Job, machine: Environment) -> Record:
         "started": records.utc_now(),
         "caps": {k: {"most": c.most, "wanted": wanted, "why": c.why} for k, (c, wanted) in caps},
         "environment": machine,
+        **judged_by,
     }
 
 
@@ -196,11 +191,12 @@ class _Run:
         context: Context,
         progress: Progress,
         later_s: float,
+        judged_by: Mapping[str, Any],
     ) -> None:
         self.job, self.writer, self.context = job, writer, context
         self.progress, self.later_s = progress, later_s
         self.run_once = _runner(job.experiment.kind)
-        self.result = job.old or ResultSet(job.path, _header(job, machine))
+        self.result = job.old or ResultSet(job.path, _header(job, machine, judged_by))
         if job.old:
             writer.append({"type": "resume", "resumed": records.utc_now(), "load": list(os.getloadavg())})
         else:
@@ -236,17 +232,6 @@ class _Run:
     def _pending(self) -> list[Step]:
         done = {step_key(record) for record in self.result.repetitions}
         return [step for step in self.plan if step.key() not in done]
-
-    def until_settled(self, questions: OpenQuestions) -> bool:
-        """False if all rounds of the plan are needed."""
-        rounds = self.job.profile.rounds
-        for count in range(LEAST, rounds):
-            self.plan = self._planned(count - rounds)
-            self._do_pending()
-            if self._undisturbed() >= LEAST and not questions(self.job.experiment, self.result):
-                return True
-        self.plan = self._planned()
-        return False
 
     def all_rounds(self) -> None:
         """And more while fewer than an interval needs were left undisturbed.

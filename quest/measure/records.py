@@ -151,7 +151,7 @@ def read_results(path: Path) -> ResultSet:
         raise _damaged(path, number, why)
     result: ResultSet | None = None
     for number, line in enumerate(lines, 1):
-        record = _parse(path, number, line)
+        record = parsed_line(path, number, line)
         if result is None:
             if record["type"] != "run":
                 raise _damaged(path, number, 'the first line is not of type "run"')
@@ -171,7 +171,8 @@ def _damaged(path: Path, number: int, why: str) -> InputError:
     return InputError(f"{path}:{number}: damaged: {why}; move the file away to measure again")
 
 
-def _parse(path: Path, number: int, line: bytes) -> Record:
+def parsed_line(path: Path, number: int, line: bytes) -> Record:
+    """The object of a line; InputError, with file and number, where it is none of ours."""
     try:
         record = json.loads(line)
     except ValueError as error:
@@ -193,7 +194,7 @@ def first_and_last(path: Path) -> tuple[Record, Record] | None:
     lines, end = complete_lines(data)
     if not lines or end < len(data) or wrong_sum(lines)[0]:
         return None
-    return _parse(path, 1, lines[0]), _parse(path, len(lines), lines[-1])
+    return parsed_line(path, 1, lines[0]), parsed_line(path, len(lines), lines[-1])
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -276,6 +277,15 @@ class RunLine:
     caps: Annotated[Mapping[str, Mapping[str, object]], Doc("what was reduced, to what, and by which limit")] = field(
         default_factory=dict
     )
+    judge: Annotated[
+        str,
+        Rule(pattern="[0-9a-f]{64}", must="be a SHA-256 sum"),
+        Doc("a hash of all that would judge it, as it was then"),
+    ] = ""
+    claims: Annotated[Mapping[str, str], Doc("hashes of the rules that ask it, by number of the claim")] = field(
+        default_factory=dict
+    )
+    session: Annotated[str, Doc("of the reference, that it belongs to")] = ""
     sum: CheckSum = ""
 
 
@@ -360,7 +370,7 @@ def malformed_lines(path: Path) -> Iterator[str]:
     InputError for what read_results() refuses.
     """
     for number, line in enumerate(_lines(path), 1):
-        record = _parse(path, number, line)
+        record = parsed_line(path, number, line)
         try:
             record_of(LINES[record["type"]], record, f"{path}:{number}")
         except InputError as fault:

@@ -6,6 +6,7 @@ Nothing below the command line reads an environment variable: what decides is pa
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from quest.ground.cpus import Placement
 from quest.measure.namespaces import OwnNetwork
@@ -42,9 +43,14 @@ class Settings:
 
 @dataclass
 class Session:
-    """One run of the command. `client` is there while the other host is connected."""
+    """One run of the command. `client` is there while the other host is connected; `name`: of the
+    session of the reference, if it is one; `judged_by`: what the first line of a set says of those
+    who will judge it, by experiment.
+    """
 
     settings: Settings = field(default_factory=Settings)
+    name: str = ""
+    judged_by: Callable[[str], Mapping[str, Any]] = field(default=lambda _: {})
     client: Client | None = None
     network: OwnNetwork = field(default_factory=OwnNetwork)
 

@@ -9,21 +9,27 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quest.ground import cpus, foreign, guard, processes
 from quest.ground.errors import InputError, Stopped, Unreachable
 from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
-from quest.measure.measure import Job, OpenQuestions, measure, prepare, skip_text
+from quest.measure.measure import Job, measure, prepare, skip_text
 from quest.measure.progress import Progress, terminal_width
-from quest.measure.records import ResultSet, failure_texts
+from quest.measure.records import Record, ResultSet, failure_texts
 from quest.measure.session import Session, Settings
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
+
+if TYPE_CHECKING:
+    from quest.report.claims import Claim
 
 DESCRIPTORS = 65536
 LOCK_PATIENCE = 5.0  # one that was killed a moment ago may still be ending what it has started
@@ -38,7 +44,6 @@ class Report:
     failures: list[str] = field(default_factory=list)
     skips: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    questions: OpenQuestions | None = None
 
 
 def bench(
@@ -49,15 +54,28 @@ def bench(
     reference: Path,
     again: bool = False,
     upto: str = "",
-    whole: bool = False,
     *,
     settings: Settings,
 ) -> int:
-    """0: all is measured or skipped; 1: something failed. `whole`: for `make reference`."""
-    session = Session(settings)
-    report = Report(questions=_one_run(results, session.settings) if whole else None)
+    """0: all is measured or skipped; 1: something failed."""
     named = list(only)
     chosen = experiment_file.load_all(only=named, headline=headline)
+    return _bench(chosen, named, profile, headline, results, reference, again, upto, Session(settings))
+
+
+def _bench(
+    chosen: list[Experiment],
+    named: list[str],
+    profile: str,
+    headline: bool,
+    results: Path,
+    reference: Path,
+    again: bool,
+    upto: str,
+    session: Session,
+) -> int:
+    report = Report()
+    session.judged_by = _judged_by(session)
     for one in chosen if again else ():
         if (path := results / f"{one.id}.jsonl").exists():
             print(f"{one.id}: the older results are kept in {records.set_aside(path)}")
@@ -86,22 +104,85 @@ def bench(
         from quest.report.result import print_results
 
         width = terminal_width(160)
-        library = Library(results, reference, settings.reference_only)
+        library = Library(results, reference, session.settings.reference_only)
         print_results(chosen, library, width, upto)
     elif with_tables and not headline:
         from quest.report.measured import Library
         from quest.report.then import print_tables
 
-        library = Library(results, reference, settings.reference_only, definitions=with_tables)
+        library = Library(results, reference, session.settings.reference_only, definitions=with_tables)
         print_tables(with_tables, library)
     return 1 if report.failures or report.errors else 0
 
 
-def _one_run(results: Path, settings: Settings) -> OpenQuestions:
-    """The rule by which it ends early; InputError where the run would be no single one."""
-    here = environment.machine(settings.compiler_flags)
+def reference_session(
+    only: Iterable[str], verdicts: bool, wanted: str, place: Path, reference: Path, settings: Settings
+) -> int:
+    """A session of the reference, into a folder of its own below `place`: the full profile, with as many rounds as are
+    registered; with `verdicts` only the experiments that a rule asks. InputError where the tree is not clean, or its
+    judge not the registered one.
+    """
+    from quest.report import claims, judge, sessions  # with SciPy: not without a need
+
+    every = experiment_file.load_all()
+    ledger = claims.load(every) if experiment_file.LEDGER.exists() else []
     if environment.git_commit()[1] is not False:
         raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
+    plan = judge.registered()
+    if problem := judge.refusal(claims.hashes(ledger), plan):
+        raise InputError(problem)
+    assert plan is not None
+    asked = {name for claim in ledger for name in claim.asks}
+    named = list(only)
+    chosen = [
+        _with_rounds(one, plan.rounds, exactly=one.id in asked)
+        for one in experiment_file.load_all(only=named)
+        if one.id in asked or not verdicts
+    ]
+    of_processor = place / sessions.slug(environment.cpu_model())
+    results = sessions.to_measure(of_processor, wanted, datetime.now(UTC))
+    _one_run(results, settings)
+    name = f"{of_processor.name}/{results.name}"
+    minutes = sum(one.profiles["full"].seconds for one in chosen) / 60
+    print(f"session {name}, {plan.rounds} rounds, some {minutes:.0f} minutes; SESSION={results.name} goes on with it")
+    session = Session(settings, name=results.name)
+    status = _bench(chosen, named, "full", False, results, reference, False, "", session)
+    kept = reference.parent / sessions.FOLDER / of_processor.name
+    print(f"to keep it: mkdir -p {kept} && cp -r {results} {kept}/")
+    return status
+
+
+def _with_rounds(experiment: Experiment, rounds: int, exactly: bool) -> Experiment:
+    """With so many rounds of the full profile; not `exactly`: with no more."""
+    full = experiment.profiles["full"]
+    count = rounds if exactly else min(rounds, full.rounds)
+    again = replace(full, rounds=count, seconds=full.seconds * count / full.rounds)
+    return replace(experiment, profiles={**experiment.profiles, "full": again})
+
+
+def _judged_by(session: Session) -> Callable[[str], Record]:
+    """What the first line of a set says of its judge, by experiment. Nothing is read before a set is begun."""
+
+    @cache
+    def known() -> tuple[str, list["Claim"]]:
+        from quest.report import claims, judge  # with SciPy
+
+        ledger = claims.load(experiment_file.load_all()) if experiment_file.LEDGER.exists() else []
+        return judge.current(), ledger
+
+    def of(experiment: str) -> Record:
+        from quest.report import claims
+
+        now, ledger = known()
+        hashes = claims.hashes(claim for claim in ledger if experiment in claim.asks)
+        return {"judge": now, "claims": hashes, **({"session": session.name} if session.name else {})}
+
+    return of
+
+
+def _one_run(results: Path, settings: Settings) -> None:
+    """InputError where a session would not be of one commit and one machine."""
+    here = environment.machine(settings.compiler_flags)
     for path in sorted(results.glob("*.jsonl")):
         line = records.complete_lines(path.read_bytes())[0][:1]
         there = json.loads(line[0])["environment"] if line else here
@@ -110,9 +191,6 @@ def _one_run(results: Path, settings: Settings) -> OpenQuestions:
                 f"{path}: of another {name} ({there.get(name)}, not {here[name]}), and a run is of "
                 f"one; move {results} away to begin anew"
             )
-    from quest.report.claims import open_questions  # which waits for scipy: not without a need
-
-    return open_questions
 
 
 def _say_what_comes_later(jobs: Iterable[Job], upto: str) -> None:
@@ -210,7 +288,7 @@ def _measure_all(jobs: list[Job], session: Session, report: Report) -> list[Job]
 
 def _measure(job: Job, progress: Progress, later: Iterable[Job], session: Session, report: Report) -> None:
     left = sum(job.profile.seconds for job in later)
-    result = measure(job, progress, left, session, report.questions)
+    result = measure(job, progress, left, session)
     report.measured += 1
     # Those that were missing from the start have been reported already.
     report.skips += [

@@ -2,16 +2,18 @@
 order?
 """
 
+import itertools
 import re
 import sys
 from collections.abc import Container, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import environment, peers, programs
-from quest.measure.records import complete_lines, malformed_lines, read_results
-from quest.report import claims, machines
+from quest.measure.records import complete_lines, first_and_last, malformed_lines, read_results
+from quest.report import claims, machines, sessions
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
 from quest.spec.model import Experiment, Variant
@@ -34,7 +36,8 @@ def check(results: Path, reference: Path) -> int:
         print(foreign.plain(str(error)), file=sys.stderr)
         return 1
     known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
-    problems = [*_programs(experiments), *_results(known, (results, reference)), *_machines(known)]
+    problems = [*_programs(experiments), *_results(known, (results, *sessions.folders(reference)))]
+    problems += [*_machines(known), *session_problems(reference)]
     for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             problems += [f"{path}:{number}: {problem}" for problem in line_problems(line, known, numbers)]
@@ -86,6 +89,26 @@ def _machines(known: dict[str, Experiment]) -> Iterator[str]:
         machines.committed(experiment_file.MACHINES, known.keys(), known)
     except InputError as error:
         yield str(error)
+
+
+def session_problems(reference: Path) -> Iterator[str]:
+    """Is each session in the folder of its processor, of one commit and one machine, and apart from the others?"""
+    begun: dict[str, list[tuple[datetime, Path]]] = {}
+    for folder in sessions.folders(reference):
+        runs = [ends[0] for path in sorted(folder.glob("*.jsonl")) if (ends := first_and_last(path))]
+        for name in ("cpu", "commit") if folder != reference else ("cpu",):
+            if len(values := {str(run["environment"].get(name, "")) for run in runs}) > 1:
+                yield f"{folder}: of more than one {name}: {', '.join(sorted(values))}"
+        processor = sessions.slug(runs[0]["environment"].get("cpu", "")) if runs else ""
+        if folder != reference and runs and processor != folder.parent.name:
+            yield f"{folder}: it was measured on {processor}, and is no session of {folder.parent.name}"
+        if at := sessions.begun(folder):
+            begun.setdefault(processor, []).append((at, folder))
+    for of_processor in begun.values():
+        of_processor.sort()
+        for (before, _), (at, folder) in itertools.pairwise(of_processor):
+            if at - before < sessions.APART:
+                yield f"{folder}: begun less than three hours after another session of its processor"
 
 
 # ---- keys in the prose --------------------------------------------------------------------------

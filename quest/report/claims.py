@@ -1,24 +1,26 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
-import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, TypedDict
 
 from quest.ground import toml
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, Rule
-from quest.measure.records import HERE, REFERENCE, ResultSet
-from quest.report import rules
+from quest.measure.records import HERE, REFERENCE
+from quest.report import frozen, judge, rules, sessions
+from quest.report.frozen import FrozenJudge
+from quest.report.judge import Registration
 from quest.report.measured import Both, Library
 from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
-from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem, split_operand
 from quest.spec.experiment_file import LEDGER
 from quest.spec.model import SOURCES, VERDICTS, Derived, Experiment, Value, x_text
-from quest.stats.table import Measurement, Number, NumberTable
+from quest.stats.table import Measurement, NumberTable
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -80,6 +82,12 @@ class Claim:
         Doc("known beforehand to lie near the line, and why: two runs may give different verdicts", key="near"),
     ] = ""
     chapter: Annotated[str, Doc("that tells of it, where that is not the first of its experiment's")] = ""
+
+    @property
+    def asks(self) -> set[str]:
+        """The experiments that its rules ask."""
+        operands = [operand for use in self.rules for operand in use.operands.values()]
+        return {operand.rpartition(":")[0] or self.experiment for operand in operands}
 
     def fault(self) -> str:
         """What is wrong with it, whatever the experiments are."""
@@ -163,6 +171,27 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
     return operand_problem(home, operand)
 
 
+# ---- what was registered ------------------------------------------------------------------------
+
+
+def claim_hash(claim: Claim) -> str:
+    """SHA-256 of its rules as canonical JSON, with the experiment that their operands are of. Its prose may be mended
+    without another hash.
+    """
+    rules_of_it = [
+        {"is": use.name, **use.operands, **{key: float(number) for key, number in use.numbers.items()}}
+        for use in claim.rules
+    ]
+    whole = {"experiment": claim.experiment, "rule": rules_of_it}
+    canonical = json.dumps(whole, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def hashes(some: Iterable[Claim]) -> dict[str, str]:
+    """Number of each claim that has a rule, as text -> its hash."""
+    return {str(claim.id): claim_hash(claim) for claim in some if claim.rules}
+
+
 # ---- judging ------------------------------------------------------------------------------------
 
 
@@ -170,7 +199,11 @@ class JudgedClaim(TypedDict):
     """An entry of claims.json. `verdict`, `why`, `numbers`: of the run `source_run` ("here" or
     "reference"), whose footer is `run`; `usable` of `repetitions` were asked; `near`: near the
     line, for `near_why` where that is so whatever is measured; `standing`: one of STANDINGS;
-    `own`: why the reader's own data, if they are there, decide nothing.
+    `own`: why the reader's own data, if they are there, decide nothing; `judged`: "registered" if
+    the data say that they were judged like that before they were there, else "judged anew";
+    `frozen`: the word of the judge that was frozen for these data, "" if none was; `sessions`:
+    processor -> how many the word could rest on; `lacking`: what more it would take; `each_session`:
+    where there are several, what each says.
     """
 
     id: int
@@ -194,11 +227,26 @@ class JudgedClaim(TypedDict):
     source_run: str
     run: str
     own: str
+    judged: str
+    frozen: str
+    sessions: Mapping[str, int]
+    lacking: str
+    each_session: list[str]
 
 
 def judge_all(library: Library) -> list[JudgedClaim]:
     """Every claim of the ledger with its verdict, as claims.json has them."""
-    return [_judged(claim, library) for claim in load(library.experiments.values())]
+    record = OnRecord(judge.current(), judge.registered(), frozen.all_judged())
+    return [_judged(claim, library, record) for claim in load(library.experiments.values())]
+
+
+@dataclass(frozen=True)
+class OnRecord:
+    """The hash of the judge that runs now, what is registered, and the judges that were frozen."""
+
+    now: str
+    plan: Registration | None
+    kept: Sequence[FrozenJudge]
 
 
 def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Judgement, Judgement]]:
@@ -212,60 +260,7 @@ def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Jud
     ]
 
 
-#: Asked for after each round of a measurement: none is edited meanwhile.
-_while_measuring = cache(experiment_file.load_all)
-
-
-class _Unfinished(Library):
-    """Of one experiment what there is so far, of others what is finished in the same folder."""
-
-    def __init__(self, so_far: NumberTable, folder: Path) -> None:
-        super().__init__(folder, folder, definitions=_while_measuring())
-        self._so_far = so_far
-
-    def _both(self, name: str) -> Both:
-        if name != self._so_far.experiment.id:
-            return super()._both(name)
-        return Both(self._so_far, None, self._so_far.run.skips)
-
-
-#: An interval this narrow, as a share of the value, is as good as any.
-NARROW = 0.05
-
-
-def open_questions(experiment: Experiment, so_far: ResultSet) -> list[str]:
-    """What more rounds could still decide: claims near their line, unless that is known to be so
-    whatever is done, and numbers of which it cannot be said yet on which side of "no difference"
-    they are. The rule of `make reference`.
-    """
-    from quest.stats.analysis import analyse
-
-    table = analyse(experiment, so_far, HERE)
-    library = _Unfinished(table, so_far.path.parent)
-    still_open = []
-    for claim in load(library.experiments.values()) if LEDGER.exists() else ():
-        if claim.experiment == experiment.id and claim.rules:
-            judgement = _judge_on(claim, library, HERE)
-            if (judgement.near_line and not claim.near_line) or judgement.verdict == NOT_JUDGED:
-                still_open.append(f"claim {claim.id}")
-    for derived in experiment.derived:
-        number = table.derived.get(derived.key)
-        if number and not _settled(number, derived.operation == "ratio"):
-            still_open.append(derived.key)
-    return still_open
-
-
-def _settled(number: Number, is_ratio: bool) -> bool:
-    """A ratio is, too, if it is as far from 1 as its interval is wide."""
-    if number.low is None or number.high is None:
-        return False
-    if number.high - number.low <= 2 * NARROW * abs(number.value):
-        return True
-    apart = is_ratio and min(number.low, number.value) > 0
-    return apart and abs(math.log(number.value)) >= math.log(number.high / number.low)
-
-
-def _judged(claim: Claim, library: Library) -> JudgedClaim:
+def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
     judgement, origin = _judge(claim, library)
     chapters, run, own = [claim.chapter] if claim.chapter else [], "", ""
     if claim.experiment:  # its own chapter first, then the others that tell of it
@@ -298,7 +293,78 @@ def _judged(claim: Claim, library: Library) -> JudgedClaim:
         "source_run": origin,
         "run": run,
         "own": own,
+        **_of_the_judge(claim, library, origin, record, judgement.within),
     }
+
+
+class OfTheJudge(TypedDict):
+    """What stands beside a word: who said it, and on how many sessions."""
+
+    judged: str
+    frozen: str
+    sessions: Mapping[str, int]
+    lacking: str
+    each_session: list[str]
+
+
+REGISTERED, ANEW = "registered", "judged anew"
+
+
+def _of_the_judge(claim: Claim, library: Library, origin: str, record: OnRecord, within: str) -> OfTheJudge:
+    """`within`: how many sessions too few have usable rounds enough, in words."""
+    asked = {name: table for name in sorted(claim.asks) if (table := library.both(name).table_of(origin))}
+    if not claim.rules or len(asked) < len(claim.asks):
+        return {"judged": "", "frozen": "", "sessions": {}, "lacking": "", "each_session": []}
+    own = claim_hash(claim)
+    there_before = all(
+        table.run.judge == record.now and table.run.claims.get(str(claim.id)) == own for table in asked.values()
+    )
+    in_sessions = _sessions(claim, library) if origin == REFERENCE else {HERE: asked}
+    counts = Counter(map(_processor, in_sessions.values()))
+    plan = record.plan or Registration
+    return {
+        "judged": REGISTERED if there_before else ANEW,
+        "frozen": frozen.word_of(claim.id, asked, record.kept),
+        "sessions": dict(sorted(counts.items())),
+        "lacking": sessions.OWN if origin == HERE else sessions.lacking(counts, plan.sessions, plan.alone) or within,
+        "each_session": _each_session(claim, in_sessions) if len(in_sessions) > 1 else [],
+    }
+
+
+def _sessions(claim: Claim, library: Library) -> dict[str, dict[str, NumberTable]]:
+    """Name of each session that has all that the claim asks -> experiment -> its table there."""
+    tables = {name: library.sessions(name) for name in claim.asks}
+    names = [name for name in next(iter(tables.values())) if all(name in of_one for of_one in tables.values())]
+    return {name: {asked: of_one[name] for asked, of_one in tables.items()} for name in names}
+
+
+def _each_session(claim: Claim, in_sessions: Mapping[str, Mapping[str, NumberTable]]) -> list[str]:
+    """What each session alone says, with its numbers."""
+    texts = []
+    for name, tables in in_sessions.items():
+        judgement = _pronounce(claim, tables.get, lambda operand: f"no data for {operand}")
+        head = f"{_processor(tables)}, session {name}: {judgement.verdict}"
+        texts.append("; ".join(filter(None, (head, judgement.numbers))))
+    return texts
+
+
+def by_processor(claim: Claim, use: RuleUse, library: Library) -> dict[str, dict[str, list[Measured]]]:
+    """What a rule asks of the reference: processor -> operand -> what was measured in each of its sessions, one value
+    a round, of the rounds that are usable for the rule.
+    """
+    processors: dict[str, dict[str, list[Measured]]] = {}
+    for tables in _sessions(claim, library).values():
+        operands = _operands(claim, use, tables.get)
+        if not isinstance(operands, str):
+            of_processor = processors.setdefault(_processor(tables), {})
+            for key, measured in operands.items():
+                of_processor.setdefault(key, []).append(measured)
+    return processors
+
+
+def _processor(tables: Mapping[str, NumberTable]) -> str:
+    """The one that a session ran on."""
+    return next(iter(tables.values())).run.environment["cpu"]
 
 
 def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
@@ -317,27 +383,66 @@ def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
 
 
 def _judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
-    judgements = []
-    for rule in claim.rules:
-        operands = {}
-        # Where two experiments are compared, the same variant is named twice.
-        named = any(":" in operand for operand in rule.operands.values())
-        for key, operand in rule.operands.items():
-            other, _, rest = operand.rpartition(":")
-            name = other or claim.experiment
-            allowed = rules.allowed(rule.name, rule.numbers)
-            both = library.both(name)
-            table = both.table_of(origin)
-            measured = _measured(rest, table, allowed) if table else None
-            if measured is None:
-                return Judgement(NOT_MEASURED, _why_missing(operand, both))
-            shown = f"{measured.name} ({name})" if named else measured.name
-            operands[key] = replace(measured, name=shown)
-        judgements.append(rules.judge(rule.name, operands, rule.numbers))
-    combined = rules.combine(judgements)
+    def why_missing(operand: str) -> str:
+        return _why_missing(operand, library.both(operand.rpartition(":")[0] or claim.experiment))
+
+    if origin == REFERENCE:
+        combined = _over_sessions(claim, library, why_missing)
+    else:
+        combined = _pronounce(claim, lambda name: library.both(name).here, why_missing)
     if origin == REFERENCE and not library.reference_only:
         return replace(combined, numbers=combined.numbers.replace(" here, ", " there, "))
     return combined
+
+
+def _over_sessions(claim: Claim, library: Library, why_missing: Callable[[str], str]) -> Judgement:
+    """All rules of the claim on each processor that has sessions enough, or on each, if none has; put together, and
+    never pooled.
+    """
+    judgements: dict[str, list[Judgement]] = {}
+    plan = judge.registered() or Registration
+    for use in claim.rules:
+        asked = by_processor(claim, use, library)
+        if not asked:
+            operands = _operands(claim, use, lambda name: library.both(name).reference)
+            return Judgement(NOT_MEASURED, why_missing(operands if isinstance(operands, str) else use.operands["a"]))
+        counts = {cpu: min(map(len, operands.values())) for cpu, operands in asked.items()}
+        for cpu in sessions.that_count(counts, plan.sessions, plan.alone) or asked:
+            judgements.setdefault(cpu, []).append(rules.judge(use.name, asked[cpu], use.numbers))
+    whole = {cpu: rules.combine(each) for cpu, each in judgements.items() if len(each) == len(claim.rules)}
+    return rules.over_processors(whole) if whole else Judgement(NOT_MEASURED, "no processor has all that it asks")
+
+
+#: Experiment -> the table that is asked; None where there is none.
+Tables = Callable[[str], NumberTable | None]
+
+
+def _pronounce(claim: Claim, tables: Tables, why_missing: Callable[[str], str]) -> Judgement:
+    """All rules of the claim on these tables. `why_missing`: of an operand that has no data there."""
+    judgements = []
+    for use in claim.rules:
+        operands = _operands(claim, use, tables)
+        if isinstance(operands, str):
+            return Judgement(NOT_MEASURED, why_missing(operands))
+        judgements.append(rules.judge(use.name, operands, use.numbers))
+    return rules.combine(judgements)
+
+
+def _operands(claim: Claim, use: RuleUse, tables: Tables) -> dict[str, Measured] | str:
+    """What the rule asks; the first operand that has no data there, if one has none."""
+    operands = {}
+    # Where two experiments are compared, the same variant is named twice.
+    named = any(":" in operand for operand in use.operands.values())
+    allowed = rules.allowed(use.name, use.numbers)
+    for key, operand in use.operands.items():
+        other, _, rest = operand.rpartition(":")
+        name = other or claim.experiment
+        table = tables(name)
+        measured = _measured(rest, table, allowed) if table else None
+        if measured is None:
+            return operand
+        operands[key] = replace(measured, name=f"{measured.name} ({name})" if named else measured.name)
+    return operands
 
 
 def _why_missing(operand: str, both: Both) -> str:

@@ -19,6 +19,7 @@ from quest.ground.toml import Key, keys_of
 from quest.measure.peers import Peer
 from quest.measure.records import LINES
 from quest.report.claims import Ledger
+from quest.report.judge import Registration
 from quest.report.rules import RULES, parameters
 from quest.spec.model import Experiment
 
@@ -107,6 +108,7 @@ def with_fields(text: str) -> str:
         "claims": described(Ledger),
         "results": lines_of_results(),
         "rules": rules_of_claims(),
+        "registered": described(Registration),
     }
 
     return with_blocks(text, known, README)

@@ -12,6 +12,7 @@ from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 from quest.measure import records
 from quest.measure.records import HERE, REFERENCE
+from quest.report import sessions
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 from quest.stats import saved
@@ -68,6 +69,8 @@ class Library:
         self._results, self._reference = results, reference
         self._keep, self._problems = keep, problems
         self.both: Callable[[str], Both] = cache(self._both)
+        #: All sessions of the reference that have this experiment, by name: the first is in `both`, too.
+        self.sessions: Callable[[str], Mapping[str, NumberTable]] = cache(self._sessions)
 
     def _both(self, name: str) -> Both:
         """What there is of the experiment with this id."""
@@ -79,13 +82,23 @@ class Library:
             own.run.skips if own else (),
         )
 
+    def _sessions(self, name: str) -> Mapping[str, NumberTable]:
+        tables: dict[str, NumberTable] = {}
+        for folder in sessions.folders(self._reference):
+            first = folder == self._reference
+            table = self.both(name).reference if first else self._usable(name, folder, REFERENCE)
+            if table and table.run.repetitions:
+                tables[sessions.name_of(folder, self._reference)] = table
+        return tables
+
     def _usable(self, name: str, folder: Path, origin: str) -> NumberTable | None:
         """The table of a finished set."""
         path = folder / f"{name}.jsonl"
         try:
             if not records.started(path):
                 return None
-            table = read_table(self.experiments[name], path, origin, self._kept(name, origin))
+            kept = self._kept(name, folder, origin)
+            table = read_table(self.experiments[name], path, origin, kept)
             if table.run.experiment != name:
                 raise InputError(f"{path}:1: holds the experiment {table.run.experiment}")
         except InputError as error:
@@ -95,8 +108,11 @@ class Library:
             return None
         return table if table.run.finished else None
 
-    def _kept(self, name: str, origin: str) -> Path | None:
-        return self._keep / origin / f"{name}.jsonl" if self._keep else None
+    def _kept(self, name: str, folder: Path, origin: str) -> Path | None:
+        if not self._keep:
+            return None
+        of = origin if folder in (self._results, self._reference) else sessions.name_of(folder, self._reference)
+        return self._keep / of / f"{name}.jsonl"
 
 
 def read_table(experiment: Experiment, path: Path, origin: str, kept: Path | None = None) -> NumberTable:

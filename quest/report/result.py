@@ -52,6 +52,8 @@ def print_results(definitions: Sequence[Experiment], library: Library, width: in
                 print("\n".join(textwrap.wrap(each, width, subsequent_indent="  ")))
         if rest_on_it and not estimates.AVAILABLE:
             print(f"  {WITHOUT_SCIPY}")
+        if any(here.verdict not in rules.UNDECIDED for _, here, _ in rest_on_it):
+            print("  yours is one session: after a fresh boot, or in three hours, another may say otherwise")
         if any(rules.TOO_FEW in here.why for _, here, _ in rest_on_it):
             print(f"  more repetitions: make bench ONLY={definition.id} PROFILE=quick")
         for what in {remedy(here.why, definition.id) for _, here, _ in rest_on_it} - {""}:

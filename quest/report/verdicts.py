@@ -15,6 +15,7 @@ from quest.ground.errors import InputError
 from quest.ground.files import dated
 from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
+from quest.report.judge import REGISTERED, registered
 from quest.spec import experiment_file
 from quest.spec.model import NEAR, NOT_MEASURED, VERDICTS
 
@@ -58,6 +59,8 @@ def print_ledger(entries: list["JudgedClaim"], failed_in: Path | None, verdicts:
     for entry in entries:
         if entry["rule"] or not verdicts:
             print(line(entry, width, long=not verdicts))
+    if text := judges(entries):
+        print(text)
     print(counts(entries))
     if not verdicts:
         return 0
@@ -85,12 +88,48 @@ def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     if not long:
         return head
     on_reference = f"reference: {entry['verdict']}" if own else ""
+    before = by_whom(entry)
     count = entry["repetitions"]
     asked = f"{entry['usable']} of {count} repetitions" if count else ""
     whose = own or (entry["why"] if entry["source_run"] == "here" else "")
-    parts = own, on_reference, entry["numbers"], asked, entry["why"]
+    parts = own, on_reference, entry["numbers"], asked, entry["why"], before, entry["lacking"].partition(" (")[0]
     seen = "; ".join(filter(None, (*parts, remedy(whose, entry["experiment"]))))
-    return "\n".join([head, *(f"      {part}" for part in textwrap.wrap(seen, width - 12))])
+    texts = [seen, *entry["each_session"]]
+    return "\n".join([head, *(f"      {part}" for text in texts for part in textwrap.wrap(text, width - 12))])
+
+
+def by_whom(entry: "JudgedClaim") -> str:
+    """`registered`, `judged anew`, and the word of the frozen judge where that is another."""
+    other = entry["frozen"] not in ("", entry["verdict"])
+    return f"{entry['judged']} (the frozen judge: {entry['frozen']})" if other else entry["judged"]
+
+
+def judges(entries: list["JudgedClaim"]) -> str:
+    """How many verdicts were registered, where the frozen judge says another word, and how many rest on too few
+    sessions, in lines; "" where nothing was judged.
+    """
+    judged = [entry for entry in entries if entry["judged"]]
+    if not judged:
+        return ""
+    whose = Counter(entry["judged"] for entry in judged)
+    lines = [f"{len(judged)} verdicts: {', '.join(f'{number} {how}' for how, number in sorted(whose.items()))}"]
+    kept = [entry for entry in judged if entry["frozen"]]
+    if kept:
+        other = [entry for entry in kept if entry["frozen"] != entry["verdict"]]
+        words = (f"{e['id']}: {e['verdict']} (frozen: {e['frozen']})" for e in other)
+        lines[0] += f"; the judge that was frozen says the same of {len(kept) - len(other)} of {len(kept)}"
+        lines += ["another word: " + "; ".join(words)] if other else []
+    decided = [entry for entry in judged if not entry["lacking"]]
+    plan = registered(REGISTERED)
+    if decided and plan:
+        on_one = "_on_one" if all(len(entry["sessions"]) == 1 for entry in decided) else ""
+        expected, worst = (plan.error_rates.get(f"{name}{on_one}") for name in ("expected_wrong", "wrong_at_worst"))
+        if expected is not None and worst is not None:
+            lines.append(f"{len(decided)} on sessions enough; of {len(judged)} {expected:g} are expected to be wrong, "
+                         f"and {worst:g} if every truth lay on its line")  # fmt: skip
+    for text, number in sorted(Counter(entry["lacking"] for entry in judged if entry["lacking"]).items()):
+        lines.append(f"{number} {text}")
+    return "\n".join(lines)
 
 
 def remedy(why: str, experiment: str) -> str:
@@ -119,6 +158,7 @@ def counts(entries: list["JudgedClaim"]) -> str:
 # ---- is build/data still what it was made from? --------------------------------------------------
 
 STAMP = "stamp"
+JUDGES = Path("benchmarks/judges")
 PACKAGE = Path(__file__).parents[1]
 DECIDE = ("ground", "spec", "measure", "stats", "report")  #: packages of ours
 
@@ -134,6 +174,9 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         *reference.glob("*.jsonl"),
         experiment_file.RATIOS,
         *experiment_file.MACHINES.glob("*.zip"),
+        *reference.parent.glob("sessions/*/*/*.jsonl"),
+        REGISTERED,
+        *JUDGES.glob("*.json"),
     ]
     for path in filter(Path.exists, sorted(places)):
         digest.update(f"{dated(path)}\0".encode())

@@ -234,6 +234,10 @@ def run_of(experiment: Experiment, results: ResultSet) -> Run:
         settings=_settings(results.repetitions),
         attempts=tuple(_attempts(experiment, results)),
         skips=tuple((skip.get("variant", ""), skip["reason"]) for skip in results.skips),
+        judge=results.run.get("judge", ""),
+        claims=results.run.get("claims", {}),
+        session=results.run.get("session", ""),
+        digest=(results.end or {}).get("sum", ""),
     )
 
 

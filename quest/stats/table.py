@@ -114,7 +114,8 @@ class Run:
 
     `footer` names it in one line; `environment`: what `env.KEY` prints, "" where unknown;
     `marks`: mark -> how many repetitions have it; `settings`: parameter -> its values;
-    `skips`: (variant, reason).
+    `skips`: (variant, reason). `judge`, `claims` and `session` as in the `run` line, empty in old
+    sets; `digest`: the check sum of the last line, which is one of the whole set.
     """
 
     experiment: str
@@ -128,6 +129,10 @@ class Run:
     settings: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     attempts: tuple[Attempts, ...] = ()
     skips: tuple[tuple[str, str], ...] = ()
+    judge: str = ""
+    claims: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
+    digest: str = ""
 
     @property
     def half_noisy(self) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -224,48 +223,6 @@ def test_damaged_results_are_neither_taken_nor_in_the_way(tree: Tree) -> None:
     assert done.stderr == damaged("build/results/one.jsonl:3", CHANGED) + "\n"
     assert path.read_bytes() == b"".join(lines)
     assert len(tree.of_type("repetition", "two")) == 6
-
-
-RATIO = '[[number]]\nkey = "gain"\nratio = ["a.us", "b.us"]'
-#: b is seven times as fast as a, and seven times as slow, in turns.
-IN_TURNS = """\
-import os, sys
-value = 7000
-if "b" in sys.argv:
-    with open("turns", "ab") as turns:
-        turns.write(b".")
-        value = (1000, 49000)[turns.tell() % 2]
-print(f"live\\tns\\n0\\t{value}")
-"""
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-def test_a_reference_run_ends_when_nothing_is_open(tree: Tree) -> None:
-    """And is of one commit."""
-    tree.experiment(extra=RATIO)
-    tree.program()
-    tree.experiment("turns", extra=RATIO)
-    b = 'name = "b"\ncommand = ["{bin}/turns", '
-    tree.edit(("{bin}/fake", "{bin}/turns"), (b, f'{b}"b", '), name="turns")
-    tree.program("turns", IN_TURNS)
-    tree.results = tree.root / "build/reference"
-    assert tree.run("reference").stderr.startswith("a reference run is of one commit")
-    for command in ("init -q", "add benchmarks", "commit -qm one"):
-        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", *who, *command.split()], cwd=tree.root, check=True)
-    done = tree.run("reference")
-    assert (done.returncode, done.stderr) == (0, "")
-    repetitions = tree.of_type("repetition")
-    rounds = {record["round"] for record in repetitions}
-    noisy = {record["round"] for record in repetitions if "noisy" in record["marks"]}
-    assert len(rounds - noisy) == 6 or len(rounds) >= 9
-    assert len({record["round"] for record in tree.of_type("repetition", "turns")}) >= 9
-    assert "everything is measured" in tree.run("reference").stdout
-    tree.edit(("A sample", "Another"))
-    assert tree.run("reference").stderr.startswith("a reference run is of one commit")
-    subprocess.run(["git", *who, "commit", "-qam", "two"], cwd=tree.root, check=True)
-    assert "sample.jsonl: of another commit (" in tree.run("reference").stderr
 
 
 def test_results_that_cannot_be_written_are_one_line(sample: Tree) -> None:

@@ -10,11 +10,11 @@ import pytest
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.measure import measure as measuring
 from quest.measure.limits import Cap
-from quest.measure.measure import OpenQuestions, prepare
+from quest.measure.measure import prepare
 from quest.measure.progress import Progress
 from quest.measure.records import Repetition, ResultSet, read_results
 from quest.measure.session import Context, Session
-from quest.spec.model import LEAST, Experiment, Params, Variant
+from quest.spec.model import Experiment, Params, Variant
 from tests.harness.made_up import Tree, parsed
 
 ROUNDS = 9  # of the profile "full" of the sample
@@ -31,7 +31,7 @@ def measured(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     tree.program()
     monkeypatch.chdir(tree.root)
 
-    def run(make_up: MakeUp, questions: OpenQuestions | None = None, **changes: Any) -> ResultSet:
+    def run(make_up: MakeUp, **changes: Any) -> ResultSet:
         counts: dict[str, int] = {}
 
         def once(_: Experiment, variant: Variant, params: Params, context: Context) -> Repetition:
@@ -45,7 +45,7 @@ def measured(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
         assert job and not skips
         progress = Progress(False, io.StringIO())
         progress.experiment(1, 1, "sample", 1.0)
-        result = measuring.measure(job, progress, 0.0, session, questions)
+        result = measuring.measure(job, progress, 0.0, session)
         written = [{k: v for k, v in r.items() if k != "sum"} for r in read_results(job.path).repetitions]
         assert written == result.repetitions, "what is written is what is given"
         return result
@@ -65,17 +65,7 @@ def rounds(result: ResultSet) -> int:
     return len(set(found))
 
 
-@pytest.mark.parametrize(("closed_after", "number"), [(0, LEAST), (LEAST, LEAST), (7, 7), (ROUNDS + 1, ROUNDS)])
-def test_with_questions_no_round_is_made_once_nothing_is_open(
-    measured: Callable[..., ResultSet], closed_after: int, number: int
-) -> None:
-    def questions(_: Experiment, result: ResultSet) -> list[str]:
-        return ["is a faster than b?"] if rounds(result) < closed_after else []
-
-    assert rounds(measured(calm, questions)) == number
-
-
-def test_without_questions_all_rounds_are_made(measured: Callable[..., ResultSet]) -> None:
+def test_all_rounds_are_made(measured: Callable[..., ResultSet]) -> None:
     result = measured(calm)
     assert rounds(result) == ROUNDS
     assert result.end and (result.end["repetitions"], result.end["failures"]) == (ROUNDS * STEPS, 0)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from quest.report.claims import open_questions
 from quest.report.measured import Library
 from quest.report.otherwise import otherwise
 from quest.report.result import print_results
@@ -70,25 +69,6 @@ def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree, said: Cal
     assert "1 experiment measured" in tree.run(*BENCH, "AGAIN=1").stdout
     assert (tree.results / "old" / "sample-1.jsonl").read_bytes() == before
     assert said("programs", "ONLY=sample") == "build/bin/fake\n"
-
-
-@pytest.mark.parametrize(
-    ("b", "opened"),
-    [
-        ([8e4, 8.01e4] * 4, []),  # twice as long
-        ([3.9e4, 5.5e4] * 4, ["claim 9", "gain"]),  # on both sides of the line
-        ([8e4, 8.01e4], ["gain"]),  # too few for an interval
-    ],
-)
-def test_which_claims_more_rounds_could_decide(tree: Tree, b: list[float], opened: list[str]) -> None:
-    [definition] = experiment_file.load(tree.experiments / "sample.toml")
-    so_far = result_set(definition, {"a": [4e4, 4.01e4] * (len(b) // 2), "b": b})
-    ledger = tree.root / "benchmarks/claims.toml"
-    with contextlib.chdir(tree.root):
-        assert open_questions(definition, so_far) == opened
-        near = ledger.read_text("utf-8").replace("id = 9\n", 'id = 9\nnear = "always"\n')
-        ledger.write_text(near, "utf-8")
-        assert open_questions(definition, so_far) == [one for one in opened if one != "claim 9"]
 
 
 def test_nothing_is_told_of_later_chapters(tree: Tree, said: Callable[..., str]) -> None:

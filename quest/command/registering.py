@@ -1,0 +1,69 @@
+"""The goals that keep the judge: what is registered before the data, and do frozen judges still say what they said?"""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quest.command.settings import Given
+from quest.ground.errors import InputError
+from quest.measure import environment
+from quest.report import claims, frozen, judge
+from quest.spec import experiment_file
+
+RESULTS = experiment_file.FOLDER.parent / "results"
+
+
+def today() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def register(_: Given) -> int:
+    """Writes benchmarks/registered.toml, and freezes the judge with its words on the committed results."""
+    commit, dirty = environment.git_commit()
+    if dirty is not False:
+        raise InputError("register: a judge is of one commit: git status has to be clean, in a clone")
+    ledger = claims.load(experiment_file.load_all())
+    plan = judge.registered() or judge.Registration("", "", "", {})
+    now = judge.current()
+    plan = replace(
+        plan, judge=now, date=today(), commit=commit, claims=claims.hashes(ledger), libraries=judge.libraries()
+    )
+    freeze(now, commit)
+    judge.write_registration(plan)
+    print(
+        f"registered: judge {now[: judge.SHORT]}, {len(plan.claims)} claims; commit {judge.REGISTERED} and "
+        f"{frozen.FOLDER}, and tag that in public before anything is measured: git tag -a judge-{now[: judge.SHORT]}"
+    )
+    return 0
+
+
+def freeze(name: str, commit: str) -> None:
+    """Keeps the judge that runs now, if it is not kept already, and what it says of the committed results."""
+    frozen.FOLDER.mkdir(parents=True, exist_ok=True)
+    path = frozen.FOLDER / f"{name}.zip"
+    if not path.exists():
+        path.write_bytes(frozen.packed(judge.OURS, Path()))
+        frozen.write(frozen.FrozenJudge(name, today(), commit, ""))
+    _say(path, write=True)
+
+
+def kept(given: Given) -> int:
+    """Runs each frozen judge on the committed results: 1 if one says another word than HASH.json has."""
+    write = given.get("WRITE") == "yes"
+    return max([_say(path, write) for path in sorted(frozen.FOLDER.glob("*.zip"))], default=0)
+
+
+def _say(path: Path, write: bool) -> int:
+    one, now = frozen.read(path.with_suffix(".json")), frozen.judged_now(path, RESULTS, today())
+    name = f"judge {one.judge[: judge.SHORT]}, frozen {one.frozen}"
+    before = frozen.on_same_data(one, now)
+    if before:
+        changed = frozen.differences(before, now)
+        print(f"{name}: {len(now.verdicts)} words, {len(changed)} other than they were", *changed, sep="\n  ")
+        return 1 if changed else 0
+    if write:
+        frozen.write(replace(one, judged=(*one.judged, now)))
+        print(f"{name}: {len(now.verdicts)} words on {', '.join(now.sessions)}, now kept")
+        return 0
+    print(f"{name}: it has not judged these data yet: make frozen WRITE=yes")
+    return 1

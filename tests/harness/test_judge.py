@@ -1,0 +1,351 @@
+"""A judge that was there before the data: what is registered, what is frozen, and the sessions a word rests on."""
+
+import itertools
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quest.command import registering
+from quest.ground.errors import InputError
+from quest.measure import records
+from quest.report import check, claims, frozen, judge, sessions, verdicts
+from quest.report.claims import JudgedClaim
+from quest.report.measured import Library
+from quest.spec import experiment_file
+from quest.spec.model import Experiment
+from tests.harness.made_up import Tree, parsed, repetition, run_record, write
+from tests.harness.test_packages import graph
+
+pytest.importorskip("scipy")
+
+CPUS = ("AMD EPYC", "Intel Xeon")
+LEDGER = """\
+[[claim]]
+id = 9
+source = "talk"
+kind = "testable"
+text = "a is faster."
+experiment = "sample"
+reason = "as it says"
+rule = {{ is = "{rule}", a = "a.us", b = "b.us"{more} }}
+"""
+FASTER, SLOWER = ("faster", ""), ("ratio_at_least", ", bound = 1")
+
+
+@pytest.fixture
+def place(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    """A tree with one experiment and one claim, in which we stand."""
+    tree.experiment(rounds=8)
+    tree.program()
+    monkeypatch.chdir(tree.root)
+    rule(FASTER)
+    return tree
+
+
+def rule(of: tuple[str, str]) -> None:
+    Path("benchmarks/claims.toml").write_text(LEDGER.format(rule=of[0], more=of[1]), encoding="utf-8")
+
+
+REFERENCE = Path("benchmarks/results/reference")
+
+
+def session(folder: Path, cpu: str, at: str = "2026-11-21T12:00:00Z", gain: float = 2, **more: object) -> None:
+    """A set in which a takes 1 µs and b `gain` times as long, in seven rounds."""
+    definition = parsed()
+    run = run_record(definition, started=at, environment={"cpu": cpu, "cores": 2, "kernel": "Linux 6.18"}, **more)
+    found = records.ResultSet(folder / "sample.jsonl", run)
+    for number, (variant, ns) in itertools.product(range(7), (("a", 1000.0), ("b", 1000.0 * gain))):
+        found.add(repetition(variant, number, samples={"ns": [ns + number]}))
+    found.add({"type": "end", "finished": at, "repetitions": 14, "failures": 0})
+    write(found, folder / "sample.jsonl")
+
+
+def two_by_three(gains: tuple[float, float] = (2, 3)) -> None:
+    """Two processors with three sessions each; the numbers of each session are its own."""
+    for cpu, day in itertools.product(range(2), range(3)):
+        other = Path("benchmarks/results/sessions") / sessions.slug(CPUS[cpu]) / f"2026-11-2{day}"
+        folder = REFERENCE if (cpu, day) == (0, 0) else other
+        session(folder, CPUS[cpu], f"2026-11-2{day}T12:00:00Z", gain=gains[cpu] + day / 10)
+
+
+def judged(definitions: Iterable[Experiment] | None = None) -> JudgedClaim:
+    [one] = claims.judge_all(Library(REFERENCE, REFERENCE, True, definitions=definitions))
+    return one
+
+
+# ---- sessions -----------------------------------------------------------------------------------
+
+
+def test_a_rule_is_given_each_session_of_each_processor(place: Tree) -> None:
+    two_by_three()
+    library = Library(REFERENCE, REFERENCE, True)
+    [claim] = claims.load(library.experiments.values())
+    found = claims.by_processor(claim, claim.rules[0], library)
+    assert {cpu: {key: len(each) for key, each in operands.items()} for cpu, operands in found.items()} == {
+        cpu: {"a": 3, "b": 3} for cpu in CPUS
+    }
+    second_of_intel = found["Intel Xeon"]["b"][1]
+    assert second_of_intel.values == pytest.approx({n: 3.1 + n / 1000 for n in range(7)})
+    one = judged()
+    assert (one["sessions"], one["lacking"]) == ({"AMD EPYC": 3, "Intel Xeon": 3}, "")
+    assert len(one["each_session"]) == 6
+    assert one["each_session"][4].startswith("Intel Xeon, session intel-xeon/2026-11-21: holds; ")
+    assert check_says() == []
+
+
+def test_processors_are_never_pooled(place: Tree) -> None:
+    two_by_three((2, 0.3))
+    one = judged()
+    assert (one["verdict"], one["lacking"]) == ("depends on the processor", "")
+    assert "AMD EPYC: a is faster than b" in one["why"] and "Intel Xeon: b is faster than a" in one["why"]
+    # A processor with too few sessions has no say beside one with enough.
+    for path in Path("benchmarks/results/sessions/intel-xeon").glob("*/*.jsonl"):
+        path.unlink()
+    for day in "34":
+        session(REFERENCE.parent / f"sessions/amd-epyc/2026-11-2{day}", CPUS[0], f"2026-11-2{day}T12:00:00Z")
+    session(REFERENCE.parent / "sessions/intel-xeon/2026-11-25", CPUS[1], gain=0.3)
+    one = judged()
+    assert one["sessions"] == {"AMD EPYC": 5, "Intel Xeon": 1}
+    assert (one["verdict"], one["lacking"]) == ("holds", "")
+
+
+def test_too_few_sessions_are_said_and_what_is_there_is_shown(place: Tree) -> None:
+    session(REFERENCE, CPUS[0])
+    one = judged()
+    assert one["verdict"] == "holds" and one["each_session"] == []
+    assert one["lacking"].startswith("within one session (AMD EPYC: 1 session; 3 on each of two")
+    session(Path("build/results"), CPUS[0])
+    [own] = claims.judge_all(Library(Path("build/results"), REFERENCE))
+    assert own["lacking"] == sessions.OWN, "a reader's run is one session"
+
+
+@pytest.mark.parametrize(
+    ("counts", "enough"),
+    [
+        ((), []), ((1,), []), ((4,), []), ((5,), ["0"]), ((3, 3), ["0", "1"]), ((3, 2), []), ((5, 2), ["0"]),
+        ((5, 3, 1), ["0", "1"]), ((2, 2, 2), []),
+    ],
+)  # fmt: skip
+def test_how_many_sessions_are_enough(counts: tuple[int, ...], enough: list[str]) -> None:
+    of = {str(number): count for number, count in enumerate(counts)}
+    assert sessions.that_count(of, 3, 5) == enough
+    assert bool(sessions.lacking(of, 3, 5)) == (bool(of) and not enough)
+
+
+def test_a_session_goes_on_for_three_hours(place: Tree) -> None:
+    of = Path("build/reference/amd-epyc")
+    at = datetime.fromisoformat("2026-11-21T14:59:00+00:00")
+    assert sessions.to_measure(of, "", at) == of / "2026-11-21-1459", "there is none yet"
+    session(of / "first", CPUS[0], "2026-11-21T12:00:00Z")
+    assert sessions.to_measure(of, "", at) == of / "first"
+    assert sessions.to_measure(of, "", at.replace(hour=15)) == of / "2026-11-21-1559"
+    assert sessions.to_measure(of, "mine", at) == of / "mine"
+    with pytest.raises(InputError, match="SESSION=../mine"):
+        sessions.to_measure(of, "../mine", at)
+
+
+def check_says() -> list[str]:
+    return list(check.session_problems(REFERENCE))
+
+
+def test_a_session_in_the_wrong_place_is_named(place: Tree) -> None:
+    two_by_three()
+    folder = Path("benchmarks/results/sessions/intel-xeon")
+    session(folder / "soon", CPUS[1], "2026-11-21T14:00:00Z")
+    session(folder / "wrong", CPUS[0], "2026-11-25T14:00:00Z")
+    assert check_says() == [
+        f"{folder}/wrong: it was measured on amd-epyc, and is no session of intel-xeon",
+        f"{folder}/soon: begun less than three hours after another session of its processor",
+    ]
+
+
+# ---- what is registered -------------------------------------------------------------------------
+
+
+def on_record() -> dict[str, Any]:
+    """What a run of now writes into the first line of a set."""
+    ledger = claims.load(experiment_file.load_all())
+    return {"judge": judge.current(), "claims": claims.hashes(ledger), "session": "first"}
+
+
+def test_what_was_there_before_the_data_is_registered(place: Tree) -> None:
+    session(REFERENCE, CPUS[0], **on_record())
+    assert (judged()["judged"], judged()["frozen"]) == ("registered", "")
+    whole = Path("benchmarks/claims.toml").read_text("utf-8")
+    Path("benchmarks/claims.toml").write_text(whole.replace("a is faster.", "a is the faster of the two."), "utf-8")
+    assert judged()["judged"] == "registered", "prose may be mended"
+    rule(SLOWER)
+    assert judged()["judged"] == "judged anew", "its rule may not"
+    rule(FASTER)
+    place.edit(("rounds = 9", "rounds = 10"))
+    assert judged()["judged"] == "judged anew", "an experiment may not, either"
+
+
+def test_a_set_of_before_loads_and_is_judged_anew(place: Tree) -> None:
+    session(REFERENCE, CPUS[0])
+    assert "judge" not in records.read_results(REFERENCE / "sample.jsonl").run
+    assert judged()["judged"] == "judged anew" and judged()["verdict"] == "holds"
+
+
+def test_a_measured_set_names_its_judge(place: Tree) -> None:
+    done = place.bench()
+    assert done.returncode == 0, done.stderr
+    [run] = place.of_type("run")
+    ledger = claims.load(experiment_file.load_all())
+    assert run["judge"] == judge.current() and run["claims"] == {"9": claims.claim_hash(ledger[0])}
+    assert "session" not in run
+    assert not list(records.malformed_lines(place.results / "sample.jsonl"))
+
+
+def test_the_hash_is_that_of_sha256sum(place: Tree) -> None:
+    root = judge.OURS
+    files = [line.split("  ")[1] for line in judge.lines(root, root)]
+    assert "quest/report/rules.py" in files and "benchmarks/experiments/throughput.toml" in files
+    command = 'sha256sum -- "$@" | LC_ALL=C sort | sha256sum'
+    done = subprocess.run(["sh", "-c", command, "sh", *files], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == judge.hash_of(root, root)
+
+
+#: Asked by the judge, and not hashed: what reads files and names machines, and what keeps the record itself.
+WITHOUT_SAY = {
+    "quest.measure.counters", "quest.measure.environment", "quest.measure.namespaces", "quest.measure.timeline",
+    "quest.report.frozen", "quest.report.judge",
+}  # fmt: skip
+
+
+def test_whatever_decides_is_hashed() -> None:
+    needs = graph()
+    found, left = set[str](), {"quest.report.claims"}
+    while left:
+        found.add(name := left.pop())
+        left |= needs[name] - found
+    hashed = {line.split("  ")[1] for line in judge.lines(judge.OURS, judge.OURS)}
+    outside = {name for name in found if f"{name.replace('.', '/')}.py" not in hashed}
+    assert {name for name in outside if not name.startswith("quest.ground.")} == WITHOUT_SAY
+
+
+def test_what_is_registered_can_be_read_again(place: Tree) -> None:
+    plan = judge.Registration(
+        "a" * 64, "2026-11-26", "b" * 40, {"9": "c" * 64, "10": "d" * 64}, 3, 5, 7, ('what is "noisy"', "claim 9"),
+        {"expected": 0.1}, {"scipy": "1.10"},
+    )  # fmt: skip
+    assert judge.registered() is None
+    judge.write_registration(plan)
+    assert judge.registered() == plan
+
+
+# ---- the reference is refused -------------------------------------------------------------------
+
+
+def git(*words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *words], check=True, capture_output=True)
+
+
+def committed() -> None:
+    Path(".gitignore").write_text("build\n", encoding="ascii")
+    git("add", "-A")
+    git("commit", "-q", "-m", "as it is")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, said: Callable[..., str]) -> None:
+    place.experiment("other")
+    assert "git status has to be clean, in a clone" in said("reference", status=2)
+    git("init", "-q")
+    committed()
+    assert said("reference", status=2) == (
+        "no judge is registered (benchmarks/registered.toml): make register, then commit and tag it\n"
+    )
+    ledger = claims.load(experiment_file.load_all())
+    plan = judge.Registration(judge.current(), "2026-11-26", "b" * 40, claims.hashes(ledger), rounds=6)
+    judge.write_registration(plan)
+    committed()
+    place.edit(("A sample", "Another sample"))
+    assert "git status has to be clean" in said("reference", status=2)
+    committed()
+    refused = said("reference", status=2)
+    assert refused.startswith(f"the judge of this tree ({judge.current()[:12]}) is not the registered one")
+    assert refused.count("\n") == 1
+    judge.write_registration(replace(plan, judge=judge.current()))
+    rule(SLOWER)
+    committed()
+    assert said("reference", status=2).startswith("claims whose rules are not the registered ones: 9;")
+    rule(FASTER)
+    committed()
+    measured = said("reference", "SESSION=first", "VERDICTS=yes")
+    [path] = Path("build/reference").glob("*/first/sample.jsonl")
+    kept = f"benchmarks/results/sessions/{path.parts[2]}"
+    assert f"to keep it: mkdir -p {kept} && cp -r {path.parent} {kept}/\n" in measured
+    found = records.read_results(path)
+    marks = {one["round"]: one["marks"] for one in found.repetitions}
+    assert found.run["rounds"] == 6 and (len(marks) == 6 or any("noisy" in each for each in marks.values()))
+    header = found.run["session"], found.run["judge"], found.run["environment"]["dirty"]
+    assert header == ("first", judge.current(), False)
+    assert not path.with_name("other.jsonl").exists(), "no rule asks it"
+    assert "everything is measured" in said("reference", "SESSION=first", "VERDICTS=yes")
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    assert "sample.jsonl: of another commit (" in said("reference", "SESSION=first", status=2)
+
+
+# ---- the frozen judge ---------------------------------------------------------------------------
+
+
+def frozen_here() -> Path:
+    """The judge of our own tree, with the experiment and the ledger of this one."""
+    name = judge.current()
+    path = frozen.FOLDER / f"{name}.zip"
+    frozen.FOLDER.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(frozen.packed(judge.OURS, Path()))
+    frozen.write(frozen.FrozenJudge(name, "2026-11-26", "b" * 40, ""))
+    return path
+
+
+def test_the_frozen_judge_keeps_its_word(place: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    session(REFERENCE, CPUS[0], **on_record())
+    path = frozen_here()
+    assert registering.kept({}) == 1 and "it has not judged these data yet" in capsys.readouterr().out
+    assert registering.kept({"WRITE": "yes"}) == 0
+    assert registering.kept({}) == 0
+    rule(SLOWER)  # after the data: a takes less than b, so that the word is another
+    one = judged()
+    assert (one["verdict"], one["judged"], one["frozen"]) == ("reversed", "judged anew", "holds")
+    assert "judged anew (the frozen judge: holds)" in " ".join(verdicts.line(one, 100, long=True).split())
+    assert "another word: 9: reversed (frozen: holds)" in verdicts.judges([one])
+    assert registering.kept({}) == 0, "it does not see the new rule"
+    session(REFERENCE, CPUS[0], gain=3, **on_record())
+    assert judged()["frozen"] == "", "it has not judged these"
+    # Whoever changes its words is found out, and so is a zip that was changed.
+    kept = path.with_suffix(".json")
+    assert registering.kept({"WRITE": "yes"}) == 0
+    kept.write_text(kept.read_text("utf-8").replace('"holds"', '"changed"'), "utf-8")
+    assert registering.kept({}) == 1
+    assert "claim 9: holds, was changed" in capsys.readouterr().out
+    path.rename(path.with_stem("e" * 64))
+    with pytest.raises(InputError, match="its files are not those of the judge eeee"):
+        frozen.pronounce(path.with_stem("e" * 64), Path("benchmarks/results"))
+
+
+def test_a_zip_is_the_same_bytes_each_time(place: Tree) -> None:
+    first = frozen.packed(judge.OURS, Path())
+    for path in Path().rglob("*.toml"):
+        path.touch()
+    assert frozen.packed(judge.OURS, Path()) == first
+
+
+def test_what_is_committed_says_what_it_is() -> None:
+    """The kept judges of this tree: each zip has its words, of data that are here."""
+    folder = judge.OURS / frozen.FOLDER
+    kept = frozen.all_judged(folder)
+    assert kept and {one.judge for one in kept} == {path.stem for path in folder.glob("*.zip")}
+    for one in kept:
+        assert one.judged and all(len(said.verdicts) > 80 and said.data for said in one.judged)
+        json.loads((folder / f"{one.judge}.json").read_text("utf-8"))
