@@ -42,9 +42,14 @@ class Chapter:
         return next((each for each in self.experiments if each.id == self.measure), None)
 
 
-@cache
 def experiments() -> dict[str, tuple[Experiment, ...]]:
     """Slug of a chapter -> what it measures; a file that cannot be read is left to `make bench`."""
+    return _experiments_of(Path.cwd())
+
+
+# What is read once is kept for the tree that it was read in: tests work in several.
+@cache
+def _experiments_of(_tree: Path) -> dict[str, tuple[Experiment, ...]]:
     by_chapter: dict[str, list[Experiment]] = {}
     for path in sorted(EXPERIMENTS.glob("*.toml")):
         try:
@@ -60,9 +65,13 @@ def experiments() -> dict[str, tuple[Experiment, ...]]:
     return {slug: tuple(some) for slug, some in by_chapter.items()}
 
 
-@cache
 def chapters() -> tuple[Chapter, ...]:
     """The numbered ones, in the order of the book. InputError: chapters/contents.json is broken."""
+    return _chapters_of(Path.cwd())
+
+
+@cache
+def _chapters_of(_tree: Path) -> tuple[Chapter, ...]:
     return tuple(
         Chapter(
             slug=entry.slug,

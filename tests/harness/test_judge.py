@@ -287,7 +287,8 @@ def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, sa
     assert f"to keep it: mkdir -p {kept} && cp -r {path.parent} {kept}/\n" in measured
     found = records.read_results(path)
     marks = {one["round"]: one["marks"] for one in found.repetitions}
-    assert found.run["rounds"] == 6 and (len(marks) == 6 or any("noisy" in each for each in marks.values()))
+    assert found.run["rounds"] == 6
+    assert 6 <= len(marks) <= 9, "more only where others took the processors, half as many at most"
     header = found.run["session"], found.run["judge"], found.run["environment"]["dirty"]
     assert header == ("first", judge.current(), False)
     assert not path.with_name("other.jsonl").exists(), "no rule asks it"

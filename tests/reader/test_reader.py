@@ -209,6 +209,18 @@ def test_the_client_has_something_to_fetch_from(tmp_path: Path) -> None:
     assert "Hello. This is a small file." in out
 
 
+def test_chapters_are_those_of_the_tree_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from quest.learn import chapters
+
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters/contents.json").write_text("[]\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert chapters.slugs() == []
+    monkeypatch.chdir(TREE)
+    assert "09-epoll" in chapters.slugs()
+    assert chapters.experiments()
+
+
 def test_what_a_chapter_starts_by_hand_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
     from quest.learn.run import build_typed_programs
 
