@@ -125,7 +125,7 @@ WRAP(bool, job_give_up_if_lost, struct exchange *x, void (*drop)(struct job *))
     return true;
 }
 
-#define MANY_GIVEN_UP 200 /* 256 in job.c, which still counts those that the loop has not taken over */
+#define MANY_GIVEN_UP 200 /* 256 in job.c, with those that the loop has not taken over yet */
 
 bool __real_jobs_refused(void);
 WRAP(bool, jobs_refused, void)
