@@ -1,8 +1,7 @@
 # Figures: a line of figures/plots.tsv or a gnuplot script each, called as its experiment is, or as what it shows of it; plots for slides
-# (figures/stage.tsv); one script for all timelines; a Graphviz file each for diagrams. How to add one: figures/README.md.
+# (figures/stage.tsv); one script for all timelines; pictures drawn by hand. How to add one: figures/README.md.
 
 GNUPLOT := $(shell command -v gnuplot)
-DOT     := $(shell command -v dot)
 
 FIGURES_DIR   := $(BUILD)/figures
 FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp decades.gp reference.gp then-curves.gp then-and-now.gp peers.gp draw.sh) \
@@ -19,14 +18,14 @@ DRAWN         := $(PLOTS) $(TIMELINES) $(STAGE)
 DRAWN_NAMES   := $(foreach d,$(DRAWN),$(firstword $(subst :, ,$(d))))
 # Three of four are a slide's: a page does not wait for those.
 IN_PAGES      := $(foreach d,$(PLOTS) $(TIMELINES),$(firstword $(subst :, ,$(d))))
-DIAGRAMS      := $(patsubst figures/%.dot,%,$(wildcard figures/*.dot))
-# Drawn by hand.
+# Drawn by hand. A diagram gets the style sheet that all diagrams have.
+DIAGRAMS      := $(patsubst figures/diagrams/%.svg,%,$(wildcard figures/diagrams/*.svg))
 DRAWINGS      := $(filter-out readme,$(patsubst figures/%.svg,%,$(wildcard figures/*.svg)))
 figure_svg     = $(1:%=$(FIGURES_DIR)/%.svg)
 # What the last drawing of a figure left: a picture, or the reason why there is none. Either stays until its data change.
 figure_left    = $(foreach f,$(call figure_svg,$(1)),$(or $(wildcard $(f)),$(wildcard $(f:.svg=.skipped)),$(f)))
 
-.PHONY: figures figures-in-pages figures-always figures-without-gnuplot figures-without-dot
+.PHONY: figures figures-in-pages figures-always figures-without-gnuplot
 
 # Changes when gnuplot comes or goes: what was skipped for want of it is drawn then.
 $(FIGURES_DIR)/drawn-with: figures-always
@@ -53,21 +52,17 @@ else
 figures-in-pages: figures-without-gnuplot
 endif
 
-ifneq ($(DOT),)
-$(call figure_svg,$(DIAGRAMS)): $(FIGURES_DIR)/%.svg: figures/%.dot
+# In a page a picture loads nothing, so the style sheet is written into it, behind the line of the element <svg>.
+$(call figure_svg,$(DIAGRAMS)): $(FIGURES_DIR)/%.svg: figures/diagrams/%.svg figures/diagrams/diagram.css
 	@mkdir -p $(@D)
-	$(call say,DOT,$@)
-	$(Q)dot -Tsvg -o $@.$$$$.part $< && rm -f $(@:.svg=.skipped) && mv -f $@.$$$$.part $@
-figures-in-pages: $(call figure_svg,$(DIAGRAMS))
-else ifneq ($(DIAGRAMS),)
-figures-in-pages: figures-without-dot
-endif
+	$(Q)awk 'FNR == NR { css = css $$0 "\n"; next } !/^<\?xml-stylesheet/ { print } /^<svg / { printf "<style>\n%s</style>\n", css }' \
+		figures/diagrams/diagram.css $< > $@.$$$$.part && mv -f $@.$$$$.part $@
 
 $(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-figures-in-pages: $(call figure_svg,$(DRAWINGS))
+figures-in-pages: $(call figure_svg,$(DRAWINGS) $(DIAGRAMS))
 
 figures: figures-in-pages
 
@@ -75,9 +70,7 @@ figures: figures-in-pages
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)
 figures-without-gnuplot: names = $(DRAWN_NAMES)
 figures-without-gnuplot: $(FIGURES_DIR)/drawn-with
-figures-without-dot: reason = dot is not installed (apt-get install graphviz)
-figures-without-dot: names = $(DIAGRAMS)
-figures-without-gnuplot figures-without-dot:
+figures-without-gnuplot:
 	@mkdir -p $(FIGURES_DIR)
 	@echo "SKIP $(words $(names)) figures: $(reason)"
 	$(Q)for name in $(names); do left=$(FIGURES_DIR)/$$name; [ -e $$left.svg ] || \

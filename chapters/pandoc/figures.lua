@@ -66,9 +66,11 @@ local function stage_plot(div, src)
   return pandoc.Div(steps, pandoc.Attr('', { 'stage-plot' }))
 end
 
+-- A diagram has no frame and no white ground: it is light or dark as the page is.
+local function is_diagram(svg) return svg:find('class="diagram"', 1, true) end
+
 -- Whose run a figure shows stands in its footer (figures/style.gp).
-local function run_label(src)
-  local svg = common.read(common.build .. '/figures/' .. src) or ''
+local function run_label(svg)
   local here, reference = svg:find('>measured here, ', 1, true), svg:find('>reference machine, ', 1, true)
   return numbers.run_label({ here = here, reference = reference }, true) or pandoc.Plain {}
 end
@@ -80,11 +82,13 @@ local function draw(div)
     return {}
   end
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''
+  local svg = common.read(common.build .. '/figures/' .. src) or ''
+  if is_diagram(svg) then div.classes:insert('diagram') end
   local caption, number = div.content[1].content, common.caption_number(div.identifier)
   if number then caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
-    run_label(src),
+    run_label(svg),
     src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
     common.raw('<figcaption>'),
     pandoc.Plain(caption),

@@ -201,12 +201,12 @@ def check_figures(outlines: list[Outline]) -> Problems:
     """Likewise a figure. Parts of scripts name no experiment; readme.svg is README's."""
     images = (block.text for one in outlines for block in one.blocks if block.kind == "image")
     shown = {"readme.svg", *images}
-    for path in sorted(Path("figures").glob("*.*")):
+    for path in sorted([*Path("figures").glob("*.*"), *Path("figures/diagrams").glob("*.svg")]):
         text, names = path.read_text(encoding="utf-8"), [path.stem]
         if path.suffix == ".tsv":
             prefix = "stage-" if path.stem == "stage" else ""
             names = [prefix + name for name in re.findall(r"^([a-z0-9][a-z0-9-]*)\t", text, re.M)]
-        elif path.suffix not in (".dot", ".svg") and not re.search(r'^experiment = "', text, re.M):
+        elif path.suffix != ".svg" and not re.search(r'^experiment = "', text, re.M):
             continue
         for name in names:
             if f"{name}.svg" not in shown:

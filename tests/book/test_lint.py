@@ -145,11 +145,11 @@ def test_contents_that_are_older_than_a_chapter_are_found(small: Tree) -> None:
 
 
 def test_figures_that_nothing_shows_are_found(small: Tree) -> None:
-    for name in ("stage.tsv", "own.gp", "drawn.dot", "readme.svg"):
+    for name in ("stage.tsv", "own.gp", "diagrams/drawn.svg", "readme.svg"):
         small.write(f"figures/{name}", "lost\tx\n" if name == "stage.tsv" else 'experiment = "x"\n')
     assert lint(small).splitlines() == [
         f'figures/{name}:1: figure "{figure}" is shown by no chapter and no slide'
-        for name, figure in [("drawn.dot", "drawn"), ("own.gp", "own"), ("stage.tsv", "stage-lost")]
+        for name, figure in [("diagrams/drawn.svg", "drawn"), ("own.gp", "own"), ("stage.tsv", "stage-lost")]
     ]
 
 

@@ -103,7 +103,7 @@ def released(once: Once, pandoc: None, reveal: None, chromium: str) -> list[Tree
             tree = Tree(folder / name / "tree")
             tree.write("LICENSE", "MIT")
             tree.write("benchmarks/results/reference/fork-latency.jsonl", '{"type":"run"}\n')
-            tree.write("setup/deps.sh", "printf 'graphviz\\tok\\n'\n")
+            tree.write("setup/deps.sh", "printf 'gnuplot-nox\\tok\\n'\n")
             tree.replace("slides/01-first.md", "A program that", "[A program]{.fragment} that")
             done = tree.make("release", SOURCE_DATE_EPOCH=WHEN, TZ=zone)
             assert done.returncode == 0, done.stderr
