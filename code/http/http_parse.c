@@ -82,7 +82,7 @@ static struct slice trimmed(const char *at, const char *end)
  * no end yet. */
 static const char *next_line(const char *at, const char *end, struct slice *line)
 {
-    const char *lf = memchr(at, '\n', (size_t)(end - at));
+    const char *lf = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
 
     if (lf == NULL)
         return NULL;
