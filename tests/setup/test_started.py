@@ -32,7 +32,7 @@ MANY = {
     "doctor": "servers: ", "amalgamate": "02-fork.c",
 }  # fmt: skip
 
-OF_MAKE = re.compile(r"make(\[\d+\])?: (\*\*\* \[|Target .* not remade)")
+OF_MAKE = re.compile(r"make(\[\d+\])?: (\*\*\* \[|Target .* not remade|TMPDIR value |using default temporary)")
 
 PYTHON = {
     "PYTHONHOME": NONE, "PYTHONPATH": NONE, "PYTHONSTARTUP": NONE, "PYTHONSAFEPATH": "1",
