@@ -6,22 +6,22 @@ PANDOC_DIR := chapters/pandoc
 WEAVE      := $(BUILD)/weave
 BOOK       := $(BUILD)/book
 
-# The order of the book: the front page, the chapters, the appendices, the glossary.
-BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard chapters/index.md) $(sort $(wildcard chapters/[0-9]*.md)) \
-              $(sort $(wildcard chapters/appendix-*.md)) $(wildcard chapters/handout.md chapters/instructor.md) $(wildcard chapters/glossary.md))
+# The order of the book: the quoted words of parts.toml. Of a page that is not there lint speaks, and of one that it does not name.
+BOOK_ORDER := $(shell sed '/^\#/d' chapters/parts.toml | grep -o '"[^"]*"' | tr -d '"')
+BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard $(BOOK_ORDER:%=chapters/%.md)))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
 BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua ledger.lua machines.lua numbers.lua \
-              references.lua search.lua then.lua)
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua findings.lua ledger.lua machines.lua numbers.lua \
+              parts.lua references.lua search.lua then.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
-LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua then.lua machines.lua)
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua then.lua machines.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.

@@ -8,7 +8,9 @@ REVEAL_FILES := $(addprefix $(REVEAL)/,dist/reset.css dist/reveal.css dist/revea
                 plugin/search/search.js plugin/zoom/zoom.js)
 
 SLIDES       := $(BUILD)/slides
-SLIDE_PARTS  := $(sort $(wildcard slides/[0-9]*.md))
+# In the order of the book; behind it what is of no chapter.
+SLIDES_OF_CHAPTERS := $(wildcard $(BOOK_ORDER:%=slides/%.md))
+SLIDE_PARTS  := $(SLIDES_OF_CHAPTERS) $(sort $(filter-out $(SLIDES_OF_CHAPTERS) slides/README.md,$(wildcard slides/*.md)))
 SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.outline))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html

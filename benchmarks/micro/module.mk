@@ -33,7 +33,7 @@ malloc-dirty_SRC := benchmarks/micro/malloc-dirty.c $(WATCHED_SRC)
 lazy-binding_SRC := $(addprefix benchmarks/micro/,lazy-binding.c watched.c children.c) $(MICRO_COMMON)
 
 # What a child costs, in time or in pages: where names are looked up when they are first called, that is a part of it, which
-# chapters/02b-processes.md takes out by LD_BIND_NOW.
+# chapters/process-cost.md takes out by LD_BIND_NOW.
 BOUND_LAZILY += fork-latency fork-reap spawn fork-memory fork-mappings cow-pages malloc-dirty lazy-binding as-lmbench
 
 PROGRAMS += first-read

@@ -90,7 +90,7 @@ local function chapter_title(slug)
   content:extend(page.number and { pandoc.Span(page.number, pandoc.Attr('', { 'number' })), pandoc.Space() } or {})
   -- The front page bears the name of the book, which the book already has on its cover.
   content:insert(pandoc.Str(slug == 'index' and assemble.FRONT or page.text))
-  return pandoc.Header(1, content, pandoc.Attr('ch-' .. slug))
+  return pandoc.Header(1, content, pandoc.Attr('ch-' .. slug, page.role == 'part' and { 'part' } or {}))
 end
 
 -- All chapters put into this document, the answers at its end.

@@ -69,7 +69,7 @@ function boxes.apply(doc)
   local count, answered = 0, 0
   local function numbered(div, word)
     local number = (page.number and page.number .. '.' or '') .. count
-    div.identifier = word:lower() .. '-' .. number:gsub('%.', '-')
+    div.identifier = ('%s-%s-%d'):format(word:lower(), page.number or common.slug, count)
     local own = div.attributes.title
     return titled(div, word .. ' ' .. number .. (own and ': ' .. own or ''))
   end

@@ -142,12 +142,15 @@ function common.labels()
 end
 
 local words = { figure = 'Figure', listing = 'Listing', page = 'Chapter' }
+local unnumbered = { part = 'the part', appendix = 'the appendix', front = 'the page' }
 
--- "Figure 2.3", "Listing 2.1", "Chapter 2"; for what has no number its title.
+-- "Figure 2.3", "Listing 2.1", "Chapter 2"; a page without a number is named by its title: the chapter “The scheduler”.
+-- Other things without a number have their title alone.
 function common.name(row)
-  local is_appendix = row.kind == 'page' and (row.number or ''):match('^%a$')
-  local word = row.number and (is_appendix and 'Appendix' or words[row.kind])
-  return word and word .. ' ' .. row.number or row.text or row.label
+  local is_page = row.kind == 'page'
+  local word = is_page and (row.number or ''):match('^%a$') and 'Appendix' or words[row.kind]
+  if word and row.number then return word .. ' ' .. row.number end
+  return is_page and ('%s “%s”'):format(unnumbered[row.role] or 'the chapter', row.text or row.slug) or row.text or row.label
 end
 
 -- fig:fork-latency -> fig-fork-latency: EPUB allows no colon in an id.

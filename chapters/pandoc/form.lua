@@ -17,20 +17,32 @@ end
 
 -- ---- what stands around the text ----------------------------------------------------------------
 
--- The entries of the table of contents; the sections of the page `slug` among them. In the one-file
--- book a chapter is an element with its own id, and the front page does not bear the book's name.
+-- An entry of the table of contents; of the page `slug` with its sections. In the one-file book a chapter is an
+-- element with its own id, and the front page does not bear the book's name.
+local function entry(row, slug)
+  local current, is_front = row.slug == slug, row.slug == 'index'
+  local sections = current and common.labels():filter(function(one) return one.kind == 'section' and one.slug == slug end)
+  return {
+    url = slug and row.slug .. '.html' or '#ch-' .. row.slug,
+    number = row.number, current = current, inner = not is_front,
+    text = not slug and is_front and assemble.FRONT or row.text,
+    summary = not is_front and row.summary,
+    sections = sections and sections:map(function(one) return { url = '#' .. one.id, text = one.text } end),
+  }
+end
+
+-- The table of contents: groups of pages, each below the page of its part, if it has one.
 local function contents(slug)
-  local sections = common.labels():filter(function(row) return row.kind == 'section' and row.slug == slug end)
-  return assemble.pages():map(function(row)
-    local current, is_front = row.slug == slug, row.slug == 'index'
-    return {
-      url = slug and row.slug .. '.html' or '#ch-' .. row.slug,
-      number = row.number, current = current, inner = not is_front,
-      text = not slug and is_front and assemble.FRONT or row.text,
-      summary = not is_front and row.summary,
-      sections = current and sections:map(function(one) return { url = '#' .. one.id, text = one.text } end),
-    }
-  end)
+  local groups, last = pandoc.List {}, nil
+  for _, row in ipairs(assemble.pages()) do
+    local is_part = row.part and row.part == row.slug
+    if is_part or not last then
+      last = { part = is_part and entry(row, slug) or nil, pages = pandoc.List {} }
+      groups:insert(last)
+    end
+    if not is_part then last.pages:insert(entry(row, slug)) end
+  end
+  return groups
 end
 
 -- Title, contents and neighbours of a page.
@@ -41,7 +53,10 @@ local function surround(doc, slug)
   end
   local pages, meta = assemble.pages(), doc.meta
   local page, index = pages:find_if(function(row) return row.slug == slug end)
-  meta.title, meta.number, meta.pagetitle = page.text, page.number and common.name(page), numbered(page)
+  local part = page.part and page.part ~= slug and pages:find_if(function(row) return row.slug == page.part end)
+  meta.part = part and { url = part.slug .. '.html', text = part.text } or nil
+  meta.title, meta.pagetitle = page.text, numbered(page)
+  meta.number = page.number and common.name(page) or page.role == 'part' and 'Part' or nil
   meta.description, meta.front, meta.toc = page.summary, slug == 'index', contents(slug)
   meta.previous, meta.next = neighbour(pages[index - 1]), neighbour(pages[index + 1])
   return doc

@@ -157,13 +157,13 @@ local function word(claim)
   return below(pandoc.List { verdict(claim) }, 'near', { near and 'near the line' or nil })
 end
 
--- The number of the first chapter that shows its experiment; a link once that chapter is written.
+-- The number, or the title, of the first chapter that shows its experiment; a link once that chapter is written.
 local function chapter(claim)
   local slug = claim.chapters[1]
   if not slug then return {} end
   local _, by_label = common.labels()
   local row = by_label['ch:' .. slug]
-  local link = row and pandoc.Link(row.number, slug .. '.html', row.text, pandoc.Attr('', { 'ref' }))
+  local link = row and pandoc.Link(row.number or row.text, slug .. '.html', row.text, pandoc.Attr('', { 'ref' }))
   return { link or pandoc.Str(slug) }
 end
 
@@ -171,7 +171,7 @@ local function table_of(block)
   local wanted, is_slide = block.attributes, common.form == 'slides'
   local found = chosen(wanted)
   if #found == 0 then return pandoc.Para 'None, on the results shown.' end
-  -- A link may point at a claim: 16-verdict.html#claim-9. Whole sources stand once in the book;
+  -- A link may point at a claim: ledger.html#claim-9. Whole sources stand once in the book;
   -- other choices repeat claims of these.
   local anchored = wanted.source and not (wanted.kind or wanted.standing or wanted.only or wanted.near)
   local rows = found:map(function(claim)
@@ -182,7 +182,7 @@ local function table_of(block)
   local head = is_slide and { '', 'claim', 'verdict' } or { '', 'claim', 'here', 'verdict', 'chapter' }
   local contents = {
     aligns = pandoc.List(head):map(function() return 'Left' end),
-    widths = is_slide and { 0.06, 0.74, 0.2 } or { 0.05, 0.36, 0.35, 0.15, 0.09 },
+    widths = is_slide and { 0.06, 0.74, 0.2 } or { 0.05, 0.35, 0.33, 0.15, 0.12 },
     head = pandoc.List(head):map(plain),
     rows = rows,
   }

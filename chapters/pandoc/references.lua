@@ -6,8 +6,14 @@ local common = require 'common'
 local references = {}
 
 -- In the deck a reference is a pointer to the book, not a link: the deck travels alone.
-local function link(row)
-  local text = common.name(row)
+-- `begins`: the sentence begins with it.
+local function link(row, begins)
+  local _, by_label = common.labels()
+  local text, page_row = common.name(row), by_label['ch:' .. row.slug]
+  if row.slug ~= common.slug and (row.kind == 'figure' or row.kind == 'listing') and not page_row.number then
+    text = ('%s of “%s”'):format(text, page_row.text) -- its number says nothing of where it is
+  end
+  text = begins and text:gsub('^%l', string.upper) or text
   if common.form == 'slides' then return pandoc.Str(text) end
   local is_page = row.kind == 'page'
   local page = row.slug == common.slug and not is_page and '' or row.slug .. '.html'
@@ -16,14 +22,25 @@ local function link(row)
   return pandoc.Link((text:gsub(' ', '\u{a0}', 1)), address, title, pandoc.Attr('', { 'ref' }))
 end
 
-local function resolve(cite)
+local function resolve(cite, begins)
   local _, by_label = common.labels()
   local result = pandoc.List {}
   for index, citation in ipairs(cite.citations) do
     local row = by_label[citation.id]
     if not row then return common.fail('@' .. citation.id, 'unknown reference @%s', citation.id) end
     result:extend(index > 1 and { pandoc.Str(','), pandoc.Space() } or {})
-    result:insert(link(row))
+    result:insert(link(row, begins and index == 1))
+  end
+  return result
+end
+
+-- A sentence begins with the first word of a paragraph, and behind what ends another.
+local function resolve_all(inlines)
+  local result = pandoc.List {}
+  for index, inline in ipairs(inlines) do
+    local before = inlines[index - 2]
+    local ended = index == 1 or (before and before.t == 'Str' and before.text:match('[.?!:]$'))
+    result:extend(inline.t == 'Cite' and (resolve(inline, ended) or {}) or { inline })
   end
   return result
 end
@@ -67,7 +84,7 @@ end
 
 function references.apply(doc)
   doc = doc:walk {
-    Cite = resolve,
+    Inlines = resolve_all,
     Header = function(header)
       header.identifier = common.html_id(header.identifier)
       return header

@@ -14,10 +14,12 @@ local code = require 'code'
 local steps = {
   figures.gather,
   ledger.choose,
+  require('findings').apply,
   code.bind,
   require('boxes').apply,
   require('then').apply,
   require('machines').apply,
+  require('parts').apply,
   ledger.apply,
   numbers.apply,
   require('references').apply,

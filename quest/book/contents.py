@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from quest.book.outline import Outline, read_outlines
+from quest.book.parts import read_parts
 from quest.ground.entry import errors_named, run_to_status
 from quest.ground.errors import InputError
 
@@ -25,9 +26,10 @@ PROGRAM = re.compile(r"\bbuild/bin/([\w-]+)")
 
 @dataclass(frozen=True)
 class Entry:
-    """A numbered chapter."""
+    """A chapter; appendices and pages of parts have no steps."""
 
     slug: str  # 02-fork
+    part: str  # the title of the part that it stands in
     title: str
     summary: str
     measure: str  # the experiment that decides what the chapter asks; "" if there is none
@@ -36,13 +38,14 @@ class Entry:
     programs: list[str]  # of build/bin, that its reader starts by hand
 
 
-def entry_of(chapter: Outline) -> Entry:
-    """What the path has to know of a chapter."""
+def entry_of(chapter: Outline, part: str) -> Entry:
+    """What the path has to know of a chapter of the part with this title."""
     consoles = [b.text for b in chapter.blocks if b.kind == "fence" and "console" in b.classes]
     typed = " ".join(TYPED.findall("\n".join(consoles)))
     metadata = {name: chapter.metadata.get(name, "") for name in ("title", "summary", "measure")}
     return Entry(
         chapter.slug,
+        part,
         **metadata,
         predictions=len(chapter.divs("predict")),
         exercises=len(chapter.divs("exercise")),
@@ -51,8 +54,9 @@ def entry_of(chapter: Outline) -> Entry:
 
 
 def text_of(chapters: list[Outline]) -> str:
-    """The file for these chapters, of which those without a number are left out."""
-    entries = [entry_of(one) for one in chapters if one.slug[:1].isdigit()]
+    """The file for these pages, in their order."""
+    titles, parts = {one.slug: one.metadata.get("title", "") for one in chapters}, read_parts()
+    entries = [entry_of(one, titles.get(parts.part_of(one.slug), "")) for one in chapters if one.is_chapter]
     return json.dumps(list(map(asdict, entries)), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from quest.book.parts import read_parts
 from quest.ground.errors import InputError
 
 
@@ -49,6 +50,11 @@ class Outline:
         """The name of the file without its ending: 02-fork."""
         return self.source.stem
 
+    @property
+    def is_chapter(self) -> bool:
+        """Not the front page, the page of a part or an appendix: a reader goes through it step by step."""
+        return self.metadata.get("kind") not in ("front", "part", "appendix")
+
     def sections(self) -> list[tuple[Block, list[Block]]]:
         """Headings of level 1 and 2 that stand in no div, each with the blocks up to the next."""
         result: list[tuple[Block, list[Block]]] = []
@@ -77,8 +83,9 @@ def read_outline(path: Path) -> Outline:
 
 
 def read_outlines(names: list[str]) -> tuple[list[Outline], list[Outline]]:
-    """The chapters and the slides of these files, each in the order of their sources' names."""
-    outlines = sorted((read_outline(Path(name)) for name in names), key=lambda one: one.source)
+    """The chapters and the slides of these files, each in the order of the book."""
+    parts = read_parts()
+    outlines = sorted((read_outline(Path(name)) for name in names), key=lambda one: parts.place(one.slug))
     chapters = [each for each in outlines if each.source.parts[0] == "chapters"]
     return chapters, [each for each in outlines if each.source.parts[0] == "slides"]
 

@@ -5,7 +5,8 @@
 
 A row of the labels has a kind (page, section, figure, listing), a label (ch:02-fork, fig:x; not
 every section), a number (2, 2.1; not every page), a slug (02-fork), the id of its HTML element, the
-text of a title, a summary.
+text of a title, a summary; that of a page also its role (server, interlude, part, ...) and the page of
+its part.
 
 Labels are written only if they differ, so that a change of prose makes no other page again. Faults
 are one line each, with status 2.
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from quest.book.outline import Block, Outline, read_outline
+from quest.book.parts import read_parts
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other, write_whole
@@ -42,6 +44,8 @@ class Row:
     id: str | None = None
     text: str | None = None
     summary: str | None = None
+    role: str | None = None
+    part: str | None = None
 
 
 def lua(value: Any) -> str:  # whatever JSON can hold
@@ -73,7 +77,7 @@ def write_data(source: Path, output: Path) -> None:
 
 
 def number_of(slug: str) -> str | None:
-    """02b-processes -> 2b, appendix-a-figures -> A; None for a page without a number."""
+    """05b-nonblocking -> 5b, appendix-a-figures -> A; None for a page without a number."""
     parts = re.match(r"0*(\d+)([a-z]?)-|appendix-([a-z])-", slug)
     return (parts[3].upper() if parts[3] else parts[1] + parts[2]) if parts else None
 
@@ -90,14 +94,17 @@ def label_fault(block: Block, kind: str, label: str) -> str:
     return ""
 
 
-def rows_of(chapter: Outline, faults: list[str]) -> Iterator[Row]:
-    """The rows of one chapter; what is wrong with its labels is added to the faults."""
+def rows_of(chapter: Outline, part: str, faults: list[str]) -> Iterator[Row]:
+    """The rows of one chapter of this part; what is wrong with its labels is added to the faults."""
     number, metadata = number_of(chapter.slug), chapter.metadata
     if not metadata.get("title"):
         faults.append(f"{chapter.source}: no title in the metadata")
     summary = metadata.get("summary") or None
     page = f"ch:{chapter.slug}"
-    yield Row("page", page, chapter.slug, number, text=metadata.get("title"), summary=summary)
+    yield Row(
+        "page", page, chapter.slug, number,
+        text=metadata.get("title"), summary=summary, role=metadata.get("kind") or None, part=part or None,
+    )  # fmt: skip
     counts = {"figure": 0, "listing": 0}
     for block in chapter.blocks:
         kind = REFERRED.get(block.kind)
@@ -126,7 +133,8 @@ def rows_of(chapter: Outline, faults: list[str]) -> Iterator[Row]:
 def write_labels(output: Path, outlines: list[Path]) -> None:
     """The labels of the chapters, in this order."""
     faults: list[str] = []
-    rows = [row for path in outlines for row in rows_of(read_outline(path), faults)]
+    parts, chapters = read_parts(), map(read_outline, outlines)
+    rows = [row for one in chapters for row in rows_of(one, parts.part_of(one.slug), faults)]
     first_rows: dict[str, Row] = {}
     for row in rows:
         if row.label and (first := first_rows.setdefault(row.label, row)) is not row:

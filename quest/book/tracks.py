@@ -7,7 +7,7 @@
                                                          for those it has in reserve
 
 A track of slides/tracks.toml is a list of words "id" or "id minutes", where the minutes are those
-of the slide in this track, or names of files of slides. One with `units` has several such lists.
+of the slide in this track, or files of slides ("02-fork.md"). One with `units` has several such lists.
 Status 1: a track is longer than its limit. Breaks are not counted. Minutes that cannot be read are
 the lint's.
 """
@@ -33,7 +33,7 @@ class Slide:
     id: str
     title: str
     minutes: float
-    file: str  # 02-fork
+    file: str  # 02-fork.md
     section: str  # title of the slide that opens it
 
 
@@ -75,7 +75,7 @@ class Track:
         return [slide for _, part in self.parts(slides) for slide in part]
 
     def named(self) -> set[str]:
-        """Ids and files, without minutes."""
+        """Ids and files (02-fork.md), without minutes."""
         words = [word for unit in self.units for word in unit.words]
         return {word.partition(" ")[0] for word in (*words, *self.backup)}
 
@@ -113,7 +113,7 @@ def slides_of(outlines: list[Outline]) -> list[Slide]:
             section = heading.text if heading.level == 1 or not section else section
             text = heading.values.get("minutes", "")
             minutes = float(text) if text.replace(".", "", 1).isdigit() else 0.0
-            slides.append(Slide(heading.id, heading.text, minutes, outline.slug, section))
+            slides.append(Slide(heading.id, heading.text, minutes, outline.source.name, section))
     return slides
 
 

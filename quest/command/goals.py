@@ -223,7 +223,7 @@ GOALS = (
     Goal("server-tables", "server x inherited state, and server x call x errno: a quarter of an hour", "maintain"),
     Goal("soak", "thousands of connections opened and closed for minutes", "maintain",
          (SECONDS, _program("one server", needed=False, example="09-epoll"))),
-    Goal("attacks", "who is served while a slow crowd fills a server: the table of chapter 15b", "maintain"),
+    Goal("attacks", "who is served while a slow crowd fills a server: the table in chapters/overload.md", "maintain"),
     Goal("soak-mixed", "all kinds of load at once, with restarts", "maintain",
          (SECONDS, _program("one server", needed=False, example="15-slashdot"))),
     Goal("soak-restarts", "restarts under odd clients, every process followed by strace", "maintain",

@@ -1,4 +1,4 @@
-"""The chapters in their order, and what belongs to each: server, experiments, predictions, lab."""
+"""The chapters in the order of the book, and what belongs to each: server, experiments, predictions, lab."""
 
 import tomllib
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A numbered chapter, and what the tree has for it."""
+    """A chapter, and what the tree has for it."""
 
     slug: str
+    part: str  # the title of its part of the book
     title: str
     summary: str
     server: bool  # there is a program of this name
@@ -66,7 +67,7 @@ def _experiments_of(_tree: Path) -> dict[str, tuple[Experiment, ...]]:
 
 
 def chapters() -> tuple[Chapter, ...]:
-    """The numbered ones, in the order of the book. InputError: chapters/contents.json is broken."""
+    """In the order of the book. InputError: chapters/contents.json is broken."""
     return _chapters_of(Path.cwd())
 
 
@@ -75,6 +76,7 @@ def _chapters_of(_tree: Path) -> tuple[Chapter, ...]:
     return tuple(
         Chapter(
             slug=entry.slug,
+            part=entry.part,
             title=entry.title,
             summary=entry.summary,
             server=(CODE / entry.slug).is_dir(),
@@ -91,7 +93,7 @@ def _chapters_of(_tree: Path) -> tuple[Chapter, ...]:
 
 
 def slugs() -> list[str]:
-    """Of the numbered chapters, in the order of the book."""
+    """Of the chapters, in the order of the book."""
     return [chapter.slug for chapter in chapters()]
 
 

@@ -168,7 +168,7 @@ def show_next(settings: dict[str, str]) -> int:
         return 0
     chapter, step = now
     number = slugs().index(chapter.slug) + 1
-    print(f"{chapter.slug}: {chapter.title} ({number} of {len(chapters())} chapters)\n")
+    print(f"{chapter.slug}: {chapter.title} ({number} of {len(chapters())} chapters; part: {chapter.part})\n")
     for each in by_chapter[chapter]:
         print(f"  {'>' if each == step else each.mark} {each.kind:9} {each.command}")
         if each == step:
@@ -194,11 +194,15 @@ def _lacking(step: Step, chapter: Chapter) -> str:
 
 
 def show_path(settings: dict[str, str]) -> int:
-    """`make path`: a line for each chapter. Takes BUILD and WORK."""
+    """`make path`: a line for each chapter, below the title of its part. Takes BUILD and WORK."""
     by_chapter = marked_steps(folders(settings))
     now = first_open(by_chapter)
     width = max(len(chapter.slug) for chapter in by_chapter)
+    part = None
     for chapter, some in by_chapter.items():
+        if chapter.part != part:
+            part = chapter.part
+            print(part)
         marks = [f"[{step.mark}] {step.kind}" for step in some]
         arrow = "->" if now and now[0] == chapter else "  "
         print(f"{arrow} {chapter.slug:{width}}  {'  '.join(marks)}")
@@ -240,6 +244,10 @@ def _ticked(kind: str, slug: str, settings: dict[str, str]) -> int:
 def show_chapters(_: dict[str, str]) -> int:
     """`make chapters`: slug and title of each."""
     width = max(len(chapter.slug) for chapter in chapters())
+    part = None
     for chapter in chapters():
-        print(f"{chapter.slug:{width}}  {chapter.title}")
+        if chapter.part != part:
+            part = chapter.part
+            print(part)
+        print(f"  {chapter.slug:{width}}  {chapter.title}")
     return 0

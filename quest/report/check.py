@@ -13,7 +13,7 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import environment, peers, programs
 from quest.measure.records import complete_lines, first_and_last, malformed_lines, read_results
-from quest.report import claims, machines, sessions
+from quest.report import claims, guards, machines, sessions
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
 from quest.spec.model import Experiment, Variant
@@ -32,19 +32,21 @@ def check(results: Path, reference: Path) -> int:
     try:
         experiments = experiment_file.load_all()
         ledger = claims.load(experiments)
+        findings = guards.load(experiments, ledger) if guards.GUARDS.exists() else {}
     except InputError as error:
         print(foreign.plain(str(error)), file=sys.stderr)
         return 1
     known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
     problems = [*_programs(experiments), *_results(known, (results, *sessions.folders(reference)))]
     problems += [*_machines(known), *session_problems(reference)]
-    for path in (path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))):
+    prose = [path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))]
+    for path in (*prose, *([guards.GUARDS] if findings else ())):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             problems += [f"{path}:{number}: {problem}" for problem in line_problems(line, known, numbers)]
     for problem in problems:
         print(foreign.plain(problem), file=sys.stderr)
     if not problems:
-        print(f"in order: experiments {len(experiments)}, claims {len(ledger)}")
+        print(f"in order: experiments {len(experiments)}, claims {len(ledger)}, guards {len(findings)}")
     return 1 if problems else 0
 
 

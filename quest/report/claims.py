@@ -115,7 +115,7 @@ def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
     for claim in toml.load(Ledger, path).claims:
         problem = f"claim {claim.id} is there twice" if claim.id in claims else ""
         try:
-            claims[claim.id] = _with_rules(claim, known)
+            claims[claim.id] = with_rules(claim, known)
         except ValueError as error:
             problem = problem or f"claim {claim.id}: {error}"
         if problem:
@@ -123,7 +123,7 @@ def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
     return [claims[number] for number in sorted(claims)]
 
 
-def _with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
+def with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
     """The claim with the rules as they are applied. ValueError for what cannot be right."""
     home = known.get(claim.experiment)
     uses = tuple(_rule(use, home, known) for use in claim.as_written)
@@ -254,7 +254,7 @@ def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Jud
     reference.
     """
     return [
-        (claim, _judge_on(claim, library, HERE), _judge_on(claim, library, REFERENCE))
+        (claim, judge_on(claim, library, HERE), judge_on(claim, library, REFERENCE))
         for claim in (load(library.experiments.values()) if LEDGER.exists() else ())
         if claim.experiment in ids
     ]
@@ -270,7 +270,7 @@ def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
         table = both.table_of(origin)
         run = table.run.footer if table else ""
         if origin == REFERENCE and both.here:
-            own = _judge_on(claim, library, HERE).why
+            own = judge_on(claim, library, HERE).why
     return {
         "id": claim.id,
         "source": claim.source,
@@ -371,10 +371,10 @@ def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
     """On the reader's own data; where those do not suffice, on the reference."""
     if not claim.rules:
         return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), HERE
-    own = _judge_on(claim, library, HERE)
+    own = judge_on(claim, library, HERE)
     if own.verdict not in UNDECIDED:
         return own, HERE
-    other = _judge_on(claim, library, REFERENCE)
+    other = judge_on(claim, library, REFERENCE)
     if other.verdict not in UNDECIDED:
         return other, REFERENCE
     # Where the reader's own data is not looked at, or there is none, the reference's reason counts.
@@ -382,7 +382,7 @@ def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
     return (other, REFERENCE) if only else (own, HERE)
 
 
-def _judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
+def judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
     def why_missing(operand: str) -> str:
         return _why_missing(operand, library.both(operand.rpartition(":")[0] or claim.experiment))
 

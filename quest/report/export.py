@@ -12,7 +12,7 @@ from pathlib import Path
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
-from quest.report import bound, claims, gnuplot, machines, then, tsv, verdicts
+from quest.report import bound, claims, gnuplot, guards, machines, then, tsv, verdicts
 from quest.report.bound import Entry
 from quest.report.measured import NUMBERS, Both, Library
 from quest.spec import experiment_file
@@ -52,6 +52,11 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
             write_if_other(data / "claims.json", _json(judged))
             for name, text in gnuplot.tally(judged).items():
                 write_if_other(data / "claims" / name, text)
+    if guards.GUARDS.exists():
+        try:
+            write_if_other(data / "guards.json", _json(guards.judge_all(library)))
+        except InputError as error:
+            errors.append(str(error))
     if experiment_file.RATIOS.exists():
         try:
             strips, runs = machines.strips(library)

@@ -89,7 +89,7 @@ def _table(definition: Experiment, both: Both, later: Container[str], width: int
     notes = f"{own.run.rounds} rounds, {own.run.repetitions} repetitions"
     if marks:
         counts = ", ".join(f"{count} are {mark}" for mark, count in sorted(marks.items()))
-        notes += f", of which {counts} (what that means: chapter 0b)"
+        notes += f", of which {counts} (what that means: the chapter on noise)"
     if "no-namespace" in marks:
         notes += "; no-namespace: server and load shared the machine's own network and its settings"
     unlike = otherwise([table.run for table in both.tables])

@@ -176,6 +176,7 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         *experiment_file.MACHINES.glob("*.zip"),
         *reference.parent.glob("sessions/*/*/*.jsonl"),
         REGISTERED,
+        Path("chapters/guards.toml"),
         *JUDGES.glob("*.json"),
     ]
     for path in filter(Path.exists, sorted(places)):

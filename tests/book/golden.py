@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 GOLDEN, CONSTRUCTS = HERE / "golden.txt", HERE / "constructs.txt"
 PAGES = (
     "weave/labels.lua", "weave/01-first.outline", "weave/02-second.outline", "book/index.html",
-    "book/01-first.html", "book/02-second.html", "book/answers.html", "book/search-index.js",
+    "book/part-one.html", "book/01-first.html", "book/02-second.html", "book/unnumbered.html",
+    "book/answers.html", "book/search-index.js",
     "book/book.html", "slides/deck.html",
 )  # fmt: skip
 LIBRARY = re.compile(r"<(style|script)\b[^>]*>.*?</\1>|(?<=data:image/svg\+xml,)[^\"]*", re.S)
@@ -34,7 +35,8 @@ def pages(built: Tree) -> dict[str, str]:
     are put in as they are.
     """
     texts = {name: built.read(f"build/{name}") for name in PAGES}
-    outlines = [str(built.path / f"build/weave/{slug}.outline") for slug in ("01-first", "02-second")]
+    slugs = ("01-first", "02-second", "unnumbered", "part-one", "part-two")
+    outlines = [str(built.path / f"build/weave/{slug}.outline") for slug in slugs]
     texts["contents.json"] = contents.text_of(read_outlines(outlines)[0])
     return {name: LIBRARY.sub("", text) for name, text in texts.items()}
 

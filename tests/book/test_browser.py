@@ -412,7 +412,7 @@ def test_a_remote_that_begins_the_show_does_not_load_the_deck_anew(shown: Any) -
 # ---- you draw it ---------------------------------------------------------------------------------
 
 CHAPTER = ROOT / "build/book/09-epoll.html"
-OF_2003 = ROOT / "build/book/02b-processes.html"  # its first drawing has a line of 2003
+OF_2003 = ROOT / "build/book/process-cost.html"  # its first drawing has a line of 2003
 drawing = pytest.mark.skipif(not CHAPTER.exists(), reason="the book is not built (make book)")
 
 

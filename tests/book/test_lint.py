@@ -55,7 +55,7 @@ def small(pandoc: None, tmp_path: Path) -> Tree:
 
 
 def outlines(small: Tree) -> list[str]:
-    return small.outlines(CHAPTER, SLIDES)
+    return small.outlines("chapters/index.md", "chapters/part-one.md", CHAPTER, SLIDES)
 
 
 def lint(small: Tree, write_contents: bool = True) -> str:
@@ -94,9 +94,9 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (CHAPTER, RECAP, "- Point.\n" * 6, ".recap has 6 points"),
         (CHAPTER, ANSWER, "", "an exercise without its answer"),
         (CHAPTER, EXERCISE * 2, EXERCISE, "1 exercises; two or more"),
-        (CHAPTER, WORDS, "word " * 1400, "words; a chapter has 1500 to 3000"),
+        (CHAPTER, WORDS, "word " * 1400, "words; a chapter of its kind has 1500 to 3000"),
         (CHAPTER, WORDS, f"{WORDS}\n\n::: box\n{WORDS}\n:::", ""),
-        (CHAPTER, WORDS, "word " * 3100, "words; a chapter has 1500 to 3000"),
+        (CHAPTER, WORDS, "word " * 3100, "words; a chapter of its kind has 1500 to 3000"),
         (CHAPTER, "Why?", "You simply call it.", 'the word "simply"'),
         (CHAPTER, "Why?", "Call `simply()`.", ""),
         (SLIDES, "#title ", "", "has no id"),
@@ -110,7 +110,7 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (SLIDES, SLIDE, COVER.replace("::: notes", "[x]{.fragment}\n\n::: notes"), ""),
         (SLIDES, SLIDE, COVER.replace("::: notes", "![](stage-x.svg)\n\n::: notes"), ""),
         (SLIDES, SLIDE, COVER.replace("::: notes", '``` {.c steps="1"}\nx;\n```\n\n::: notes'), ""),
-        (TRACK, '"01-one"', '"title"', ""),
+        (TRACK, '"01-one.md"', '"title"', ""),
         (TALK, "number = 1", "number = 2", "section number 2; expected 1"),
         (TALK, "sections = 1", "sections = 2", "1 sections; the talk has 2"),
         (TALK, 'title = "T"', 'title = ""', '"title" must'),
@@ -131,7 +131,7 @@ def test_what_is_shown_by_a_step_or_in_a_track_is_used(small: Tree) -> None:
     small.replace(CODE, "int loop;", INNER)
     small.write(SLIDES, SLIDE + STEPS)
     assert "in order" in lint(small)
-    small.replace(TRACK, '"01-one"', '"title"')
+    small.replace(TRACK, '"01-one.md"', '"title"')
     small.write(SLIDES, SLIDE + STEPS + SLIDE.replace("title", "more"))
     assert 'slide "Title" is in no track of slides/tracks.toml' in lint(small)
 
@@ -182,15 +182,15 @@ def test_schedule_adds_up(small: Tree) -> None:
 
 
 def test_schedule_fails_above_the_limit(small: Tree) -> None:
-    small.replace(TRACK, TALK45, 'slides = ["01-one"]')
+    small.replace(TRACK, TALK45, 'slides = ["01-one.md"]')
     for minutes, status in ((44, 0), (44.5, 1)):
         small.write(SLIDES, SLIDE + f"\n## More {{#more minutes={minutes}}}\n")
         done = schedule(small)
         assert done.returncode == status
         assert ("talk45 takes 45.5 min, limit 45 min" in done.stderr) is (status == 1)
     units = '[[course.units]]\ntitle = "{}"\nslides = ["{}"]\n'
-    course = GOOD[TRACK].replace('slides = ["01-one"]\n', "")
-    small.write(TRACK, course + units.format("One", "title") + units.format("Two", "01-one"))
+    course = GOOD[TRACK].replace('slides = ["01-one.md"]\n', "")
+    small.write(TRACK, course + units.format("One", "title") + units.format("Two", "01-one.md"))
     small.write(SLIDES, SLIDE + MORE.replace("2.5", "87"))
     said = schedule(small).stderr
     assert "schedule: course, Two takes 91 min, limit 90 min" in said

@@ -1,6 +1,6 @@
 """What the rules of the ledger promise, simulated: how often a word is wrong, and how often there is one.
 
-    /usr/bin/python3 -m tests.harness.simulated      prints the tables of chapters/00b-measuring.md
+    /usr/bin/python3 -m tests.harness.simulated      prints the tables of chapters/noise.md
 
 The rules are those of quest/report/rules.py; *before* are the ones that stood there until November 2026, of which this
 file keeps what is needed. Sizes of noise and of session effects are those of the committed runs: the logarithm of a

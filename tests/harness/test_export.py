@@ -426,7 +426,7 @@ def test_keys_in_the_prose_are_checked(line: str, problem: str | None) -> None:
 def test_check_looks_at_everything(inside: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     fill(RESULTS, a=4e4, b=8e4)
     assert check.check(RESULTS, REFERENCE) == 0
-    assert capsys.readouterr().out == "in order: experiments 1, claims 3\n"
+    assert capsys.readouterr().out == "in order: experiments 1, claims 3, guards 0\n"
     (inside.root / "chapters").mkdir()
     (inside.root / "chapters" / "x.md").write_text("\n[sample.z.us]{.num}\n", encoding="utf-8")
     with Writer(RESULTS / "sample.jsonl") as writer:

@@ -23,7 +23,7 @@ from quest.measure.records import Sums
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "benchmarks/results/reference"
 LABS = sorted(path.parent.name for path in ROOT.glob("labs/*/measure.toml"))
-SLUG, DATA = "02b-processes", "fork-latency.jsonl"
+SLUG, DATA = "process-cost", "fork-latency.jsonl"
 PREDICTION = {"growth": '"down"', "linking": "3", "why": '"a guess"'}
 CONCLUSION = {
     "growth": '"flat"', "linking": "1.57", "why": '"the table"',
@@ -189,7 +189,7 @@ def test_runs_made_here_are_a_row_each(tmp_path: Path) -> None:
         "open": {"requests": 8000, "total": times, "total_from_intended": due},
     }
     (tmp_path / "runs.json").write_text(json.dumps({"started": "", "runs": runs}), "utf-8")
-    rows = Measurement.read(measured.load("00b-measuring"), tmp_path / "runs.json").table()
+    rows = Measurement.read(measured.load("measuring"), tmp_path / "runs.json").table()
     assert [" ".join(row.split()) for row in rows] == [
         "requests median p99", "closed 50000 0.030 ms 1.400 ms", "open 8000 0.130 ms 920.000 ms",
         "",

@@ -277,7 +277,7 @@ def test_limits(tmp_path: Path, name: str) -> None:
         assert not kept.exists() and complaint(done), done
 
 
-@pytest.mark.parametrize("line", ["done", "lab CH=02", "lab CH=02b", "amalgamate CH=02"])
+@pytest.mark.parametrize("line", ["done", "lab CH=02", "lab CH=process-cost", "amalgamate CH=02"])
 def test_what_cannot_be_written_is_named(tmp_path: Path, line: str) -> None:
     """A full disk tells no name; nor does a limit on the size of files."""
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0))

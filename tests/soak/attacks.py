@@ -2,7 +2,7 @@
 
 Each server may have 128 descriptors, and 200 attackers come. Beside them one customer asks for a
 small file again and again, waits for two seconds at most, and is counted. The table goes to
-attacks.txt, which chapter 15b shows.
+attacks.txt, which the chapter on overload shows.
 """
 
 import argparse
