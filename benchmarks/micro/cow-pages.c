@@ -6,7 +6,8 @@
  * page faults of whoever wrote, while it wrote, and write_ns the time; dirty_kib is what the child
  * then has that nobody shares (Private_Dirty in proc(5)): its copies, or, if the parent wrote, the
  * originals that are left to it. faults_per_page and page_ns are the two divided by `pages`. With
- * alone there is no child; dirty_kib is "-" then, and so is what would be divided by 0.
+ * alone there is no child; dirty_kib is "-" then, and so is what would be divided by 0. wait_share, the
+ * same in each line, is the part of all write_ns in which the writer waited for its processor.
  * Needs: Linux 4.14 for smaps_rollup (else status 77).
  * Run:   cow-pages -n 3 -p 1000 child
  */
@@ -66,9 +67,23 @@ static void print_ratio(uint64_t value, size_t pages, const char *end)
         printf("%.3f%s", (double)value / (double)pages, end);
 }
 
+/* The part of all the time in which whoever wrote had to wait; below 0 if that is not known. */
+static double wait_share(const struct sample *samples, size_t count)
+{
+    double waited = 0.0, all = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        if (samples[i].cost.waited_ns < 0)
+            return -1.0;
+        waited += (double)samples[i].cost.waited_ns;
+        all += (double)samples[i].cost.ns;
+    }
+    return all > 0.0 ? waited / all : -1.0;
+}
+
 static void print_samples(const struct sample *samples, size_t count, enum writer writer)
 {
-    puts("pages\tfaults\twrite_ns\tfaults_per_page\tpage_ns\tdirty_kib");
+    double share = wait_share(samples, count);
+    puts("pages\tfaults\twrite_ns\tfaults_per_page\tpage_ns\tdirty_kib\twait_share");
     for (size_t i = 0; i < count; i++) {
         const struct sample *sample = &samples[i];
         printf("%lu\t%llu\t%llu\t", (unsigned long)sample->pages,
@@ -76,9 +91,13 @@ static void print_samples(const struct sample *samples, size_t count, enum write
         print_ratio(sample->cost.faults, sample->pages, "\t");
         print_ratio(sample->cost.ns, sample->pages, "\t");
         if (writer == ALONE)
+            fputs("-\t", stdout);
+        else
+            printf("%lu\t", (unsigned long)sample->dirty_kib);
+        if (share < 0.0)
             puts("-");
         else
-            printf("%lu\n", (unsigned long)sample->dirty_kib);
+            printf("%.4f\n", share);
     }
     samples_finish();
 }
@@ -104,6 +123,7 @@ int main(int argc, char *argv[])
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct sample *samples = samples_new((STEPS + 1) * per_step, sizeof *samples);
     struct cost *cost = shared_new(sizeof *cost);
+    cost->ask_waited = waited_ns() != -1;
     struct children children;
     children_open(&children, PATIENCE);
 

@@ -1,6 +1,7 @@
 #include "micro.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,25 @@ uint64_t now_ns(void)
     if (clock_gettime(CLOCK_MONOTONIC, &now) == -1)
         die_errno("clock_gettime");
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+int64_t waited_ns(void)
+{
+    char text[96];
+    int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (fd == -1)
+        return -1;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    if (close(fd) == -1 || length <= 0)
+        return -1;
+    text[length] = '\0';
+    char *ran_ends, *waited_ends;
+    unsigned long long ran = strtoull(text, &ran_ends, 10);
+    unsigned long long waited = strtoull(ran_ends, &waited_ends, 10);
+    /* Zeros alone are what a kernel says that does not count. */
+    if (waited_ends == ran_ends || (ran == 0 && waited == 0))
+        return -1;
+    return (int64_t)waited;
 }
 
 static void usage(FILE *out, const struct command_line *line)

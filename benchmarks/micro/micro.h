@@ -11,6 +11,12 @@
 /* Nanoseconds of CLOCK_MONOTONIC, which no adjustment moves back; dies without such a clock. */
 uint64_t now_ns(void);
 
+/*
+ * How long this thread could have run and had to wait, in all its life, because something else had
+ * its processor: the second number of /proc/thread-self/schedstat. -1 where that is not counted.
+ */
+int64_t waited_ns(void);
+
 /* An option -letter that takes a number from least to most. */
 struct number_option {
     char letter;

@@ -27,12 +27,15 @@ void watch(void (*work)(void *), void *argument, struct cost *cost)
     /* Twice, so that their own first faults, on the stack and in the library, are not work's. */
     uint64_t faults = minor_faults();
     uint64_t start = now_ns();
+    int64_t waited = cost->ask_waited ? waited_ns() : -1;
     faults = minor_faults();
     start = now_ns();
     work(argument);
     uint64_t end = now_ns();
     cost->faults = minor_faults() - faults;
     cost->ns = end - start;
+    int64_t waited_then = waited == -1 ? -1 : waited_ns();
+    cost->waited_ns = waited_then == -1 ? -1 : waited_then - waited;
 }
 
 void *shared_new(size_t bytes)

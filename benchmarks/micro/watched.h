@@ -4,6 +4,7 @@
 #ifndef WATCHED_H
 #define WATCHED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,10 +14,15 @@
 /* What a piece of work cost the process that did it. */
 struct cost {
     uint64_t ns;
-    uint64_t faults; /* minor page faults: those that needed no disk */
+    uint64_t faults;   /* minor page faults: those that needed no disk */
+    bool ask_waited;   /* set before: waited_ns is wanted, too */
+    int64_t waited_ns; /* of ns, waiting for the processor (micro.h); -1: not known */
 };
 
-/* Does work(argument) and fills in its cost. */
+/*
+ * Does work(argument) and fills in its cost. Who asks for waited_ns has called waited_ns() before:
+ * what that function touches for the first time would be taken for the cost of a child.
+ */
 void watch(void (*work)(void *), void *argument, struct cost *cost);
 
 /*

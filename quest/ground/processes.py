@@ -22,11 +22,12 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from quest.ground import guard
+from quest.ground import guard, runqueue
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.foreign import anonymous
 from quest.ground.guard import end_session
 from quest.ground.places import Answer
+from quest.ground.runqueue import NOT_KNOWN, Waited
 
 PRCTL = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)  # looked up before any fork
 PR_SET_PDEATHSIG = 1
@@ -110,6 +111,8 @@ class Process:
     started: float
     usage: Usage | None = None
     wall_s: float = 0.0
+    waited_before_ns: int | None = None  # in the run queue, before `started`
+    waited: Waited = NOT_KNOWN
 
     @property
     def pid(self) -> int:
@@ -149,8 +152,8 @@ class Process:
             raise Unsupported(self.last_words() or f"{self.name} cannot run here")
 
     def reap(self, timeout: float | None, tick: Tick = _nothing) -> bool:
-        """Waits until it has ended, at most `timeout` seconds (None: for ever), and sets `usage`
-        and `wall_s`. False if it still runs. `tick` is called every two seconds meanwhile.
+        """Waits until it has ended, at most `timeout` seconds (None: for ever), and sets `usage`,
+        `waited` and `wall_s`. False if it still runs. `tick` is called every two seconds meanwhile.
         """
         if self.usage is not None:
             return True
@@ -159,8 +162,10 @@ class Process:
             if time.monotonic() >= deadline:
                 return False
             tick()
+        wall_s = time.monotonic() - self.started
+        self.waited = runqueue.of_ended(self.pid, self.waited_before_ns)
         _, status, ru = os.wait4(self.pid, 0)
-        self.wall_s = time.monotonic() - self.started
+        self.wall_s = wall_s
         self.popen.returncode = os.waitstatus_to_exitcode(status)
         self.usage = Usage.from_rusage(ru)
         return True
@@ -271,6 +276,7 @@ def running(
                 raise RepetitionError(f"{name}: cannot be started in its control group") from error
             guard.watch(popen.pid)
             process = Process(name, popen, popen.stdout or stdout, stderr, time.monotonic())
+            process.waited_before_ns = runqueue.waited_ns(popen.pid)
             stack.callback(process.close)
         yield process
 

@@ -11,12 +11,13 @@ from dataclasses import asdict
 
 from quest.ground.errors import RepetitionError
 from quest.ground.places import scratch
-from quest.ground.processes import Usage, output_of, running
+from quest.ground.processes import Process, Usage, output_of, running
 from quest.measure import museum
 from quest.measure.noise import Noise
 from quest.measure.programs import folders
 from quest.measure.records import Repetition
 from quest.measure.session import Context
+from quest.measure.usable import WAIT_SHARE, WAITING_UNKNOWN
 from quest.spec.model import NO_ERROR, Experiment, Params, Value, Variant
 from quest.spec.plan import expand_all
 
@@ -47,8 +48,22 @@ def run(experiment: Experiment, variant: Variant, params: Params, context: Conte
         repetition.scalars["errors"] = float(errors)
         repetition.mark("errors")
     repetition.mark(*context.placement.marks)
-    noise.mark(repetition, repetition.scalars["cpu_s"], wall_s)
+    wait_share = _wait_share(repetition.samples, process)
+    if wait_share is None and not process.waited.others:
+        repetition.mark(WAITING_UNKNOWN)
+    noise.mark(repetition, repetition.scalars["cpu_s"], wall_s, wait_share)
     return repetition
+
+
+def _wait_share(samples: dict[str, list[Value]], process: Process) -> float | None:
+    """Of the time of a program that has ended, how much it waited in the run queue. It may say so itself, of the part
+    that it has timed, in a column, which is taken out of the samples. None where nothing is known.
+    """
+    said = [share for share in samples.pop(WAIT_SHARE, ()) if isinstance(share, int | float)]
+    if said:
+        return float(said[-1])
+    waited_s = process.waited.seconds
+    return waited_s / process.wall_s if waited_s is not None and process.wall_s > 0 else None
 
 
 def usage_scalars(usage: Usage, prefix: str = "") -> dict[str, float]:

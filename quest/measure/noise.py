@@ -1,4 +1,10 @@
-"""What other programs take of the processors during a measurement."""
+"""What other programs take of the processors during a measurement.
+
+Of a program that does its work in one thread it is known exactly: how long that thread waited in the run
+queue (quest/ground/runqueue.py). Of all others there is an account of the processors: what was used
+there, less what is ours. It is kept in ticks of the clock, so it says nothing of a single short
+repetition; of the rounds of a step together it does (usable.py).
+"""
 
 import os
 import time
@@ -7,9 +13,8 @@ from dataclasses import dataclass
 
 from quest.measure.counters import CpuTime, cpu_time, kernel_threads_s
 from quest.measure.records import Repetition
+from quest.measure.usable import NOISY, NOISY_SECONDS, NOISY_SHARE, WAIT_SHARE
 
-NOISY_SHARE = 0.10
-NOISY_SECONDS = 0.05  # below it the clock ticks of the accounting decide
 STEAL_SHARE = 0.01
 STEAL_SECONDS = 0.015  # one tick of the clock is not yet a share
 LOOK_SECONDS = 0.3
@@ -37,25 +42,30 @@ class Noise:
         self.children_s, self.own_s = children_s - self.children_s, own_s - self.own_s
         self.kernel_s = kernel_threads_s() - self.kernel_s
 
-    def mark(self, repetition: Repetition, known_s: float, wall_s: float) -> None:
+    def mark(self, repetition: Repetition, known_s: float, wall_s: float, wait_share: float | None = None) -> None:
         """Marks a repetition of `wall_s` seconds as noisy where others used the same processors,
         and records their share.
 
         `known_s` is what our programs say they have used. A server that lets the kernel reap its
         children is the only one to know what they used; a helper's time is in our children's.
+        `wait_share`: of the time, that the program waited in the run queue; None where that is not known.
         """
         available_s = wall_s * max(1, len(self.cpus))
         if available_s <= 0:
             return
         ours_s = self.own_s + max(known_s, self.children_s) + self.kernel_s
         foreign_s = max(0.0, self.total.busy - self.total.softirq - ours_s)
-        repetition.scalars["foreign_share"] = foreign_s / available_s
+        repetition.scalars["foreign_share"] = min(1.0, foreign_s / available_s)
+        repetition.scalars["foreign_s"], repetition.scalars["available_s"] = foreign_s, available_s
         repetition.scalars["kernel_share"] = self.kernel_s / available_s
         repetition.scalars["steal_share"] = self.total.steal / available_s
         noisy = foreign_s > NOISY_SECONDS and foreign_s / available_s > NOISY_SHARE
+        if wait_share is not None:
+            repetition.scalars[WAIT_SHARE] = wait_share = min(1.0, wait_share)
+            noisy = wait_share > NOISY_SHARE
         steal_s = self.total.steal
         if noisy or (steal_s > STEAL_SECONDS and steal_s / available_s > STEAL_SHARE):
-            repetition.mark("noisy")
+            repetition.mark(NOISY)
 
 
 def foreign_share(cpus: Collection[int]) -> float:

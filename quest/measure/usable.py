@@ -8,17 +8,30 @@ waits its own, not the server's; work per CPU second is still the server's. Wher
 hold (`little`) the mean wait R is wrong: the rate X is a count and a clock, and N was set. Of one
 client that asks again when the last reply's connection has ended, what is missing lies between its
 requests: connect and first byte, which are over before the reply is, are not touched by it.
+
+What others took is known in one of two ways (noise.py). A program of one thread has a `wait_share`:
+how much of its time it waited in the run queue. All of it counts, however little, as it makes a time
+longer by 1/(1-share); but the median of short samples stays what it is while most of them meet no
+wait. All else has the account of the processors. Records that are older than `wait_share` have that
+account alone, and are judged as they were.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from quest.measure.records import Record
 from quest.spec.model import Metric
 
 NOISY, CLIENT_BOUND, LITTLE = "noisy", "client-bound", "little"
+WAIT_SHARE, WAITING_UNKNOWN = "wait_share", "waiting-unknown"
+NOISY_SHARE = 0.10
+NOISY_SECONDS = 0.05  # below it the clock ticks of the account of the processors decide
+#: The median of so many samples, each so short, may have this share of waiting: tests/harness/simulated.py.
+SHORT_S, SHORT_COUNT, SHORT_MAY_WAIT = 100e-6, 5, 0.30
 LITTLE_TOLERANCE = 0.1
-TIMES = ("ns", "us", "µs", "ms", "s")
+SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+TIMES = tuple(SECONDS)
 
 
 def kind(metric: Metric) -> Literal["work", "wait", "rate", "count"]:
@@ -30,14 +43,51 @@ def kind(metric: Metric) -> Literal["work", "wait", "rate", "count"]:
     return "rate" if metric.unit.endswith(("/s", "%")) or metric.reduce == "jain" else "count"
 
 
-def disturbance(metric: Metric, repetition: Record) -> float:
+def disturbance(metric: Metric, repetition: Record, samples: Sequence[float] = (), together: float = 0.0) -> float:
     """The share of the processors that other programs took from what this metric measures; 0 to 1,
-    and 0 for a count, or a repetition that is not noisy.
+    and 0 for a count, or where it changes nothing.
+
+    `samples`: those that the metric is made of, in its unit; `together`: what shares_together() says of the repetition.
     """
-    if NOISY not in repetition["marks"] or kind(metric) == "count":
+    scalars, noisy = repetition["scalars"], NOISY in repetition["marks"]
+    if kind(metric) == "count":
         return 0.0
-    scalars = repetition["scalars"]
-    return float(scalars.get("foreign_share", 1.0) + scalars.get("steal_share", 0.0))
+    steal = float(scalars.get("steal_share", 0.0))
+    if WAIT_SHARE in scalars:
+        waited = float(scalars[WAIT_SHARE])
+        waited = 0.0 if waited <= SHORT_MAY_WAIT and _median_of_short(metric, samples) else waited
+        return min(1.0, waited + (steal if noisy else 0.0))
+    if noisy:
+        return float(scalars.get("foreign_share", 1.0) + steal)
+    return together
+
+
+def _median_of_short(metric: Metric, samples: Sequence[float]) -> bool:
+    if metric.reduce != "median" or not metric.column or metric.unit not in SECONDS or len(samples) < SHORT_COUNT:
+        return False
+    return sorted(samples)[len(samples) // 2] * SECONDS[metric.unit] <= SHORT_S
+
+
+def shares_together(repetitions: Sequence[Record]) -> list[float]:
+    """For each repetition of a series the share that others took of all rounds of its step together, where it is too
+    short for a mark of its own: 0 where that is little, or the records are older than the account.
+    """
+    sums: dict[str, list[float]] = {}
+    steps = [str(sorted(r["params"].items())) if _too_short(r["scalars"]) else "" for r in repetitions]
+    for step, repetition in zip(steps, repetitions, strict=True):
+        of_step = sums.setdefault(step, [0.0, 0.0])
+        for i, name in enumerate(("foreign_s", "available_s")):
+            of_step[i] += repetition["scalars"].get(name, 0.0) if step else 0.0
+    shares = {
+        step: min(1.0, foreign / available) if foreign > max(NOISY_SECONDS, NOISY_SHARE * available) else 0.0
+        for step, (foreign, available) in sums.items()
+    }
+    return [shares[step] for step in steps]
+
+
+def _too_short(scalars: Record) -> bool:
+    """A tenth of it is less than the ticks of the clock can tell."""
+    return WAIT_SHARE not in scalars and 0 < NOISY_SHARE * scalars.get("available_s", 0.0) <= NOISY_SECONDS
 
 
 def spoiling_mark(metric: Metric, repetition: Record) -> str:

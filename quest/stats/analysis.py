@@ -99,13 +99,15 @@ class _Gathered:
     taken: dict[int, float] = field(default_factory=dict)
     spoilt: dict[int, str] = field(default_factory=dict)
 
-    def add(self, metric: Metric, repetition: Record, samples: list[float]) -> None:
+    def add(self, metric: Metric, repetition: Record, samples: list[float], together: float) -> None:
+        """`together`: as shares_together() of quest/measure/usable.py has it."""
         number = repetition["round"]
         self.rounds[number] = REDUCTIONS[metric.reduce](samples)
         self.samples += samples
         self.marks.update(repetition["marks"])
-        if share := usable.disturbance(metric, repetition):
+        if share := usable.disturbance(metric, repetition, samples, together):
             self.taken[number] = share
+            self.marks.update([usable.NOISY] if share == together else [])
         if mark := usable.spoiling_mark(metric, repetition):
             self.spoilt[number] = mark
 
@@ -128,7 +130,8 @@ class _Gathered:
 def _all_metrics(experiment: Experiment, repetitions: list[Record]) -> dict[str, Series]:
     # Where x is a column, the bins of its values are the same for every metric.
     bins = [_bins(experiment.axis, repetition) for repetition in repetitions]
-    return {metric.name: _series(experiment.axis, metric, repetitions, bins) for metric in experiment.metrics}
+    together = usable.shares_together(repetitions)
+    return {m.name: _series(experiment.axis, m, repetitions, bins, together) for m in experiment.metrics}
 
 
 def _series(
@@ -136,11 +139,12 @@ def _series(
     metric: Metric,
     repetitions: Iterable[Record],
     bins: Iterable[list[float | None]],
+    together: Iterable[float],
 ) -> Series:
     points: dict[str, _Gathered] = {}
     overall = _Gathered(None)
     by_column = bool(axis and axis.column)
-    for repetition, centres in zip(repetitions, bins, strict=True):
+    for repetition, centres, share in zip(repetitions, bins, together, strict=True):
         samples, usual = _samples(metric, repetition)
         by_x: dict[Value | None, list[float]] = {}
         if by_column and not metric.scalar:
@@ -152,9 +156,9 @@ def _series(
         if values and not by_column:
             by_x = {repetition["params"].get(axis.parameter) if axis else None: values}
         for at, ys in by_x.items():
-            points.setdefault(x_text(at), _Gathered(at)).add(metric, repetition, ys)
+            points.setdefault(x_text(at), _Gathered(at)).add(metric, repetition, ys, share)
         if values and not (axis and axis.parameter):
-            overall.add(metric, repetition, values)
+            overall.add(metric, repetition, values, share)
     ordered = sorted(points.values(), key=lambda p: (isinstance(p.x, str), p.x or 0))
     if axis and axis.parameter:
         overall = _across(ordered)
@@ -210,7 +214,7 @@ def _scalars(experiment: Experiment, series: Mapping[str, list[Record]]) -> Iter
         for scalar in repetitions[0]["scalars"]:
             unit = "ms" if scalar.endswith("_ms") else ""
             metric = Metric(scalar, scalar, unit, scalar=scalar)
-            overall = _series(None, metric, repetitions, [[]] * len(repetitions)).overall
+            overall = _series(None, metric, repetitions, [[]] * len(repetitions), [0.0] * len(repetitions)).overall
             if overall:
                 yield f"{name}.{scalar}", overall.number
 

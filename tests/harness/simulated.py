@@ -319,6 +319,37 @@ def twins_asked(how: str, truth: float, sigma: float, sessions: int, scenario: S
     return percent((low >= -margin) & (high <= margin) & asked)
 
 
+# ---- waiting for the processor -------------------------------------------------------------------
+
+SLICE_S = 3e-3  # how long a program runs on average until another has its processor
+
+
+def slowed(share: float, sample_s: float, total_s: float = 1.0, own: float = 0.05) -> tuple[float, float, float]:
+    """A program takes samples of `sample_s` seconds, `total_s` in all, and waits for its processor for this share of
+    its time. By which factor are longer: all of it, the mean sample, the median sample? `own`: the noise of a sample.
+    """
+    rng = numpy.random.default_rng(SEED)
+    samples = sample_s * numpy.exp(own * rng.standard_normal(int(total_s / sample_s)))
+    ends = numpy.cumsum(samples)
+    turns = numpy.cumsum(rng.exponential(SLICE_S, int(2 * ends[-1] / SLICE_S) + 20))
+    turns = turns[turns < ends[-1]]
+    waits = rng.exponential(SLICE_S * share / (1 - share), len(turns)) if share else numpy.zeros(len(turns))
+    # A wait falls into the sample that was under way.
+    longer = samples + numpy.bincount(numpy.searchsorted(ends, turns), waits, minlength=len(samples))
+    medians = float(numpy.median(longer)) / float(numpy.median(samples))
+    return float(longer.sum() / ends[-1]), float(longer.mean() / samples.mean()), medians
+
+
+def waiting_turns(effect: float, share: float, sample_s: float, count: int) -> float:
+    """How often `faster` says in one session that one of two equal programs is faster, in per cent, if one of them
+    waits for this share in each round.
+    """
+    rng = numpy.random.default_rng(SEED)
+    factor = slowed(share, sample_s)[2]
+    numbers = noise(rng, (count, 1, ROUNDS), 0.01) + numpy.log(factor)
+    return percent(j.verdict in (HOLDS, REVERSED) for j in two("faster", numbers, min_effect=effect))
+
+
 # ---- the tables ----------------------------------------------------------------------------------
 
 MANY = 1500
@@ -421,6 +452,15 @@ def main() -> None:
     print("Two sessions of the same, %\n")
     rows = [(n, *retest(s, 20000)) for n, s in (("R", RATIOS), ("P", PESSIMISTIC), ("L", LEVELS), ("U", UNIFORM))]
     print_table(("", "disjoint reaches", "words alike, before", "words alike, now"), rows)
+
+    print("A program that waits for its processor: how much longer are all of it, mean and median sample\n")
+    rows = []
+    for sample_s, of in ((5e-6, "5 µs"), (1e-4, "100 µs"), (1e-3, "1 ms"), (1e-1, "0.1 s")):
+        for share in (0.024, 0.1, 0.3, 0.5):
+            total_s = 60.0 if sample_s > 0.01 else 3.0
+            factors = (f"{factor:.3f}" for factor in slowed(share, sample_s, total_s))
+            rows.append((f"samples of {of}, {share:.1%} waited", *factors))
+    print_table(("", "all", "mean", "median"), rows)
 
     print("`equal`, and what is asked of its A/A pair: how often it holds, %\n")
     rows = []

@@ -23,6 +23,21 @@ def test_helpers_and_the_kernels_threads_are_not_others() -> None:
     assert marked(busy=1.5, children=1, own=0, kernel=0, steal=0.3).marks == ["noisy"]
 
 
+def test_what_a_program_has_waited_counts_in_place_of_the_account() -> None:
+    def scalars(waited: float | None, busy: float, wall_s: float = 0.1) -> Repetition:
+        found = Repetition()
+        Noise([0], CpuTime(busy, 0.0, 0.0), 0.0, 0.0, 0.0).mark(found, 0.0, wall_s, waited)
+        return found
+
+    assert scalars(0.11, busy=0.0).marks == ["noisy"] and scalars(0.09, busy=0.09).marks == []
+    assert scalars(0.3, busy=0.0).scalars["wait_share"] == 0.3
+    assert scalars(1.3, busy=0.5).scalars["wait_share"] == 1
+    account = scalars(None, busy=0.3).scalars
+    assert "wait_share" not in account
+    assert account["foreign_share"] == 1, "not more than all"
+    assert (account["foreign_s"], account["available_s"]) == pytest.approx((0.3, 0.1))
+
+
 def test_what_others_take_is_seen_before(monkeypatch: pytest.MonkeyPatch) -> None:
     for busy, share in ((0.05, 0.0), (0.3, 0.5), (0.9, 1.0)):
         times = iter([CpuTime(1.0, 0.0, 0.0), CpuTime(1.0 + busy, 0.0, 0.0)])
@@ -56,7 +71,13 @@ def test_what_is_known_of_our_own_is_not_foreign() -> None:
     time = CpuTime(busy=6.0, softirq=0.5, steal=0.2)
     Noise([0, 1], time, children_s=1.0, own_s=0.25, kernel_s=0.75).mark(found, 3.0, 10.0)
     assert found.scalars == pytest.approx(
-        {"foreign_share": 1.5 / 20, "kernel_share": 0.75 / 20, "steal_share": 0.2 / 20}
+        {
+            "foreign_share": 1.5 / 20,
+            "kernel_share": 0.75 / 20,
+            "steal_share": 0.2 / 20,
+            "foreign_s": 1.5,
+            "available_s": 20,
+        }
     )
 
 

@@ -7,6 +7,8 @@ import pytest
 numpy = pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 
+from quest.measure import usable  # noqa: E402
+from quest.report import rules  # noqa: E402
 from quest.stats.reach import order, reach  # noqa: E402
 from tests.harness import simulated  # noqa: E402
 from tests.harness.simulated import LEVELS, PESSIMISTIC, RATIOS, UNIFORM, WORST  # noqa: E402
@@ -105,6 +107,26 @@ def test_two_sessions_say_the_same(scenario: simulated.Scenario) -> None:
     disjoint, before, now = simulated.retest(scenario, 3000)
     assert disjoint <= 8
     assert now >= 97 > before
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.1, 0.25])
+def test_what_a_rule_allows_to_wait_does_not_turn_it(effect: float) -> None:
+    """By half of the effect all of it is longer, and with three times as much waiting by more than the effect."""
+    share = rules.allowed("faster", {"min_effect": effect})
+    assert share == pytest.approx({0.05: 0.024, 0.1: 0.047, 0.25: 0.106}[effect], abs=0.0005)
+    whole, mean, _ = simulated.slowed(share, 1e-3, 60)
+    assert whole == pytest.approx(1 / (1 - share), rel=0.005) and mean == pytest.approx(whole)
+    assert (1 + effect) ** 0.45 < whole < (1 + effect) ** 0.55
+    assert simulated.waiting_turns(effect, share, 0.1, FEW) == 0
+    assert simulated.waiting_turns(effect, 3 * share, 0.1, FEW) > 50
+
+
+@pytest.mark.parametrize("share", [0.1, usable.SHORT_MAY_WAIT])
+def test_the_median_of_short_samples_does_not_see_it(share: float) -> None:
+    for sample_s in (5e-6, usable.SHORT_S):
+        whole, _, median = simulated.slowed(share, sample_s)
+        assert whole > 1 + share * 0.9 and median < 1.01
+    assert simulated.slowed(share, 0.1, 60)[2] > 1 + share * 0.8, "of long ones it does"
 
 
 def test_a_program_that_differs_from_itself_vouches_for_nothing() -> None:

@@ -57,6 +57,51 @@ def test_what_others_took(metric: Metric, share: float) -> None:
     assert usable.disturbance(metric, repetition(**shares)) == 0
 
 
+SHORT = Metric("call", "call", "µs", column="call_ns", scale=1e-3)
+LONG = Metric("all", "all", "ms", column="all_ns", scale=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("metric", "samples", "share", "taken"),
+    [
+        (LONG, [5.0] * 9, 0.01, 0.01),  # all of it counts
+        (LONG, [5.0] * 9, 0.5, 0.5),
+        (SHORT, [90.0] * 9, 0.29, 0.0),
+        (SHORT, [90.0] * 9, 0.31, 0.31),
+        (SHORT, [110.0] * 9, 0.29, 0.29),
+        (SHORT, [90.0] * 4, 0.29, 0.29),  # too few for a median that tells anything
+        (SHORT, [1.0] * 5 + [1e6] * 4, 0.29, 0.0),
+        (Metric("p", "p", "µs", column="call_ns", reduce="p99"), [1.0] * 9, 0.29, 0.29),
+        (COUNT, [1.0], 0.9, 0.0),
+    ],
+)
+def test_what_was_waited_counts_but_for_the_median_of_short_samples(
+    metric: Metric, samples: list[float], share: float, taken: float
+) -> None:
+    assert usable.disturbance(metric, repetition(wait_share=share), samples) == taken
+    assert usable.disturbance(metric, repetition("noisy", wait_share=share, foreign_share=0.9), samples) == taken
+
+
+def step(number: int, foreign_s: float, available_s: float, *marks: str, n: int = 3) -> dict[str, Any]:
+    account = {"foreign_s": foreign_s, "available_s": available_s, "foreign_share": foreign_s / available_s}
+    return {**repetition(*marks, **account), "round": number, "params": {"n": n}}
+
+
+def test_short_rounds_of_a_step_are_counted_together() -> None:
+    """Each has 30 ms of others, less than the clock can tell; all seven have 0.21 s of 0.7 s."""
+    short = [step(number, 0.03, 0.1) for number in range(7)]
+    assert usable.shares_together(short) == pytest.approx([0.3] * 7)
+    assert [usable.disturbance(WAIT, one, (), 0.3) for one in short] == [0.3] * 7
+    other = [step(number, 0.001, 0.1, n=4) for number in range(7)]
+    assert usable.shares_together([*short, *other]) == pytest.approx([0.3] * 7 + [0] * 7)
+    assert usable.shares_together([step(0, 0.04, 0.1)]) == [0], "one alone says nothing"
+    long = [step(number, 5.0 * (number == 0), 10.0, "noisy") for number in range(7)]
+    assert usable.shares_together(long) == [0] * 7, "there each has its own mark"
+    old = [{**repetition("noisy", foreign_share=0.2), "round": 0, "params": {}}]
+    assert usable.shares_together(old) == [0]
+    assert usable.disturbance(WAIT, old[0]) == 0.2
+
+
 def test_a_row_keeps_what_a_rule_may_ask() -> None:
     values = dict.fromkeys(range(5), 1.0)
     row = Measurement(None, Number(1.0), values, taken={0: 0.1, 1: 0.3}, spoilt={2: "little"})

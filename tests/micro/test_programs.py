@@ -67,7 +67,7 @@ PROGRAMS = {
     ),
     "clock-cost": Program("-n 20", "cost_ns step_ns", 20),
     "cow-pages": Program(
-        "-n 50 -p 10 alone", "pages faults write_ns faults_per_page page_ns dirty_kib",
+        "-n 50 -p 10 alone", "pages faults write_ns faults_per_page page_ns dirty_kib wait_share",
         each(50, *range(11)), ("", "nobody", "child fresh", "-p", "-m -1"),
     ),
     "directory-size": Program(
