@@ -5,7 +5,7 @@ load "figures/style.gp"
 table_file = folder . "verdicts.tsv"
 stats table_file using 2 nooutput
 rows = STATS_records
-kinds = 11 # columns 2 to 12, in the order of the ledger's standings
+kinds = 12 # columns 2 to 13, in the order of the ledger's standings
 height = 175 + 48 * rows
 eval open_canvas(height)
 
@@ -14,8 +14,8 @@ share(last) = 100.0 * up_to(last) / up_to(kinds + 1)
 level(_) = rows - column(0)
 
 # What was judged has a colour, what cannot be judged here a grey; dark ground bears white words.
-array grounds[11] = [0x10479a, 0xd99a1c, 0xc0406e, 0x9fd3e6, 0xf0dfa0, 0xc9b3e0, 0x6f6f78, 0x8a8a92, 0xb4b4bc, 0xd4d4da, 0xececf0]
-array words_on[11] = [0xffffff, ink, 0xffffff, ink, ink, ink, 0xffffff, 0xffffff, ink, ink, ink]
+array grounds[12] = [0x10479a, 0xd99a1c, 0xc0406e, 0x9fd3e6, 0xf0dfa0, 0xc9b3e0, 0x6f6f78, 0x55403a, 0x8a8a92, 0xb4b4bc, 0xd4d4da, 0xececf0]
+array words_on[12] = [0xffffff, ink, 0xffffff, ink, ink, ink, 0xffffff, 0xffffff, 0xffffff, ink, ink, ink]
 
 set lmargin 32
 set rmargin 9

@@ -8,8 +8,9 @@ local ledger = {}
 
 local words = pandoc.List {
   'holds', 'changed', 'reversed', 'no difference seen', 'near the line', 'depends on the processor',
-  'not judged', 'not measured here',
+  'not judged', 'failed', 'not measured here',
 }
+local undecided = pandoc.List { 'not judged', 'failed', 'not measured here' }
 -- A claim that no rule decides stands as its kind says.
 local standings = words .. { 'another system', 'historical', 'no rule' }
 local plain = numbers.plain
@@ -88,7 +89,7 @@ end
 -- ---- tables of claims ---------------------------------------------------------------------------
 
 local function measured(claim)
-  return claim.rule ~= '' and claim.verdict ~= 'not judged' and claim.verdict ~= 'not measured here'
+  return claim.rule ~= '' and not undecided:includes(claim.verdict)
 end
 
 -- What [..]{.count} may name beside a standing.
@@ -142,6 +143,7 @@ end
 -- near the line, his reason.
 local function seen(claim)
   local reasons = common.split(claim.why, '[^\n]+')
+  if claim.verdict ~= 'failed' then reasons:extend(claim.failed or {}) end
   if groups.near(claim) and claim.near_why ~= '' then
     reasons:insert('near the line: ' .. claim.near_why)
   end
@@ -151,10 +153,22 @@ local function seen(claim)
   return below(plain(claim.numbers), 'why', reasons)
 end
 
+-- Who gave the word, and whether that was before the data; the word of the frozen judge, where it is another; on how
+-- few sessions it rests. On a slide there is no room for it.
+local function by_whom(claim)
+  local texts = pandoc.List {}
+  if common.form == 'slides' or (claim.judged or '') == '' then return texts end
+  local other = claim.frozen ~= '' and claim.frozen ~= claim.verdict
+  texts:insert(claim.judged .. (other and (' (the frozen judge: %s)'):format(claim.frozen) or ''))
+  texts:insert(claim.lacking ~= '' and claim.lacking:match '^[^(]*[^( ]' or nil)
+  return texts
+end
+
 local function word(claim)
   if claim.rule == '' then return below(pandoc.List {}, 'why', { claim.standing }) end
   local near = groups.near(claim) and claim.verdict ~= 'near the line'
-  return below(pandoc.List { verdict(claim) }, 'near', { near and 'near the line' or nil })
+  local content = below(pandoc.List { verdict(claim) }, 'near', { near and 'near the line' or nil })
+  return below(content, 'whose', by_whom(claim))
 end
 
 -- The number, or the title, of the first chapter that shows its experiment; a link once that chapter is written.

@@ -1,6 +1,7 @@
 """The claim ledger: benchmarks/claims.toml, judged by rules.py on the results that are shown."""
 
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -19,8 +20,8 @@ from quest.report.measured import Both, Library
 from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
 from quest.spec.coherence import operand_problem, split_operand
 from quest.spec.experiment_file import LEDGER
-from quest.spec.model import SOURCES, VERDICTS, Derived, Experiment, Value, x_text
-from quest.stats.table import Measurement, NumberTable
+from quest.spec.model import AA, FAILED, SOURCES, VERDICTS, Derived, Experiment, Value, x_text
+from quest.stats.table import ENDS, Measurement, NumberTable
 
 # How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
 WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
@@ -203,7 +204,7 @@ class JudgedClaim(TypedDict):
     the data say that they were judged like that before they were there, else "judged anew";
     `frozen`: the word of the judge that was frozen for these data, "" if none was; `sessions`:
     processor -> how many the word could rest on; `lacking`: what more it would take; `each_session`:
-    where there are several, what each says.
+    where there are several, what each says; `failed`: how often what it is about has failed.
     """
 
     id: int
@@ -232,6 +233,7 @@ class JudgedClaim(TypedDict):
     sessions: Mapping[str, int]
     lacking: str
     each_session: list[str]
+    failed: list[str]
 
 
 def judge_all(library: Library) -> list[JudgedClaim]:
@@ -293,6 +295,7 @@ def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
         "source_run": origin,
         "run": run,
         "own": own,
+        "failed": _failures(claim, _tables(claim, library, origin)),
         **_of_the_judge(claim, library, origin, record, judgement.within),
     }
 
@@ -336,6 +339,45 @@ def _sessions(claim: Claim, library: Library) -> dict[str, dict[str, NumberTable
     tables = {name: library.sessions(name) for name in claim.asks}
     names = [name for name in next(iter(tables.values())) if all(name in of_one for of_one in tables.values())]
     return {name: {asked: of_one[name] for asked, of_one in tables.items()} for name in names}
+
+
+def _tables(claim: Claim, library: Library, origin: str) -> list["Tables"]:
+    """The tables of the reader's own run; or those of each session of the reference."""
+    found: list[Tables] = []
+    if origin == REFERENCE:
+        found += [tables.get for tables in _sessions(claim, library).values()]
+    return found or [lambda name: library.both(name).table_of(origin)]
+
+
+def _failures(claim: Claim, sessions_of: Iterable["Tables"]) -> list[str]:
+    """`Apache failed 3 of 3 and was given up`: of all that the rules of the claim ask, in any of these sessions."""
+    texts = []
+    operands = dict.fromkeys(operand for use in claim.rules for operand in use.operands.values())
+    for tables, operand in itertools.product(sessions_of, operands):
+        other, _, rest = operand.rpartition(":")
+        table = tables(other or claim.experiment)
+        for name, x in _asked_of(rest, table) if table else ():
+            if how := table.run.failed(name, x):
+                texts.append(f"{table.title(name)}{f' at {x}' if x else ''} {how}")
+    return list(dict.fromkeys(texts))
+
+
+def _asked_of(operand: str, table: NumberTable) -> list[tuple[str, str]]:
+    """The variants of an operand, and at which x; "" is all of them."""
+    parts = [(operand, "")]
+    if "." not in operand:
+        wanted = next(d for d in table.experiment.derived if d.key == operand)
+        parts = [(part, "" if wanted.at is None else x_text(wanted.at)) for part in wanted.operands]
+    split = [(split_operand(part), at) for part, at in parts]
+    variants = [(name.partition(",")[0].removesuffix(AA), x or at) for (name, _, x), at in split]
+    return [(name, "" if x in ENDS else x) for name, x in variants]
+
+
+def _or_failed(judgement: Judgement, failures: Sequence[str]) -> Judgement:
+    """What cannot be judged because it failed: then that is the word."""
+    if judgement.verdict not in UNDECIDED or not failures:
+        return judgement
+    return replace(judgement, verdict=FAILED, why="; ".join(failures))
 
 
 def _each_session(claim: Claim, in_sessions: Mapping[str, Mapping[str, NumberTable]]) -> list[str]:
@@ -401,16 +443,19 @@ def _over_sessions(claim: Claim, library: Library, why_missing: Callable[[str], 
     """
     judgements: dict[str, list[Judgement]] = {}
     plan = judge.registered() or Registration
+    failures = _failures(claim, _tables(claim, library, REFERENCE))
     for use in claim.rules:
         asked = by_processor(claim, use, library)
         if not asked:
             operands = _operands(claim, use, lambda name: library.both(name).reference)
-            return Judgement(NOT_MEASURED, why_missing(operands if isinstance(operands, str) else use.operands["a"]))
+            missing = operands if isinstance(operands, str) else use.operands["a"]
+            return _or_failed(Judgement(NOT_MEASURED, why_missing(missing)), failures)
         counts = {cpu: min(map(len, operands.values())) for cpu, operands in asked.items()}
         for cpu in sessions.that_count(counts, plan.sessions, plan.alone) or asked:
             judgements.setdefault(cpu, []).append(rules.judge(use.name, asked[cpu], use.numbers))
     whole = {cpu: rules.combine(each) for cpu, each in judgements.items() if len(each) == len(claim.rules)}
-    return rules.over_processors(whole) if whole else Judgement(NOT_MEASURED, "no processor has all that it asks")
+    nothing = Judgement(NOT_MEASURED, "no processor has all that it asks")
+    return _or_failed(rules.over_processors(whole) if whole else nothing, failures)
 
 
 #: Experiment -> the table that is asked; None where there is none.
@@ -423,9 +468,9 @@ def _pronounce(claim: Claim, tables: Tables, why_missing: Callable[[str], str]) 
     for use in claim.rules:
         operands = _operands(claim, use, tables)
         if isinstance(operands, str):
-            return Judgement(NOT_MEASURED, why_missing(operands))
+            return _or_failed(Judgement(NOT_MEASURED, why_missing(operands)), _failures(claim, [tables]))
         judgements.append(rules.judge(use.name, operands, use.numbers))
-    return rules.combine(judgements)
+    return _or_failed(rules.combine(judgements), _failures(claim, [tables]))
 
 
 def _operands(claim: Claim, use: RuleUse, tables: Tables) -> dict[str, Measured] | str:

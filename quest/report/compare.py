@@ -72,7 +72,8 @@ def _table(definition: Experiment, old: Path, new: Path) -> str:
     both = (unlike.words(what, "now") for what in ("load", "effort"))
     set_to = [f"not set alike: {words}" for words in both if words]
     runs = [f"old: {before.run.footer}", f"new: {after.run.footer}"]
-    return "\n".join([definition.id, *runs, *left_out(before, after), *set_to, *aligned(rows, right=range(1, 5))])
+    head = [definition.id, *runs, *left_out(before, after), *failed(before, after), *set_to]
+    return "\n".join([*head, *aligned(rows, right=range(1, 5))])
 
 
 def left_out(*tables: NumberTable) -> list[str]:
@@ -81,6 +82,14 @@ def left_out(*tables: NumberTable) -> list[str]:
     return (
         [f"noisy, and left out: old {noisy[0]}, new {noisy[1]}"] if any(t.run.marks.get(NOISY) for t in tables) else []
     )
+
+
+def failed(before: NumberTable, after: NumberTable) -> list[str]:
+    """What has failed, in either run, and how often, a line each: its row is of the rest, or is missing."""
+    runs = (("old", before), ("new", after))
+    names = dict.fromkeys(name for _, table in runs for name in table.run.failures)
+    how = {name: [f"{which} {text}" for which, t in runs if (text := t.run.failed(name))] for name in names}
+    return [f"{after.title(name)}: {', '.join(texts)}" for name, texts in how.items()]
 
 
 def _pairs(name: str, a: Series, b: Series) -> Iterable[tuple[str, Measurement, Measurement]]:

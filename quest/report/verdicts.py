@@ -17,7 +17,7 @@ from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.report.judge import REGISTERED, registered
 from quest.spec import experiment_file
-from quest.spec.model import NEAR, NOT_MEASURED, VERDICTS
+from quest.spec.model import FAILED, NEAR, NOT_MEASURED, VERDICTS
 
 if TYPE_CHECKING:
     from quest.report.claims import JudgedClaim  # with SciPy; no part of printing
@@ -82,7 +82,7 @@ def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
     if own := entry["own"]:  # the reader has measured it, and wants to know of that
         shown = f"yours: {re.split('[:;(]', own)[0].strip()}"
-    shown += "?" if entry["near"] and entry["verdict"] not in (NEAR, NOT_MEASURED) else ""
+    shown += "?" if entry["near"] and entry["verdict"] not in (NEAR, FAILED, NOT_MEASURED) else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
     head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
     if not long:
@@ -92,7 +92,10 @@ def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     count = entry["repetitions"]
     asked = f"{entry['usable']} of {count} repetitions" if count else ""
     whose = own or (entry["why"] if entry["source_run"] == "here" else "")
-    parts = own, on_reference, entry["numbers"], asked, entry["why"], before, entry["lacking"].partition(" (")[0]
+    failed = "" if entry["verdict"] == FAILED else "; ".join(entry["failed"])
+    parts = (
+        own, on_reference, entry["numbers"], failed, asked, entry["why"], before, entry["lacking"].partition(" (")[0],
+    )  # fmt: skip
     seen = "; ".join(filter(None, (*parts, remedy(whose, entry["experiment"]))))
     texts = [seen, *entry["each_session"]]
     return "\n".join([head, *(f"      {part}" for text in texts for part in textwrap.wrap(text, width - 12))])

@@ -35,10 +35,10 @@ SOURCES = {
 OPERATIONS = ("ratio", "difference", "inverse", "value")  # of a [[number]]
 AA = "+aa"  # behind the name of a variant that is run a second time in the round
 # What can come of a claim; "near the line": the data lie on both sides of what the rule asks; "not
-# judged": measured, and not well enough.
+# judged": measured, and not well enough; "failed": what it is about failed too often to be judged.
 HOLDS, CHANGED, REVERSED, NO_DIFFERENCE = "holds", "changed", "reversed", "no difference seen"
 NEAR, DEPENDS = "near the line", "depends on the processor"
-UNDECIDED = NOT_JUDGED, NOT_MEASURED = "not judged", "not measured here"
+UNDECIDED = NOT_JUDGED, FAILED, NOT_MEASURED = "not judged", "failed", "not measured here"
 VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NEAR, DEPENDS, *UNDECIDED)
 LEAST = 6  # repetitions for an interval or a test
 

@@ -237,6 +237,7 @@ def run_of(experiment: Experiment, results: ResultSet) -> Run:
         marks=dict(sorted(marks.items())),
         settings=_settings(results.repetitions),
         attempts=tuple(_attempts(experiment, results)),
+        given_up=tuple((results.end or {}).get("given_up", ())),
         skips=tuple((skip.get("variant", ""), skip["reason"]) for skip in results.skips),
         judge=results.run.get("judge", ""),
         claims=results.run.get("claims", {}),

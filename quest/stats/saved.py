@@ -142,6 +142,7 @@ def _run(data: Mapping[str, Any]) -> Run:
     tuples = {
         "settings": {name: tuple(values) for name, values in data["settings"].items()},
         "attempts": tuple(Attempts(**each) for each in data["attempts"]),
+        "given_up": tuple(data["given_up"]),
         "skips": tuple((variant, reason) for variant, reason in data["skips"]),
     }
     return Run(**{**data, **tuples})

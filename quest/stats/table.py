@@ -114,8 +114,9 @@ class Run:
 
     `footer` names it in one line; `environment`: what `env.KEY` prints, "" where unknown;
     `marks`: mark -> how many repetitions have it; `settings`: parameter -> its values;
-    `skips`: (variant, reason). `judge`, `claims` and `session` as in the `run` line, empty in old
-    sets; `digest`: the check sum of the last line, which is one of the whole set.
+    `skips`: (variant, reason); `given_up`: variants that failed too often to go on with. `judge`,
+    `claims` and `session` as in the `run` line, empty in old sets; `digest`: the check sum of the
+    last line, which is one of the whole set.
     """
 
     experiment: str
@@ -128,6 +129,7 @@ class Run:
     marks: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     attempts: tuple[Attempts, ...] = ()
+    given_up: tuple[str, ...] = ()
     skips: tuple[tuple[str, str], ...] = ()
     judge: str = ""
     claims: Mapping[str, str] = field(default_factory=dict)
@@ -138,6 +140,19 @@ class Run:
     def half_noisy(self) -> bool:
         """So many repetitions that a page warns of its numbers; of a few their own marks tell."""
         return 2 * self.marks.get(NOISY, 0) >= self.repetitions > 0
+
+    def failed(self, variant: str, x: str = "") -> str:
+        """`failed 8 of 10`, or `failed 3 of 3 and was given up`; "" if it never did. At this x, or at all x."""
+        tries = [each for each in self.attempts if each.variant == variant and x in ("", each.x)]
+        if not (count := sum(each.failed for each in tries)):
+            return ""
+        after = " and was given up" if variant in self.given_up else ""
+        return f"failed {count} of {sum(each.count for each in tries)}{after}"
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Each variant that has failed -> how often, in words."""
+        return {name: text for name in dict.fromkeys(a.variant for a in self.attempts) if (text := self.failed(name))}
 
 
 Columns = Mapping[str, list[Value | None]]
