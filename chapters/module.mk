@@ -21,7 +21,7 @@ LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
-LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua then.lua machines.lua)
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua judges.lua then.lua machines.lua)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.

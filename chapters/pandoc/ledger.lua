@@ -204,6 +204,14 @@ local function table_of(block)
   return numbers.labelled(block, { 'claims' }, runs, { numbers.table(contents) })
 end
 
+-- What stands under the whole ledger: who judged, on how many sessions, and how many words are expected to be wrong.
+local function judges_of()
+  local found = common.data 'judges'
+  if not found then return common.fail('{.judges', 'no %s/data/judges.json', common.build) end
+  local lines = pandoc.List(found.lines):map(function(line) return { pandoc.Plain(plain(line)) } end)
+  return #lines > 0 and pandoc.Div(pandoc.BulletList(lines), pandoc.Attr('', { 'judges' })) or {}
+end
+
 local function count(span)
   local name = pandoc.utils.stringify(span.content)
   if not groups[name] then
@@ -215,7 +223,7 @@ end
 function ledger.apply(doc)
   return doc:walk {
     Span = common.by_class { count = count },
-    CodeBlock = common.by_class { claims = table_of },
+    CodeBlock = common.by_class { claims = table_of, judges = judges_of },
   }
 end
 

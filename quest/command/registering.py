@@ -1,5 +1,10 @@
 """The goals that keep the judge: what is registered before the data, and do frozen judges still say what they said?"""
 
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,7 +12,7 @@ from pathlib import Path
 from quest.command.settings import Given
 from quest.ground.errors import InputError
 from quest.measure import environment
-from quest.report import claims, frozen, judge
+from quest.report import claims, frozen, judge, published
 from quest.spec import experiment_file
 
 RESULTS = experiment_file.FOLDER.parent / "results"
@@ -15,6 +20,22 @@ RESULTS = experiment_file.FOLDER.parent / "results"
 
 def today() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def simulated_rates(each: int, alone: int) -> Mapping[str, float]:
+    """The error rates of the committed ledger with so many sessions of each of two processors, or of one. What
+    simulates the rules is beside their tests, and no part of this package; it takes half a minute.
+    """
+    command = [sys.executable, "-m", "tests.harness.simulated", "rates", str(each), str(alone)]
+    path = os.pathsep.join(filter(None, (str(judge.OURS), os.environ.get("PYTHONPATH", ""))))
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode:
+        raise InputError(f"register: no error rates: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+    rates: Mapping[str, float] = json.loads(done.stdout)
+    return rates
 
 
 def register(_: Given) -> int:
@@ -26,13 +47,14 @@ def register(_: Given) -> int:
     plan = judge.registered() or judge.Registration("", "", "", {})
     now = judge.current()
     plan = replace(
-        plan, judge=now, date=today(), commit=commit, claims=claims.hashes(ledger), libraries=judge.libraries()
-    )
+        plan, judge=now, date=today(), commit=commit, claims=claims.hashes(ledger), libraries=judge.libraries(),
+        error_rates=simulated_rates(plan.sessions, plan.alone),
+    )  # fmt: skip
     freeze(now, commit)
     judge.write_registration(plan)
     print(
         f"registered: judge {now[: judge.SHORT]}, {len(plan.claims)} claims; commit {judge.REGISTERED} and "
-        f"{frozen.FOLDER}, and tag that in public before anything is measured: git tag -a judge-{now[: judge.SHORT]}"
+        f"{frozen.FOLDER}, and tag that in public before anything is measured: git tag -a {published.tag_of(now)}"
     )
     return 0
 

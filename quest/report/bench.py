@@ -119,10 +119,10 @@ def reference_session(
     only: Iterable[str], verdicts: bool, wanted: str, place: Path, reference: Path, settings: Settings
 ) -> int:
     """A session of the reference, into a folder of its own below `place`: the full profile, with as many rounds as are
-    registered; with `verdicts` only the experiments that a rule asks. InputError where the tree is not clean, or its
-    judge not the registered one.
+    registered; with `verdicts` only the experiments that a rule asks. InputError where the tree is not clean, its judge
+    not the registered one, or that was not committed and tagged before.
     """
-    from quest.report import claims, judge, sessions  # with SciPy: not without a need
+    from quest.report import claims, judge, published, sessions  # with SciPy: not without a need
 
     every = experiment_file.load_all()
     ledger = claims.load(every) if experiment_file.LEDGER.exists() else []
@@ -141,6 +141,8 @@ def reference_session(
     ]
     of_processor = place / sessions.slug(environment.cpu_model())
     results = sessions.to_measure(of_processor, wanted, datetime.now(UTC))
+    if problem := published.refusal(plan, results):
+        raise InputError(problem)
     _one_run(results, settings)
     name = f"{of_processor.name}/{results.name}"
     minutes = sum(one.profiles["full"].seconds for one in chosen) / 60

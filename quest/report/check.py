@@ -13,7 +13,7 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.measure import environment, peers, programs
 from quest.measure.records import complete_lines, first_and_last, malformed_lines, read_results
-from quest.report import claims, guards, machines, sessions
+from quest.report import claims, guards, machines, published, sessions
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
 from quest.spec.model import Experiment, Variant
@@ -94,7 +94,9 @@ def _machines(known: dict[str, Experiment]) -> Iterator[str]:
 
 
 def session_problems(reference: Path) -> Iterator[str]:
-    """Is each session in the folder of its processor, of one commit and one machine, and apart from the others?"""
+    """Is each session in the folder of its processor, of one commit and one machine, apart from the others, and
+    measured after its judge was tagged?
+    """
     begun: dict[str, list[tuple[datetime, Path]]] = {}
     for folder in sessions.folders(reference):
         runs = [ends[0] for path in sorted(folder.glob("*.jsonl")) if (ends := first_and_last(path))]
@@ -104,6 +106,8 @@ def session_problems(reference: Path) -> Iterator[str]:
         processor = sessions.slug(runs[0]["environment"].get("cpu", "")) if runs else ""
         if folder != reference and runs and processor != folder.parent.name:
             yield f"{folder}: it was measured on {processor}, and is no session of {folder.parent.name}"
+        if problem := published.too_late(folder, {run["judge"] for run in runs if run.get("judge")}):
+            yield problem
         if at := sessions.begun(folder):
             begun.setdefault(processor, []).append((at, folder))
     for of_processor in begun.values():

@@ -50,6 +50,7 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
             errors.append(str(error))
         else:
             write_if_other(data / "claims.json", _json(judged))
+            write_if_other(data / "judges.json", _json({"lines": verdicts.judges(judged).splitlines()}))
             for name, text in gnuplot.tally(judged).items():
                 write_if_other(data / "claims" / name, text)
     if guards.GUARDS.exists():

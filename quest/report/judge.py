@@ -66,8 +66,8 @@ def current() -> str:
 
 @dataclass(frozen=True)
 class Registration:
-    """registered.toml: what was fixed before the data. `make register` writes judge, date, commit, claims and
-    libraries; the others are edited by hand before.
+    """registered.toml: what was fixed before the data. `make register` writes judge, date, commit, claims, libraries
+    and error_rates; the others are edited by hand before.
     """
 
     judge: Annotated[Hash, Doc("its hash: benchmarks/judges/HASH.zip is that judge, to be run")]
@@ -82,7 +82,7 @@ class Registration:
         Mapping[str, float],
         Doc(
             "how many words are expected_wrong, undecided, wrong_at_worst (every truth on its line), by simulation; "
-            "..._on_one: of one processor"
+            "..._on_one: of one processor, ..._in_one_session: of one run"
         ),
     ] = field(default_factory=dict)
     libraries: Annotated[Mapping[str, str], Doc("with which the words of HASH.json were found")] = field(
@@ -125,15 +125,15 @@ def refusal(claims: Mapping[str, str], plan: Registration | None) -> str:
 
 
 def to_toml(plan: Registration) -> str:
-    """The file. Numbers and texts of `sessions` to `error_rates` are the maintainers' own, and kept."""
+    """The file. `sessions` to `exclusions` are the maintainers' own, and kept."""
 
     def table(name: str, entries: Mapping[str, object]) -> str:
         return f"\n[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in entries.items())
 
     excluded = "".join(f"    {json.dumps(one, ensure_ascii=False)},\n" for one in plan.exclusions)
     return (
-        "# What was fixed before the data (benchmarks/README.md). `make register` writes the hashes, the date and the\n"
-        "# versions; sessions, alone, rounds, exclusions and error_rates are edited by hand before.\n"
+        "# What was fixed before the data (benchmarks/README.md). `make register` writes the hashes, the date, the\n"
+        "# versions and the simulated error rates; sessions, alone, rounds and exclusions are edited by hand before.\n"
         f'judge = "{plan.judge}"\ndate = "{plan.date}"\ncommit = "{plan.commit}"\n'
         f"sessions = {plan.sessions}\nalone = {plan.alone}\nrounds = {plan.rounds}\n"
         f"exclusions = [\n{excluded}]\n"

@@ -21,6 +21,7 @@ from quest.spec.model import FAILED, NEAR, NOT_MEASURED, VERDICTS
 
 if TYPE_CHECKING:
     from quest.report.claims import JudgedClaim  # with SciPy; no part of printing
+    from quest.report.judge import Registration
 
 WITHOUT_SCIPY = "no verdicts: SciPy is not installed (make deps)"
 WRITTEN = {"book": "build/book/index.html", "deck": "build/slides/deck.html"}
@@ -122,17 +123,28 @@ def judges(entries: list["JudgedClaim"]) -> str:
         words = (f"{e['id']}: {e['verdict']} (frozen: {e['frozen']})" for e in other)
         lines[0] += f"; the judge that was frozen says the same of {len(kept) - len(other)} of {len(kept)}"
         lines += ["another word: " + "; ".join(words)] if other else []
-    decided = [entry for entry in judged if not entry["lacking"]]
-    plan = registered(REGISTERED)
-    if decided and plan:
-        on_one = "_on_one" if all(len(entry["sessions"]) == 1 for entry in decided) else ""
-        expected, worst = (plan.error_rates.get(f"{name}{on_one}") for name in ("expected_wrong", "wrong_at_worst"))
-        if expected is not None and worst is not None:
-            lines.append(f"{len(decided)} on sessions enough; of {len(judged)} {expected:g} are expected to be wrong, "
-                         f"and {worst:g} if every truth lay on its line")  # fmt: skip
+    lines += expected_wrong(judged, registered(REGISTERED))
     for text, number in sorted(Counter(entry["lacking"] for entry in judged if entry["lacking"]).items()):
         lines.append(f"{number} {text}")
     return "\n".join(lines)
+
+
+def expected_wrong(judged: list["JudgedClaim"], plan: "Registration | None") -> list[str]:
+    """How many verdicts rest on sessions enough, and how many words of the whole ledger are expected to be wrong: with
+    the sessions that are in, and with those that are planned. In lines.
+    """
+    decided = [entry for entry in judged if not entry["lacking"]]
+    on_one = bool(decided) and all(len(entry["sessions"]) == 1 for entry in decided)
+    lines = [f"{len(decided)} on sessions enough"] if decided else []
+    if plan is None:
+        return lines
+    planned = f"{plan.alone} sessions on one" if on_one else f"{plan.sessions} sessions on each of two processors"
+    found = []
+    for how, suffix in (("one session", "_in_one_session"), (planned, "_on_one" if on_one else "")):
+        expected, worst = (plan.error_rates.get(f"{name}{suffix}") for name in ("expected_wrong", "wrong_at_worst"))
+        if expected is not None and worst is not None and (suffix != "_in_one_session" or len(decided) < len(judged)):
+            found.append(f"with {how} {expected:g}, and {worst:g} if every truth lay on its line")
+    return [*lines, *([f"expected to be wrong, of the words of the whole ledger: {'; '.join(found)}"] if found else [])]
 
 
 def remedy(why: str, experiment: str) -> str:

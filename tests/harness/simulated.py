@@ -1,16 +1,21 @@
 """What the rules of the ledger promise, simulated: how often a word is wrong, and how often there is one.
 
-    /usr/bin/python3 -m tests.harness.simulated      prints the tables of chapters/noise.md
+    /usr/bin/python3 -m tests.harness.simulated              prints the tables of chapters/noise.md
+    /usr/bin/python3 -m tests.harness.simulated rates 3 5    the error rates that `make register` writes, as JSON: three
+                                                             sessions of each of two processors, or five of one
 
 The rules are those of quest/report/rules.py; *before* are the ones that stood there until November 2026, of which this
 file keeps what is needed. Sizes of noise and of session effects are those of the committed runs: the logarithm of a
 paired ratio varies from round to round by 3.6 to 12.9 % (quartiles), 8 % of the values by five times as much.
 """
 
+import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -370,8 +375,9 @@ def print_table(head: Sequence[str], rows: Iterable[Row]) -> None:
     print()
 
 
-#: Of the range of seven normal values in sigmas.
-RANGE_OF_SEVEN = 2.7
+def width(count: int) -> float:
+    """Of the interval of so many normal values, from the order-statistics it is made of, in sigmas (Blom 1958)."""
+    return -2 * NormalDist().inv_cdf((order(count) - 0.375) / (count + 0.25))
 
 
 def reference_parts() -> list[Part]:
@@ -380,7 +386,7 @@ def reference_parts() -> list[Part]:
     found: list[Part] = []
 
     def note(reached: Reach, low: float, high: float) -> None:
-        sigma = (reached.high - reached.low) / RANGE_OF_SEVEN
+        sigma = (reached.high - reached.low) / width(ROUNDS * max(1, len(reached.sessions)))
         if math.isfinite(reached.median) and 0 < sigma < math.inf:
             found.append(Part(reached.median, sigma, low, high))
 
@@ -398,6 +404,22 @@ def reference_parts() -> list[Part]:
     with mock.patch.object(rules, "_beside", noted), mock.patch.dict(rules.RULES, faster=noted_too):
         claims.judge_all(library)
     return found
+
+
+def error_rates(each: int, alone: int) -> dict[str, float]:
+    """How many words of the committed ledger are wrong or undecided, as registered.toml has it: with `each` sessions of
+    each of two processors; with `alone` of one (..._on_one); in one session (..._in_one_session). Of the session
+    effects P and U those that are worse. wrong_at_worst: if every truth lay on its line.
+    """
+    parts, rates = reference_parts(), dict[str, float]()
+    for suffix, sessions, processors in (("", each, 2), ("_on_one", alone, 1), ("_in_one_session", 1, 1)):
+        both = PESSIMISTIC, UNIFORM
+        found = [expected_wrong(parts, sessions, processors, scenario, 400)[1:] for scenario in both]
+        line = [wrong_on_the_line(len(parts), sessions, processors, scenario, 20000)[1] for scenario in both]
+        worst = {"expected_wrong": max(f[0] for f in found), "undecided": max(f[1] for f in found)}
+        worst["wrong_at_worst"] = max(line)
+        rates |= {f"{name}{suffix}": float(f"{value:.2g}") for name, value in worst.items()}
+    return rates
 
 
 def main() -> None:
@@ -473,4 +495,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["rates"]:
+        print(json.dumps(error_rates(*map(int, sys.argv[2:4]))))
+    else:
+        main()

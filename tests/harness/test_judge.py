@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from tests.harness.test_packages import graph
 
 pytest.importorskip("scipy")
 
+needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 CPUS = ("AMD EPYC", "Intel Xeon")
 LEDGER = """\
 [[claim]]
@@ -249,6 +251,72 @@ def git(*words: str) -> None:
     subprocess.run(["git", *who, *words], check=True, capture_output=True)
 
 
+def tagged(name: str, date: str = "") -> None:
+    """Of this commit, in place of an older tag of that name."""
+    who = {f"GIT_COMMITTER_{what}": value for what, value in (("NAME", "a"), ("EMAIL", "a@example.org"))}
+    environment = {**os.environ, **who, **({"GIT_COMMITTER_DATE": date} if date else {})}
+    subprocess.run(["git", "tag", "-f", "-a", "-m", "it", name], check=True, capture_output=True, env=environment)
+
+
+@needs_git
+def test_data_that_are_older_than_the_tag_of_their_judge_are_named(place: Tree) -> None:
+    session(REFERENCE, CPUS[0], judge="d" * 64)
+    git("init", "-q")
+    committed()
+    assert check_says() == [], "a clone without tags can say nothing"
+    tagged(f"judge-{'d' * 12}", "2026-11-21T11:59:00Z")
+    assert check_says() == []
+    tagged(f"judge-{'d' * 12}", "2026-11-22T00:00:00Z")
+    assert check_says() == [
+        f"{REFERENCE}: its judge was tagged (judge-{'d' * 12}, 2026-11-22) after it was begun (2026-11-21)"
+    ]
+
+
+@pytest.mark.long
+@needs_git
+def test_what_is_registered_comes_from_the_simulation(place: Tree, said: Callable[..., str]) -> None:
+    session(REFERENCE, CPUS[0], gain=1.06)
+    git("init", "-q")
+    committed()
+    assert f"git tag -a judge-{judge.current()[:12]}" in said("register")
+    plan = judge.registered()
+    assert plan and (plan.judge, set(plan.claims)) == (judge.current(), {"9"})
+    names = {f"{name}{of}" for name in ("expected_wrong", "undecided", "wrong_at_worst")
+             for of in ("", "_on_one", "_in_one_session")}  # fmt: skip
+    rates = plan.error_rates
+    assert set(rates) == names and all(0 <= rate <= 1 for rate in rates.values()), "of one rule"
+    assert rates["wrong_at_worst"] < rates["wrong_at_worst_on_one"] < rates["wrong_at_worst_in_one_session"] < 0.4
+
+
+RATES = {
+    "expected_wrong": 0.02, "wrong_at_worst": 1.5, "expected_wrong_on_one": 0.1, "wrong_at_worst_on_one": 9,
+    "expected_wrong_in_one_session": 0.3, "wrong_at_worst_in_one_session": 22,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sessions_in", "shown", "hidden"),
+    [
+        ({"x": 1}, ["with one session 0.3, and 22 if", "with 3 sessions on each of two processors 0.02, and 1.5"], []),
+        ({"x": 3, "y": 3}, ["1 on sessions enough", "on each of two processors 0.02, and 1.5"], ["one session"]),
+        ({"x": 5}, ["1 on sessions enough", "with 5 sessions on one 0.1, and 9"], ["one session", "two processors"]),
+    ],
+)
+def test_how_many_words_are_expected_to_be_wrong(
+    place: Tree, sessions_in: dict[str, int], shown: list[str], hidden: list[str]
+) -> None:
+    session(REFERENCE, CPUS[0])
+    assert "expected to be wrong" not in verdicts.judges([judged()]), "nothing is registered"
+    judge.write_registration(judge.Registration("a" * 64, "2026-11-26", "b" * 40, {}, error_rates=RATES))
+    one = judged()
+    one |= {"sessions": sessions_in, "lacking": sessions.lacking(sessions_in, 3, 5)}
+    text = verdicts.judges([one])
+    assert all(part in text for part in shown) and not any(part in text for part in hidden)
+    assert ("within one session (x: 1 session; 3 on each of two processors, or 5 on one" in text) == bool(
+        one["lacking"]
+    )
+
+
 def committed() -> None:
     Path(".gitignore").write_text("build\n", encoding="ascii")
     git("add", "-A")
@@ -256,7 +324,7 @@ def committed() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+@needs_git
 def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, said: Callable[..., str]) -> None:
     place.experiment("other")
     assert "git status has to be clean, in a clone" in said("reference", status=2)
@@ -281,6 +349,28 @@ def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, sa
     assert said("reference", status=2).startswith("claims whose rules are not the registered ones: 9;")
     rule(FASTER)
     committed()
+    tag = f"judge-{judge.current()[:12]}"
+    assert said("reference", status=2).startswith(
+        f"the registered judge has no tag {tag} with a date of its own: commit"
+    )
+    git("tag", tag)
+    assert "has no tag" in said("reference", status=2), "a light one has no date of its own"
+    tagged(tag)
+    assert f"the tag {tag} does not hold {frozen.FOLDER}/{judge.current()}.zip" in said("reference", status=2)
+    frozen_here()
+    committed()
+    tagged(tag)
+    judge.write_registration(replace(plan, judge=judge.current(), exclusions=("one more",)))
+    committed()
+    assert f"is not what the tag {tag} has" in said("reference", status=2)
+    judge.write_registration(replace(plan, judge=judge.current()))
+    committed()
+    git("checkout", "-q", "--orphan", "other")
+    git("commit", "-q", "-m", "without a past")
+    assert f"the tag {tag} is of no commit that this one follows" in said("reference", status=2)
+    tagged(tag, date="2099-01-01T00:00:00Z")
+    assert f"the tag {tag} is of 2099-01-01" in said("reference", status=2)
+    tagged(tag)
     measured = said("reference", "SESSION=first", "VERDICTS=yes")
     [path] = Path("build/reference").glob("*/first/sample.jsonl")
     kept = f"benchmarks/results/sessions/{path.parts[2]}"
