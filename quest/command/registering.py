@@ -75,6 +75,25 @@ def kept(given: Given) -> int:
     return max([_say(path, write) for path in sorted(frozen.FOLDER.glob("*.zip"))], default=0)
 
 
+def retest(given: Given) -> int:
+    """Two sessions, or all pairs of one processor, side by side; then the registered judge beside the judge of now."""
+    from quest.report import retest as retesting
+
+    reference = RESULTS / "reference"
+    asked = [retesting.folder_of(given[name], reference) for name in ("A", "B") if name in given]
+    if len(asked) == 1:
+        raise InputError("retest: A= and B=, or none of them for all pairs of committed sessions of one processor")
+    pairs = [(asked[0], asked[1])] if asked else retesting.pairs_of(reference)
+    if not pairs:
+        print("no two sessions of one processor are committed; A= and B= name folders")
+    for line in retesting.retest(pairs, reference):
+        print(line)
+    if plan := judge.registered():
+        for line in retesting.against_the_frozen(reference, plan.judge):
+            print(line)
+    return 0
+
+
 def _say(path: Path, write: bool) -> int:
     one, now = frozen.read(path.with_suffix(".json")), frozen.judged_now(path, RESULTS, today())
     name = f"judge {one.judge[: judge.SHORT]}, frozen {one.frozen}"

@@ -390,6 +390,11 @@ def _each_session(claim: Claim, in_sessions: Mapping[str, Mapping[str, NumberTab
     return texts
 
 
+def in_session(claim: Claim, tables: "Tables") -> Judgement:
+    """What its rules say of these tables alone, as those of one session."""
+    return _pronounce(claim, tables, lambda operand: f"no data for {operand}")
+
+
 def by_processor(claim: Claim, use: RuleUse, library: Library) -> dict[str, dict[str, list[Measured]]]:
     """What a rule asks of the reference: processor -> operand -> what was measured in each of its sessions, one value
     a round, of the rounds that are usable for the rule.
