@@ -111,6 +111,25 @@ def long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     return [*ordered, *rest]
 
 
+# ---- claims whose judge is a test
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes what the tests say that the ledger names, into the results of the build that was tested: make claims reads
+    it there. pytest-xdist's workers leave that to the process that has heard of all tests.
+    """
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    ledger = programs.TREE / "benchmarks/claims.toml"
+    if reporter is None or hasattr(session.config, "workerinput") or not ledger.exists():
+        return  # a bundle of a lab has no ledger
+    from quest.report import tested
+
+    words = (tested.PASSED, tested.FAILED)
+    cases = [(f"tests/{one.nodeid.removeprefix('tests/')}", word) for word in words for one in reporter.getreports(word)]
+    found = tested.summed(cases, tested.named(ledger))
+    tested.note(programs.TREE / str(session.config.getoption("--build")) / "results", found)
+
+
 # ---- what a failure shows
 
 

@@ -12,7 +12,10 @@
  * as can be: a woken member of the ring goes before them, and the median shows what choosing it
  * costs and not how long it had to wait.
  * With -v 16, 32 or 64 each member fills its vector registers of that many bytes before it hands
- * over: state that the kernel then has to save. Both columns have the filling.
+ * over: state that the kernel then has to save. Both columns have the filling. Without
+ * -v each member begins with none of that state: glibc's memcpy and strlen have left some behind.
+ * in_use is 1 if there is some right after a hand-over, as XGETBV of 1 tells, and 2 where the
+ * processor does not tell.
  * Needs: one processor for all, or two members of the ring run at once; room for that many
  * processes (ulimit -u), a pipe for each member.
  * Run:   taskset -c 0 sched-switch -r 98
@@ -38,9 +41,12 @@
 #define SMALLEST_RING 2
 #define PATIENCE      300 /* seconds for the whole run */
 
+enum in_use { CLEAN, IN_USE, UNKNOWN };
+
 struct sample {
     double handover_ns;
     double pipe_ns;
+    enum in_use in_use;
 };
 
 /*
@@ -58,6 +64,8 @@ static void fill_nothing(void)
 }
 
 #ifdef __x86_64__
+
+#include <cpuid.h>
 
 #define LOW  "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
 #define HIGH "16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31"
@@ -99,6 +107,32 @@ __attribute__((target("avx512f"))) static void fill_avx512(void)
                      : LOW_CLOBBERED, HIGH_CLOBBERED);
 }
 
+#define LEAF_XSAVE  13    /* of cpuid: with 1 as its part, bit 2 of eax says that XGETBV takes 1 */
+#define VECTORS     0xe4U /* AVX and the three parts of AVX-512, as XINUSE has them */
+#define XSAVE_BYTES 576   /* without what follows the header, which says that nothing does */
+#define MXCSR_AT    24
+
+/* Brings the vector registers but the 16 of SSE into the state of the beginning (SDM, 13.6, 13.8). */
+static void forget_vectors(void)
+{
+    static unsigned char area[XSAVE_BYTES] __attribute__((aligned(64)));
+    if (!__builtin_cpu_supports("avx"))
+        return;
+    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)(void *)(area + MXCSR_AT)));
+    __asm__ volatile("xrstor %0" : : "m"(area), "a"(VECTORS), "d"(0));
+}
+
+/* Whether they are not in that state. */
+static enum in_use vectors_in_use(void)
+{
+    unsigned int a, b, c, d;
+    if (!__builtin_cpu_supports("avx") || !__get_cpuid_count(LEAF_XSAVE, 1, &a, &b, &c, &d) ||
+        (a & 4) == 0)
+        return UNKNOWN;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
+    return (a & VECTORS) == 0 ? CLEAN : IN_USE;
+}
+
 /* What fills all registers of that many bytes; exits 77 if there are none, or not known here. */
 static fill_fn vector_fill_of(size_t bytes)
 {
@@ -122,6 +156,15 @@ static fill_fn vector_fill_of(size_t bytes)
     if (bytes != 0)
         die(EXIT_UNSUPPORTED, "the vector registers are filled by instructions of x86-64 only");
     return fill_nothing;
+}
+
+static void forget_vectors(void)
+{
+}
+
+static enum in_use vectors_in_use(void)
+{
+    return UNKNOWN;
 }
 
 #endif
@@ -174,6 +217,8 @@ static void send_on(int fd)
 
 static _Noreturn void member(int in, int out)
 {
+    if (fill_registers == fill_nothing)
+        forget_vectors();
     while (receive(in)) {
         fill_registers();
         send_on(out);
@@ -234,13 +279,14 @@ static void lap(const struct ring *ring)
 }
 
 /* Nanoseconds of one hand-over, the mean of at least BATCH. */
-static double handover_ns(const struct ring *ring)
+static double handover_ns(const struct ring *ring, enum in_use *in_use)
 {
     size_t members = ring->count + 1;
     size_t laps = (BATCH + members - 1) / members;
     uint64_t start = now_ns();
     for (size_t i = 0; i < laps; i++)
         lap(ring);
+    *in_use = vectors_in_use();
     return (double)(now_ns() - start) / (double)(laps * members);
 }
 
@@ -258,6 +304,15 @@ static size_t sleepers_make(const struct children *sleepers, size_t count)
     return count;
 }
 
+static void measure_one(struct sample *s, const struct ring *ring, const struct ring *alone)
+{
+    enum in_use alone_in_use;
+    s->handover_ns = handover_ns(ring, &s->in_use);
+    s->pipe_ns = handover_ns(alone, &alone_in_use);
+    if (alone_in_use > s->in_use)
+        s->in_use = alone_in_use;
+}
+
 /* Takes the samples; false, with errno set, if not all processes could be made. */
 static bool measure(struct sample *samples, size_t count, size_t ring_size, size_t busy)
 {
@@ -270,8 +325,10 @@ static bool measure(struct sample *samples, size_t count, size_t ring_size, size
         made = spinners_start(&spinners, busy, NICEST);
         fork_errno = errno;
         lap(&ring); /* the first runs of all */
+        if (fill_registers == fill_nothing)
+            forget_vectors();
         for (size_t i = 0; made && i < count; i++)
-            samples[i] = (struct sample){handover_ns(&ring), handover_ns(&alone)};
+            measure_one(&samples[i], &ring, &alone);
         spinners_end(&spinners);
     }
     ring_end(&ring);
@@ -282,9 +339,10 @@ static bool measure(struct sample *samples, size_t count, size_t ring_size, size
 
 static void print_samples(const struct sample *samples, size_t count)
 {
-    puts("handover_ns\tpipe_ns");
+    puts("handover_ns\tpipe_ns\tin_use");
     for (size_t i = 0; i < count; i++)
-        printf("%.1f\t%.1f\n", samples[i].handover_ns, samples[i].pipe_ns);
+        printf("%.1f\t%.1f\t%d\n", samples[i].handover_ns, samples[i].pipe_ns,
+               (int)samples[i].in_use);
     samples_finish();
 }
 

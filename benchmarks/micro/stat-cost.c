@@ -1,7 +1,7 @@
 /*
  * stat-cost: what does it cost to find a small file and to read it, before a byte of it is sent?
  *
- * FILES files of FILE_BYTES are made, FILES_PER_FOLDER in a folder and each of them DEPTH names
+ * FILES files of BYTES are made, FILES_PER_FOLDER in a folder and each of them DEPTH names
  * below NEW_FOLDER. Then VISITS of them are visited, once each, in an order that has nothing to do
  * with that in which they were made. The way is one of
  *   stat   stat() of the path
@@ -37,7 +37,9 @@
 #define MAX_FILES        100000
 #define MAX_DEPTH        32
 #define FILES_PER_FOLDER 10
-#define FILE_BYTES       3000 /* those of the benchmark of 2006 with a million files */
+#define FEW_BYTES        3000 /* those of the benchmark of 2007 with a million files */
+#define MOST_BYTES       102400
+#define ROOM_BYTES       4096 /* a file system has room for as many more where files are larger */
 #define PATH_SIZE        128
 
 struct sample {
@@ -45,7 +47,8 @@ struct sample {
     uint64_t stat_ns, open_ns, read_ns, close_ns, call_ns; /* 0: not done in this way */
 };
 
-static int root; /* the folder with the files: paths begin there */
+static int root;          /* the folder with the files: paths begin there */
+static size_t file_bytes; /* of each */
 
 static uint64_t mark(uint64_t *since)
 {
@@ -73,7 +76,7 @@ static void check_size(int fd)
     struct stat status;
     if (fstat(fd, &status) == -1)
         die_errno("fstat");
-    if (status.st_size != FILE_BYTES)
+    if (status.st_size != (off_t)file_bytes)
         die(EXIT_FAILURE, "a file has changed its size");
 }
 
@@ -93,12 +96,12 @@ static void close_file(int fd)
 
 static void read_file(int fd)
 {
-    char buffer[FILE_BYTES];
-    ssize_t n = read(fd, buffer, sizeof buffer);
+    static char buffer[MOST_BYTES];
+    ssize_t n = read(fd, buffer, file_bytes);
     if (n == -1)
         die_errno("read");
-    if (n != FILE_BYTES)
-        die(EXIT_FAILURE, "read: %ld bytes of %d", (long)n, FILE_BYTES);
+    if ((size_t)n != file_bytes)
+        die(EXIT_FAILURE, "read: %ld bytes of %lu", (long)n, (unsigned long)file_bytes);
 }
 
 static void visit_open(struct sample *s)
@@ -165,7 +168,7 @@ static void open_root(const char *folder)
 /* Folders as far as they are not there yet, and the file at their end. */
 static void make_file(const char *path)
 {
-    static const char content[FILE_BYTES];
+    static const char content[MOST_BYTES];
     char part[PATH_SIZE];
     for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         memcpy(part, path, (size_t)(slash - path));
@@ -176,7 +179,7 @@ static void make_file(const char *path)
     int fd = openat(root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd == -1)
         die_errno("create %s", path);
-    if (write(fd, content, sizeof content) != (ssize_t)sizeof content)
+    if (write(fd, content, file_bytes) != (ssize_t)file_bytes)
         die_errno("write %s", path);
     close_file(fd);
 }
@@ -280,12 +283,14 @@ int main(int argc, char *argv[])
         {'n', "FILES", 1, MAX_FILES, 1000, 0},
         {'d', "DEPTH", 1, MAX_DEPTH, 2, 0},
         {'v', "VISITS", 1, MAX_FILES, 200, 0},
+        {'b', "BYTES", 1, MOST_BYTES, FEW_BYTES, 0},
     };
     const struct command_line line = {
-        options, 3, WAYS " " OWN_FILES " warm|cold|listed|walked NEW_FOLDER", 4, 4};
+        options, 4, WAYS " " OWN_FILES " warm|cold|listed|walked NEW_FOLDER", 4, 4};
     char **words = read_command_line(argc, argv, &line);
     const char *type = words[1], *state = words[2], *folder = words[3];
     size_t count = options[0].value, visits = options[2].value;
+    file_bytes = options[3].value;
     const struct way *way = way_named(words[0]);
     if (way == NULL || !files_known(type) || !is_state(state) || visits > count)
         refuse(&line);
@@ -293,7 +298,8 @@ int main(int argc, char *argv[])
         die(EXIT_USAGE, "%s: a file system in a file of its own is needed to forget it", type);
 
     struct sample *sample = samples_new(count, sizeof *sample);
-    files_make(type, folder, count + (count / FILES_PER_FOLDER + 1) * options[1].value);
+    size_t folders = (count / FILES_PER_FOLDER + 1) * options[1].value;
+    files_make(type, folder, count * (1 + file_bytes / ROOM_BYTES) + folders);
     open_root(folder);
     make_files(sample, count, options[1].value);
     shuffle(sample, count);

@@ -7,8 +7,9 @@ local numbers = require 'numbers'
 local ledger = {}
 
 local words = pandoc.List {
-  'holds', 'changed', 'reversed', 'no difference seen', 'near the line', 'depends on the processor',
-  'not judged', 'failed', 'not measured here',
+  'holds', 'in the model: holds', 'by a test: holds', 'faster now', 'changed', 'reversed', 'never so',
+  'in the model: fails', 'by a test: fails', 'no difference seen', 'not decided', 'near the line',
+  'depends on the processor', 'not judged', 'failed', 'not measured here',
 }
 local undecided = pandoc.List { 'not judged', 'failed', 'not measured here' }
 -- A claim that no rule decides stands as its kind says.
@@ -35,7 +36,7 @@ end
 local function verdict(claim)
   local content = pandoc.List { pandoc.Str((claim.verdict:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(claim.source_run)
-  local classes = { 'verdict', 'verdict-' .. claim.verdict:gsub(' ', '-') }
+  local classes = { 'verdict', 'verdict-' .. claim.verdict:gsub('[: ]+', '-') }
   return pandoc.Span(content, pandoc.Attr('', classes, { title = claim.why }))
 end
 
@@ -89,13 +90,13 @@ end
 -- ---- tables of claims ---------------------------------------------------------------------------
 
 local function measured(claim)
-  return claim.rule ~= '' and not undecided:includes(claim.verdict)
+  return claim.experiment ~= '' and not undecided:includes(claim.verdict)
 end
 
 -- What [..]{.count} may name beside a standing.
 local groups = {
   all = function() return true end,
-  judged = function(claim) return claim.rule ~= '' end,
+  judged = function(claim) return words:includes(claim.standing) end,
   near = function(claim) return claim.near and measured(claim) end,
   reference = function(claim) return claim.source_run == 'reference' and measured(claim) end,
 }
@@ -165,8 +166,8 @@ local function by_whom(claim)
 end
 
 local function word(claim)
-  if claim.rule == '' then return below(pandoc.List {}, 'why', { claim.standing }) end
-  local near = groups.near(claim) and claim.verdict ~= 'near the line'
+  if not words:includes(claim.standing) then return below(pandoc.List {}, 'why', { claim.standing }) end
+  local near = groups.near(claim) and claim.verdict ~= 'near the line' and claim.verdict ~= 'not decided'
   local content = below(pandoc.List { verdict(claim) }, 'near', { near and 'near the line' or nil })
   return below(content, 'whose', by_whom(claim))
 end

@@ -13,25 +13,51 @@ from quest.ground import toml
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, Rule
 from quest.measure.records import HERE, REFERENCE
-from quest.report import frozen, judge, rules, sessions
+from quest.measure.usable import CLIENT_BOUND
+from quest.report import frozen, judge, rules, sessions, tested
 from quest.report.frozen import FrozenJudge
 from quest.report.judge import Registration
 from quest.report.measured import Both, Library
-from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement, Measured
+from quest.report.rules import (
+    CHANGED,
+    HOLDS,
+    NO_DIFFERENCE,
+    NOT_JUDGED,
+    NOT_MEASURED,
+    REVERSED,
+    UNDECIDED,
+    Judgement,
+    Measured,
+)
 from quest.spec.coherence import operand_problem, split_operand
 from quest.spec.experiment_file import LEDGER
-from quest.spec.model import AA, FAILED, SOURCES, VERDICTS, Derived, Experiment, Value, x_text
+from quest.spec.model import (
+    AA,
+    BY_TEST,
+    FAILED,
+    IN_MODEL,
+    NEVER_SO,
+    NO_RULE,
+    NOT_BY_TEST,
+    NOT_DECIDED,
+    NOT_IN_MODEL,
+    SOURCES,
+    VERDICTS,
+    WITHOUT_RULE,
+    Derived,
+    Experiment,
+    Value,
+    x_text,
+)
 from quest.stats.table import ENDS, Measurement, NumberTable
 
-# How a claim stands that no rule decides, by its kind; one with a rule stands as its verdict says.
-WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
 WHY_NO_RULE = {
     "other-system": "it needs another operating system",
     "historical": "historical: it can only be cited",
 }
-NO_RULE = "no rule"
 RULE = "is"  # the key of a rule's table that names the rule
-STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
+FAILS = (CHANGED, REVERSED, NO_DIFFERENCE)  #: what a rule says of what is not as it was said
+MAKE_TESTS = "the test was not run here: make check"
 
 
 @dataclass(frozen=True)
@@ -77,7 +103,34 @@ class Claim:
     ] = ()
     rules: tuple[RuleUse, ...] = ()
     why: Annotated[str, Doc("nothing decides")] = ""
+    test: Annotated[
+        str,
+        Rule(pattern=r"tests/[\w/-]+\.py::test_\w+"),
+        Doc(
+            "in place of a rule: what no measurement could deny is shown by a test, whose result is the verdict",
+            example='"tests/micro/test_x.py::test_y"',
+        ),
+    ] = ""
+    passing: Annotated[
+        str,
+        Rule(choices=("holds", "fails")),
+        Doc("what it says of the claim that its test passes; default holds", example='"holds|fails"'),
+    ] = ""
     reason: Annotated[str, Doc("why the rule's lines are where they are, from the claim's own words")] = ""
+    model: Annotated[
+        bool, Doc('only a simulated disk, or a limit of reads in its place, decides: "in the model: holds"')
+    ] = False
+    mechanism: Annotated[
+        str, Doc("the disk is simulated, and it decides nothing: why; a claim of such disks alone has this or model")
+    ] = ""
+    never: Annotated[
+        str, Doc('the standard or source of the time by which it was wrong: where it fails here, "never so"')
+    ] = ""
+    flips: Annotated[
+        str,
+        Doc('sessions of one machine have given different words: "not decided" while there are too few of them; why'),
+    ] = ""
+    half_of: Annotated[int, Rule(least=1), Doc("the claim of which this is the other half; it stands behind it")] = 0
     near_line: Annotated[
         str,
         Doc("known beforehand to lie near the line, and why: two runs may give different verdicts", key="near"),
@@ -96,6 +149,15 @@ class Claim:
             return '"rule" goes with "experiment"'
         if self.experiment and not self.as_written:
             return '"experiment" goes with "rule"'
+        if self.test and (self.as_written or self.why):
+            return '"test" stands in place of "rule" and "why"'
+        if self.passing and not self.test:
+            return '"passing" goes with "test"'
+        for name in ("model", "mechanism", "flips"):
+            if getattr(self, name) and not self.as_written:
+                return f'"{name}" goes with "rule"'
+        if self.model and (self.mechanism or self.never):
+            return '"model" goes neither with "mechanism" nor with "never"'
         return next((f'rule: "{RULE}" is missing' for rule in self.as_written if RULE not in rule), "")
 
 
@@ -121,7 +183,10 @@ def load(experiments: Iterable[Experiment], path: Path = LEDGER) -> list[Claim]:
             problem = problem or f"claim {claim.id}: {error}"
         if problem:
             raise InputError(f"{path}: {problem}")
-    return [claims[number] for number in sorted(claims)]
+    for claim in claims.values():
+        if claim.half_of and (claim.half_of not in claims or claims[claim.half_of].half_of):
+            raise InputError(f"{path}: claim {claim.id}: half of {claim.half_of}, which is no whole claim")
+    return sorted(claims.values(), key=lambda claim: (claim.half_of or claim.id, claim.id))
 
 
 def with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
@@ -130,8 +195,8 @@ def with_rules(claim: Claim, known: Mapping[str, Experiment]) -> Claim:
     uses = tuple(_rule(use, home, known) for use in claim.as_written)
     if claim.experiment and home is None:
         raise ValueError(f'unknown experiment "{claim.experiment}"')
-    if claim.kind in ("testable", "partly") and not (uses or claim.why):
-        raise ValueError('a rule or "why" (not) is needed')
+    if claim.kind in ("testable", "partly") and not (uses or claim.why or claim.test or claim.never):
+        raise ValueError('a rule, "test", "never" or "why" (not) is needed')
     return replace(claim, rules=uses)
 
 
@@ -176,21 +241,23 @@ def _operand_problem(operand: str, home: Experiment | None, known: Mapping[str, 
 
 
 def claim_hash(claim: Claim) -> str:
-    """SHA-256 of its rules as canonical JSON, with the experiment that their operands are of. Its prose may be mended
-    without another hash.
+    """SHA-256 of its rules as canonical JSON, with the experiment that their operands are of, and of what else decides
+    about its word. Its prose may be mended without another hash.
     """
     rules_of_it = [
         {"is": use.name, **use.operands, **{key: float(number) for key, number in use.numbers.items()}}
         for use in claim.rules
     ]
-    whole = {"experiment": claim.experiment, "rule": rules_of_it}
+    policy = {"model": claim.model, "never": bool(claim.never), "flips": bool(claim.flips), "test": claim.test}
+    policy |= {"passing": claim.passing}
+    whole = {"experiment": claim.experiment, "rule": rules_of_it, **{k: v for k, v in policy.items() if v}}
     canonical = json.dumps(whole, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def hashes(some: Iterable[Claim]) -> dict[str, str]:
-    """Number of each claim that has a rule, as text -> its hash."""
-    return {str(claim.id): claim_hash(claim) for claim in some if claim.rules}
+    """Number of each claim that has a rule or a test, as text -> its hash."""
+    return {str(claim.id): claim_hash(claim) for claim in some if claim.rules or claim.test}
 
 
 # ---- judging ------------------------------------------------------------------------------------
@@ -200,6 +267,7 @@ class JudgedClaim(TypedDict):
     """An entry of claims.json. `verdict`, `why`, `numbers`: of the run `source_run` ("here" or
     "reference"), whose footer is `run`; `usable` of `repetitions` were asked; `near`: near the
     line, for `near_why` where that is so whatever is measured; `standing`: one of STANDINGS;
+    of a claim whose judge is a test, `rule` names it;
     `own`: why the reader's own data, if they are there, decide nothing; `judged`: "registered" if
     the data say that they were judged like that before they were there, else "judged anew";
     `frozen`: the word of the judge that was frozen for these data, "" if none was; `sessions`:
@@ -264,6 +332,7 @@ def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Jud
 
 def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
     judgement, origin = _judge(claim, library)
+    decided = claim.rules or claim.test or claim.never
     chapters, run, own = [claim.chapter] if claim.chapter else [], "", ""
     if claim.experiment:  # its own chapter first, then the others that tell of it
         home = library.experiments[claim.experiment]
@@ -281,16 +350,16 @@ def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
         "text": claim.text,
         "then": claim.then,
         "experiment": claim.experiment,
-        "rule": "; ".join(rule.text() for rule in claim.rules),
+        "rule": f"test({claim.test})" if claim.test else "; ".join(rule.text() for rule in claim.rules),
         "verdict": judgement.verdict,
         "why": judgement.why,
         "numbers": judgement.numbers,
         "usable": judgement.usable,
         "repetitions": judgement.repetitions,
-        "near": judgement.near_line or bool(claim.near_line),
-        "near_why": claim.near_line,
+        "near": judgement.near_line or bool(claim.near_line or claim.flips),
+        "near_why": claim.near_line or claim.flips,
         "reason": claim.reason,
-        "standing": judgement.verdict if claim.rules else WITHOUT_RULE.get(claim.kind, NO_RULE),
+        "standing": judgement.verdict if decided else WITHOUT_RULE.get(claim.kind, NO_RULE),
         "chapters": chapters,
         "source_run": origin,
         "run": run,
@@ -385,6 +454,7 @@ def _each_session(claim: Claim, in_sessions: Mapping[str, Mapping[str, NumberTab
     texts = []
     for name, tables in in_sessions.items():
         judgement = _pronounce(claim, tables.get, lambda operand: f"no data for {operand}")
+        judgement = in_words(replace(claim, flips=""), judgement)
         head = f"{_processor(tables)}, session {name}: {judgement.verdict}"
         texts.append("; ".join(filter(None, (head, judgement.numbers))))
     return texts
@@ -416,8 +486,11 @@ def _processor(tables: Mapping[str, NumberTable]) -> str:
 
 def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
     """On the reader's own data; where those do not suffice, on the reference."""
+    if claim.test:
+        return _by_test(claim, library)
     if not claim.rules:
-        return Judgement(NOT_MEASURED, claim.why or WHY_NO_RULE[claim.kind]), HERE
+        word = NEVER_SO if claim.never else NOT_MEASURED
+        return Judgement(word, claim.never or claim.why or WHY_NO_RULE[claim.kind]), HERE
     own = judge_on(claim, library, HERE)
     if own.verdict not in UNDECIDED:
         return own, HERE
@@ -429,9 +502,38 @@ def _judge(claim: Claim, library: Library) -> tuple[Judgement, str]:
     return (other, REFERENCE) if only else (own, HERE)
 
 
+def in_words(claim: Claim, judgement: Judgement) -> Judgement:
+    """The judgement of its rules in the words of the ledger's policy: a rule does not know what it was asked of."""
+    verdict = judgement.verdict
+    if claim.flips and judgement.within and verdict not in UNDECIDED:
+        return replace(judgement, verdict=NOT_DECIDED, why=f"{verdict}, {judgement.within}; {claim.flips}")
+    if claim.never and verdict in FAILS:
+        return replace(judgement, verdict=NEVER_SO, why=f"{judgement.why}; {claim.never}")
+    if claim.model and verdict == HOLDS:
+        return replace(judgement, verdict=IN_MODEL)
+    if claim.model and verdict in FAILS:
+        return replace(judgement, verdict=NOT_IN_MODEL, why=f"{verdict}: {judgement.why}")
+    return judgement
+
+
+def _by_test(claim: Claim, library: Library) -> tuple[Judgement, str]:
+    """What its test says: here, or else in the reference."""
+    for origin, folder in library.places.items():
+        outcome = tested.read(folder).get(claim.test)
+        if outcome and not (origin == HERE and library.reference_only):
+            as_said = (claim.passing != "fails") == (outcome == tested.PASSED)
+            return Judgement(BY_TEST if as_said else NOT_BY_TEST, f"{claim.test} {outcome}"), origin
+    return Judgement(NOT_MEASURED, MAKE_TESTS), HERE
+
+
 def judge_on(claim: Claim, library: Library, origin: str) -> Judgement:
+    """Of its rules, in words."""
+    return in_words(claim, _of_rules(claim, library, origin))
+
+
+def _of_rules(claim: Claim, library: Library, origin: str) -> Judgement:
     def why_missing(operand: str) -> str:
-        return _why_missing(operand, library.both(operand.rpartition(":")[0] or claim.experiment))
+        return _why_missing(operand, library.both(operand.rpartition(":")[0] or claim.experiment), origin)
 
     if origin == REFERENCE:
         combined = _over_sessions(claim, library, why_missing)
@@ -484,25 +586,29 @@ def _operands(claim: Claim, use: RuleUse, tables: Tables) -> dict[str, Measured]
     # Where two experiments are compared, the same variant is named twice.
     named = any(":" in operand for operand in use.operands.values())
     allowed = rules.allowed(use.name, use.numbers)
+    from_below = rules.FROM_BELOW.get(use.name)
     for key, operand in use.operands.items():
         other, _, rest = operand.rpartition(":")
         name = other or claim.experiment
         table = tables(name)
-        measured = _measured(rest, table, allowed) if table else None
+        forgiven = CLIENT_BOUND if key == from_below else ""
+        measured = _measured(rest, table, allowed, forgiven) if table else None
         if measured is None:
             return operand
         operands[key] = replace(measured, name=f"{measured.name} ({name})" if named else measured.name)
     return operands
 
 
-def _why_missing(operand: str, both: Both) -> str:
+def _why_missing(operand: str, both: Both, origin: str) -> str:
     variant = operand.rpartition(":")[2].partition(".")[0].partition(",")[0]
-    otherwise = "it was not run" if both.here is None else f"no data for {operand}"
+    otherwise = f"no data for {operand}" if both.table_of(origin) else "it was not run"
     return next((reason for name, reason in both.skips if name == variant), otherwise)
 
 
-def _measured(operand: str, table: NumberTable, allowed: float) -> Measured | None:
-    """What a rule asks of an operand; others may have taken the share `allowed` of a repetition."""
+def _measured(operand: str, table: NumberTable, allowed: float, forgiven: str = "") -> Measured | None:
+    """What a rule asks of an operand; others may have taken the share `allowed` of a repetition, and one mark is
+    forgiven.
+    """
     if "." not in operand:
         return _derived(operand, table, allowed)
     name, metric, x = split_operand(operand)
@@ -517,19 +623,20 @@ def _measured(operand: str, table: NumberTable, allowed: float) -> Measured | No
     asked = table.experiment.metric(metric)
     return Measured(
         name=table.title(name) + (f" at {x_text(row.x)}" if x else ""),
-        values=row.usable_rounds(allowed),
+        values=row.usable_rounds(allowed, forgiven),
         unit=asked.unit,
         better=asked.better,
         points={at: point.usable_rounds(allowed) for at, point in points.items()},
         set=f"{table.experiment.id}/{table.origin}",
         repetitions=len(row.rounds),
-        against=_against([row, *points.values()], allowed),
+        against=_against([row, *points.values()], allowed, forgiven),
         twins=table.twins(metric, row.x if x else None, allowed),
+        held_back=bool(forgiven) and forgiven in row.spoilt.values(),
     )
 
 
-def _against(rows: Iterable[Measurement], allowed: float) -> frozenset[str]:
-    return frozenset(mark for row in rows for mark in row.unusable(allowed).values())
+def _against(rows: Iterable[Measurement], allowed: float, forgiven: str = "") -> frozenset[str]:
+    return frozenset(mark for row in rows for mark in row.unusable(allowed, forgiven).values())
 
 
 def _derived(key: str, table: NumberTable, allowed: float) -> Measured | None:
@@ -544,10 +651,18 @@ def _derived(key: str, table: NumberTable, allowed: float) -> Measured | None:
         name=key,
         values=_of_each_round(wanted, rows, allowed) if number else {},
         unit=whole.unit,
+        better=_better(wanted, table.experiment),
         set=f"{table.experiment.id}/{table.origin}",
         repetitions=whole.count,
         against=_against(rows, allowed),
     )
+
+
+def _better(wanted: Derived, experiment: Experiment) -> str:
+    """Of a [[number]] that is a metric or its inverse, which way is faster; "" of the others."""
+    better = experiment.metric(split_operand(wanted.operands[0])[1]).better
+    turned = {"lower": "higher", "higher": "lower"}
+    return {"value": better, "inverse": turned.get(better, "")}.get(wanted.operation, "")
 
 
 def _of_each_round(wanted: Derived, rows: Sequence[Measurement], allowed: float) -> dict[int, float]:

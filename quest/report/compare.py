@@ -51,7 +51,7 @@ def verdicts(library: Library, names: Sequence[str]) -> list[str]:
     head = f"claims that both judge: {len(pairs)}, {len(pairs) - len(differ)} of them alike"
     lines = [f"\n{head}"] if pairs else []
     for claim, after, before in differ:
-        near = " (expected near the line)" if claim.near_line else ""
+        near = " (expected near the line)" if claim.near_line or claim.flips else ""
         lines.append(f"claim {claim.id}: {before.verdict} -> {after.verdict}{near}")
     return lines
 

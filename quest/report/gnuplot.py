@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from quest.ground import foreign
 from quest.measure.records import HERE, REFERENCE
 from quest.report import tsv
-from quest.report.claims import STANDINGS, JudgedClaim
+from quest.report.claims import JudgedClaim
 from quest.report.measured import Both
 from quest.report.otherwise import otherwise
 from quest.report.rules import UNDECIDED
 from quest.report.then import SourceTable
-from quest.spec.model import SOURCES, Experiment
+from quest.spec.model import SOURCES, STANDINGS, Experiment
 from quest.stats.table import NumberTable
 
 LONGEST = 65  # characters of settings in a footer

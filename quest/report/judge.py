@@ -22,6 +22,7 @@ from quest.stats.reach import SESSIONS_ON_EACH, SESSIONS_ON_ONE
 #: What decides about a word: rules, ledger code, statistics, form of an experiment, reader of records.
 CODE = (
     "quest/report/rules.py", "quest/report/claims.py", "quest/report/measured.py", "quest/report/sessions.py",
+    "quest/report/tested.py",
     "quest/stats/*.py", "quest/spec/*.py", "quest/measure/records.py", "quest/measure/usable.py",
 )  # fmt: skip
 EXPERIMENTS = str(FOLDER / "*.toml")

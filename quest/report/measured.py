@@ -67,6 +67,7 @@ class Library:
         self.experiments: Mapping[str, Experiment] = {e.id: e for e in some}
         self.reference_only = reference_only
         self._results, self._reference = results, reference
+        self.places = {HERE: results, REFERENCE: reference}  #: folders
         self._keep, self._problems = keep, problems
         self.both: Callable[[str], Both] = cache(self._both)
         #: All sessions of the reference that have this experiment, by name: the first is in `both`, too.

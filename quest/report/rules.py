@@ -16,6 +16,7 @@ from functools import partial
 from quest.spec.model import (
     CHANGED,
     DEPENDS,
+    FASTER_NOW,
     HOLDS,
     LEAST,
     NEAR,
@@ -31,11 +32,11 @@ from quest.stats.estimates import Estimate, Rounds
 from quest.stats.reach import Reach, middle, reach, too_few, word
 
 __all__ = [
-    "CHANGED", "DEPENDS", "HOLDS", "NEAR", "NOT_JUDGED", "NOT_MEASURED", "NO_DIFFERENCE", "REVERSED",
+    "CHANGED", "DEPENDS", "FASTER_NOW", "HOLDS", "NEAR", "NOT_JUDGED", "NOT_MEASURED", "NO_DIFFERENCE", "REVERSED",
     "UNDECIDED", "VERDICTS",
 ]  # fmt: skip
 # All rules of a claim must hold: one that fails decides, whatever else is near its line.
-WORST_FIRST = (NOT_MEASURED, REVERSED, CHANGED, NO_DIFFERENCE, NOT_JUDGED, DEPENDS, NEAR, HOLDS)
+WORST_FIRST = (NOT_MEASURED, REVERSED, CHANGED, FASTER_NOW, NO_DIFFERENCE, NOT_JUDGED, DEPENDS, NEAR, HOLDS)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Judgement:
     repetitions: int = 0  # that there are, of the same operand
     sessions: int = 0  # with enough usable rounds, of the operand that has the fewest
     within: str = ""  # "within one session": too few sessions for a verdict of this book
+    bars: bool = False  # what the other rules take for granted was not so
 
     @property
     def near_line(self) -> bool:
@@ -62,6 +64,10 @@ class Undecidable(Exception):
 
 class Spoilt(Undecidable):
     """Enough is measured, and not well enough: why."""
+
+
+class Barred(Spoilt):
+    """What the other rules of the claim take for granted was not so: why."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ class Measured:
     against: frozenset[str] = frozenset()  # the marks of the others
     # Name of an A/A pair of this metric -> round -> the logarithm of its ratio.
     twins: Mapping[str, Rounds] = field(default_factory=dict)
+    held_back: bool = False  # some values are of a client at its limit: the server could have done more
 
     def median(self) -> Estimate:
         """With its interval, in `unit`."""
@@ -96,6 +103,7 @@ def combine(judgements: Sequence[Judgement]) -> Judgement:
     def joined(texts: Iterable[str]) -> str:
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
+    judgements = [judgement for judgement in judgements if judgement.bars] or judgements
     verdict = min((j.verdict for j in judgements), key=WORST_FIRST.index)
     fewest = min(judgements, key=lambda j: (j.usable, -j.repetitions))
     return Judgement(
@@ -279,6 +287,16 @@ def ratio_at_least(a: Sessions, b: Sessions, bound: float) -> Judgement:
     return Judgement(verdict, _said(verdict, f"{a[0].name} is at least {bound:g} times {b[0].name}", fails), numbers)
 
 
+def exceeds(a: Sessions, b: Sessions, bound: float) -> Judgement:
+    """a is at least `bound` times b, by a bound from below: repetitions of a in which the client was at its limit are
+    asked too, as a could only have been more; so where some were and it is not, nothing is judged.
+    """
+    judgement = ratio_at_least(a, b, bound)
+    if judgement.verdict != HOLDS and any(one.held_back for one in a):
+        raise Spoilt(f"the client was at its limit, and saw too little for a word: {judgement.numbers}")
+    return judgement
+
+
 def ratio_between(a: Sessions, b: Sessions, low: float, high: float) -> Judgement:
     """a is `low` to `high` times b: for "nearly half", "about twice"."""
     found, numbers = _compared(a, b)
@@ -329,6 +347,13 @@ def about(a: Sessions, then: float, factor: float = 1.5) -> Judgement:
     return _within(a, then, factor, "then")
 
 
+def speed(a: Sessions, then: float, factor: float = 1.5) -> Judgement:
+    """a is as fast as it was then, within `factor`; where all of it is faster, the word is that it is faster now."""
+    judgement = _within(a, then, factor, "then")
+    gained = (_medians(a).median > then) == (a[0].better == "higher")
+    return replace(judgement, verdict=FASTER_NOW) if judgement.verdict == CHANGED and gained else judgement
+
+
 def expected(a: Sessions, value: float, factor: float = 1.5) -> Judgement:
     """a is what the claim's own words make one expect, within `factor`, where the source has no number."""
     return _within(a, value, factor, "expected")
@@ -342,6 +367,16 @@ def _within(a: Sessions, line: float, factor: float, what: str) -> Judgement:
     fails = f"{times} times {'less' if found.median < 0 else 'more'} than {what}"
     numbers = f"{a[0].name} {values} here, {units.text(line, a[0].unit)} {what}"
     return Judgement(verdict, _said(verdict, f"within a factor of {factor:g} of {what}", fails), numbers)
+
+
+def provided(a: Sessions, bound: float = 0) -> Judgement:
+    """What the other rules take for granted: a is at most `bound` in every repetition; else the claim is not judged."""
+    most = max((value for one in a for value in one.values.values()), default=math.inf)
+    if most == math.inf:
+        raise Undecidable("no repetition")
+    if most > bound:
+        raise Barred(f"{a[0].name} is {units.text(most, a[0].unit)}, and at most {units.text(bound, a[0].unit)} was taken for granted")
+    return Judgement(HOLDS, "", f"{a[0].name} at most {units.text(most, a[0].unit)}")
 
 
 def exists(a: Sessions) -> Judgement:
@@ -359,9 +394,9 @@ def exists(a: Sessions) -> Judgement:
 # ---- growth over x -------------------------------------------------------------------------------
 
 
-def _curves(a: Sessions, least: int) -> tuple[list[float], list[dict[int, list[float]]]]:
-    """The x that all sessions have, and of each session with enough rounds round -> its curve."""
-    xs = sorted(set.intersection(*(set(one.points) for one in a)))
+def _curves(a: Sessions, least: int, up_to: float = math.inf) -> tuple[list[float], list[dict[int, list[float]]]]:
+    """The x that all sessions have, none above `up_to`, and of each session with enough rounds round -> its curve."""
+    xs = sorted(x for x in set.intersection(*(set(one.points) for one in a)) if x <= up_to)
     if not xs:
         raise Undecidable("no points over x")
     if len(xs) < least:
@@ -374,9 +409,10 @@ def _curves(a: Sessions, least: int) -> tuple[list[float], list[dict[int, list[f
     return xs, [session for session in sessions if len(session) >= LEAST]
 
 
-def _points(a: Sessions, xs: Iterable[float], sessions: Sequence[Mapping[int, Sequence[float]]]) -> str:
-    """`it: 99.9 µs at 0, 2.0 ms at 1900`, of these x."""
-    every = sorted(set.intersection(*(set(one.points) for one in a)))
+def _points(
+    a: Sessions, every: Sequence[float], xs: Iterable[float], sessions: Sequence[Mapping[int, Sequence[float]]]
+) -> str:
+    """`it: 99.9 µs at 0, 2.0 ms at 1900`, of these of every x."""
 
     def at(x: float) -> str:
         values = middle([middle([curve[every.index(x)] for curve in session.values()]) for session in sessions])
@@ -385,9 +421,11 @@ def _points(a: Sessions, xs: Iterable[float], sessions: Sequence[Mapping[int, Se
     return f"{a[0].name}: {', '.join(map(at, xs))}"
 
 
-def flat(a: Sessions, tolerance: float = 0.25) -> Judgement:
-    """a does not depend on x: its largest is no more than `tolerance` above its smallest."""
-    xs, sessions = _curves(a, curves.LEAST_X)
+def flat(a: Sessions, tolerance: float = 0.25, up_to: float = math.inf) -> Judgement:
+    """a does not depend on x: its largest is no more than `tolerance` above its smallest, of all x that are not above
+    `up_to`.
+    """
+    xs, sessions = _curves(a, curves.LEAST_X, up_to)
     every = [curve for session in sessions for curve in session.values()]
     if min(map(min, every)) <= 0:
         raise Undecidable("no ratio of a number that is not above 0")
@@ -395,7 +433,7 @@ def flat(a: Sessions, tolerance: float = 0.25) -> Judgement:
     found = curves.spread([[*session.values()] for session in sessions])
     middles = [middle([middle([c[i] for c in s.values()]) for s in sessions]) for i in range(len(xs))]
     low, high = middles.index(min(middles)), middles.index(max(middles))
-    numbers = _points(a, dict.fromkeys((xs[0], xs[low], xs[high], xs[-1])), sessions)
+    numbers = _points(a, xs, dict.fromkeys((xs[0], xs[low], xs[high], xs[-1])), sessions)
     ratio = f"{units.text(found.value, '')} times, at most {units.text(found.upper, '')}"
     numbers += f"; largest over smallest {ratio}"
     if found.upper <= 1 + tolerance + EXACTLY:
@@ -416,7 +454,7 @@ def grows(a: Sessions, at_least: float = 1.25) -> Judgement:
     found = _reach([{n: log_ratio(curve[-1], curve[0]) for n, curve in session.items()} for session in sessions])
     verdict = _beside(found, math.log(at_least), math.inf, REVERSED if found.high < 0 else CHANGED)
     fails = "it falls" if verdict == REVERSED else f"it rises by less than {units.percent(at_least - 1)}"
-    numbers = f"{_points(a, (xs[0], xs[-1]), sessions)}; last over first {_times(found)}"
+    numbers = f"{_points(a, xs, (xs[0], xs[-1]), sessions)}; last over first {_times(found)}"
     return Judgement(verdict, _said(verdict, "it grows", fails), numbers)
 
 
@@ -428,7 +466,7 @@ def linear(a: Sessions, low: float = 0.8, high: float = 1.25) -> Judgement:
     found = _reach([{n: curves.exponent(xs, curve) for n, curve in session.items()} for session in sessions])
     verdict = _beside(found, low, high)
     fails = f"it grows {'less' if found.median < low else 'more'} than in proportion"
-    numbers = f"{_points(a, (xs[0], xs[-1]), sessions)}; as x to the power of {_interval(found, '')}"
+    numbers = f"{_points(a, xs, (xs[0], xs[-1]), sessions)}; as x to the power of {_interval(found, '')}"
     return Judgement(verdict, _said(verdict, "it grows in proportion", fails), numbers)
 
 
@@ -437,11 +475,13 @@ def linear(a: Sessions, low: float = 0.8, high: float = 1.25) -> Judgement:
 RULES: dict[str, Callable[..., Judgement]] = {
     rule.__name__: rule
     for rule in (
-        faster, ratio_at_least, ratio_between, equal, flat, grows, linear, at_least, at_most, about,
-        expected, exists,
+        faster, ratio_at_least, exceeds, ratio_between, equal, flat, grows, linear, at_least, at_most, about, speed,
+        expected, exists, provided,
     )
 }  # fmt: skip
 OVER_X = ("flat", "grows", "linear")
+#: Rule -> an operand of which repetitions with the client at its limit are asked, too.
+FROM_BELOW = {"exceeds": "a"}
 
 
 def parameters(rule: str) -> tuple[list[str], list[str], dict[str, float]]:
@@ -460,11 +500,13 @@ def parameters(rule: str) -> tuple[list[str], list[str], dict[str, float]]:
 EFFECTS: dict[str, Callable[[Mapping[str, float]], float]] = {
     "faster": lambda n: n["min_effect"],
     "ratio_at_least": lambda n: max(n["bound"], 1 / n["bound"]) - 1,
+    "exceeds": lambda n: max(n["bound"], 1 / n["bound"]) - 1,
     "ratio_between": lambda n: math.sqrt(n["high"] / n["low"]) - 1,
     "equal": lambda n: n["margin"],
     "flat": lambda n: n["tolerance"],
     "grows": lambda n: n["at_least"] - 1,
     "about": lambda n: n["factor"] - 1,
+    "speed": lambda n: n["factor"] - 1,
     "expected": lambda n: n["factor"] - 1,
 }
 BESIDE_A_LINE = 0.10
@@ -493,7 +535,7 @@ def judge(rule: str, operands: Mapping[str, Measured | Sessions], numbers: Mappi
     try:
         judgement = RULES[rule](**sessions, **numbers)
     except Spoilt as why:
-        judgement = Judgement(NOT_JUDGED, str(why))
+        judgement = Judgement(NOT_JUDGED, str(why), bars=isinstance(why, Barred))
     except Undecidable as why:
         judgement = Judgement(NOT_MEASURED, str(why))
         against = sorted(frozenset().union(*(one.against for a in sessions.values() for one in a)))

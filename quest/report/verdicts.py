@@ -15,9 +15,10 @@ from quest.ground.errors import InputError
 from quest.ground.files import dated
 from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
+from quest.report import tested
 from quest.report.judge import REGISTERED, registered
 from quest.spec import experiment_file
-from quest.spec.model import FAILED, NEAR, NOT_MEASURED, VERDICTS
+from quest.spec.model import FAILED, NEAR, NOT_DECIDED, NOT_MEASURED, STANDINGS
 
 if TYPE_CHECKING:
     from quest.report.claims import JudgedClaim  # with SciPy; no part of printing
@@ -80,10 +81,10 @@ def print_ledger(entries: list["JudgedClaim"], failed_in: Path | None, verdicts:
 
 def line(entry: "JudgedClaim", width: int, long: bool) -> str:
     """One claim: number, verdict, what was said; if `long` also what was seen or why not."""
-    shown = entry["verdict"] + (" (reference)" if entry["source_run"] == "reference" else "")
+    shown = entry["standing"] + (" (reference)" if entry["source_run"] == "reference" else "")
     if own := entry["own"]:  # the reader has measured it, and wants to know of that
         shown = f"yours: {re.split('[:;(]', own)[0].strip()}"
-    shown += "?" if entry["near"] and entry["verdict"] not in (NEAR, FAILED, NOT_MEASURED) else ""
+    shown += "?" if entry["near"] and entry["verdict"] not in (NEAR, NOT_DECIDED, FAILED, NOT_MEASURED) else ""
     head = f"{entry['id']:>4}  {shown:<30}  "
     head += textwrap.shorten(entry["text"], max(20, width - len(head)), placeholder=" ...")
     if not long:
@@ -155,14 +156,10 @@ def remedy(why: str, experiment: str) -> str:
 
 def counts(entries: list["JudgedClaim"]) -> str:
     """How many claims stand how, in one line."""
-    judged = [entry for entry in entries if entry["rule"]]
-    verdicts = Counter(entry["verdict"] for entry in judged)
-    kinds = Counter(entry["kind"] for entry in entries)
-    numbers = {verdict: verdicts[verdict] for verdict in VERDICTS}
-    numbers |= {"historical": kinds["historical"], "for other systems": kinds["other-system"]}
-    numbers["not judged yet"] = len(entries) - sum(numbers.values())
-    parts = (f"{number} {words}" for words, number in numbers.items() if number)
-    near = " (? = near the line)" if any(entry["near"] for entry in judged) else ""
+    standings = Counter(entry["standing"] for entry in entries)
+    called = {"another system": "for other systems", "no rule": "without a rule"}
+    parts = [f"{standings[word]} {called.get(word, word)}" for word in STANDINGS if standings[word]]
+    near = " (? = near the line)" if any(entry["near"] and entry["rule"] for entry in entries) else ""
     noun = "claim" if len(entries) == 1 else "claims"
     text = f"{len(entries)} {noun}: {', '.join(parts)}{near}"
     if by_reference := sum(bool(entry["own"]) for entry in entries):
@@ -190,6 +187,7 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
         experiment_file.RATIOS,
         *experiment_file.MACHINES.glob("*.zip"),
         *reference.parent.glob("sessions/*/*/*.jsonl"),
+        *(folder / tested.FILE for folder in (results, reference)),
         REGISTERED,
         Path("chapters/guards.toml"),
         *JUDGES.glob("*.json"),

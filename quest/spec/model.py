@@ -31,15 +31,26 @@ SOURCES = {
     "small-files": "lighttpd and small files, 2006",
     "perlbal": "Perlbal and lighttpd, 2006",
     "raw-io": "raw I/O with lighttpd 1.5.0, 2007",
+    "wiki": "lighttpd's wiki, 2007",
 }
 OPERATIONS = ("ratio", "difference", "inverse", "value")  # of a [[number]]
 AA = "+aa"  # behind the name of a variant that is run a second time in the round
-# What can come of a claim; "near the line": the data lie on both sides of what the rule asks; "not
-# judged": measured, and not well enough; "failed": what it is about failed too often to be judged.
+# What can come of a claim (chapters, "How to read a word"). Those with "in the model" and "by a test", "never so" and
+# "not decided" are the ledger's (quest/report/claims.py: in_words); the others are what a rule says.
 HOLDS, CHANGED, REVERSED, NO_DIFFERENCE = "holds", "changed", "reversed", "no difference seen"
-NEAR, DEPENDS = "near the line", "depends on the processor"
+IN_MODEL, NOT_IN_MODEL = "in the model: holds", "in the model: fails"
+BY_TEST, NOT_BY_TEST = "by a test: holds", "by a test: fails"
+FASTER_NOW, NEVER_SO = "faster now", "never so"
+NOT_DECIDED, NEAR, DEPENDS = "not decided", "near the line", "depends on the processor"
 UNDECIDED = NOT_JUDGED, FAILED, NOT_MEASURED = "not judged", "failed", "not measured here"
-VERDICTS = (HOLDS, CHANGED, REVERSED, NO_DIFFERENCE, NEAR, DEPENDS, *UNDECIDED)
+VERDICTS = (
+    HOLDS, IN_MODEL, BY_TEST, FASTER_NOW, CHANGED, REVERSED, NEVER_SO, NOT_IN_MODEL, NOT_BY_TEST, NO_DIFFERENCE,
+    NOT_DECIDED, NEAR, DEPENDS, *UNDECIDED,
+)  # fmt: skip
+# How a claim stands that nothing decides, by its kind; the others stand as their verdict says.
+WITHOUT_RULE = {"other-system": "another system", "historical": "historical"}
+NO_RULE = "no rule"
+STANDINGS = (*VERDICTS, *WITHOUT_RULE.values(), NO_RULE)
 LEAST = 6  # repetitions for an interval or a test
 
 # ---- what a key may hold -------------------------------------------------------------------------

@@ -69,14 +69,14 @@ class Measurement:
     taken: Mapping[int, float] = field(default_factory=dict)
     spoilt: Mapping[int, str] = field(default_factory=dict)
 
-    def unusable(self, allowed: float) -> dict[int, str]:
-        """Round -> the mark against it, where others may have taken the share `allowed`."""
+    def unusable(self, allowed: float, forgiven: str = "") -> dict[int, str]:
+        """Round -> the mark against it, where others may have taken the share `allowed`, but for one mark."""
         noisy = {n: NOISY for n, share in self.taken.items() if share > allowed}
-        return noisy | dict(self.spoilt)
+        return noisy | {n: mark for n, mark in self.spoilt.items() if mark != forgiven}
 
-    def usable_rounds(self, allowed: float | None) -> dict[int, float]:
-        """Round -> value, without those that a mark speaks against; None: all of them."""
-        against = {} if allowed is None else self.unusable(allowed)
+    def usable_rounds(self, allowed: float | None, forgiven: str = "") -> dict[int, float]:
+        """Round -> value, without those that a mark speaks against, but for one mark; None: all of them."""
+        against = {} if allowed is None else self.unusable(allowed, forgiven)
         return {n: value for n, value in self.rounds.items() if n not in against}
 
 

@@ -56,7 +56,8 @@ WHEN = [
     ("::: {.when claim=9}\nx\n:::\n\n" + OTHER, ".when without verdict="),
     # A reader's machine may give any of them.
     (when(9, "holds, changed, reversed", "x"),
-     'claim 9: no .when for no difference seen, near the line, depends on the processor, '
+     'claim 9: no .when for in the model: holds, by a test: holds, faster now, never so, in the model: fails, '
+     'by a test: fails, no difference seen, not decided, near the line, depends on the processor, '
      'not judged, not measured here (or "otherwise")'),
 ]  # fmt: skip
 DRAWN = [

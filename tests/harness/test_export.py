@@ -357,7 +357,7 @@ def test_make_ends_with_verdicts_and_failures(
     assert verdicts.print_ledger(entries, RESULTS, verdicts=True) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["9", "holds", "a", "is", "faster", "than", "b."]
-    assert lines[-1] == "3 claims: 1 holds, 1 historical, 1 not judged yet"
+    assert lines[-1] == "3 claims: 1 holds, 1 historical, 1 without a rule"
     assert max(map(len, lines)) <= 80
     failure = {"type": "failure", "variant": "b", "params": {"n": 3}, "round": 9, "order": 9,
                "error": "b ended with status 1"}  # fmt: skip
@@ -373,7 +373,7 @@ def test_make_ends_with_verdicts_and_failures(
     [
         (("id = 10", "id = 9"), "claim 9 is there twice"),
         (('source = "talk"', 'source = "tlak"'),
-         'claim 9: "source" must be one of talk, page, lighty, small-files, perlbal, raw-io, '
+         'claim 9: "source" must be one of talk, page, lighty, small-files, perlbal, raw-io, wiki, '
          'not "tlak"'),
         (('is = "faster"', 'is = "quicker"'),
          f'claim 9: rule: "is" must be one of {", ".join(RULES)}, not "quicker"'),
@@ -385,7 +385,15 @@ def test_make_ends_with_verdicts_and_failures(
         ((', b = "b.us"', ', b = "b.us", bound = 2'), 'claim 9: rule: unknown key "bound"'),
         (('experiment = "sample"', 'experiment = "simple"'),
          'claim 9: unknown experiment "simple"'),
-        (('why = "nobody has measured it."', ""), 'claim 10: a rule or "why" (not) is needed'),
+        (('why = "nobody has measured it."', ""), 'claim 10: a rule, "test", "never" or "why" (not) is needed'),
+        (('why = "nobody has measured it."', 'why = "x"\ntest = "tests/x/test_y.py::test_z"'),
+         'claim 10: "test" stands in place of "rule" and "why"'),
+        (('why = "nobody has measured it."', 'test = "tests/x.py"'),
+         'claim 10: "test" must match tests/[\\w/-]+\\.py::test_\\w+'),
+        (('why = "nobody has measured it."', 'why = "x"\npassing = "fails"'), 'claim 10: "passing" goes with "test"'),
+        (('why = "nobody has measured it."', 'why = "x"\nmodel = true'), 'claim 10: "model" goes with "rule"'),
+        (('why = "nobody has measured it."', 'why = "x"\nhalf_of = 3'),
+         "claim 10: half of 3, which is no whole claim"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_ledger_is_one_line(inside: Tree, change: tuple[str, str], message: str) -> None:

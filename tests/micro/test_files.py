@@ -91,8 +91,8 @@ def test_a_path_that_is_taken_is_left_alone(micro: Micro) -> None:
 
 @pytest.mark.parametrize("way", ["stat", "statx", "open", "below", "read", "serve"])
 def test_each_way_to_find_a_file(full: Micro, way: str) -> None:
-    for depth in (1, 8):
-        found = visits(full, f"stat-cost -n 60 -v 50 -d {depth} {way} here warm")
+    for options in ("-d 1", "-d 8", "-b 102400"):
+        found = visits(full, f"stat-cost -n 60 -v 50 {options} {way} here warm")
         assert [row["visit"] for row in found] == [*range(50)]
         for row in found:
             _, call, *parts = (cell for cell in row.values() if cell != "-")

@@ -161,6 +161,15 @@ def test_registers_are_filled_or_it_says_that_there_are_none(micro: Micro, width
     assert len(micro.rows(f"sched-switch -n 3 -v {width}", may_lack=may_lack)) == 3
 
 
+def test_registers_that_nothing_fills_are_clean(micro: Micro) -> None:
+    """Also where the C library has used them before; where the processor tells nothing it is 2."""
+    clean, filled = ({row["in_use"] for row in micro.rows(f"sched-switch -n 5 -v {width}")} for width in (0, 16))
+    assert clean in ({0}, {2})
+    if micro.rows("sched-switch -n 1 -v 32", may_lack=True) and clean == {0}:
+        assert {row["in_use"] for row in micro.rows("sched-switch -n 5 -v 32")} == {1}
+    assert filled <= {0, 1, 2}
+
+
 def on_one_processor() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

@@ -140,7 +140,7 @@ PROGRAMS = {
         ("", "last", "next again", *(f"-p {n} next" for n in NUMBERS)),
     ),
     "sched-switch": Program(
-        "-n 5 -r 6 -a 5 -b 2", "handover_ns pipe_ns", 5,
+        "-n 5 -r 6 -a 5 -b 2", "handover_ns pipe_ns in_use", 5,
         tuple(f"{option} {n}" for option in ("-r", "-a", "-b") for n in NUMBERS),
     ),
     "sigio-overflow": Program("-n 30 -q 5", OVERFLOW, [30], ("-n 10 -q 11",)),

@@ -133,6 +133,13 @@ def test_it_waits_at_least_as_long_as_asked(micro: Micro, way: str) -> None:
         assert way == "event" or {row["left_ns"] for row in found} == {"-"}
 
 
+def test_no_time_out_of_select_is_exact(micro: Micro) -> None:
+    """Claim 42: each of them ends a microsecond late, the unit of what select is given, or more."""
+    for slack in (0, 1):
+        found = micro.rows(f"timeout-accuracy -n 20 -t 1000 -s {slack} select", may_lack=slack == 1)
+        assert min([row["late_ns"] for row in found]) >= 1000
+
+
 @pytest.mark.parametrize("way", ["event"], indirect=True)
 def test_select_leaves_the_rest_of_its_time(micro: Micro, way: str) -> None:
     """Half of it, less what the event was late. musl hands the kernel a copy of the time-out."""
