@@ -65,8 +65,6 @@ static void fill_nothing(void)
 
 #ifdef __x86_64__
 
-#include <cpuid.h>
-
 #define LOW  "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"
 #define HIGH "16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31"
 #define LOW_CLOBBERED                                                                              \
@@ -107,7 +105,7 @@ __attribute__((target("avx512f"))) static void fill_avx512(void)
                      : LOW_CLOBBERED, HIGH_CLOBBERED);
 }
 
-#define LEAF_XSAVE  13    /* of cpuid: with 1 as its part, bit 2 of eax says that XGETBV takes 1 */
+#define LEAF_XSAVE  13    /* of cpuid: part 1, bit 2 of eax says that XGETBV takes 1 */
 #define VECTORS     0xe4U /* AVX and the three parts of AVX-512, as XINUSE has them */
 #define XSAVE_BYTES 576   /* without what follows the header, which says that nothing does */
 #define MXCSR_AT    24
@@ -125,9 +123,11 @@ static void forget_vectors(void)
 /* Whether they are not in that state. */
 static enum in_use vectors_in_use(void)
 {
-    unsigned int a, b, c, d;
-    if (!__builtin_cpu_supports("avx") || !__get_cpuid_count(LEAF_XSAVE, 1, &a, &b, &c, &d) ||
-        (a & 4) == 0)
+    uint32_t a = LEAF_XSAVE, b, c = 1, d;
+    if (!__builtin_cpu_supports("avx")) /* a processor that has AVX has the leaf */
+        return UNKNOWN;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    if ((a & 4) == 0)
         return UNKNOWN;
     __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(1));
     return (a & VECTORS) == 0 ? CLEAN : IN_USE;
