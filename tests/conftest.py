@@ -124,8 +124,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return  # a bundle of a lab has no ledger
     from quest.report import tested
 
-    words = (tested.PASSED, tested.FAILED)
-    cases = [(f"tests/{one.nodeid.removeprefix('tests/')}", word) for word in words for one in reporter.getreports(word)]
+    reports = [(one, word) for word in (tested.PASSED, tested.FAILED) for one in reporter.getreports(word)]
+    cases = ((f"tests/{one.nodeid.removeprefix('tests/')}", word) for one, word in reports)
     found = tested.summed(cases, tested.named(ledger))
     tested.note(programs.TREE / str(session.config.getoption("--build")) / "results", found)
 

@@ -110,7 +110,7 @@ __attribute__((target("avx512f"))) static void fill_avx512(void)
 #define XSAVE_BYTES 576   /* without what follows the header, which says that nothing does */
 #define MXCSR_AT    24
 
-/* Brings the vector registers but the 16 of SSE into the state of the beginning (SDM, 13.6, 13.8). */
+/* Brings the vector registers but the 16 of SSE to the state of the beginning (SDM, 13.6, 13.8). */
 static void forget_vectors(void)
 {
     static unsigned char area[XSAVE_BYTES] __attribute__((aligned(64)));

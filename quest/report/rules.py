@@ -375,7 +375,8 @@ def provided(a: Sessions, bound: float = 0) -> Judgement:
     if most == math.inf:
         raise Undecidable("no repetition")
     if most > bound:
-        raise Barred(f"{a[0].name} is {units.text(most, a[0].unit)}, and at most {units.text(bound, a[0].unit)} was taken for granted")
+        line = units.text(bound, a[0].unit)
+        raise Barred(f"{a[0].name} is {units.text(most, a[0].unit)}, and at most {line} was taken for granted")
     return Judgement(HOLDS, "", f"{a[0].name} at most {units.text(most, a[0].unit)}")
 
 
