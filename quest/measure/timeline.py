@@ -4,129 +4,22 @@ intervals: which task runs, which waits.
 Pure functions; trace.py makes the trace, figures/timeline.gp draws the rows.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-TRACE_LINE = re.compile(r"(?P<time>\d+\.\d+) (?P<rest>.*)")
-# "???" is a call in which the task was ended before strace could read which it was.
-CALL = re.compile(
-    r"(?P<name>\w+|\?{3})\((?P<args>.*)"
-    r"(?: <unfinished \.\.\.>|\)\s+= (?P<result>.*?)(?: <(?P<took>\d+\.\d+)>)?)"
-)
-SIGNAL = re.compile(r"--- \w+\b.* ---")
-ENDED = re.compile(r"\+\+\+ .* \+\+\+")
-
-
-class SyntaxErrorInTrace(ValueError):
-    """A line no rule here understands: better no picture than a wrong one."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One system call of one task. end is None if the task ends inside it."""
-
-    pid: int
-    name: str
-    args: str
-    result: str
-    start: float
-    end: float | None
-
-    def value(self) -> int | None:
-        """The number returned; None for "?" and for a call that did not return."""
-        number = re.match(r"-?\d+", self.result)
-        return int(number.group()) if number else None
-
-
-@dataclass(frozen=True)
-class End:
-    """A task is gone."""
-
-    pid: int
-    start: float
-
-
-Event = Call | End
-
-
-def parse(files: Mapping[int, Iterable[str]]) -> list[Event]:
-    """All events in the order in which they began. `files`: task -> the lines of its file.
-    SyntaxErrorInTrace for a line that is not understood.
-    """
-    events: list[Event] = []
-    for pid, lines in files.items():
-        for number, line in enumerate(lines, start=1):
-            match = TRACE_LINE.fullmatch(line)
-            if match is None:
-                raise SyntaxErrorInTrace(f"trace of {pid}, line {number}: no time: {line[:60]!r}")
-            start, rest = float(match["time"]), match["rest"]
-            if call := CALL.fullmatch(rest):
-                end = start + float(call["took"]) if call["took"] else None
-                result = call["result"] or ""
-                events.append(Call(pid, call["name"], call["args"].rstrip(), result, start, end))
-            elif ENDED.fullmatch(rest):
-                events.append(End(pid, start))
-            elif not SIGNAL.fullmatch(rest):
-                what = f"not understood: {rest[:60]!r}"
-                raise SyntaxErrorInTrace(f"trace of {pid}, line {number}: {what}")
-    return sorted(events, key=lambda event: event.start)
-
+from quest.measure.scene import Visit
+from quest.measure.strace import C_NAMES, MAKING_CALLS, PEER, WAITING_CALLS, Call, End, Event
 
 # ---- tasks and rows ------------------------------------------------------------------------------
 
-# What a task can sleep in. Such a call is waiting if it takes at least MIN_WAIT_S; all else is
-# running. (Under the tracer a call that returns at once takes some 0.05 ms.)
-# fmt: off
-WAITING_CALLS = [
-    "accept", "accept4", "connect",
-    "read", "readv", "pread64", "recvfrom", "recvmsg",
-    "write", "writev", "sendto", "sendmsg", "sendfile", "splice",
-    "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2",
-    "rt_sigtimedwait", "rt_sigsuspend", "pause", "wait4", "waitid",
-    "futex", "flock", "semop", "semtimedop", "nanosleep", "clock_nanosleep",
-    "io_uring_enter", "io_getevents", "io_pgetevents",
-]
-# fmt: on
-MAKING_CALLS = ["clone", "clone3", "fork", "vfork"]
-OTHER_CALLS = ["close", "execve", "exit", "exit_group"]
 # What strace prints behind the first of several descriptors: it leaves out the rest of a poll().
 MORE = {"poll": "}, ...", "ppoll": "}, ...", "select": "> ", "pselect6": "> "}
+# Such a call is waiting if it takes that long; all else is running. (Under the tracer a call that returns at once takes
+# some 0.05 ms.)
 MIN_WAIT_S = 0.0005
-
-# The name in our sources where the kernel has another one.
-C_NAMES = {
-    "accept4": "accept",
-    "clock_nanosleep": "nanosleep",
-    "epoll_pwait": "epoll_wait",
-    "epoll_pwait2": "epoll_wait",
-    "ppoll": "poll",
-    "pread64": "pread",
-    "pselect6": "select",
-    "recvfrom": "recv",
-    "rt_sigsuspend": "sigsuspend",
-    "rt_sigtimedwait": "sigtimedwait",
-    "sendto": "send",
-    "wait4": "waitpid",
-}
 
 MARGIN_BEFORE_S = 0.015
 MARGIN_AFTER_S = 0.030
-PEER = re.compile(r"TCP(?:v6)?:\[[^\]]*->[^\]]*:(\d+)\]")
-
-
-@dataclass(frozen=True)
-class Visit:
-    """What a client saw; times in seconds of CLOCK_REALTIME, the clock that strace -ttt prints."""
-
-    name: str
-    port: int
-    connecting: float
-    connected: float
-    half_sent: float  # equal to sent if it did not pause
-    sent: float
-    first_byte: float
-    done: float
 
 
 # Of the samples: the members of a Row.

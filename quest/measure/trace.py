@@ -1,6 +1,6 @@
 """kind = "trace": which task runs and which waits while a server serves four clients, one slow.
 
-The clients are scripted: A, C and D ask for a page at once, B sends half of its request, pauses,
+The clients are those of the scene "slow": A, C and D ask for a page at once, B sends half of its request, pauses,
 and sends the rest. Out comes one repetition of the results (see timeline.Row for its columns), and
 from it the tables figures/timeline.gp draws. Nothing is drawn by hand. Nothing is measured
 either: each traced call costs some tens of microseconds more, too little to see among 300 ms.
@@ -9,55 +9,51 @@ either: each traced call costs some tens of microseconds more, too little to see
 import contextlib
 import os
 import signal
-import socket
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, replace
 from pathlib import Path
 
 from quest.ground import places, processes
 from quest.ground.errors import RepetitionError, Unsupported
 from quest.ground.processes import Process, running
-from quest.measure import docroot, needs, timeline
+from quest.measure import docroot, needs, scene, strace, timeline
 from quest.measure.programs import folders
 from quest.measure.records import Repetition
+from quest.measure.scene import Visit
 from quest.measure.session import Context
-from quest.measure.timeline import Row, Visit
+from quest.measure.timeline import Row
 from quest.spec.model import Experiment, Params, Variant
 from quest.spec.plan import expand_all
 
-REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 LEAD_S = 0.05  # until the first client connects: the server must have reached its accept
 LINGER_S = 0.1  # after the last reply: children end and are collected
 STOP_S = 10.0
-CALLS = [*timeline.WAITING_CALLS, *timeline.MAKING_CALLS, *timeline.OTHER_CALLS]
+CALLS = [*strace.WAITING_CALLS, *strace.MAKING_CALLS, "close", "execve", "exit", "exit_group"]
 
-
-# When a client connects, and how long it pauses in mid-request, in seconds.
-SCRIPTS = {"A": (0.0, 0.0), "B": (0.020, 0.250), "C": (0.040, 0.0), "D": (0.060, 0.0)}
 # -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy the peer
-# of a socket, -s 1 one letter of a text, and one descriptor of those that poll() is given. The
-# question marks let a call pass that this architecture does not have; with --seccomp-bpf the calls
-# that are not traced run at full speed.
-STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy", "-s", "1", "--seccomp-bpf", "-e",
-          "trace=" + ",".join(f"?{call}" for call in CALLS)]  # fmt: skip
+# of a socket.
+STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy"]
+# -s 1 one letter of a text, and one descriptor of those that poll() is given. The question marks let a call pass that this
+# architecture does not have; with --seccomp-bpf the calls that are not traced run at full speed.
+WAITS_ONLY = ["-s", "1", "--seccomp-bpf", "-e", "trace=" + ",".join(f"?{call}" for call in CALLS)]
 
 
 def record(command: Sequence[str], timeout_s: float = 30.0) -> Repetition:
     """Runs the server (which is to choose its port itself, -p 0) under strace and visits it.
     RepetitionError if the server, a client or the trace is not as it should be.
     """
+    clients = scene.read("slow").each()
     with tempfile.TemporaryDirectory() as folder:
-        words = [*STRACE, "-o", f"{folder}/trace", *command]
+        words = [*STRACE, *WAITS_ONLY, "-o", f"{folder}/trace", *command]
         with running("the server", words, pipe=True) as process:
-            visits = visit_all(processes.listening_port(process, timeout_s), timeout_s)
+            visits = scene.play(clients, processes.listening_port(process, timeout_s), timeout_s, LEAD_S)
             time.sleep(LINGER_S)
             stop(process, Path(folder))
         try:
-            events = timeline.parse(traces(Path(folder)))
-        except timeline.SyntaxErrorInTrace as error:
+            events = strace.parse(traces(Path(folder)))
+        except strace.SyntaxErrorInTrace as error:
             raise RepetitionError(str(error)) from None
     return recording(timeline.rows(events, visits), visits)
 
@@ -66,44 +62,6 @@ def traces(folder: Path) -> dict[int, list[str]]:
     """Task -> the lines that strace has written of it by now."""
     files = {int(file.suffix[1:]): file for file in folder.iterdir()}
     return {pid: file.read_text(errors="replace").splitlines() for pid, file in files.items()}
-
-
-def visit_all(port: int, timeout_s: float) -> list[Visit]:
-    """All four clients of SCRIPTS at once, each in its own thread. RepetitionError if one fails."""
-    zero = time.time() + LEAD_S
-
-    def run(name: str) -> Visit:
-        at_s, pause_s = SCRIPTS[name]
-        time.sleep(max(0.0, zero + at_s - time.time()))
-        try:
-            return visit(name, pause_s, port, timeout_s)
-        except (OSError, RepetitionError) as error:
-            raise RepetitionError(f"client {name}: {error}") from None
-
-    with ThreadPoolExecutor(len(SCRIPTS)) as pool:
-        return list(pool.map(run, SCRIPTS))
-
-
-def visit(name: str, pause_s: float, port: int, timeout_s: float) -> Visit:
-    """One client asks for a page, with a pause in the middle of its request."""
-    connecting = time.time()
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
-        connected = time.time()
-        half = len(REQUEST) // 2 if pause_s else 0
-        connection.sendall(REQUEST[:half])
-        half_sent = time.time()
-        time.sleep(pause_s)
-        connection.sendall(REQUEST[half:])
-        sent = time.time() if pause_s else half_sent
-        reply = connection.recv(65536)
-        first_byte = time.time()
-        while part := connection.recv(65536):
-            reply += part
-        done = time.time()
-        own_port = connection.getsockname()[1]
-    if not reply.startswith(b"HTTP/1.1 200 "):
-        raise RepetitionError(f"expected a page, got {reply[:40]!r}")
-    return Visit(name, own_port, connecting, connected, half_sent, sent, first_byte, done)
 
 
 def stop(process: Process, folder: Path) -> None:

@@ -1,0 +1,279 @@
+"""Runs a server with the clients of a scene, once under strace for the calls and their lines, and several times without
+for the times, and makes one recording of it.
+"""
+
+import contextlib
+import os
+import platform
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from quest.ground.errors import RepetitionError
+from quest.ground.places import link_of, numbered, text_of
+from quest.ground.processes import Process, listening_port, running
+from quest.measure import docroot, lines, moments, strace
+from quest.measure.recording import UNTRACED, Recording, Source, guests, record_calls, times_of
+from quest.measure.scene import Client, Scene, Visit, play
+from quest.measure.trace import STOP_S, STRACE, stop, traces
+
+FLAGS = "-std=c11 -O2 -g -fno-optimize-sibling-calls -U_FORTIFY_SOURCE"
+TRIES = 5  # a traced run that something else on the machine has disturbed is made again
+PLAIN_RUNS = 5
+TIMEOUT_S = 20.0
+LEAD_S = 0.05
+ASLEEP_S = 0.06  # a server whose tasks have all slept for that long has nothing to do
+ASLEEP_PATIENCE_S = 15.0
+# -k the stack of each call; room for as many descriptors as a scene has clients. What only libc asks for is left alone.
+WITH_LINES = ["-k", "-s", "128", "--seccomp-bpf", "-e", "trace=!" + ",".join(f"?{call}" for call in sorted(UNTRACED))]
+STANDARD = ("stdin", "stdout", "stderr")
+KINDS = {"eventpoll": "epoll", "eventfd": "eventfd", "signalfd": "signalfd", "timerfd": "timerfd", "io_uring": "io_uring"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server to record. folders: where the lines are that are shown, below root."""
+
+    name: str
+    program: Path
+    args: tuple[str, ...] = ()
+    root: Path = field(default_factory=Path.cwd)
+    folders: tuple[str, ...] = ("code/",)
+    flags: str = FLAGS
+
+
+@dataclass
+class _Run:
+    """A server that runs, and what has come of it."""
+
+    process: Process
+    port: int
+    opened: list[tuple[int, int, str]] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    until: float = 0.0
+
+
+def record(target: Target, scene_name: str, scene: Scene) -> Recording:
+    """One recording, of several the one in which the clients were held up least by other work on this machine.
+    RepetitionError if the server, a client or the trace is never as it should be.
+    """
+    plain = least_disturbed(lambda: plain_run(target, scene), scene, PLAIN_RUNS)
+    kept: list[tuple[list[Visit], Recording]] = []
+
+    def again() -> list[Visit]:
+        kept.append(traced(target, scene_name, scene))
+        return kept[-1][0]
+
+    with going_first():
+        best = least_disturbed(again, scene, TRIES)
+    recording = next(recording for visits, recording in kept if visits is best)
+    recording.plain = {visit.name: times_of(visit, plain[0].connecting) for visit in plain}
+    first = recording.clients[0]
+    recording.how["overhead"] = [_took(first.times), _took(recording.plain[first.letter])]
+    recording.moments = moments.found(recording)
+    return recording
+
+
+@contextlib.contextmanager
+def going_first() -> Iterator[None]:
+    """Clients, tracer and server run before all else on this machine, where that is allowed: strace and the server take
+    turns at each call, and among other programs each turn is a wait. It is over within seconds.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except (OSError, AttributeError):  # an ordinary user stands in line
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def least_disturbed(run: Callable[[], list[Visit]], scene: Scene, tries: int) -> list[Visit]:
+    """Of so many runs that with the least delay. RepetitionError if none went well."""
+    runs: list[list[Visit]] = []
+    said = ""
+    for _ in range(tries):
+        try:
+            runs.append(run())
+        except RepetitionError as error:
+            said = str(error)
+    if not runs:
+        raise RepetitionError(said)
+    return min(runs, key=lambda visits: delay(visits, scene))
+
+
+def delay(visits: Sequence[Visit], scene: Scene) -> float:
+    """Seconds by which the clients came late, and those that they took."""
+    zero = visits[0].connecting
+    due = {letter: client.at_ms / 1000 for letter, client in scene.each().items()}
+    first = due[visits[0].name]
+    late = sum(max(0.0, visit.connecting - zero - (due[visit.name] - first)) for visit in visits)
+    return late + sum(visit.done - visit.connecting for visit in visits)
+
+
+def _took(times: Sequence[int | None]) -> int | None:
+    return None if times[0] is None or times[5] is None else times[5] - times[0]
+
+
+def command_of(target: Target, scene: Scene) -> list[str]:
+    """The server, at a port that it chooses itself."""
+    limit = ["prlimit", f"--sigpending={scene.signals}", "--"] if scene.signals else []
+    root = docroot.prepare(scene.docroot).resolve()
+    return [*limit, str(target.program), "-p", "0", *target.args, *scene.args.get(target.name, ()), str(root)]
+
+
+@contextlib.contextmanager
+def served(target: Target, scene: Scene, before: Sequence[str] = ()) -> Iterator[_Run]:
+    """The server, after a first request, with all its tasks asleep; `before`: words of the command before its own."""
+    with running("the server", [*before, *command_of(target, scene)], pipe=True) as process:
+        run = _Run(process, listening_port(process, TIMEOUT_S))
+        wait_until_asleep(process.pid)
+        target_of_all = next(iter(scene.each().values())).target
+        play({"A": Client("A", target=target_of_all)}, run.port, TIMEOUT_S)
+        wait_until_asleep(process.pid)
+        yield run
+
+
+def tasks_of(session: int) -> dict[int, str]:
+    """The tasks of a session, but for its leader's: their states, as R, S, t."""
+    states: dict[int, str] = {}
+    for process in numbered(Path("/proc")):
+        text = text_of(process / "stat").rpartition(")")[2].split()
+        if len(text) < 4 or int(text[3]) != session or process.name == str(session):
+            continue
+        for task in numbered(process / "task"):
+            state = text_of(task / "stat").rpartition(")")[2].split()
+            if state:
+                states[int(task.name)] = state[0]
+    return states
+
+
+def wait_until_asleep(session: int) -> None:
+    """RepetitionError if they do not come to rest."""
+    deadline = time.monotonic() + ASLEEP_PATIENCE_S
+    since, before = time.monotonic(), None
+    while time.monotonic() - since < ASLEEP_S:
+        states = tasks_of(session)
+        leader = {session: "S"}
+        if set(states.values()) - {"S"} or (states or leader) != before:
+            since = time.monotonic()
+        before = states or leader
+        if time.monotonic() > deadline:
+            raise RepetitionError(f"the server did not come to rest within {ASLEEP_PATIENCE_S:g} s")
+        time.sleep(0.005)
+
+
+# ---- without the tracer --------------------------------------------------------------------------
+
+
+def plain_run(target: Target, scene: Scene) -> list[Visit]:
+    """What the clients saw of a server that is not traced."""
+    with served(target, scene) as run:
+        visits = play(scene.each(), run.port, TIMEOUT_S, LEAD_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.process.pid, signal.SIGTERM)
+        if not run.process.reap(STOP_S):
+            raise RepetitionError(f"the server did not end within {STOP_S:g} s of SIGTERM")
+    return visits
+
+
+# ---- with it -------------------------------------------------------------------------------------
+
+
+def traced(target: Target, scene_name: str, scene: Scene) -> tuple[list[Visit], Recording]:
+    """What the clients saw, and the recording without its plain times and moments. RepetitionError as record() says."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        words = [*STRACE, *WITH_LINES, "-o", f"{folder}/trace"]
+        with served(target, scene, words) as run:
+            opened = descriptors(run.process.pid, list(traces(folder)))
+            visits = play(scene.each(), run.port, TIMEOUT_S, LEAD_S)
+            wait_until_asleep(run.process.pid)
+            until = time.time()
+            stop(run.process, folder)
+        try:
+            events = strace.joined(strace.parse(traces(folder)))
+        except strace.SyntaxErrorInTrace as error:
+            raise RepetitionError(str(error)) from None
+    zero = visits[0].connecting
+    recording = Recording(
+        server=target.name, scene=scene_name, title=scene.title,
+        args=" ".join((*target.args, *scene.args.get(target.name, ()))),
+        how=how(target), end=0, tasks=[], clients=guests(scene, visits, zero), plain={}, open=[], sites=[], stacks=[],
+        calls=[],
+    )  # fmt: skip
+    stacks = lines.stacks(
+        (event.stack for event in events if isinstance(event, strace.Call)), target.program, target.root, target.folders
+    )
+    source = Source(cache(lambda file: text_of_source(target.root / file)))
+    record_calls(recording, events, visits, stacks, source, until, opened)
+    return visits, recording
+
+
+def text_of_source(path: Path) -> list[str]:
+    """The lines of a file. RepetitionError if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise RepetitionError(f"{path.name}: {error.strerror}") from None
+
+
+def descriptors(session: int, tasks: Sequence[int]) -> list[tuple[int, int, str]]:
+    """(process, descriptor, what it is) of all processes now."""
+    found: list[tuple[int, int, str]] = []
+    for pid in tasks:
+        folder = Path(f"/proc/{pid}/fd")
+        listening = _listening(text_of(f"/proc/{pid}/net/tcp"))
+        for each in sorted(numbered(folder), key=lambda path: int(path.name)):
+            number = int(each.name)
+            what = STANDARD[number] if number < len(STANDARD) else _what(link_of(each), listening, each)
+            found.append((pid, number, what))
+    return found
+
+
+def _listening(table: str) -> set[str]:
+    """The inodes of the sockets that listen, of /proc/net/tcp."""
+    rows = [line.split() for line in table.splitlines()[1:]]
+    return {row[9] for row in rows if len(row) > 9 and row[3] == "0A"}
+
+
+def _what(link: str, listening: set[str], path: Path) -> str:
+    if inode := re.fullmatch(r"socket:\[(\d+)\]", link):
+        return "listens" if inode[1] in listening else "socket"
+    if kind := re.fullmatch(r"anon_inode:\[?(\w+)\]?", link):
+        return KINDS.get(kind[1], kind[1])
+    if link.startswith("pipe:"):
+        return "pipe"
+    if path.is_dir():
+        return "docroot"
+    return link.rpartition("/")[2].removesuffix(" (deleted)")
+
+
+def how(target: Target) -> dict[str, object]:
+    """Of which tree, with what, and when. No name and no path of this machine."""
+    return {
+        "commit": _first_line(["git", "rev-parse", "--short=8", "HEAD"], target.root),
+        "kernel": platform.release().partition("-")[0],
+        "strace": _first_line(["strace", "--version"]).rpartition(" ")[2],
+        "build": f"cc {_first_line(['cc', '-dumpfullversion', '-dumpversion'])} {target.flags}",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def _first_line(command: list[str], folder: Path | None = None) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20, cwd=folder)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.partition("\n")[0].strip()
+
+

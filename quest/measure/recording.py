@@ -1,0 +1,547 @@
+"""A recording of a server at work: what strace, the clients and the ring have told, as one table for the player.
+
+Pure functions. The form of the file is in benchmarks/recordings/README.md; recorder.py runs the server.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from quest.ground.c_source import mark
+from quest.ground.errors import RepetitionError
+from quest.measure.lines import Place, Stack
+from quest.measure.scene import Scene, Visit
+from quest.measure.strace import C_NAMES, MAKING_CALLS, WAITING_CALLS, Call, Event, Frame
+from quest.measure.timeline import Task, collect_tasks, peer, return_time
+
+VERSION = 1
+SLEEP_US = 2500
+#: Longer than that a call only takes that waits for something; it has to be listed as one.
+LONGEST_WORK_US = 10_000
+TAIL_US = 30_000  # behind the last thing that happens
+
+# What is not recorded unless the line names it: libc's own, between the call in our source and its subject.
+UNTRACED = {
+    "brk", "mprotect", "madvise", "rseq", "set_robust_list", "set_tid_address", "getrandom", "getpid", "gettid", "arch_prctl",
+    "prlimit64", "sched_getaffinity", "sigaltstack",
+}  # fmt: skip
+HOUSEKEEPING = UNTRACED | {"mmap", "munmap", "rt_sigprocmask", "rt_sigreturn", "restart_syscall"}
+# The name in our sources: the first that the line has. MAKING_CALLS are told apart by their flags.
+NAMES = {
+    **{kernel: (name,) for kernel, name in C_NAMES.items()},
+    "rt_sigsuspend": ("sigsuspend",),
+    "openat": ("open", "openat"),
+    "open": ("open",),
+    "newfstatat": ("fstat", "fstatat", "stat"),
+    "exit_group": ("_exit", "exit"),
+    "rt_sigaction": ("sigaction", "signal"),
+    "rt_sigprocmask": ("sigprocmask", "pthread_sigmask"),
+    "eventfd2": ("eventfd",),
+    "pipe2": ("pipe2", "pipe"),
+    "signalfd4": ("signalfd",),
+    "tgkill": ("pthread_kill", "raise"),
+    "rt_tgsigqueueinfo": ("pthread_sigqueue",),
+    "rt_sigqueueinfo": ("sigqueue",),
+    "pwrite64": ("pwrite",),
+    "timerfd_settime": ("timerfd_settime",),
+    "epoll_pwait": ("epoll_wait",),
+}
+#: A system call -> library functions that make it for us, beside those that it is named after.
+LIBRARY = {
+    "futex": ("pthread_", "sem_", "thrd_"),
+    "clone": ("fork", "pthread_create"),
+    "clone3": ("fork", "pthread_create"),
+    "io_uring_enter": ("io_uring_",),
+    "openat2": ("syscall",),
+    "pidfd_open": ("syscall",),
+    "io_submit": ("syscall",),
+    "io_getevents": ("syscall",),
+    "io_setup": ("syscall",),
+    "rt_sigaction": ("signal",),
+    "rt_sigprocmask": ("raise", "abort"),
+    "write": ("vdprintf", "dprintf", "io_"),
+    "wait4": ("wait",),
+    "epoll_ctl": ("kevent", "io_"),
+    "epoll_wait": ("kevent", "io_"),
+    "epoll_pwait": ("kevent", "io_"),
+    "alarm": ("watchdog",),
+}
+#: Waits that are for no client in particular, whatever they return.
+LOOP_WAITS = {
+    "accept", "poll", "select", "epoll_wait", "sigtimedwait", "sigsuspend", "pause", "waitpid", "waitid", "io_uring_enter",
+    "io_getevents", "io_pgetevents", "flock", "semop", "semtimedop", "nanosleep", "restart_syscall",
+}  # fmt: skip
+ENDING = {"_exit", "exit"}
+WAITING = {C_NAMES.get(name, name) for name in WAITING_CALLS}
+EPOLL_WAITS = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
+POLLS = {"poll", "ppoll", "select", "pselect6"}
+
+
+@dataclass
+class Recorded:
+    """One system call, as in the file; times in microseconds."""
+
+    task: int
+    t: int
+    took: int | None
+    name: str
+    fd: int | None
+    result: int | None
+    letter: str
+    stack: int
+    note: str
+    asleep: int  # 1: a call that can wait, and did
+
+    def end(self) -> int | None:
+        """None if it had not returned."""
+        return None if self.took is None else self.t + self.took
+
+
+@dataclass
+class RingEvent:
+    """What happened in the ring: submit, complete."""
+
+    t: int
+    what: str
+    opcode: str
+    letter: str
+    result: int | None
+
+
+@dataclass
+class Moment:
+    """What matters, and the sentence about it."""
+
+    t: int
+    rank: int
+    task: int | None
+    call: int | None
+    head: str
+    rest: str
+    show: str
+
+
+@dataclass
+class Life:
+    """A process or thread."""
+
+    name: str
+    kind: str
+    born: int | None
+    ended: int | None
+    parent: int | None
+    collected: int | None
+
+
+Times = list[int | None]
+
+
+@dataclass
+class Guest:
+    """A client, and what it did."""
+
+    letter: str
+    port: int
+    times: Times  # connect, connected, half, sent, first, done
+    sizes: tuple[int, int, int]  # half, request, reply
+    does: str
+    acts: list[tuple[int, str, int]]
+
+
+@dataclass
+class Recording:
+    """Everything of the file."""
+
+    server: str
+    scene: str
+    title: str
+    args: str
+    how: dict[str, object]
+    end: int
+    tasks: list[Life]
+    clients: list[Guest]
+    plain: dict[str, Times]
+    open: list[tuple[int, int, str]]
+    sites: list[tuple[str, str, int, str]]
+    stacks: list[tuple[int, ...]]
+    calls: list[Recorded]
+    ring: list[RingEvent] | None = None
+    left: list[str] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """Compact: an object's values in the order of README.md."""
+        table: dict[str, object] = {
+            "v": VERSION, "server": self.server, "scene": self.scene, "title": self.title, "args": self.args,
+            "how": self.how, "end": self.end,
+            "tasks": [list(vars(task).values()) for task in self.tasks],
+            "clients": [list(vars(guest).values()) for guest in self.clients],
+            "plain": self.plain, "open": self.open, "sites": self.sites, "stacks": self.stacks,
+            "calls": [list(vars(call).values()) for call in self.calls],
+        }  # fmt: skip
+        if self.ring is not None:
+            table["ring"] = [list(vars(event).values()) for event in self.ring]
+        if self.left:
+            table["left"] = self.left
+        table["moments"] = [list(vars(moment).values()) for moment in self.moments]
+        lines = (f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in table.items())
+        return "{" + ",\n".join(lines) + "}\n"
+
+
+# ---- clients -------------------------------------------------------------------------------------
+
+
+def times_of(visit: Visit, zero: float) -> Times:
+    """The six times after `zero`. What did not happen is None."""
+    came = any(act.what == "receive" for act in visit.acts)
+    sends = sum(act.what == "send" for act in visit.acts)
+    whole = visit.acts[-1].what == "close"
+
+    def at(time: float) -> int:
+        return round((time - zero) * 1e6)
+
+    return [
+        at(visit.connecting),
+        at(visit.connected),
+        at(visit.half_sent) if sends > 1 or not whole and not came else None,
+        at(visit.sent) if sends > 1 or came else None,
+        at(visit.first_byte) if came else None,
+        at(visit.done) if whole else None,
+    ]
+
+
+def guests(scene: Scene, visits: Sequence[Visit], zero: float) -> list[Guest]:
+    """The clients, in the order of their letters."""
+    made: list[Guest] = []
+    for visit, client in zip(visits, scene.each().values(), strict=True):
+        sends = [act.bytes for act in visit.acts if act.what == "send"]
+        reply = sum(act.bytes for act in visit.acts if act.what == "receive")
+        half = sends[0] if client.pause_ms else 0
+        acts = [(round((act.time - zero) * 1e6), act.what, act.bytes) for act in visit.acts]
+        sizes = (half, sum(sends), reply)
+        made.append(Guest(visit.name, visit.port, times_of(visit, zero), sizes, client.does(), acts))
+    return made
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+FIRST_FD = re.compile(r"(-?\d+)(?:<|$|,)")
+POLLED = re.compile(r"fd=(\d+)(<[^>]*->[^>]*>|<[^>]*>)?")
+EVENT_DATA = re.compile(r"events=([A-Z|]+), data=(\{[^{}]*\}|0x[0-9a-f]+|\w+)")
+CONSTANT = re.compile(r"\b((?:F|TCP|SO|SIG|MSG|O|EPOLL|FUTEX|SHUT|IORING|RWF|MADV|POSIX_FADV|SPLICE_F|RTMIN|SIGRT)_[A-Z_0-9]+)")
+OPENING = {"open", "openat", "openat2", "creat"}
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+SHUT_DOWN = {"SHUT_WR": "WR", "SHUT_RD": "RD", "SHUT_RDWR": "RDWR"}
+
+
+def name_of(call: Call, line: str) -> str:
+    """The name of a call in C: of several that the library has, the one that stands in the line."""
+    if call.name in MAKING_CALLS:
+        return "pthread_create" if "CLONE_THREAD" in call.args else "fork"
+    names = NAMES.get(call.name, (call.name,))
+    return next((name for name in names if re.search(rf"\b{name}\(", line)), names[0])
+
+
+def is_named(call: Call, line: str) -> bool:
+    """Whether a line has the call, or the library call that makes it. With a call through a pointer to a function of
+    that name it is the call of the pointer.
+    """
+    made = (*NAMES.get(call.name, ()), call.name, *LIBRARY.get(call.name, ()))
+    return any(re.search(rf"\b{name}\w*\(", line) for name in made)
+
+
+class _Teller:
+    """Goes through the calls of all tasks in the order in which they began, and says of each what it is about."""
+
+    def __init__(self, tasks: Mapping[int, Task], visits: Mapping[int, Visit]) -> None:
+        self.tasks, self.visits = tasks, visits
+        self.parents = {task.name: pid for pid, task in tasks.items() if task.name}
+        self.numbers = {pid: number for number, pid in enumerate(self.parents.values())}
+        self.files: dict[tuple[int, int], str] = {}  # (task that owns the table, fd) -> client
+        self.serving: dict[int, str] = {}  # task -> client
+        self.watched: dict[str, str] = {}  # what epoll gives back -> who it is
+
+    def owner(self, pid: int) -> int:
+        """Threads share the descriptors of the process."""
+        while self.tasks[pid].name.startswith("thread"):
+            pid = self.parents[self.tasks[pid].parent]
+        return pid
+
+    def tell(self, call: Call, line: str) -> tuple[str, int | None, int | None, str, str]:
+        """Name, descriptor, result, client and note."""
+        name = name_of(call, line)
+        fd, note = self._fd(call), ""
+        result = call.value()
+        letter = self._letter(call, name, fd)
+        if error := call.error():
+            note = f"interrupted by {call.interrupted}" if call.interrupted and error == "EINTR" else error
+            result = -1
+        elif call.name in MAKING_CALLS or (call.name == "wait4" and result):
+            result = self.numbers.get(result or 0)
+        elif teller := NOTES.get(call.name):
+            note = teller(self, call)
+        elif found := CONSTANT.search(call.args):
+            note = found[1].removeprefix("EPOLL_").removeprefix("FUTEX_")
+        if call.name == "preadv2" and "RWF_NOWAIT" in call.args:
+            note = f"NOWAIT {note}".strip()
+        self._remember(call, name, fd, letter)
+        return name, fd, result, letter, note
+
+    def _fd(self, call: Call) -> int | None:
+        if call.name == "epoll_ctl":
+            watched = re.search(r"EPOLL_CTL_\w+, (\d+)", call.args)
+            return int(watched[1]) if watched else None
+        if call.name in POLLS or call.name in MAKING_CALLS:
+            return None
+        first = re.match(r"(\d+)<", call.args)
+        return int(first[1]) if first else None
+
+    def _letter(self, call: Call, name: str, fd: int | None) -> str:
+        if name in LOOP_WAITS:
+            self.serving[call.pid] = self.tasks[call.pid].client
+            return peer(call.result, self.visits) if name == "accept" else ""
+        direct = "" if call.name in POLLS else peer(call.args, self.visits)
+        by_file = self.files.get((self.owner(call.pid), fd), "") if fd is not None and not direct else ""
+        if name == "futex" and "FUTEX_WAIT" in call.args:
+            return ""
+        return direct or by_file or self.serving.get(call.pid, self.tasks[call.pid].client)
+
+    def _remember(self, call: Call, name: str, fd: int | None, letter: str) -> None:
+        owner, value = self.owner(call.pid), call.value()
+        self.serving.setdefault(call.pid, self.tasks[call.pid].client)
+        if letter:
+            self.serving[call.pid] = letter
+        if call.name in OPENING and value is not None and value >= 0 and letter:
+            self.files[owner, value] = letter
+        if call.name == "close" and fd is not None:
+            self.files.pop((owner, fd), None)
+            if peer(call.args, self.visits):
+                self.serving[call.pid] = self.tasks[call.pid].client
+        if call.name in MAKING_CALLS and (value or 0) in self.tasks:
+            made = self.tasks[value or 0]
+            made.client = letter if made.name.startswith("child") else ""
+            self.serving[value or 0] = made.client
+        if name == "futex" and "FUTEX_WAIT" in call.args:
+            self.serving[call.pid] = self.tasks[call.pid].client
+
+    def who(self, text: str) -> str:
+        """A client's letter; `listen` for the listening socket; "" for another descriptor."""
+        letter = peer(text, self.visits)
+        return letter or ("listen" if "TCP:[" in text and "->" not in text else "")
+
+
+def _epoll_ctl(teller: _Teller, call: Call) -> str:
+    what = re.search(r"EPOLL_CTL_(\w+)", call.args)
+    events = EVENT_DATA.search(call.args)
+    if events:
+        teller.watched[events[2]] = teller.who(call.args.partition("EPOLL_CTL_")[2]) or "other"
+    wanted = " " + events[1].replace("EPOLL", "") if events else ""
+    return (what[1].lower() if what else "") + wanted
+
+
+def _epoll_wait(teller: _Teller, call: Call) -> str:
+    if not call.value():
+        return ""
+    return " ".join(teller.watched.get(data, "other") for _, data in EVENT_DATA.findall(call.args))
+
+
+def _poll(teller: _Teller, call: Call) -> str:
+    """strace says behind the result which are ready: ([{fd=3<...>, revents=POLLIN}])."""
+    ready = re.findall(r"fd=\d+<(.*?)>(?:,|\})", call.result.replace("->", "=>"))
+    return " ".join(teller.who(text.replace("=>", "->")) or "other" for text in ready)
+
+
+def _select(teller: _Teller, call: Call) -> str:
+    """(in [3<TCP:[...]>], left {...})."""
+    ready = re.findall(r"\d+<([^<>]*(?:->[^<>]*)?)>", call.result.partition("left")[0])
+    return " ".join(teller.who(text) or "other" for text in ready)
+
+
+def _sigtimedwait(teller: _Teller, call: Call) -> str:
+    signal = re.search(r"si_signo=(\w+)", call.args)
+    fd = re.search(r"si_fd=(\d+)", call.args)
+    whose = next((letter for (_, number), letter in teller.files.items() if fd and number == int(fd[1])), "")
+    return " ".join(filter(None, [signal[1] if signal else "", whose]))
+
+
+def _futex(_: _Teller, call: Call) -> str:
+    if "FUTEX_WAKE" in call.args:
+        return f"wake {call.value() or 0}"
+    return "wait" if "FUTEX_WAIT" in call.args or "FUTEX_LOCK" in call.args else ""
+
+
+def _opened(teller: _Teller, call: Call) -> str:
+    text = QUOTED.search(call.args)
+    return PurePath(text[1]).name if text and text[1].startswith("/") else text[1] if text else ""
+
+
+def _entered(_: _Teller, call: Call) -> str:
+    numbers = call.args.partition(">")[2].lstrip(", ").split(",")
+    return f"submits {numbers[0].strip()}, waits for {numbers[1].strip()}" if len(numbers) > 1 else ""
+
+
+def _signalled(_: _Teller, call: Call) -> str:
+    signal = re.search(r"\bSIG[A-Z0-9_]+", call.args)
+    return signal[0] if signal else ""
+
+
+NOTES: dict[str, Callable[[_Teller, Call], str]] = {
+    "epoll_ctl": _epoll_ctl, "poll": _poll, "ppoll": _poll, "select": _select, "pselect6": _select, "futex": _futex,
+    "rt_sigtimedwait": _sigtimedwait, "io_uring_enter": _entered, "rt_sigaction": _signalled, "kill": _signalled,
+    **dict.fromkeys(OPENING, _opened), **dict.fromkeys(EPOLL_WAITS, _epoll_wait),
+    **dict.fromkeys(["wait4", "accept", "accept4", "recvfrom", "sendto", "exit_group", "newfstatat"], lambda *_: ""),
+}  # fmt: skip
+
+
+# ---- the whole -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where lines come from: the text of each file, by its name, as a list of lines."""
+
+    text: Callable[[str], Sequence[str]]
+
+    def line(self, place: Place) -> str:
+        """RepetitionError if there is no such line."""
+        lines = self.text(place.file)
+        if not 0 < place.line <= len(lines):
+            raise RepetitionError(f"{place.file}:{place.line}: no such line")
+        return lines[place.line - 1]
+
+
+def record_calls(
+    recording: Recording,
+    events: Sequence[Event],
+    visits: Sequence[Visit],
+    stacks: Mapping[tuple[Frame, ...], Stack],
+    source: Source,
+    until: float,
+    opened: Sequence[tuple[int, int, str]] = (),
+) -> None:
+    """Fills in tasks, calls, sites, stacks and open: all from the first client's connect on, and what each task was in then.
+
+    `until`: when the server was told to stop; `opened`: (process, descriptor, what it is) before the first client. RepetitionError for a call that takes long and is not among those that
+    can wait.
+    """
+    zero = visits[0].connecting
+    by_port = {visit.port: visit for visit in visits}
+    tasks = collect_tasks(events)
+    _name_anew(tasks, zero)
+    teller = _Teller(tasks, by_port)
+    sites: dict[Place, int] = {}
+    kinds: dict[Stack, int] = {}
+    known = [pid for pid, task in tasks.items() if task.name]
+    recording.tasks = [_life(tasks[pid], [tasks[each].name for each in known], zero, until) for pid in known]
+    recording.open = [(known.index(pid), fd, what) for pid, fd, what in opened if pid in known and _owns(tasks[pid])]
+    busy = Busy(tasks.values(), until)
+    placed = lost = 0
+    for event in events:
+        if not isinstance(event, Call):
+            continue
+        stack = stacks.get(event.stack, ())
+        line = source.line(stack[-1]) if stack else ""
+        name, fd, result, letter, note = teller.tell(event, line)
+        over = return_time(event, by_port, until) if event.end is not None and event.end <= until else None
+        if event.start >= until or (over is not None and over < zero) or event.pid not in known:
+            continue
+        if event.name in HOUSEKEEPING and not is_named(event, line):
+            continue
+        if not stack:
+            lost += 1
+            continue
+        placed += 1
+        for place in stack:
+            sites.setdefault(place, len(sites))
+        number = kinds.setdefault(stack, len(kinds))
+        if over is None:
+            result, note = None, "" if "interrupted" in note else note
+        t = round((event.start - zero) * 1e6)
+        took = None if over is None else max(0, round((over - event.start) * 1e6))
+        quiet_us = busy.rest(event.start, over if over is not None else until) * 1e6
+        if name not in WAITING and name not in ENDING and quiet_us >= LONGEST_WORK_US:
+            raise RepetitionError(f"{name}() took {quiet_us:.0f} us, and is not among the calls that can wait")
+        asleep = int(
+            name in WAITING and (quiet_us >= SLEEP_US or bool(event.interrupted)) and "WNOHANG" not in event.args
+        )
+        recording.calls.append(
+            Recorded(known.index(event.pid), t, took, name, fd, result, letter, number, note, asleep)
+        )
+    recording.how["lines"] = [placed, placed + lost]
+    recording.sites = [(*place, mark(source.line(place))) for place in sites]
+    recording.stacks = [tuple(sites[place] for place in stack) for stack in kinds]
+    recording.end = _end(recording, round((until - zero) * 1e6))
+    for call in recording.calls:
+        if call.took is not None and call.t + call.took > recording.end:
+            call.took = None
+
+
+class Busy:
+    """When some task was in no call. A task waits for strace where it enters and leaves one, and strace is one process:
+    while it follows the stack of one task, the call of another seems to last. What a call lasts while all tasks are in
+    one is its own.
+    """
+
+    def __init__(self, tasks: Iterable[Task], until: float) -> None:
+        spans = sorted(span for task in tasks for span in _between(task, until))
+        self.spans: list[tuple[float, float]] = []
+        for start, end in spans:
+            if self.spans and start <= self.spans[-1][1]:
+                self.spans[-1] = (self.spans[-1][0], max(end, self.spans[-1][1]))
+            else:
+                self.spans.append((start, end))
+
+    def rest(self, start: float, end: float) -> float:
+        """Seconds of that time in which every task was in a call."""
+        return end - start - sum(max(0.0, min(end, b) - max(start, a)) for a, b in self.spans)
+
+
+def _between(task: Task, until: float) -> Iterator[tuple[float, float]]:
+    now = task.start
+    for call in task.calls:
+        if call.start > now:
+            yield now, call.start
+        now = max(now, task.end or until if call.end is None else call.end)
+    if (end := task.end or until) > now:
+        yield now, end
+
+
+def _owns(task: Task) -> bool:
+    """A thread has the descriptors of its process."""
+    return not task.name.startswith("thread")
+
+
+def _name_anew(tasks: Mapping[int, Task], zero: float) -> None:
+    """Tasks that ended before the first client came lose their name; the others are numbered from 1 on."""
+    counted: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for task in tasks.values():
+        kind, _, number = task.name.partition(" ")
+        old = task.name
+        if task.end is not None and task.end < zero:
+            task.name = ""
+        elif number:
+            counted[kind] = counted.get(kind, 0) + 1
+            task.name = f"{kind} {counted[kind]}"
+        names[old] = task.name
+        task.parent = names.get(task.parent, "")
+
+
+def _life(task: Task, names: Sequence[str], zero: float, until: float) -> Life:
+    def at(time: float | None) -> int | None:
+        return None if time is None or time > until else round((time - zero) * 1e6)
+
+    kind = task.name.partition(" ")[0]
+    born = at(task.start)
+    parent = names.index(task.parent) if task.parent else None
+    return Life(task.name, kind, born if born is not None and born >= 0 else None, at(task.end), parent, at(task.reaped))
+
+
+def _end(recording: Recording, until: int) -> int:
+    """Behind the last thing that happens; what goes on until the server is stopped is waiting."""
+    happened = [guest.acts[-1][0] for guest in recording.clients]
+    for call in recording.calls:
+        happened.append(call.t if call.asleep else call.end() or call.t)
+    return min(until, max(happened) + TAIL_US)
