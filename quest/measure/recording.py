@@ -27,6 +27,7 @@ UNTRACED = {
     "brk", "mprotect", "madvise", "rseq", "set_robust_list", "set_tid_address", "getrandom", "getpid", "gettid", "arch_prctl",
     "prlimit64", "sched_getaffinity", "sigaltstack",
 }  # fmt: skip
+UNKNOWN = "???"  # the task was ended before strace could read the name
 HOUSEKEEPING = UNTRACED | {"mmap", "munmap", "rt_sigprocmask", "rt_sigreturn", "restart_syscall"}
 # The name in our sources: the first that the line has. MAKING_CALLS are told apart by their flags.
 NAMES = {
@@ -439,7 +440,7 @@ def record_calls(
     busy = Busy(tasks.values(), until)
     placed = lost = 0
     for event in events:
-        if not isinstance(event, Call):
+        if not isinstance(event, Call) or event.name == UNKNOWN:
             continue
         stack = stacks.get(event.stack, ())
         line = source.line(stack[-1]) if stack else ""
