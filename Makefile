@@ -307,6 +307,26 @@ amalgamate:
 		mv -f $(BUILD)/single/$(CH).part $(BUILD)/single/$(CH).c || { rm -f $(BUILD)/single/$(CH).part; exit 1; }
 	@echo $(BUILD)/single/$(CH).c
 
+# ---- a server, call by call: benchmarks/recordings ---------------------------------------------------------------------
+
+# Of a program for it each function is on its stack, and each call of a function of libc is one.
+TRACED_CFLAGS := $(CFLAGS) -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
+buildable      = $(filter $(addprefix $(BUILD)/bin/,$(1)),$(call programs_in,glibc))
+build_traced   = $(MAKE) --no-print-directory -s $(parallel) BUILD=$(BUILD)/traced CFLAGS=$(call quoted,$(TRACED_CFLAGS)) \
+	$(patsubst $(BUILD)/bin/%,$(BUILD)/traced/bin/%,$(call buildable,$(1))) && \
+	$(MAKE) --no-print-directory -s $(call buildable,museum constant)
+# What a student has written takes the place of the file of that name.
+traced_src     = $(foreach s,$($(LAB)_SRC),$(or $(if $(filter code/$(LAB)/%,$(s)),$(wildcard $(WORK)/$(LAB)/$(notdir $(s)))),$(s))) $($(LAB)_SRC_any)
+build_lab      = mkdir -p $(BUILD)/traced/work && $(cc_glibc) $(CPPFLAGS) $($(LAB)_CPPFLAGS) $(TRACED_CFLAGS) -o $(BUILD)/traced/work/$(LAB) $(traced_src) $($(LAB)_LIBS)
+TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonblocking,$(SERVERS))))
+
+.PHONY: trace recordings
+trace recordings:
+	$(if $(LAB)$(filter recordings,$@),,$(if $(CH),,$(error make trace: which server? CH=02-fork; or LAB=02-fork, yours beside ours)))$(Q)$(call build_traced,$(TRACED))
+	$(if $(LAB),$(Q)[ -d $(call quoted,$(WORK)/$(LAB)) ] || { echo "make trace: $(WORK)/$(LAB) is not there yet: make lab CH=$(LAB)" >&2; exit 2; })
+	$(if $(LAB),$(Q)$(build_lab))
+	$(Q)$(call quest,$@)
+
 # ---- what keeps the tree in order --------------------------------------------------------------------------------------
 
 # $(call lint,TOOL,command): runs it, or says that TOOL is missing; LINT=strict (CI) makes that an error.
@@ -330,6 +350,7 @@ lint:
 	$(call lint,mypy,$(mypy))
 	$(call all_known,$(shell $(QUEST) programs))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
+	$(Q)$(call quest,check-recordings)
 	$(Q)$(PYTHON) -m quest.report.fields --check
 	$(Q)$(PYTHON) -m quest.book.readme --check
 	$(Q)$(MAKE) --no-print-directory lint-book schedule

@@ -22,6 +22,7 @@ class Setting(NamedTuple):
     chapter   of the book
     lab       of labs/
     track     of slides/tracks.toml
+    scene     of benchmarks/scenes
     words     one of `among`
     """
 
@@ -127,6 +128,11 @@ GOALS = (
     Goal("tables", "the tables of 2003 to 2007 with today's values beside them", "measure", (ONLY,),
          "quest.command.measuring:tables", says=""),
     Goal("figures", "draw all figures: build/figures", "measure"),
+    Goal("trace", "record a server call by call, with its lines, while a few clients visit it: build/recordings", "measure",
+         (Setting("CH", "the server", "server", "02-fork"),
+          Setting("SCENE", "what the clients do", "scene", default="slow"),
+          Setting("LAB", "your server of a lab beside ours, and where they first differ", "lab", "02-fork")),
+         "quest.command.recordings:trace"),
     Goal("doctor", "what does not run on this machine, why, and the remedy", "measure", (),
          "quest.report.doctor:doctor", first=True),
     Goal("peers", "install the servers that ours are compared with (asks first); none is left running", "measure"),
@@ -212,6 +218,11 @@ GOALS = (
          (Setting("A", "a session: reference, PROCESSOR/NAME or a folder; all pairs without", example="reference"),
           Setting("B", "the other", example="intel-xeon/2026-11-27-0915")),
          "quest.command.registering:retest", says=""),
+    Goal("recordings", "all recordings anew, or some: benchmarks/recordings", "maintain",
+         (Setting("CH", "of one server", "server", "02-fork"), Setting("SCENE", "of one scene", "scene", "slow")),
+         "quest.command.recordings:keep"),
+    Goal("move-recordings", "follow lines of the recordings that have only moved", "maintain", (),
+         "quest.command.recordings:move"),
     Goal("export", "numbers for figures, book and deck: build/data", "maintain", (), "quest.command.measuring:export",
          says=""),
     Goal("contents", "write anew what the reader's path knows of the chapters (chapters/contents.json)", "maintain"),
@@ -262,6 +273,10 @@ GOALS = (
          "quest.command.parts:tests_of"),
     Goal("check-data", "experiments, results, claims and keys in order?", "", (),
          "quest.command.measuring:check_data", says=""),
+    Goal("check-recordings", "does each recorded line still say what it said?", "", (),
+         "quest.command.recordings:check", says=""),
+    Goal("recorded-code", "the functions on the recordings' stacks: build/recordings/code.json", "", (),
+         "quest.command.recordings:code"),
     Goal("check-lines", "are budgets and README.md's table of goals kept?", "", (), "quest.command.budgets:check"),
     Goal("write-goals", "the table of goals in README.md", "", (), "quest.command.help:write_readme"),
     Goal("everything", "all, once the tools are there", "", (Setting("PROFILE", "how long"),)),

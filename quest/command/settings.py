@@ -148,6 +148,11 @@ def tracks() -> tuple[str, ...]:
         return tuple(line.strip()[1:-1] for line in file if line[:1] == "[" and "." not in line)
 
 
+def scenes() -> list[str]:
+    """The scenes that a server is recorded with."""
+    return sorted(name[:-5] for name in os.listdir("benchmarks/scenes") if name.endswith(".toml"))
+
+
 def parts() -> list[str]:
     """What `make test ONLY=` takes."""
     tests = [name for name in _folders("tests") if any(f[:5] == "test_" for f in os.listdir(f"tests/{name}"))]
@@ -164,6 +169,7 @@ NAMED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "program": (programs, "program"),
     "chapter": (chapters, "chapter"),
     "lab": (labs, "lab"),
+    "scene": (scenes, "scene"),
     "part": (parts, "part"),
     "goal": (listed, "goal"),
 }

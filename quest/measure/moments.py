@@ -10,7 +10,7 @@ from quest.measure.recording import Guest, Moment, Recorded, Recording
 MOST = 9
 NEAR_US = 1000  # of two moments that near to each other the better one is kept
 LONG_US = 40_000
-LATE_US = 20_000  # a page that comes later than that, and later than all undisturbed ones, is late
+LATE_US = 10_000  # a page that comes later than that, and later than all undisturbed ones, is late
 LOOPS = {"poll", "select", "epoll_wait", "sigtimedwait", "io_uring_enter", "io_getevents"}
 RECEIVING = {"recv", "read", "recvmsg", "readv"}
 SENDING = {"send", "write", "writev", "sendmsg", "sendfile", "splice"}
@@ -26,6 +26,10 @@ class View:
         self.calls = list(enumerate(recording.calls))
         self.clients = {guest.letter: guest for guest in recording.clients}
         self.accepted = {call.letter: (n, call) for n, call in self.calls if call.name == "accept" and call.letter}
+        self.ring = recording.ring or []
+        self.since = {letter: self.end(call) for letter, (_, call) in self.accepted.items()} | {
+            event.letter: event.t for event in self.ring if event.opcode == "accept" and event.letter
+        }
 
     def name(self, task: int, first: bool = False) -> str:
         """As it stands in a sentence, or at its beginning."""
@@ -54,7 +58,7 @@ class View:
         return [
             letter
             for letter, guest in self.clients.items()
-            if letter in self.accepted and self.end(self.accepted[letter][1]) <= t < (guest.acts[-1][0])
+            if letter in self.since and self.since[letter] <= t < guest.acts[-1][0]
         ]
 
     def plain_us(self, letter: str, first: int = 0, last: int = 5) -> int | None:
@@ -126,7 +130,17 @@ def late_page(view: View) -> Iterator[Moment]:
         us, done = view.plain_us(letter), guest.times[5]
         if us is not None and done is not None and us >= LATE_US:
             rest = "It did nothing wrong: it waited for another client."
+            if reads_disk(view, letter):
+                rest = "The disk took that long."
             yield Moment(done, 6, None, None, f"{letter} has its page after {ms(us)}.", rest, "clients")
+
+
+def reads_disk(view: View, letter: str) -> bool:
+    """Whether a read of a file for this client has waited."""
+    in_ring = [event.t for event in view.ring if event.letter == letter and event.opcode == "read"]
+    if in_ring and in_ring[-1] - in_ring[0] >= LATE_US:
+        return True
+    return any(c.asleep and c.letter == letter and c.name in READING | {"sendfile"} for _, c in view.calls)
 
 
 def page(view: View) -> Iterator[Moment]:
@@ -205,8 +219,17 @@ def second_half(view: View) -> Iterator[Moment]:
             if got:
                 rest = f"{call.name}() returns {call.result} bytes; the request is whole."
                 yield Moment(max(sent, call.t), 5, call.task, n, f"{letter} goes on.", rest, "ready")
-                break
-        return
+                return
+        for event in view.ring:
+            if event.letter == letter and event.opcode == "recv" and event.what == "complete" and event.t >= sent:
+                rest = f"Its receive completes: {event.result} bytes; the request is whole."
+                yield Moment(event.t, 5, 0, entering(view, event.t), f"{letter} goes on.", rest, "ring")
+                return
+
+
+def entering(view: View, t: int) -> int | None:
+    """The call by which the thread learned of what happened in the ring then."""
+    return next((n for n, c in view.calls if c.name == "io_uring_enter" and view.end(c) >= t), None)
 
 
 def silence(view: View) -> Iterator[Moment]:
@@ -251,13 +274,13 @@ def handed_on(view: View) -> Iterator[Moment]:
 
 def in_the_ring(view: View) -> Iterator[Moment]:
     """A read that stays in the ring while the thread waits for whatever comes next."""
-    events = view.recording.ring or []
+    events = view.ring
     for event in events:
         if event.what != "submit" or event.opcode not in RECEIVING or not event.letter:
             continue
         over = next((e for e in events if e.what == "complete" and e.letter == event.letter and e.t > event.t), None)
         if over is not None and over.t - event.t >= LONG_US:
-            n = next((n for n, c in view.calls if c.name == "io_uring_enter" and view.end(c) >= event.t), None)
+            n = entering(view, event.t)
             head = f"The read for {event.letter} stays in the ring."
             rest = "The thread asks for the next completion, whichever it is."
             yield Moment(event.t, 4, 0, n, head, rest, "ring")
@@ -270,6 +293,11 @@ def first_accept(view: View) -> Iterator[Moment]:
         rest = f"accept() returns descriptor {call.result}."
         yield Moment(max(view.end(call), 0), 9, call.task, n, f"{letter} connects.", rest, "descriptors")
         return
+    for event in view.ring:
+        if event.opcode == "accept" and event.letter:
+            rest = "The accept that has waited in the ring completes."
+            yield Moment(event.t, 9, 0, entering(view, event.t), f"{event.letter} connects.", rest, "ring")
+            return
 
 
 def first_collected(view: View) -> Iterator[Moment]:
@@ -359,8 +387,38 @@ def many_ready(view: View) -> Iterator[Moment]:
         yield Moment(view.end(call), 2, call.task, n, head, rest, "ready")
 
 
+def all_accepted(view: View) -> Iterator[Moment]:
+    """One wait, and then accept() until there is none left."""
+    waits = [(n, call) for n, call in view.calls if call.name in LOOPS and "listen" in call.note.split()]
+    for n, wait in waits:
+        task = [call for _, call in view.calls[n + 1 :] if call.task == wait.task]
+        end = next((k for k, call in enumerate(task) if call.name in LOOPS), len(task))
+        got = [call for call in task[:end] if call.name == "accept" and call.letter]
+        if len(got) > 1:
+            head = f"One {wait.name}() tells of {number(len(got))} clients."
+            rest = "It names the listening socket alone; accept() is called until it says EAGAIN."
+            yield Moment(max(view.end(wait), 0), 3, wait.task, n, head, rest, "queue")
+            return
+
+
+def queued(view: View) -> Iterator[Moment]:
+    """Several are connected, and none of them is accepted yet."""
+    times = sorted(guest.times[1] or 0 for guest in view.clients.values())
+    for t in reversed(times):
+        there = [
+            letter
+            for letter, guest in view.clients.items()
+            if (guest.times[1] or 0) <= t < view.since.get(letter, view.recording.end)
+        ]
+        if len(there) > 1 and times[-1] - t < NEAR_US:
+            names = ", ".join(there[:-1]) + f" and {there[-1]}"
+            rest = "The kernel has finished their handshakes, and keeps them in the queue of the listening socket."
+            yield Moment(t, 3, None, None, f"{names} are connected, and not accepted yet.", rest, "queue")
+            return
+
+
 RULES: tuple[Rule, ...] = (
-    not_accepted, not_served, overflow, sleeps_for_one, reset, pipelined, from_disk, many_ready, again, long_sleep,
+    not_accepted, not_served, overflow, sleeps_for_one, reset, pipelined, from_disk, many_ready, all_accepted, queued, again, long_sleep,
     first_birth, handed_on, in_the_ring, second_half, late_page, page, silence, first_accept, first_collected,
 )  # fmt: skip
 

@@ -17,11 +17,12 @@ from functools import cache
 from pathlib import Path
 
 from quest.ground.errors import RepetitionError
-from quest.ground.places import link_of, numbered, text_of
+from quest.ground.places import Answer, link_of, numbered, text_of
 from quest.ground.processes import Process, listening_port, running
-from quest.measure import docroot, lines, moments, strace
-from quest.measure.recording import UNTRACED, Recording, Source, guests, record_calls, times_of
+from quest.measure import docroot, lines, moments, museum, ring, strace
+from quest.measure.recording import UNTRACED, Recording, RingEvent, Source, guests, record_calls, times_of
 from quest.measure.scene import Client, Scene, Visit, play
+from quest.spec.model import Disk, Params, Variant
 from quest.measure.trace import STOP_S, STRACE, stop, traces
 
 FLAGS = "-std=c11 -O2 -g -fno-optimize-sibling-calls -U_FORTIFY_SOURCE"
@@ -29,12 +30,16 @@ TRIES = 5  # a traced run that something else on the machine has disturbed is ma
 PLAIN_RUNS = 5
 TIMEOUT_S = 20.0
 LEAD_S = 0.05
+SIGNAL_S = 0.1  # until strace has written the stacks
 ASLEEP_S = 0.06  # a server whose tasks have all slept for that long has nothing to do
 ASLEEP_PATIENCE_S = 15.0
 # -k the stack of each call; room for as many descriptors as a scene has clients. What only libc asks for is left alone.
 WITH_LINES = ["-k", "-s", "128", "--seccomp-bpf", "-e", "trace=!" + ",".join(f"?{call}" for call in sorted(UNTRACED))]
 STANDARD = ("stdin", "stdout", "stderr")
 KINDS = {"eventpoll": "epoll", "eventfd": "eventfd", "signalfd": "signalfd", "timerfd": "timerfd", "io_uring": "io_uring"}
+
+
+ALLOWED = Answer(True)
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class Target:
     root: Path = field(default_factory=Path.cwd)
     folders: tuple[str, ...] = ("code/",)
     flags: str = FLAGS
+    may_be_stopped: bool = True  # it goes on after SIGSTOP and SIGCONT, though epoll_wait() then says EINTR
 
 
 @dataclass
@@ -60,11 +66,11 @@ class _Run:
     until: float = 0.0
 
 
-def record(target: Target, scene_name: str, scene: Scene) -> Recording:
-    """One recording, of several the one in which the clients were held up least by other work on this machine.
-    RepetitionError if the server, a client or the trace is never as it should be.
+def record(target: Target, scene_name: str, scene: Scene, tracing: Answer = ALLOWED) -> Recording:
+    """One recording, of several the one in which the clients were held up least by other work on this machine. Where
+    nothing may be traced it has no calls, and says so. RepetitionError if the server, a client or the trace is never as
+    it should be.
     """
-    plain = least_disturbed(lambda: plain_run(target, scene), scene, PLAIN_RUNS)
     kept: list[tuple[list[Visit], Recording]] = []
 
     def again() -> list[Visit]:
@@ -72,8 +78,14 @@ def record(target: Target, scene_name: str, scene: Scene) -> Recording:
         return kept[-1][0]
 
     with going_first():
-        best = least_disturbed(again, scene, TRIES)
-    recording = next(recording for visits, recording in kept if visits is best)
+        plain = least_disturbed(lambda: plain_run(target, scene), scene, PLAIN_RUNS)
+        if tracing.ok:
+            best = least_disturbed(again, scene, TRIES)
+            recording = next(recording for visits, recording in kept if visits is best)
+        else:
+            recording = empty(target, scene_name, scene, plain)
+            remedy = f" ({tracing.remedy})" if tracing.remedy else ""
+            recording.left.append(f"Processes, threads and calls: {tracing.reason}{remedy}.")
     recording.plain = {visit.name: times_of(visit, plain[0].connecting) for visit in plain}
     first = recording.clients[0]
     recording.how["overhead"] = [_took(first.times), _took(recording.plain[first.letter])]
@@ -116,7 +128,7 @@ def delay(visits: Sequence[Visit], scene: Scene) -> float:
     zero = visits[0].connecting
     due = {letter: client.at_ms / 1000 for letter, client in scene.each().items()}
     first = due[visits[0].name]
-    late = sum(max(0.0, visit.connecting - zero - (due[visit.name] - first)) for visit in visits)
+    late = sum(abs(visit.connecting - zero - (due[visit.name] - first)) for visit in visits)
     return late + sum(visit.done - visit.connecting for visit in visits)
 
 
@@ -124,17 +136,32 @@ def _took(times: Sequence[int | None]) -> int | None:
     return None if times[0] is None or times[5] is None else times[5] - times[0]
 
 
-def command_of(target: Target, scene: Scene) -> list[str]:
+@contextlib.contextmanager
+def served_folder(scene: Scene) -> Iterator[Path]:
+    """What is served: files, or a museum disk that has just been mounted, and so has nothing in memory."""
+    if not scene.disk:
+        yield docroot.prepare(scene.docroot).resolve()
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        disk = Disk(pools=(scene.disk,), args=("--speed", str(scene.disk_speed)))
+        values: Params = {"scratch": scratch}
+        with museum.mounted(disk, Variant("disk"), values, frozenset()):
+            yield Path(str(values["docroot"]))
+
+
+def command_of(target: Target, scene: Scene, root: Path) -> list[str]:
     """The server, at a port that it chooses itself."""
     limit = ["prlimit", f"--sigpending={scene.signals}", "--"] if scene.signals else []
-    root = docroot.prepare(scene.docroot).resolve()
     return [*limit, str(target.program), "-p", "0", *target.args, *scene.args.get(target.name, ()), str(root)]
 
 
 @contextlib.contextmanager
 def served(target: Target, scene: Scene, before: Sequence[str] = ()) -> Iterator[_Run]:
     """The server, after a first request, with all its tasks asleep; `before`: words of the command before its own."""
-    with running("the server", [*before, *command_of(target, scene)], pipe=True) as process:
+    with (
+        served_folder(scene) as root,
+        running("the server", [*before, *command_of(target, scene, root)], pipe=True) as process,
+    ):
         run = _Run(process, listening_port(process, TIMEOUT_S))
         wait_until_asleep(process.pid)
         target_of_all = next(iter(scene.each().values())).target
@@ -195,28 +222,63 @@ def traced(target: Target, scene_name: str, scene: Scene) -> tuple[list[Visit], 
         folder = Path(name)
         words = [*STRACE, *WITH_LINES, "-o", f"{folder}/trace"]
         with served(target, scene, words) as run:
-            opened = descriptors(run.process.pid, list(traces(folder)))
-            visits = play(scene.each(), run.port, TIMEOUT_S, LEAD_S)
-            wait_until_asleep(run.process.pid)
-            until = time.time()
+            pids = list(traces(folder))
+            opened = descriptors(pids)
+            in_ring = ring.usable() if any(what == "io_uring" for _, _, what in opened) else None
+            with ring.watched() if in_ring and in_ring.ok else contextlib.nullcontext([]) as events_of_ring:
+                visits = play(scene.each(), run.port, TIMEOUT_S, LEAD_S)
+                wait_until_asleep(run.process.pid)
+                until = time.time()
+            if target.may_be_stopped:
+                show_stacks([pid for pid in pids if is_process(pid)])
             stop(run.process, folder)
         try:
-            events = strace.joined(strace.parse(traces(folder)))
+            events = strace.with_makers(strace.joined(strace.parse(traces(folder))))
         except strace.SyntaxErrorInTrace as error:
             raise RepetitionError(str(error)) from None
-    zero = visits[0].connecting
-    recording = Recording(
-        server=target.name, scene=scene_name, title=scene.title,
-        args=" ".join((*target.args, *scene.args.get(target.name, ()))),
-        how=how(target), end=0, tasks=[], clients=guests(scene, visits, zero), plain={}, open=[], sites=[], stacks=[],
-        calls=[],
-    )  # fmt: skip
+    recording = empty(target, scene_name, scene, visits)
     stacks = lines.stacks(
         (event.stack for event in events if isinstance(event, strace.Call)), target.program, target.root, target.folders
     )
     source = Source(cache(lambda file: text_of_source(target.root / file)))
     record_calls(recording, events, visits, stacks, source, until, opened)
+    if in_ring:
+        add_ring(recording, in_ring, "".join(events_of_ring), pids, visits)
     return visits, recording
+
+
+def empty(target: Target, scene_name: str, scene: Scene, visits: Sequence[Visit]) -> Recording:
+    """A recording of the clients alone."""
+    zero = visits[0].connecting
+    return Recording(
+        server=target.name, scene=scene_name, title=scene.title,
+        args=" ".join((*target.args, *scene.args.get(target.name, ()))),
+        how=how(target), end=round((max(visit.done for visit in visits) - zero) * 1e6), tasks=[],
+        clients=guests(scene, visits, zero), plain={}, open=[], sites=[], stacks=[], calls=[],
+    )  # fmt: skip
+
+
+def add_ring(recording: Recording, usable: Answer, text: str, pids: Sequence[int], visits: Sequence[Visit]) -> None:
+    """What the kernel says of the ring; or that it cannot be had, and what then is not known. RepetitionError if it
+    does not agree with what the clients have sent.
+    """
+    if not usable.ok:
+        recording.left.append(f"What is in the ring is not known: {usable.reason} ({usable.remedy}).")
+        return
+    zero = visits[0].connecting
+    order = [visit.name for visit in sorted(visits, key=lambda visit: visit.connected)]
+    recording.ring = [
+        RingEvent(round((event.time - zero) * 1e6), event.what, event.opcode, event.letter, event.result)
+        for event in ring.told(ring.parse(text, pids), order)
+    ]
+    for guest in recording.clients:
+        received = sum(
+            max(event.result or 0, 0)
+            for event in recording.ring
+            if event.letter == guest.letter and event.opcode == "recv" and event.what == "complete"
+        )
+        if received != guest.sizes[1]:
+            raise RepetitionError(f"the ring received {received} bytes of client {guest.letter}, which sent {guest.sizes[1]}")
 
 
 def text_of_source(path: Path) -> list[str]:
@@ -227,7 +289,24 @@ def text_of_source(path: Path) -> list[str]:
         raise RepetitionError(f"{path.name}: {error.strerror}") from None
 
 
-def descriptors(session: int, tasks: Sequence[int]) -> list[tuple[int, int, str]]:
+def is_process(pid: int) -> bool:
+    """And no thread of one."""
+    return Path(f"/proc/{pid}/task/{pid}").exists() and f"\nTgid:\t{pid}\n" in text_of(f"/proc/{pid}/status")
+
+
+def show_stacks(processes: Sequence[int]) -> None:
+    """strace writes the stack of a call when it returns. A thread that sleeps until its process ends never returns: while
+    the process is stopped its call ends, and the kernel then begins it anew.
+    """
+    for pid in processes:
+        if len(numbered(Path(f"/proc/{pid}/task"))) > 1:
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+                time.sleep(SIGNAL_S)
+
+
+def descriptors(tasks: Sequence[int]) -> list[tuple[int, int, str]]:
     """(process, descriptor, what it is) of all processes now."""
     found: list[tuple[int, int, str]] = []
     for pid in tasks:

@@ -28,7 +28,7 @@ UNTRACED = {
     "prlimit64", "sched_getaffinity", "sigaltstack",
 }  # fmt: skip
 UNKNOWN = "???"  # the task was ended before strace could read the name
-HOUSEKEEPING = UNTRACED | {"mmap", "munmap", "rt_sigprocmask", "rt_sigreturn", "restart_syscall"}
+HOUSEKEEPING = UNTRACED | {"mmap", "munmap", "rt_sigprocmask", "rt_sigreturn", "restart_syscall", "exit"}
 # The name in our sources: the first that the line has. MAKING_CALLS are told apart by their flags.
 NAMES = {
     **{kernel: (name,) for kernel, name in C_NAMES.items()},
@@ -187,8 +187,13 @@ class Recording:
         if self.left:
             table["left"] = self.left
         table["moments"] = [list(vars(moment).values()) for moment in self.moments]
-        lines = (f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in table.items())
-        return "{" + ",\n".join(lines) + "}\n"
+        return as_text(table)
+
+
+def as_text(table: Mapping[str, object]) -> str:
+    """As compact as it is committed: a member a line."""
+    lines = (f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in table.items())
+    return "{" + ",\n".join(lines) + "}\n"
 
 
 # ---- clients -------------------------------------------------------------------------------------
@@ -379,8 +384,8 @@ def _opened(teller: _Teller, call: Call) -> str:
 
 
 def _entered(_: _Teller, call: Call) -> str:
-    numbers = call.args.partition(">")[2].lstrip(", ").split(",")
-    return f"submits {numbers[0].strip()}, waits for {numbers[1].strip()}" if len(numbers) > 1 else ""
+    numbers = call.args.split(", ")
+    return f"submits {numbers[1]}, waits for {numbers[2]}" if len(numbers) > 2 else ""
 
 
 def _signalled(_: _Teller, call: Call) -> str:

@@ -65,7 +65,10 @@ class Scene:
     ] = field(default_factory=dict)
     docroot: Annotated[Docroot, Doc("what is served")] = field(default_factory=Docroot)
     signals: Annotated[int, Rule(least=0), Doc("room in the server's queue of signals; 0: as much as there is")] = 0
-    cold: Annotated[tuple[str, ...], Doc("files that are not in memory when the clients come")] = ()
+    disk: Annotated[
+        str, Rule(pattern="|[a-z]+=[0-9]+x[0-9]+"), Doc("files on a museum disk, in /disk", example='"files=1x2000"')
+    ] = ""
+    disk_speed: Annotated[float, Rule(above=0), Doc("how fast that disk is; 1: as in 2006")] = 1.0
 
     def fault(self) -> str:
         """A letter is one client's; and for an unknown server there is no argument."""

@@ -180,3 +180,19 @@ def _goes_on(before: Call, event: Call) -> bool:
     if not before.result.startswith("? ERESTART"):
         return False
     return event.name == "restart_syscall" or (event.name, event.args) == (before.name, before.args)
+
+
+def with_makers(events: Sequence[Event]) -> list[Event]:
+    """clone(2) begins a stack of its own, so that of the call that makes a thread ends at once. What libc asks for
+    just before, inside the same function, has the whole of it.
+    """
+    before: dict[int, Call] = {}
+    whole: list[Event] = []
+    for event in events:
+        if isinstance(event, Call):
+            last = before.get(event.pid)
+            if event.name in MAKING_CALLS and len(event.stack) < 2 and last and last.name == "rt_sigprocmask":
+                event = replace(event, stack=last.stack)
+            before[event.pid] = event
+        whole.append(event)
+    return whole
