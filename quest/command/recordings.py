@@ -41,8 +41,8 @@ def tell(path: Path, recording: Recording) -> None:
     text = recording.to_json()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
-    traced, plain = recording.how.get("overhead", (None, None)) or (None, None)
-    slower = f"; client A {plain} us, with the tracer {traced}" if traced and plain else ""
+    overhead = recording.how.get("overhead")
+    slower = f"; client A {overhead[1]} us, with the tracer {overhead[0]}" if isinstance(overhead, list) else ""
     print(f"{path}: {len(recording.calls)} calls, {len(recording.tasks)} tasks, {len(text)} bytes{slower}")
     for left in recording.left:
         print(f"    {left}")

@@ -46,8 +46,8 @@ def first(ours: Recording, yours: Recording) -> Difference | None:
         times = [ours.calls[left].t if left is not None else None, yours.calls[right].t if right is not None else None]
         when = min(t for t in times if t is not None)
         after = f"after {said(before)}, " if before else ""
-        here = f"In {name}, {after}"
-        text = f"{here}ours calls {does(ours, left)}; yours {does(yours, right, calls='calls ')}{again(keys_a, keys_b, same)}."
+        here = f"In {name}, {after}ours {does(ours, left)}; yours {does(yours, right)}"
+        text = f"{here}{again(keys_a, keys_b, same)}."
         found.append((when, Difference(left, right, text)))
     return min(found, key=lambda each: each[0])[1] if found else None
 
@@ -59,14 +59,14 @@ def said(call: Recorded) -> str:
     return f"{call.name}({call.fd if call.name == 'close' else ''}){about}{came}"
 
 
-def does(recording: Recording, index: int | None, calls: str = "") -> str:
+def does(recording: Recording, index: int | None) -> str:
     """The call, and where it stands in the source."""
     if index is None:
-        return "makes no further call" if calls else "nothing more"
+        return "makes no further call"
     call = recording.calls[index]
     _, file, line, _ = recording.sites[recording.stacks[call.stack][-1]]
     sleeps = ", and sleeps in it" if call.asleep else ""
-    return f"{calls}{said(call)}, {file} line {line}{sleeps}"
+    return f"calls {said(call)}, {file} line {line}{sleeps}"
 
 
 def again(ours: list[Key], yours: list[Key], same: int) -> str:

@@ -3,6 +3,7 @@
 Every rule gives its moments a rank; the best nine are kept. Milliseconds in a sentence are those of the plain run.
 """
 
+import errno
 from collections.abc import Callable, Iterator, Sequence
 
 from quest.measure.recording import Guest, Moment, Recorded, Recording
@@ -10,6 +11,8 @@ from quest.measure.recording import Guest, Moment, Recorded, Recording
 MOST = 9
 NEAR_US = 1000  # of two moments that near to each other the better one is kept
 LONG_US = 40_000
+SOON_US = 5000  # a client that is served has gone by then
+FEW = 3  # so many clients are named
 LATE_US = 10_000  # a page that comes later than that, and later than all undisturbed ones, is late
 LOOPS = {"poll", "select", "epoll_wait", "sigtimedwait", "io_uring_enter", "io_getevents"}
 RECEIVING = {"recv", "read", "recvmsg", "readv"}
@@ -60,6 +63,10 @@ class View:
             for letter, guest in self.clients.items()
             if letter in self.since and self.since[letter] <= t < guest.acts[-1][0]
         ]
+
+    def taken(self, letter: str, t: int, task: int) -> Recorded | None:
+        """The first call for a client after that time by another task than this one."""
+        return next((c for _, c in self.calls if c.letter == letter and c.t > t and c.task != task), None)
 
     def plain_us(self, letter: str, first: int = 0, last: int = 5) -> int | None:
         """Of the plain run: between two of the six times."""
@@ -113,15 +120,16 @@ def not_accepted(view: View) -> Iterator[Moment]:
 
 def not_served(view: View) -> Iterator[Moment]:
     """Accepted, while every thread that serves sleeps for another client."""
-    for letter, (number_, accept) in view.accepted.items():
+    for letter, (n, accept) in view.accepted.items():
         accepted = view.end(accept)
-        serves = next((c for _, c in view.calls if c.letter == letter and c.t > accepted and c.task != accept.task), None)
+        serves = view.taken(letter, accepted, accept.task)
         if serves is None or serves.t - accepted < LONG_US:
             continue
         held = {task: call for task, call in view.asleep(accepted).items() if call.letter and call.name != "accept"}
         if len(held) > 1:
             rest = f"All {len(held)} sleep, each for a client of its own; {letter} waits in the server's own queue."
-            yield Moment(accepted, 1, accept.task, number_, f"{letter} is accepted, and no thread is free.", rest, "asleep")
+            head = f"{letter} is accepted, and no thread is free."
+            yield Moment(accepted, 1, accept.task, n, head, rest, "asleep")
 
 
 def late_page(view: View) -> Iterator[Moment]:
@@ -179,16 +187,19 @@ def sleeps_for_one(view: View) -> Iterator[Moment]:
 def long_sleep(view: View) -> Iterator[Moment]:
     """The longest sleep of a loop, for all clients that are open."""
     sleeps = [(view.end(c) - c.t, n, c) for n, c in view.calls if c.asleep and c.name in LOOPS and c.t >= 0]
-    while_served = [each for each in sleeps if each[0] >= LONG_US and view.open(each[2].t)]
+    while_served = [each for each in sleeps if each[0] >= LONG_US and view.open(each[2].t + SOON_US)]
     if not while_served:
         return
     _, n, call = max(while_served)
-    there = view.open(call.t)
+    there = view.open(call.t + SOON_US)
     silent = [letter for letter in there if view.silent(letter, call.t)]
-    only = f"Only {there[0]} is open" if len(there) == 1 else f"{' and '.join(there)} are open" if len(there) < 4 else ""
-    says = f", and {there[0]} is silent." if silent and len(there) == 1 else ", and silent." if silent == there else "."
+    rest = ""
+    if len(there) == 1:
+        rest = f"Only {there[0]} is open" + (f", and {there[0]} is silent." if silent else ".")
+    elif len(there) <= FEW:
+        rest = f"{' and '.join(there)} are open" + (", and silent." if silent == there else ".")
     head = f"The server sleeps in {call.name}(), for all its clients at once."
-    yield Moment(call.t, 3, call.task, n, head, only + says if only else "", "asleep")
+    yield Moment(call.t, 3, call.task, n, head, rest, "asleep")
 
 
 def again(view: View) -> Iterator[Moment]:
@@ -264,7 +275,7 @@ def handed_on(view: View) -> Iterator[Moment]:
         if call.name != "futex" or call.note in ("wait", "", "wake 0") or not call.letter:
             continue
         sleepers = [c for c in view.asleep(call.t).values() if c.name == "futex"]
-        taker = next((c for _, c in view.calls if c.letter == call.letter and c.t > call.t and c.task != call.task), None)
+        taker = view.taken(call.letter, call.t, call.task)
         if taker is not None and sleepers:
             head = f"{view.name(call.task, True)} hands {call.letter} to {view.name(taker.task)}."
             rest = f"One futex() wakes one of {len(sleepers)} that sleep."
@@ -326,6 +337,12 @@ def reset(view: View) -> Iterator[Moment]:
                 rest = "The server closes the connection and goes on."
                 yield Moment(max(when, call.t), 2, call.task, n, head, rest, "descriptors")
                 return
+        for event in view.ring:
+            if event.letter == letter and event.result == -errno.ECONNRESET:
+                head = f"The {event.opcode} for {letter} completes with ECONNRESET: {letter} is gone."
+                rest = "The server closes the connection and goes on."
+                yield Moment(event.t, 2, 0, entering(view, event.t), head, rest, "ring")
+                return
 
 
 def pipelined(view: View) -> Iterator[Moment]:
@@ -333,7 +350,8 @@ def pipelined(view: View) -> Iterator[Moment]:
     for n, call in view.calls:
         guest = view.clients.get(call.letter)
         if guest and guest.does == "pipelines" and call.name in RECEIVING and call.result == guest.sizes[1]:
-            replies = [c for _, c in view.calls if c.letter == call.letter and c.name in SENDING and (c.result or 0) > 0]
+            sends = [c for _, c in view.calls if c.letter == call.letter and c.name in SENDING]
+            replies = [c for c in sends if (c.result or 0) > 0]
             head = f"One {call.name}() returns all requests of {call.letter}."
             rest = "The server answers them in their order, without asking for more."
             yield Moment(call.t, 2, call.task, n, head, rest, "ready")
@@ -342,6 +360,14 @@ def pipelined(view: View) -> Iterator[Moment]:
                 head = f"The second reply for {call.letter} follows at once."
                 where = view.recording.calls.index(second)
                 yield Moment(second.t, 4, second.task, where, head, "No call has waited in between.", "ready")
+            return
+    for event in view.ring:
+        guest = view.clients.get(event.letter)
+        whole = guest and guest.does == "pipelines" and event.result == guest.sizes[1]
+        if whole and event.opcode == "recv" and event.what == "complete":
+            head = f"One receive completes with all requests of {event.letter}."
+            rest = "The server answers them in their order, without asking for more."
+            yield Moment(event.t, 2, 0, entering(view, event.t), head, rest, "ring")
             return
 
 
@@ -358,7 +384,8 @@ def from_disk(view: View) -> Iterator[Moment]:
     """A file that is not in memory."""
     for n, call in view.calls:
         if call.name == "preadv2" and call.note.endswith("EAGAIN"):
-            helper = next((c for _, c in view.calls if c.name in READING and c.t > call.t and c.task != call.task), None)
+            others = (c for _, c in view.calls if c.task != call.task and c.t > call.t)
+            helper = next((c for c in others if c.name in READING), None)
             rest = f"{view.name(helper.task, True)} reads it; the loop goes on." if helper else ""
             yield Moment(call.t, 2, call.task, n, "preadv2() says EAGAIN: the file is not in memory.", rest, "asleep")
             break
@@ -418,8 +445,9 @@ def queued(view: View) -> Iterator[Moment]:
 
 
 RULES: tuple[Rule, ...] = (
-    not_accepted, not_served, overflow, sleeps_for_one, reset, pipelined, from_disk, many_ready, all_accepted, queued, again, long_sleep,
-    first_birth, handed_on, in_the_ring, second_half, late_page, page, silence, first_accept, first_collected,
+    not_accepted, not_served, overflow, sleeps_for_one, reset, pipelined, from_disk, many_ready, all_accepted, queued,
+    again, long_sleep, first_birth, handed_on, in_the_ring, second_half, late_page, page, silence, first_accept,
+    first_collected,
 )  # fmt: skip
 
 

@@ -22,8 +22,8 @@ from quest.ground.processes import Process, listening_port, running
 from quest.measure import docroot, lines, moments, museum, ring, strace
 from quest.measure.recording import UNTRACED, Recording, RingEvent, Source, guests, record_calls, times_of
 from quest.measure.scene import Client, Scene, Visit, play
-from quest.spec.model import Disk, Params, Variant
 from quest.measure.trace import STOP_S, STRACE, stop, traces
+from quest.spec.model import Disk, Params, Variant
 
 FLAGS = "-std=c11 -O2 -g -fno-optimize-sibling-calls -U_FORTIFY_SOURCE"
 TRIES = 5  # a traced run that something else on the machine has disturbed is made again
@@ -36,7 +36,7 @@ ASLEEP_PATIENCE_S = 15.0
 # -k the stack of each call; room for as many descriptors as a scene has clients. What only libc asks for is left alone.
 WITH_LINES = ["-k", "-s", "128", "--seccomp-bpf", "-e", "trace=!" + ",".join(f"?{call}" for call in sorted(UNTRACED))]
 STANDARD = ("stdin", "stdout", "stderr")
-KINDS = {"eventpoll": "epoll", "eventfd": "eventfd", "signalfd": "signalfd", "timerfd": "timerfd", "io_uring": "io_uring"}
+KINDS = {"eventpoll": "epoll"}
 
 
 ALLOWED = Answer(True)
@@ -225,7 +225,8 @@ def traced(target: Target, scene_name: str, scene: Scene) -> tuple[list[Visit], 
             pids = list(traces(folder))
             opened = descriptors(pids)
             in_ring = ring.usable() if any(what == "io_uring" for _, _, what in opened) else None
-            with ring.watched() if in_ring and in_ring.ok else contextlib.nullcontext([]) as events_of_ring:
+            with contextlib.ExitStack() as stack:
+                events_of_ring = stack.enter_context(ring.watched()) if in_ring and in_ring.ok else []
                 visits = play(scene.each(), run.port, TIMEOUT_S, LEAD_S)
                 wait_until_asleep(run.process.pid)
                 until = time.time()
@@ -278,7 +279,9 @@ def add_ring(recording: Recording, usable: Answer, text: str, pids: Sequence[int
             if event.letter == guest.letter and event.opcode == "recv" and event.what == "complete"
         )
         if received != guest.sizes[1]:
-            raise RepetitionError(f"the ring received {received} bytes of client {guest.letter}, which sent {guest.sizes[1]}")
+            raise RepetitionError(
+                f"client {guest.letter} has sent {guest.sizes[1]} bytes, the ring received {received}"
+            )
 
 
 def text_of_source(path: Path) -> list[str]:
@@ -295,8 +298,8 @@ def is_process(pid: int) -> bool:
 
 
 def show_stacks(processes: Sequence[int]) -> None:
-    """strace writes the stack of a call when it returns. A thread that sleeps until its process ends never returns: while
-    the process is stopped its call ends, and the kernel then begins it anew.
+    """strace writes the stack of a call when it returns. A thread that sleeps until its process ends never returns:
+    while the process is stopped its call ends, and the kernel then begins it anew.
     """
     for pid in processes:
         if len(numbered(Path(f"/proc/{pid}/task"))) > 1:
@@ -354,5 +357,3 @@ def _first_line(command: list[str], folder: Path | None = None) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.partition("\n")[0].strip()
-
-

@@ -24,8 +24,8 @@ TAIL_US = 30_000  # behind the last thing that happens
 
 # What is not recorded unless the line names it: libc's own, between the call in our source and its subject.
 UNTRACED = {
-    "brk", "mprotect", "madvise", "rseq", "set_robust_list", "set_tid_address", "getrandom", "getpid", "gettid", "arch_prctl",
-    "prlimit64", "sched_getaffinity", "sigaltstack",
+    "brk", "mprotect", "madvise", "rseq", "set_robust_list", "set_tid_address", "getrandom", "getpid", "gettid",
+    "arch_prctl", "prlimit64", "sched_getaffinity", "sigaltstack",
 }  # fmt: skip
 UNKNOWN = "???"  # the task was ended before strace could read the name
 HOUSEKEEPING = UNTRACED | {"mmap", "munmap", "rt_sigprocmask", "rt_sigreturn", "restart_syscall", "exit"}
@@ -71,8 +71,8 @@ LIBRARY = {
 }
 #: Waits that are for no client in particular, whatever they return.
 LOOP_WAITS = {
-    "accept", "poll", "select", "epoll_wait", "sigtimedwait", "sigsuspend", "pause", "waitpid", "waitid", "io_uring_enter",
-    "io_getevents", "io_pgetevents", "flock", "semop", "semtimedop", "nanosleep", "restart_syscall",
+    "accept", "poll", "select", "epoll_wait", "sigtimedwait", "sigsuspend", "pause", "waitpid", "waitid",
+    "io_uring_enter", "io_getevents", "io_pgetevents", "flock", "semop", "semtimedop", "nanosleep", "restart_syscall",
 }  # fmt: skip
 ENDING = {"_exit", "exit"}
 WAITING = {C_NAMES.get(name, name) for name in WAITING_CALLS}
@@ -211,7 +211,7 @@ def times_of(visit: Visit, zero: float) -> Times:
     return [
         at(visit.connecting),
         at(visit.connected),
-        at(visit.half_sent) if sends > 1 or not whole and not came else None,
+        at(visit.half_sent) if sends > 1 or not (whole or came) else None,
         at(visit.sent) if sends > 1 or came else None,
         at(visit.first_byte) if came else None,
         at(visit.done) if whole else None,
@@ -233,13 +233,10 @@ def guests(scene: Scene, visits: Sequence[Visit], zero: float) -> list[Guest]:
 
 # ---- calls ---------------------------------------------------------------------------------------
 
-FIRST_FD = re.compile(r"(-?\d+)(?:<|$|,)")
-POLLED = re.compile(r"fd=(\d+)(<[^>]*->[^>]*>|<[^>]*>)?")
 EVENT_DATA = re.compile(r"events=([A-Z|]+), data=(\{[^{}]*\}|0x[0-9a-f]+|\w+)")
-CONSTANT = re.compile(r"\b((?:F|TCP|SO|SIG|MSG|O|EPOLL|FUTEX|SHUT|IORING|RWF|MADV|POSIX_FADV|SPLICE_F|RTMIN|SIGRT)_[A-Z_0-9]+)")
+CONSTANT = re.compile(r"\b((?:F|TCP|SO|SIG|MSG|O|EPOLL|FUTEX|SHUT|IORING|RWF|MADV|POSIX_FADV|SPLICE_F)_[A-Z_0-9]+)")
 OPENING = {"open", "openat", "openat2", "creat"}
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-SHUT_DOWN = {"SHUT_WR": "WR", "SHUT_RD": "RD", "SHUT_RDWR": "RDWR"}
 
 
 def name_of(call: Call, line: str) -> str:
@@ -378,7 +375,7 @@ def _futex(_: _Teller, call: Call) -> str:
     return "wait" if "FUTEX_WAIT" in call.args or "FUTEX_LOCK" in call.args else ""
 
 
-def _opened(teller: _Teller, call: Call) -> str:
+def _opened(_: _Teller, call: Call) -> str:
     text = QUOTED.search(call.args)
     return PurePath(text[1]).name if text and text[1].startswith("/") else text[1] if text else ""
 
@@ -427,10 +424,11 @@ def record_calls(
     until: float,
     opened: Sequence[tuple[int, int, str]] = (),
 ) -> None:
-    """Fills in tasks, calls, sites, stacks and open: all from the first client's connect on, and what each task was in then.
+    """Fills in tasks, calls, sites, stacks and open: all from the first client's connect on, and what each task was in
+    then.
 
-    `until`: when the server was told to stop; `opened`: (process, descriptor, what it is) before the first client. RepetitionError for a call that takes long and is not among those that
-    can wait.
+    `until`: when the server was told to stop; `opened`: (process, descriptor, what it is) before the first client.
+    RepetitionError for a call that takes long and is not among those that can wait.
     """
     zero = visits[0].connecting
     by_port = {visit.port: visit for visit in visits}
@@ -542,7 +540,8 @@ def _life(task: Task, names: Sequence[str], zero: float, until: float) -> Life:
     kind = task.name.partition(" ")[0]
     born = at(task.start)
     parent = names.index(task.parent) if task.parent else None
-    return Life(task.name, kind, born if born is not None and born >= 0 else None, at(task.end), parent, at(task.reaped))
+    born = born if born is not None and born >= 0 else None
+    return Life(task.name, kind, born, at(task.end), parent, at(task.reaped))
 
 
 def _end(recording: Recording, until: int) -> int:

@@ -21,7 +21,7 @@ EVENT = re.compile(
     r"req(?:uest)? \w+, user_data (?P<data>0x[0-9a-f]+|\d+), (?:opcode (?P<opcode>\w+)|result (?P<result>-?\d+))"
 )
 NAME_BITS = 15  #: of the data: 13-uring/steps.h has the step there, and a pointer above
-RECEIVES = {"recv", "read"}
+ROOTS = "the kernel's trace events are root's alone"
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ def usable() -> Answer:
     if not (TRACEFS / "events/io_uring").is_dir():
         if os.geteuid() == 0:
             return Answer(False, "tracefs is not there", f"mount -t tracefs tracefs {TRACEFS}")
-        return Answer(False, "the kernel's trace events are root's alone", "run it as root")
-    return Answer(os.access(TRACEFS / "instances", os.W_OK), "the kernel's trace events are root's alone", "run it as root")
+        return Answer(False, ROOTS, "run it as root")
+    if not os.access(TRACEFS / "instances", os.W_OK):
+        return Answer(False, ROOTS, "run it as root")
+    return Answer(True)
 
 
 def parse(text: str, pids: Iterable[int] = ()) -> list[Event]:

@@ -29,9 +29,7 @@ Milliseconds = Annotated[float, Rule(least=0)]
 class Client:
     """A client, or several that do the same one after the other."""
 
-    name: Annotated[
-        str, Rule(pattern="[A-Z]+"), Doc("its letter; several letters are as many clients", example='"A"')
-    ]
+    name: Annotated[str, Rule(pattern="[A-Z]+"), Doc("its letter; several letters are as many clients", example='"A"')]
     at_ms: Annotated[Milliseconds, Doc("when it connects")] = 0.0
     each_ms: Annotated[Milliseconds, Doc("of several clients each comes that much after the one before")] = 0.0
     pause_ms: Annotated[Milliseconds, Doc("how long it pauses in the middle of its request")] = 0.0

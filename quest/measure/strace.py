@@ -1,7 +1,7 @@
 """What strace writes, a file a task (-ff), and what its lines mean: calls, their stacks, ends of tasks.
 
-Pure functions. `-ttt` gives each line its time, `-T` a call its length, `-yy` a descriptor what it is, and `-k` each call
-its stack.
+Pure functions. `-ttt` gives each line its time, `-T` a call its length, `-yy` a descriptor what it is, and `-k` each
+call its stack.
 """
 
 import re

@@ -35,8 +35,8 @@ CALLS = [*strace.WAITING_CALLS, *strace.MAKING_CALLS, "close", "execve", "exit",
 # -ff all tasks, each in a file of its own, -ttt absolute time, -T time in the call, -yy the peer
 # of a socket.
 STRACE = ["strace", "-ff", "-q", "-ttt", "-T", "-yy"]
-# -s 1 one letter of a text, and one descriptor of those that poll() is given. The question marks let a call pass that this
-# architecture does not have; with --seccomp-bpf the calls that are not traced run at full speed.
+# -s 1 one letter of a text, and one descriptor of those that poll() is given. The question marks let a call pass that
+# this architecture does not have; with --seccomp-bpf the calls that are not traced run at full speed.
 WAITS_ONLY = ["-s", "1", "--seccomp-bpf", "-e", "trace=" + ",".join(f"?{call}" for call in CALLS)]
 
 
