@@ -49,26 +49,16 @@ NAMES = {
     "timerfd_settime": ("timerfd_settime",),
     "epoll_pwait": ("epoll_wait",),
 }
-#: A system call -> library functions that make it for us, beside those that it is named after.
-LIBRARY = {
-    "futex": ("pthread_", "sem_", "thrd_"),
-    "clone": ("fork", "pthread_create"),
-    "clone3": ("fork", "pthread_create"),
-    "io_uring_enter": ("io_uring_",),
-    "openat2": ("syscall",),
-    "pidfd_open": ("syscall",),
-    "io_submit": ("syscall",),
-    "io_getevents": ("syscall",),
-    "io_setup": ("syscall",),
+#: Library functions that make system calls for us, by how their names begin: of all calls, and of some.
+MAKERS = ("pthread_", "io_", "iob_", "kevent", "syscall")
+MAKERS_OF = {
+    "clone": ("fork",),
+    "clone3": ("fork",),
     "rt_sigaction": ("signal",),
-    "rt_sigprocmask": ("raise", "abort"),
-    "write": ("vdprintf", "dprintf", "io_"),
-    "wait4": ("wait",),
-    "epoll_ctl": ("kevent", "io_"),
-    "epoll_wait": ("kevent", "io_"),
-    "epoll_pwait": ("kevent", "io_"),
-    "alarm": ("watchdog",),
+    "alarm": ("watchdog",),  # the name of the pointer to alarm() in 01-iterative/serve_client.c
 }
+#: What malloc() and free() ask for, now and then, is no part of the lesson.
+MEMORY = re.compile(r"\b(malloc|calloc|realloc|free)\(")
 #: Waits that are for no client in particular, whatever they return.
 LOOP_WAITS = {
     "accept", "poll", "select", "epoll_wait", "sigtimedwait", "sigsuspend", "pause", "waitpid", "waitid",
@@ -236,6 +226,7 @@ def guests(scene: Scene, visits: Sequence[Visit], zero: float) -> list[Guest]:
 EVENT_DATA = re.compile(r"events=([A-Z|]+), data=(\{[^{}]*\}|0x[0-9a-f]+|\w+)")
 CONSTANT = re.compile(r"\b((?:F|TCP|SO|SIG|MSG|O|EPOLL|FUTEX|SHUT|IORING|RWF|MADV|POSIX_FADV|SPLICE_F)_[A-Z_0-9]+)")
 OPENING = {"open", "openat", "openat2", "creat"}
+LIBC_SIGNALS = 2  # real-time signals that glibc keeps for itself
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -251,15 +242,19 @@ def is_named(call: Call, line: str) -> bool:
     """Whether a line has the call, or the library call that makes it. With a call through a pointer to a function of
     that name it is the call of the pointer.
     """
-    made = (*NAMES.get(call.name, ()), call.name, *LIBRARY.get(call.name, ()))
-    return any(re.search(rf"\b{name}\w*\(", line) for name in made)
+    return names_it((*NAMES.get(call.name, ()), call.name, *MAKERS_OF.get(call.name, ())), line)
+
+
+def names_it(names: Iterable[str], line: str) -> bool:
+    """Whether a line calls one of these, or a function of a library that makes system calls for us."""
+    return any(re.search(rf"\b{re.escape(name)}\w*\(", line) for name in (*names, *MAKERS))
 
 
 class _Teller:
     """Goes through the calls of all tasks in the order in which they began, and says of each what it is about."""
 
-    def __init__(self, tasks: Mapping[int, Task], visits: Mapping[int, Visit]) -> None:
-        self.tasks, self.visits = tasks, visits
+    def __init__(self, tasks: Mapping[int, Task], visits: Mapping[int, Visit], listening: set[int]) -> None:
+        self.tasks, self.visits, self.listening = tasks, visits, listening
         self.parents = {task.name: pid for pid, task in tasks.items() if task.name}
         self.numbers = {pid: number for number, pid in enumerate(self.parents.values())}
         self.files: dict[tuple[int, int], str] = {}  # (task that owns the table, fd) -> client
@@ -286,7 +281,7 @@ class _Teller:
         elif teller := NOTES.get(call.name):
             note = teller(self, call)
         elif found := CONSTANT.search(call.args):
-            note = found[1].removeprefix("EPOLL_").removeprefix("FUTEX_")
+            note = found[1].removesuffix("_OLD")
         if call.name == "preadv2" and "RWF_NOWAIT" in call.args:
             note = f"NOWAIT {note}".strip()
         self._remember(call, name, fd, letter)
@@ -316,7 +311,7 @@ class _Teller:
         self.serving.setdefault(call.pid, self.tasks[call.pid].client)
         if letter:
             self.serving[call.pid] = letter
-        if call.name in OPENING and value is not None and value >= 0 and letter:
+        if (call.name in OPENING or name == "accept") and value is not None and value >= 0 and letter:
             self.files[owner, value] = letter
         if call.name == "close" and fd is not None:
             self.files.pop((owner, fd), None)
@@ -350,23 +345,35 @@ def _epoll_wait(teller: _Teller, call: Call) -> str:
     return " ".join(teller.watched.get(data, "other") for _, data in EVENT_DATA.findall(call.args))
 
 
+def _named(teller: _Teller, numbers: Iterable[str], text: str) -> str:
+    """Who is at these descriptors, which a call's arguments have as 4<TCP:[...]>."""
+    whose = {fd: teller.who(what) for fd, what in re.findall(r"\b(\d+)<((?:->|[^<>])*)>", text)}
+    return " ".join(whose.get(number) or "other" for number in numbers)
+
+
 def _poll(teller: _Teller, call: Call) -> str:
-    """strace says behind the result which are ready: ([{fd=3<...>, revents=POLLIN}])."""
-    ready = re.findall(r"fd=\d+<(.*?)>(?:,|\})", call.result.replace("->", "=>"))
-    return " ".join(teller.who(text.replace("=>", "->")) or "other" for text in ready)
+    """strace says behind the result which are ready: ([{fd=3, revents=POLLIN}])."""
+    return _named(teller, re.findall(r"fd=(\d+)[,}]", call.result), call.args)
 
 
 def _select(teller: _Teller, call: Call) -> str:
-    """(in [3<TCP:[...]>], left {...})."""
-    ready = re.findall(r"\d+<([^<>]*(?:->[^<>]*)?)>", call.result.partition("left")[0])
-    return " ".join(teller.who(text) or "other" for text in ready)
+    """(in [3 4], left {...}), (out [5])."""
+    sets = re.findall(r"(?:in|out|exc) \[([\d ]+)\]", call.result.partition("left")[0])
+    return _named(teller, dict.fromkeys(" ".join(sets).split()), call.args)
 
 
 def _sigtimedwait(teller: _Teller, call: Call) -> str:
+    """A signal that F_SETSIG has chosen has the descriptor where others have their value."""
     signal = re.search(r"si_signo=(\w+)", call.args)
-    fd = re.search(r"si_fd=(\d+)", call.args)
-    whose = next((letter for (_, number), letter in teller.files.items() if fd and number == int(fd[1])), "")
-    return " ".join(filter(None, [signal[1] if signal else "", whose]))
+    fd = re.search(r"si_(?:fd|int)=(\d+)", call.args)
+    if signal is None:
+        return ""
+    name = signal[1]
+    if number := re.fullmatch(r"SIGRT_(\d+)", name):
+        name = f"SIGRTMIN+{int(number[1]) - LIBC_SIGNALS}"
+    place = int(fd[1]) if fd else -1
+    whose = teller.files.get((teller.owner(call.pid), place)) or ("listen" if place in teller.listening else "other")
+    return f"{name} {whose}" if name.startswith("SIGRT") else name
 
 
 def _futex(_: _Teller, call: Call) -> str:
@@ -434,12 +441,13 @@ def record_calls(
     by_port = {visit.port: visit for visit in visits}
     tasks = collect_tasks(events)
     _name_anew(tasks, zero)
-    teller = _Teller(tasks, by_port)
+    teller = _Teller(tasks, by_port, {fd for _, fd, what in opened if what == "listens"})
     sites: dict[Place, int] = {}
     kinds: dict[Stack, int] = {}
     known = [pid for pid, task in tasks.items() if task.name]
     recording.tasks = [_life(tasks[pid], [tasks[each].name for each in known], zero, until) for pid in known]
-    recording.open = [(known.index(pid), fd, what) for pid, fd, what in opened if pid in known and _owns(tasks[pid])]
+    there = (each for each in opened if each[0] in known and _owns(tasks[each[0]]))
+    recording.open = sorted((known.index(pid), fd, what) for pid, fd, what in there)
     busy = Busy(tasks.values(), until)
     placed = lost = 0
     for event in events:
@@ -451,7 +459,7 @@ def record_calls(
         over = return_time(event, by_port, until) if event.end is not None and event.end <= until else None
         if event.start >= until or (over is not None and over < zero) or event.pid not in known:
             continue
-        if event.name in HOUSEKEEPING and not is_named(event, line):
+        if (event.name in HOUSEKEEPING or MEMORY.search(line)) and not is_named(event, line):
             continue
         if not stack:
             lost += 1
@@ -461,7 +469,7 @@ def record_calls(
             sites.setdefault(place, len(sites))
         number = kinds.setdefault(stack, len(kinds))
         if over is None:
-            result, note = None, "" if "interrupted" in note else note
+            result, note = None, "" if "interrupted" in note or name in LOOP_WAITS - {"io_uring_enter"} else note
         t = round((event.start - zero) * 1e6)
         took = None if over is None else max(0, round((over - event.start) * 1e6))
         quiet_us = busy.rest(event.start, over if over is not None else until) * 1e6
