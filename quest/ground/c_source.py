@@ -37,6 +37,12 @@ def around(lines: Sequence[str], number: int) -> Function | None:
     return next((each for each in functions(lines) if each.first <= number <= each.last), None)
 
 
-def mark(line: str) -> str:
-    """By which a line is known to say the same, however far it is indented."""
-    return hashlib.sha256(line.strip().encode()).hexdigest()[:DIGITS]
+def mark(lines: Sequence[str], number: int) -> str:
+    """By which a line is known to say the same, wherever its function is, and however far it is indented: its text, and
+    how many lines of its function before it say that, too.
+    """
+    text = lines[number - 1].strip()
+    there = around(lines, number)
+    above = lines[there.first - 1 : number - 1] if there else ()
+    same = sum(line.strip() == text for line in above)
+    return hashlib.sha256(f"{same} {text}".encode()).hexdigest()[:DIGITS]

@@ -44,7 +44,7 @@ def fault(site: Site, root: Path = Path()) -> str:
     """What is wrong with a recorded line; "" if it says what it said, in the same function."""
     function, file, number, recorded = site
     lines = _lines(root / file)
-    if not 0 < number <= len(lines) or mark(lines[number - 1]) != recorded:
+    if not 0 < number <= len(lines) or mark(lines, number) != recorded:
         return f"{file}:{number}: the line in {function}() has changed"
     there = around(lines, number)
     if there is None or there.name != function:
@@ -58,12 +58,12 @@ def faults(table: dict[str, Any], root: Path = Path()) -> Iterator[str]:
 
 
 def moved(site: Site, root: Path = Path()) -> Site | None:
-    """Where a line is now: in the function of that name, and only once there. None if it is gone, or twice there."""
+    """Where a line is now in the function of that name. None if it is gone."""
     function, file, _, recorded = site
     lines = _lines(root / file)
     spans = [each for each in functions(lines) if each.name == function]
-    there = [n for each in spans for n in range(each.first, each.last + 1) if mark(lines[n - 1]) == recorded]
-    return (function, file, there[0], recorded) if len(there) == 1 else None
+    there = [n for each in spans for n in range(each.first, each.last + 1) if mark(lines, n) == recorded]
+    return (function, file, there[0], recorded) if there else None
 
 
 def follow(path: Path, root: Path = Path()) -> list[str]:
@@ -76,7 +76,7 @@ def follow(path: Path, root: Path = Path()) -> list[str]:
         problem = fault(tuple(site), root)
         if not problem:
             continue
-        now = moved(tuple(site), root) or _by_offset(table, tuple(site), root)
+        now = moved(tuple(site), root)
         if now is None:
             wrong.append(problem)
         else:
@@ -84,16 +84,6 @@ def follow(path: Path, root: Path = Path()) -> list[str]:
     if not wrong:
         write_whole(path, as_text(table))
     return wrong
-
-
-def _by_offset(table: dict[str, Any], site: Site, root: Path) -> Site | None:
-    """A line that is twice in its function: as far away as another line of it has moved, if it says the same there."""
-    for other in table["sites"]:
-        if tuple(other[:2]) == site[:2] and (now := moved(tuple(other), root)):
-            there = (*site[:2], site[2] + now[2] - other[2], site[3])
-            if not fault(there, root):
-                return there
-    return None
 
 
 def code(paths: list[Path], root: Path = Path()) -> dict[str, dict[str, tuple[int, str]]]:

@@ -482,7 +482,7 @@ def record_calls(
             Recorded(known.index(event.pid), t, took, name, fd, result, letter, number, note, asleep)
         )
     recording.how["lines"] = [placed, placed + lost]
-    recording.sites = [(*place, mark(source.line(place))) for place in sites]
+    recording.sites = [(*place, mark(source.text(place.file), place.line)) for place in sites]
     recording.stacks = [tuple(sites[place] for place in stack) for stack in kinds]
     recording.end = _end(recording, round((until - zero) * 1e6))
     for call in recording.calls:

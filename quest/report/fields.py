@@ -18,6 +18,7 @@ from quest.ground.errors import InputError
 from quest.ground.toml import Key, keys_of
 from quest.measure.peers import Peer
 from quest.measure.records import LINES
+from quest.measure.scene import Scene
 from quest.report.claims import Ledger
 from quest.report.judge import Registration
 from quest.report.rules import RULES, parameters
@@ -105,6 +106,7 @@ def with_fields(text: str) -> str:
     known = {
         "experiment": described(Experiment),
         "peer": described(Peer),
+        "scene": described(Scene),
         "claims": described(Ledger),
         "results": lines_of_results(),
         "rules": rules_of_claims(),

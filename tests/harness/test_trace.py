@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from quest.ground.errors import RepetitionError, Unsupported
-from quest.measure import needs, timeline, trace
+from quest.measure import needs, strace, timeline, trace
 from quest.measure.records import Repetition
-from quest.measure.timeline import Call, End, Visit
+from quest.measure.scene import Visit
+from quest.measure.strace import Call, End
 from quest.report.tsv import timeline_tables
 from tests.harness.made_up import BENCHMARKS
 
@@ -42,14 +43,14 @@ LISTENING = "3<TCP:[127.0.0.1:80]>"
         ("1.0 ???( <unfinished ...>", [Call(12, "???", "", "", 1.0, None)]),
     ],
 )  # fmt: skip
-def test_what_strace_writes_is_read(text: str, events: list[timeline.Event]) -> None:
-    assert timeline.parse({12: text.splitlines()}) == events
+def test_what_strace_writes_is_read(text: str, events: list[strace.Event]) -> None:
+    assert strace.parse({12: text.splitlines()}) == events
 
 
 @pytest.mark.parametrize("line", ["nonsense", "abc close(3) = 0", "1.0 ???"])
 def test_what_is_not_understood_is_refused_with_its_line(line: str) -> None:
-    with pytest.raises(timeline.SyntaxErrorInTrace, match="trace of 1, line 2: "):
-        timeline.parse({1: ["1.0 close(3) = 0 <0.1>", line]})
+    with pytest.raises(strace.SyntaxErrorInTrace, match="trace of 1, line 2: "):
+        strace.parse({1: ["1.0 close(3) = 0 <0.1>", line]})
 
 
 # ---- what is made of it --------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def rows_of(text: str) -> list[tuple[str, str, str, str, str, float, float]]:
     for line in text.splitlines():
         pid, _, rest = line.partition(" ")
         files.setdefault(int(pid), []).append(rest)
-    found = timeline.rows(timeline.parse(files), visits())
+    found = timeline.rows(strace.parse(files), visits())
     return [(r.kind, r.name, r.state, r.call, r.client, round(r.start, 4), round(r.end, 4)) for r in found]
 
 
@@ -94,7 +95,7 @@ def test_what_is_before_and_after_the_visits_is_cut() -> None:
     """What ends where the margin before them begins is there with no length."""
     first = 100.0 - timeline.MARGIN_BEFORE_S
     last = 100.310 + timeline.MARGIN_AFTER_S
-    events: list[timeline.Event] = [
+    events: list[strace.Event] = [
         Call(1, "accept4", "", "5", 90.0, first),
         Call(1, "accept4", "", "6", first, last),
     ]

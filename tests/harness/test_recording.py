@@ -1,0 +1,582 @@
+"""Recordings: from what strace writes to the table for the player, with lines and moments; and the committed ones."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quest.ground import c_source
+from quest.ground.errors import InputError, RepetitionError
+from quest.ground.places import Answer
+from quest.measure import difference, lines, moments, needs, recorded, recorder, recording, ring, scene, strace
+from quest.measure.lines import Place
+from quest.measure.recorder import Target
+from quest.measure.recording import Moment, Recording, Source
+from quest.measure.scene import Act, Client, Scene, Visit
+from quest.measure.strace import Call, Frame
+from tests.harness.made_up import BENCHMARKS
+
+ROOT = BENCHMARKS.parent
+LIBC, OURS = "/lib/libc.so.6", "/tree/build/server"
+
+
+# ---- what strace -k writes -----------------------------------------------------------------------
+
+
+def parsed(*texts: str) -> list[strace.Event]:
+    """The events of tasks 1, 2, ..."""
+    return strace.parse({pid: text.splitlines() for pid, text in enumerate(texts, 1)})
+
+
+def stacks(events: list[strace.Event]) -> list[list[str]]:
+    return [[frame.symbol for frame in event.stack] for event in events if isinstance(event, Call)]
+
+
+CLOSE = "1.0 close(3) = 0 <0.1>"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"{CLOSE}\n > {LIBC}(__close+0x10) [0xf89f0]\n > {OURS}(main+0x140) [0x3670]", [["__close", "main"]]),
+        # a stack that cannot be followed, or not named
+        (f"{CLOSE}\n > {OURS}() [0x12]\n > unexpected_backtracing_error [0x0]", [[""]]),
+        (f"{CLOSE}\n > /tmp/a (deleted)(main+0x1) [0x12]", [["main"]]),
+        # what follows a signal is the stack where it came
+        (f"{CLOSE}\n > {OURS}(a+0x1) [0x1]\n2.0 --- stopped by SIGSTOP ---\n > {OURS}(b+0x1) [0x2]", [["a"]]),
+        (f"1.5 --- SIGCHLD {{si_signo=SIGCHLD}} ---\n > {OURS}(b+0x1) [0x2]\n2.0 close(3) = 0 <0.1>", [[]]),
+        # of _exit() it comes when the task is gone
+        (f"1.0 exit_group(0) = ?\n1.1 +++ exited with 0 +++\n > {OURS}(child+0x1) [0x1]", [["child"]]),
+        (f"1.1 +++ killed by SIGKILL +++\n > {OURS}(child+0x1) [0x1]", []),
+    ],
+)  # fmt: skip
+def test_each_call_has_its_own_stack(text: str, found: list[list[str]]) -> None:
+    assert stacks(parsed(text)) == found
+
+
+def test_a_stack_that_is_not_understood_is_refused_with_its_line() -> None:
+    with pytest.raises(strace.SyntaxErrorInTrace, match="trace of 1, line 2: no frame of a stack"):
+        parsed(f"{CLOSE}\n > nonsense")
+
+
+ACCEPT = "accept(3<TCP:[127.0.0.1:80]>, NULL, NULL)"
+
+
+def test_a_call_that_is_begun_anew_is_one_call() -> None:
+    events = strace.joined(
+        parsed(
+            f"1.0 {ACCEPT} = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <0.5>\n"
+            f" > {OURS}(loop+0x1) [0x10]\n"
+            "1.5 --- SIGCHLD {si_signo=SIGCHLD} ---\n"
+            f"1.6 {ACCEPT} = 4 <0.4>\n"
+            f" > {OURS}(elsewhere+0x1) [0x20]\n"
+            "3.0 poll([{fd=4, events=POLLIN}], 1, 100) = ? ERESTART_RESTARTBLOCK (Interrupted by signal) <0.05>\n"
+            "3.1 --- SIGCONT {si_signo=SIGCONT} ---\n"
+            "3.2 restart_syscall(<... resuming interrupted poll ...>) = 0 <0.01>\n"
+        )
+    )
+    assert [(e.name, e.start, e.end) for e in events if isinstance(e, Call)] == [
+        ("accept", 1.0, 2.0),
+        ("poll", 3.0, pytest.approx(3.21)),
+    ]
+    assert stacks(events) == [["loop"], []]
+
+
+def test_with_a_handler_that_makes_calls_they_are_two_and_the_signal_is_named() -> None:
+    events = strace.joined(
+        parsed(
+            f"1.0 {ACCEPT} = ? ERESTARTSYS (To be restarted) <0.5>\n"
+            "1.5 --- SIGCHLD {si_signo=SIGCHLD} ---\n"
+            "1.6 wait4(-1, NULL, WNOHANG, NULL) = 7 <0.1>\n"
+            f"1.8 {ACCEPT} = 4 <0.4>\n"
+            '2.5 read(4, "", 1) = -1 EINTR (Interrupted system call) <0.1>\n'
+        )
+    )
+    calls = [event for event in events if isinstance(event, Call)]
+    assert [call.name for call in calls] == ["accept", "wait4", "accept", "read"]
+    assert [call.interrupted for call in calls] == ["SIGCHLD", "", "", ""]
+    assert [call.error() for call in calls] == ["EINTR", "", "", "EINTR"]
+
+
+def test_the_stack_of_a_new_thread_s_maker_is_that_of_the_call_before() -> None:
+    events = strace.with_makers(
+        parsed(
+            "1.0 rt_sigprocmask(SIG_BLOCK, ~[], [], 8) = 0 <0.1>\n"
+            f" > {LIBC}(pthread_create+0x1) [0x1]\n > {OURS}(start+0x1) [0x10]\n"
+            "1.2 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 2 <0.1>\n"
+            f" > {LIBC}(__clone3+0x1) [0x2]\n"
+            "1.4 clone3({flags=CLONE_VM|CLONE_THREAD}, 88) = 3 <0.1>\n"
+            f" > {LIBC}(__clone3+0x1) [0x2]\n"
+        )
+    )
+    assert stacks(events)[1:] == [["pthread_create", "start"], ["__clone3"]]
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+def test_the_call_is_looked_up_and_not_what_comes_after_it() -> None:
+    frames = (
+        Frame(LIBC, "wait4", 0x100),
+        Frame(OURS, "on_child", 0x200),
+        Frame(LIBC, lines.TRAMPOLINE, 0x300),
+        Frame(OURS, "main", 0x400),  # where the signal came: nothing was called there
+    )
+    assert [address for _, address in lines.returning(frames)] == [0xFF, 0x1FF, 0x2FF, 0x400]
+
+
+def test_inlined_functions_and_what_has_no_line() -> None:
+    text = (
+        "0x0000000000000012\nchild\n/tree/code/02/server.c:25\n"
+        "main.part.0\n/tree/code/02/../02/server.c:46 (discriminator 3)\n"
+        "0x0000000000000020\n??\n??:0\n"
+        "0x0000000000000030\nmemcpy\n/usr/include/string.h:9\n"
+    )
+    assert lines.parse(text, "/tree") == {
+        0x12: [Place("child", "code/02/server.c", 25), Place("main", "code/02/server.c", 46)],
+        0x20: [],
+        0x30: [Place("memcpy", "/usr/include/string.h", 9)],
+    }
+
+
+def test_functions_of_a_source() -> None:
+    text = ["static int twice(int a);", "", "/* b */", "static int twice(int a)", "{", "    return 2 * a;", "}",
+            "int x;",
+            "void long_one(int a,", "              int b)", "{", "}"]  # fmt: skip
+    assert c_source.functions(text) == [("twice", 4, 7), ("long_one", 9, 12)]
+    there = [c_source.around(text, number) for number in (1, 6, 8, 12)]
+    assert [each and each.name for each in there] == [None, "twice", None, "long_one"]
+    twice = ["void f(void)", "{", "    a();", "        a();", "}"]
+    assert c_source.mark(twice, 3) != c_source.mark(twice, 4) != c_source.mark(["a ();"], 1)
+    assert c_source.mark(twice, 3) == c_source.mark(["", *twice], 4) == c_source.mark(["a();"], 1)
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+SOURCE = """\
+int fd = accept(listen_fd, NULL, NULL);
+pid_t pid = fork();
+close(fd);
+ssize_t n = recv(fd, in, room, 0);
+ssize_t m = send(fd, out, size, 0);
+int got = waitpid(-1, NULL, WNOHANG);
+_exit(0);
+int file = open(name, O_RDONLY);
+char *p = malloc(1);
+"""
+PORTS = {"A": 1001, "B": 1002}
+
+
+def at(line: int) -> str:
+    """A stack of one function whose line is that."""
+    return f"\n > {OURS}(main+0x1) [{line:#x}]\n"
+
+
+def tcp(fd: int, letter: str) -> str:
+    return f"{fd}<TCP:[127.0.0.1:80->127.0.0.1:{PORTS[letter]}]>"
+
+
+LISTENING = "3<TCP:[127.0.0.1:80]>"
+MAIN = "".join(
+    [
+        f"99.0 accept4({LISTENING}, NULL, NULL, 0) = {tcp(4, 'A')} <1.000100>{at(1)}",
+        f"100.001 clone(child_stack=NULL, flags=SIGCHLD) = 2 <0.000300>{at(2)}",
+        f"100.002 close({tcp(4, 'A')}) = 0 <0.000010>{at(3)}",
+        f"100.003 accept4({LISTENING}, NULL, NULL, 0) = {tcp(4, 'B')} <0.017000>{at(1)}",
+        f"100.021 clone(child_stack=NULL, flags=SIGCHLD) = 3 <0.000300>{at(2)}",
+        f"100.022 close({tcp(4, 'B')}) = 0 <0.000010>{at(3)}",
+        f"100.023 accept4({LISTENING}, NULL, NULL, 0) = ? ERESTARTSYS (To be restarted) <0.178000>{at(1)}",
+        "100.201 --- SIGCHLD {si_signo=SIGCHLD} ---\n",
+        f"100.202 wait4(-1, NULL, WNOHANG, NULL) = 2 <0.000040>{at(6)}",
+        f"100.203 wait4(-1, NULL, WNOHANG, NULL) = 0 <0.000040>{at(6)}",
+        f"100.204 accept4({LISTENING}, NULL, NULL, 0) = ? ERESTARTSYS (To be restarted) <9.0>{at(1)}",
+        "109.3 --- SIGTERM {si_signo=SIGTERM} ---\n",
+    ]
+)
+CHILD_A = "".join(
+    [
+        f'100.0025 recvfrom({tcp(4, "A")}, ""..., 100, 0, NULL, NULL) = 54 <0.000020>{at(4)}',
+        f'100.0026 openat(3</tree>, "index.html", O_RDONLY) = 5</tree/index.html> <0.000020>{at(8)}',
+        f"100.0027 mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, -1, 0) = 0x7f <0.000020>{at(9)}",
+        f"100.0028 close(5</tree/index.html>) = 0 <0.000020>{at(3)}",
+        f'100.003 sendto({tcp(4, "A")}, ""..., 60, 0, NULL, 0) = 60 <0.000020>{at(5)}',
+        f"100.004 exit_group(0) = ?\n100.005 +++ exited with 0 +++{at(7)}",
+    ]
+)
+CHILD_B = "".join(
+    [
+        f'100.023 recvfrom({tcp(4, "B")}, ""..., 100, 0, NULL, NULL) = 27 <0.000020>{at(4)}',
+        f'100.024 recvfrom({tcp(4, "B")}, ""..., 100, 0, NULL, NULL) = 27 <0.176000>{at(4)}',
+        f'100.2005 sendto({tcp(4, "B")}, ""..., 60, 0, NULL, 0) = 60 <0.000020>{at(5)}',
+        f"100.202 exit_group(0) = ?\n100.2025 +++ exited with 0 +++{at(7)}",
+    ]
+)
+SCENE = Scene("Two clients", "Who waits?", ("server",), (Client("A"), Client("B", at_ms=20, pause_ms=180)))
+
+
+def visits() -> list[Visit]:
+    def acts(zero: float, *times: float, sent: tuple[int, ...]) -> list[Act]:
+        names = ["connect", "connected", *("send" for _ in sent), "receive", "close"]
+        sizes = [0, 0, *sent, 60, 0]
+        return [Act(zero + t, name, size) for t, name, size in zip(times, names, sizes, strict=True)]
+
+    a = acts(100.0, 0.0, 0.0001, 0.0002, 0.004, 0.005, sent=(54,))
+    b = acts(100.020, 0.0, 0.0001, 0.0002, 0.180, 0.181, 0.182, sent=(27, 27))
+    return [scene.visit_of("A", PORTS["A"], a), scene.visit_of("B", PORTS["B"], b)]
+
+
+def recording_of(*texts: str) -> Recording:
+    """What is made of these traces."""
+    seen = visits()
+    zero = seen[0].connecting
+    made = Recording(
+        "server", "two", SCENE.title, "", {}, 0, [], recording.guests(SCENE, seen, zero), {}, [], [], [], []
+    )
+    events = strace.with_makers(strace.joined(parsed(*texts)))
+    all_stacks = {
+        event.stack: tuple(Place("main", "server.c", frame.address) for frame in event.stack)
+        for event in events
+        if isinstance(event, Call)
+    }
+    source = Source(lambda _: SOURCE.splitlines())
+    recording.record_calls(made, events, seen, all_stacks, source, 100.3, [(1, 3, "listens"), (1, 0, "stdin")])
+    made.plain = {
+        "A": [0, 100, None, 150, 250, 300],
+        "B": [20_000, 20_100, 20_200, 200_200, 200_400, 200_500],
+    }
+    made.moments = moments.found(made)
+    return made
+
+
+def test_a_forking_server_as_a_table() -> None:
+    made = recording_of(MAIN, CHILD_A, CHILD_B)
+    assert [(t.name, t.kind, t.parent) for t in made.tasks] == [
+        ("main", "main", None), ("child 1", "child", 0), ("child 2", "child", 0)
+    ]  # fmt: skip
+    assert [(t.born, t.ended, t.collected) for t in made.tasks] == [
+        (None, None, None), (1300, 5000, 202_040), (21_300, 202_500, None)
+    ]  # fmt: skip
+    assert made.open == [(0, 0, "stdin"), (0, 3, "listens")]
+    assert [(g.letter, g.times, g.sizes, g.does) for g in made.clients] == [
+        ("A", [0, 100, None, 200, 4000, 5000], (0, 54, 60), ""),
+        ("B", [20_000, 20_100, 20_200, 200_000, 201_000, 202_000], (27, 54, 60), "pauses"),
+    ]
+    told = [(c.task, c.name, c.fd, c.result, c.letter, c.note, c.asleep) for c in made.calls]
+    assert [call for call in told if call[0] == 0] == [
+        (0, "accept", 3, 4, "A", "", 1),
+        (0, "fork", None, 1, "A", "", 0),
+        (0, "close", 4, 0, "A", "", 0),
+        (0, "accept", 3, 4, "B", "", 1),
+        (0, "fork", None, 2, "B", "", 0),
+        (0, "close", 4, 0, "B", "", 0),
+        (0, "accept", 3, -1, "", "interrupted by SIGCHLD", 1),
+        (0, "waitpid", None, 1, "", "", 0),
+        (0, "waitpid", None, 0, "", "", 0),
+        (0, "accept", 3, None, "", "", 1),
+    ]
+    # The file belongs to the client whose request it is for; what malloc() asks for is left out.
+    assert [call for call in told if call[0] == 1] == [
+        (1, "recv", 4, 54, "A", "", 0),
+        (1, "open", 3, 5, "A", "index.html", 0),
+        (1, "close", 5, 0, "A", "", 0),
+        (1, "send", 4, 60, "A", "", 0),
+        (1, "_exit", None, None, "A", "", 0),
+    ]
+    assert [call[-1] for call in told if call[:2] == (2, "recv")] == [0, 1]
+    assert made.how["lines"] == [len(made.calls), len(made.calls)]
+    assert made.calls == sorted(made.calls, key=lambda call: call.t)
+    assert made.calls[-1].took is None
+    names = [made.sites[made.stacks[call.stack][-1]] for call in made.calls if call.name == "send"]
+    assert {site[:3] for site in names} == {("main", "server.c", 5)}
+    again: dict[str, Any] = json.loads(made.to_json())
+    assert again["calls"][0] == [0, -1_000_000, 1_000_100, "accept", 3, 4, "A", 0, "", 1]
+
+
+def test_its_moments() -> None:
+    made = recording_of(MAIN, CHILD_A, CHILD_B)
+    assert [(m.head, m.rank) for m in made.moments] == [  # not that A connects: it is too near to the better one
+        ("fork(): a process for A.", 4),
+        ("A has its page after 0.3 ms.", 7),
+        ("B falls silent.", 8),
+        ("Child 2 falls asleep in recv(), for B.", 2),
+        ("B goes on.", 5),
+        ("main collects child 1.", 9),
+    ]
+    assert made.moments[2].rest == "27 of 54 bytes are sent; the rest comes after 180 ms."
+
+
+def test_that_the_tracer_was_slow_is_no_sleep() -> None:
+    """While strace follows one task's stack, the call of another seems to last."""
+    slow = CHILD_B.replace("100.024 recvfrom", "100.100 recvfrom").replace("<0.176000>", "<0.000100>")
+    slow = slow.replace("100.023 recvfrom", "100.0235 recvfrom").replace("= 27 <0.000020>", "= 27 <0.005000>")
+    busy = CHILD_A.replace("100.004 exit_group(0) = ?\n100.005", "100.029 exit_group(0) = ?\n100.030")
+    made = recording_of(MAIN, busy, slow)
+    recvs = [(call.took, call.asleep) for call in made.calls if call.name == "recv" and call.letter == "B"]
+    assert recvs[0] == (5000, 0)
+
+
+def test_a_call_that_takes_long_and_is_not_known_to_wait_is_refused() -> None:
+    long = CHILD_A
+    for old, new in (
+        ("close(5</tree/index.html>) = 0 <0.000020>", "fsync(5</tree/index.html>) = 0 <0.015000>"),
+        ("100.003 sendto", "100.020 sendto"), ("100.004 exit", "100.030 exit"), ("100.005 +++", "100.031 +++"),
+    ):  # fmt: skip
+        long = long.replace(old, new)
+    with pytest.raises(RepetitionError, match=r"fsync\(\) took 1\d+ us, and is not among the calls that can wait"):
+        recording_of(MAIN, long, CHILD_B)
+
+
+@pytest.mark.parametrize(
+    ("call", "note"),
+    [
+        ("epoll_wait(5, [{events=EPOLLIN, data=0x1}], 64, -1) = 1 <0.1>", "other"),
+        (f"poll([{{fd={LISTENING}, events=POLLIN}}, {{fd={tcp(4, 'A')}, events=POLLIN}}], 2, -1) = "
+         "2 ([{fd=3, revents=POLLIN}, {fd=4, revents=POLLIN}]) <0.01>", "listen A"),
+        (f"pselect6(6, [{LISTENING} {tcp(4, 'B')}], [], NULL, NULL, NULL) = 1 (in [4]) <0.01>", "B"),
+        ("rt_sigtimedwait([IO RT_3], {si_signo=SIGRT_3, si_code=0x1, si_int=3, si_ptr=0x3}, NULL, 8) = 35 <0.01>",
+         "SIGRTMIN+1 listen"),
+        ("rt_sigtimedwait([IO RT_3], {si_signo=SIGIO, si_code=SI_KERNEL}, NULL, 8) = 29 (SIGIO) <0.01>", "SIGIO"),
+        ("futex(0x1, FUTEX_WAKE_PRIVATE, 1) = 1 <0.0001>", "wake 1"),
+        ("io_uring_enter(0, 2, 1, IORING_ENTER_GETEVENTS, NULL, 8) = 2 <0.0001>", "submits 2, waits for 1"),
+        (f"setsockopt({tcp(4, 'A')}, SOL_SOCKET, SO_RCVTIMEO_OLD, \"\", 16) = 0 <0.0001>", "SO_RCVTIMEO"),
+        ("recvfrom(4<TCP:[x]>, 0x7, 9, 0, NULL, NULL) = -1 EAGAIN (Resource temporarily unavailable) <0.0001>",
+         "EAGAIN"),
+        (f"epoll_ctl(5<anon_inode:[eventpoll]>, EPOLL_CTL_ADD, {tcp(4, 'A')}, {{events=EPOLLIN|EPOLLET, "
+         "data={u32=1, u64=1}}) = 0 <0.0001>", "add IN|ET"),
+    ],
+)  # fmt: skip
+def test_what_is_noted_of_a_call(call: str, note: str) -> None:
+    made = recording_of(f"100.001 {call}{at(1)}")
+    assert [each.note for each in made.calls] == [note]
+
+
+def test_what_epoll_tells_of_is_found_by_what_it_was_given() -> None:
+    add = f"100.001 epoll_ctl(5, EPOLL_CTL_ADD, {tcp(4, 'B')}, {{events=EPOLLIN, data={{u32=9, u64=9}}}}) = 0 <0.0001>"
+    wait = "100.002 epoll_wait(5, [{events=EPOLLIN, data={u32=9, u64=9}}], 64, -1) = 1 <0.01>"
+    made = recording_of(f"{add}{at(1)}{wait}{at(1)}")
+    assert [call.note for call in made.calls] == ["add IN", "B"]
+
+
+# ---- moments -------------------------------------------------------------------------------------
+
+
+def test_the_best_nine_are_kept_and_none_too_near_to_a_better_one() -> None:
+    def moment(t: int, rank: int) -> Moment:
+        return Moment(t, rank, None, None, str(t), "", "clients")
+
+    kept = moments.best([*(moment(n * 10_000, 7) for n in range(12)), moment(500, 1), moment(70_500, 2)])
+    assert [(m.t, m.rank) for m in kept] == [
+        (500, 1), *((n * 10_000, 7) for n in range(1, 7)), (70_500, 2), (80_000, 7)
+    ]  # fmt: skip
+
+
+# ---- the ring ------------------------------------------------------------------------------------
+
+RING = """\
+       s-77 [001] ..... 5.000001: io_uring_complete: ring 00aa, req 00, user_data 0x0, result 0, cflags 0x2
+       s-77 [001] ..... 5.000002: io_uring_submit_req: ring 00aa, req 01, user_data 0x1003, opcode RECV
+       s-77 [001] ..... 5.000003: io_uring_complete: ring 00aa, req 01, user_data 0x1003, result 54, cflags 0x1
+       s-77 [001] ..... 5.000004: io_uring_submit_req: ring 00aa, req 01, user_data 0x2000, opcode OPENAT2
+       s-77 [001] ..... 5.000005: io_uring_complete: ring 00aa, req 01, user_data 0x2000, result 6, cflags 0x0
+       s-77 [001] ..... 5.000006: io_uring_submit_req: ring 00aa, req 01, user_data 0x2002, opcode READ
+       s-77 [001] ..... 5.000007: io_uring_submit_req: ring 00aa, req 02, user_data 0x1004, opcode SEND
+       s-77 [001] ..... 5.000008: io_uring_complete: ring 00aa, req 02, user_data 0x1004, result 60, cflags 0x0
+       s-77 [001] ..... 5.000009: io_uring_submit_req: ring 00aa, req 02, user_data 0x1, opcode CLOSE
+       s-77 [001] ..... 5.100000: io_uring_complete: ring 00aa, req 00, user_data 0x0, result 0, cflags 0x2
+       s-77 [001] ..... 5.100001: io_uring_submit_req: ring 00aa, req 01, user_data 0x1003, opcode RECV
+       o-99 [001] ..... 5.100002: io_uring_submit_req: ring 00bb, req 01, user_data 0x1003, opcode RECV
+       s-77 [001] ..... 5.100003: io_uring_task_add: ring 00aa, req 01, user_data 0x1003, opcode RECV, mask c3
+"""
+
+
+def test_whose_is_what_happens_in_a_ring() -> None:
+    """A pointer that free() has given back may be the next client's."""
+    told = ring.told(ring.parse(RING, [77]), ["A", "B"])
+    assert [(e.what[0], e.opcode, e.letter, e.result) for e in told] == [
+        ("c", "accept", "A", 0), ("s", "recv", "A", None), ("c", "recv", "A", 54), ("s", "openat2", "A", None),
+        ("c", "openat2", "A", 6), ("s", "read", "A", None), ("s", "send", "A", None), ("c", "send", "A", 60),
+        ("s", "close", "", None), ("c", "accept", "B", 0), ("s", "recv", "B", None),
+    ]  # fmt: skip
+
+
+# ---- a student's beside ours ---------------------------------------------------------------------
+
+
+def test_the_first_difference_is_found_marked_and_said() -> None:
+    ours = recording_of(MAIN, CHILD_A, CHILD_B)
+    assert difference.first(ours, recording_of(MAIN, CHILD_A, CHILD_B)) is None
+    close_a = f"100.002 close({tcp(4, 'A')}) = 0 <0.000010>{at(3)}"
+    yours = recording_of(MAIN.replace(close_a, ""), CHILD_A, CHILD_B)
+    found = difference.first(ours, yours)
+    assert found is not None and found.ours is not None and found.yours is not None
+    assert (ours.calls[found.ours].name, yours.calls[found.yours].name) == ("close", "accept")
+    assert found.text == (
+        "In main, after fork() for A, ours calls close(4) for A, server.c line 3; yours calls accept() for B, "
+        "server.c line 1, and sleeps in it: 1 call of ours is missing there."
+    )
+    difference.mark(yours, found)
+    assert [moment.call for moment in yours.moments if moment.rank == 1] == [found.yours]
+
+
+def test_a_task_that_one_of_them_does_not_have_is_a_difference() -> None:
+    ours, yours = recording_of(MAIN, CHILD_A, CHILD_B), recording_of(MAIN, CHILD_A)
+    found = difference.first(ours, yours)
+    assert found is not None and found.text.startswith("In child 2, ours calls recv() for B")
+    assert "yours makes no further call" in found.text
+
+
+# ---- the committed ones --------------------------------------------------------------------------
+
+COMMITTED = recorded.all_paths(BENCHMARKS / "recordings")
+
+
+def of_file(path: Path) -> dict[str, Any]:
+    return recorded.read(path)
+
+
+def test_each_scene_is_recorded_with_each_of_its_servers() -> None:
+    wanted = {f"{server}.{name}" for name in scene.names() for server in scene.read(name).servers}
+    assert {path.stem for path in COMMITTED} == wanted
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: str(path.stem))
+def test_a_committed_recording(path: Path) -> None:
+    table = of_file(path)
+    assert list(recorded.faults(table, ROOT)) == []
+    assert {Path(site[1]).parts[0] for site in table["sites"]} <= {"code"}
+    placed, of_all = table["how"]["lines"]
+    assert placed == len(table["calls"]) and placed >= 0.99 * of_all
+    assert not table.get("left")
+    starts = [call[1] for call in table["calls"]]
+    assert starts == sorted(starts)
+    for call in table["calls"]:
+        _, file, number, _ = table["sites"][table["stacks"][call[7]][-1]]
+        line = (ROOT / file).read_text(encoding="utf-8").splitlines()[number - 1]
+        names = (*recording.MAKERS_OF.get(call[3], ()), call[3])
+        assert recording.names_it(names, line), f"{call[3]}: {file}:{number}: {line}"
+    letters = [client[0] for client in table["clients"]]
+    assert sorted(table["plain"]) == letters
+    assert 1 <= len(table["moments"]) <= moments.MOST
+    for t, rank, task, number, head, rest, show in table["moments"]:
+        assert t <= table["end"] and 1 <= rank <= 9 and head and show
+        assert task is None or task < len(table["tasks"])
+        assert number is None or number < len(table["calls"])
+        for said in re.findall(r"[\d.]+ ms", f"{head} {rest}"):
+            assert said in spans(table["plain"])
+
+
+def spans(plain: dict[str, list[int | None]]) -> set[str]:
+    """All that a caption may say of the plain run: a reply's time, a pause."""
+    found: set[str] = set()
+    for times in plain.values():
+        for first, last in ((0, 5), (2, 3)):
+            a, b = times[first], times[last]
+            if a is not None and b is not None:
+                found.add(moments.ms(b - a))
+    return found
+
+
+def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path) -> None:
+    source = tmp_path / "code/a.c"
+    source.parent.mkdir()
+    text = "static void f(void)\n{\n    a();\n    x();\n    a();\n}\n"
+    source.write_text(text)
+    sites = [["f", "code/a.c", n, c_source.mark(text.splitlines(), n)] for n in (3, 4, 5)]
+    path = tmp_path / "r.json"
+
+    def faults() -> list[str]:
+        recorded._lines.cache_clear()
+        path.write_text(json.dumps({"v": 1, "sites": sites}))
+        return list(recorded.faults(recorded.read(path), tmp_path))
+
+    assert faults() == []
+    source.write_text(f"/* new */\n\n{text}")
+    assert len(faults()) == 3
+    assert recorded.follow(path, tmp_path) == []
+    assert [site[2] for site in recorded.read(path)["sites"]] == [5, 6, 7]
+    source.write_text(text.replace("x();", "y();"))
+    assert faults() == ["code/a.c:4: the line in f() has changed"]
+    before = path.read_text()
+    assert recorded.follow(path, tmp_path) == ["code/a.c:4: the line in f() has changed"]
+    assert path.read_text() == before
+    source.write_text(text.replace("void f(", "void g("))
+    assert faults()[0] == "code/a.c:3: the line is not in f() any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("{", "Expecting"), ('{"v": 2}', "no recording of version 1"), ("[]", "no")]
+)
+def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(InputError, match=said):
+        recorded.read(tmp_path / "r.json")
+
+
+def test_the_player_gets_the_text_of_each_function() -> None:
+    code = recorded.code([path for path in COMMITTED if path.stem == "02-fork.slow"], ROOT)
+    first, text = code["code/02-fork/server.c"]["start_child"]
+    lines_ = (ROOT / "code/02-fork/server.c").read_text(encoding="utf-8").splitlines()
+    assert text.splitlines()[0] == lines_[first - 1] and "pid_t pid = fork();" in text and text.endswith("\n}")
+
+
+# ---- scenes, and whole recordings ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[client]]\nname = "A"\n[[client]]\nname = "BA"', "two clients have the same letter"),
+        ('[[client]]\nname = "a"', r"must match \[A-Z\]\+"),
+        ('args = { "x" = ["-w"] }\n[[client]]\nname = "A"', '"args" names x'),
+    ],
+)  # fmt: skip
+def test_a_scene_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
+    (tmp_path / "s.toml").write_text(f'title = "t"\nquestion = "q"\nservers = ["01-iterative"]\n{text}\n')
+    monkeypatch.setattr(scene, "FOLDER", tmp_path)
+    with pytest.raises(InputError, match=said):
+        scene.read("s")
+    with pytest.raises(InputError, match="there is no scene x; "):
+        scene.read("x")
+
+
+def test_several_clients_of_one_kind_come_one_after_the_other() -> None:
+    both = Scene("t", "q", ("s",), (Client("BA", at_ms=5, each_ms=2), Client("C")))
+    assert [(letter, client.at_ms) for letter, client in both.each().items()] == [("A", 7), ("B", 5), ("C", 0)]
+
+
+def target(name: str) -> Target:
+    program = ROOT / "build/bin" / name
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    return Target(name, program, root=ROOT)
+
+
+def order(made: Recording) -> dict[str, list[tuple[str, str, str]]]:
+    """What each task does, in its order; a wait that a signal cut in two is one."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for call in made.calls:
+        note = call.note if call.name != "accept" else ""
+        if call.name not in ("waitpid",) and not call.note.startswith("interrupted"):
+            found.setdefault(made.tasks[call.task].name, []).append((call.name, call.letter, note))
+    return found
+
+
+@pytest.mark.parametrize("name", ["01-iterative", "02-fork"])
+def test_two_recordings_of_one_scene_have_the_same_order(name: str) -> None:
+    """Each process serves its client step by step, however the machine is."""
+    tracing = needs.tracing()
+    if not tracing.ok:
+        pytest.skip(f"{tracing.reason}: {tracing.remedy}")
+    one, two = (recorder.traced(target(name), "slow", scene.read("slow"))[1] for _ in range(2))
+    assert order(one) == order(two)
+    assert len(one.calls) > 30
+
+
+def test_where_nothing_may_be_traced_the_clients_are_recorded_and_the_rest_is_said() -> None:
+    made = recorder.record(target("01-iterative"), "slow", scene.read("slow"), Answer(False, "forbidden", "allow it"))
+    assert made.left == ["Processes, threads and calls: forbidden (allow it)."]
+    assert (made.calls, made.tasks) == ([], [])
+    assert [guest.letter for guest in made.clients] == list(made.plain) == ["A", "B", "C", "D"]
+    assert "B falls silent." in [moment.head for moment in made.moments]
