@@ -137,7 +137,9 @@ def late_page(view: View) -> Iterator[Moment]:
     for letter, guest in ordinary(view):
         us, done = view.plain_us(letter), guest.times[5]
         if us is not None and done is not None and us >= LATE_US:
-            rest = "It did nothing wrong: it waited for another client."
+            held_by = {call.letter for call in view.asleep(guest.times[1] or 0).values() if call.name != "accept"}
+            others = sorted(held_by - {"", letter})
+            rest = f"It did nothing wrong: it waited for {others[0] if len(others) == 1 else 'another client'}."
             if reads_disk(view, letter):
                 rest = "The disk took that long."
             yield Moment(done, 6, None, None, f"{letter} has its page after {ms(us)}.", rest, "clients")
@@ -170,7 +172,10 @@ def sleeps_for_one(view: View) -> Iterator[Moment]:
     """A task sleeps for one client."""
     found: list[Moment] = []
     for n, call in view.calls:
-        if not call.asleep or not call.letter or call.name == "accept" or call.name not in RECEIVING | SENDING:
+        guest = view.clients.get(call.letter)
+        if not call.asleep or guest is None or call.name not in RECEIVING | SENDING:
+            continue
+        if call.name in SENDING and guest.does != "reads late":
             continue
         if view.end(call) - call.t < LONG_US:
             continue
@@ -287,12 +292,15 @@ def in_the_ring(view: View) -> Iterator[Moment]:
     """A read that stays in the ring while the thread waits for whatever comes next."""
     events = view.ring
     for event in events:
-        if event.what != "submit" or event.opcode not in RECEIVING or not event.letter:
+        if event.what != "submit" or event.opcode not in RECEIVING | {"poll_add"} or not event.letter:
             continue
-        over = next((e for e in events if e.what == "complete" and e.letter == event.letter and e.t > event.t), None)
+        later = (e for e in events if e.what == "complete" and e.letter == event.letter and e.t > event.t)
+        over = next((e for e in later if e.opcode == event.opcode), None)
         if over is not None and over.t - event.t >= LONG_US:
             n = entering(view, event.t)
             head = f"The read for {event.letter} stays in the ring."
+            if event.opcode == "poll_add":
+                head = f"The wait for room for {event.letter} stays in the ring."
             rest = "The thread asks for the next completion, whichever it is."
             yield Moment(event.t, 4, 0, n, head, rest, "ring")
             return
@@ -420,7 +428,8 @@ def all_accepted(view: View) -> Iterator[Moment]:
     for n, wait in waits:
         task = [call for _, call in view.calls[n + 1 :] if call.task == wait.task]
         end = next((k for k, call in enumerate(task) if call.name in LOOPS), len(task))
-        got = [call for call in task[:end] if call.name == "accept" and call.letter]
+        accepted = [call.letter for call in task[:end] if call.name == "accept" and call.letter]
+        got = [letter for letter in accepted if (view.clients[letter].times[1] or 0) <= view.end(wait) + NEAR_US]
         if len(got) > 1:
             head = f"One {wait.name}() tells of {number(len(got))} clients."
             rest = "It names the listening socket alone; accept() is called until it says EAGAIN."

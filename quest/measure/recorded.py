@@ -9,7 +9,8 @@ from typing import Any
 from quest.ground.c_source import Function, around, functions, mark
 from quest.ground.errors import InputError
 from quest.ground.files import write_whole
-from quest.measure.recording import VERSION, as_text
+from quest.measure import moments
+from quest.measure.recording import VERSION, of_table
 
 FOLDER = Path("benchmarks/recordings")
 Site = tuple[str, str, int, str]
@@ -67,8 +68,8 @@ def moved(site: Site, root: Path = Path()) -> Site | None:
 
 
 def follow(path: Path, root: Path = Path()) -> list[str]:
-    """Writes a recording anew with the lines that have only moved, in the order in which they stood; what is wrong
-    with those that have changed.
+    """Writes a recording anew with the lines that have only moved, and with the moments that today's rules find; what
+    is wrong with lines that have changed.
     """
     table = read(path)
     wrong: list[str] = []
@@ -82,7 +83,9 @@ def follow(path: Path, root: Path = Path()) -> list[str]:
         else:
             table["sites"][n] = list(now)
     if not wrong:
-        write_whole(path, as_text(table))
+        made = of_table(table)
+        made.moments = moments.found(made)
+        write_whole(path, made.to_json())
     return wrong
 
 

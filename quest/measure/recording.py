@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any
 
 from quest.ground.c_source import mark
 from quest.ground.errors import RepetitionError
@@ -186,6 +187,23 @@ def as_text(table: Mapping[str, object]) -> str:
     return "{" + ",\n".join(lines) + "}\n"
 
 
+def of_table(table: Mapping[str, Any]) -> Recording:
+    """A recording from what its file has."""
+    made = Recording(
+        server=table["server"], scene=table["scene"], title=table["title"], args=table["args"],
+        how=table["how"], end=table["end"],
+        tasks=[Life(*each) for each in table["tasks"]],
+        clients=[Guest(*each) for each in table["clients"]],
+        plain=table["plain"], open=table["open"], sites=table["sites"], stacks=table["stacks"],
+        calls=[Recorded(*each) for each in table["calls"]],
+    )  # fmt: skip
+    if "ring" in table:
+        made.ring = [RingEvent(*each) for each in table["ring"]]
+    made.left = table.get("left", [])
+    made.moments = [Moment(*each) for each in table["moments"]]
+    return made
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -260,6 +278,8 @@ class _Teller:
         self.files: dict[tuple[int, int], str] = {}  # (task that owns the table, fd) -> client
         self.serving: dict[int, str] = {}  # task -> client
         self.watched: dict[str, str] = {}  # what epoll gives back -> who it is
+        self.handed: dict[str, list[str]] = {}  # where threads wait -> the clients for which one was woken
+        self.waited: dict[int, str] = {}  # task -> where it has waited
 
     def owner(self, pid: int) -> int:
         """Threads share the descriptors of the process."""
@@ -304,6 +324,9 @@ class _Teller:
         by_file = self.files.get((self.owner(call.pid), fd), "") if fd is not None and not direct else ""
         if name == "futex" and "FUTEX_WAIT" in call.args:
             return ""
+        woken_for = self.handed.get(self.waited.pop(call.pid, ""))
+        if woken_for:
+            self.serving[call.pid] = woken_for.pop(0)
         return direct or by_file or self.serving.get(call.pid, self.tasks[call.pid].client)
 
     def _remember(self, call: Call, name: str, fd: int | None, letter: str) -> None:
@@ -323,6 +346,9 @@ class _Teller:
             self.serving[value or 0] = made.client
         if name == "futex" and "FUTEX_WAIT" in call.args:
             self.serving[call.pid] = self.tasks[call.pid].client
+            self.waited[call.pid] = call.args.partition(",")[0]
+        if name == "futex" and "FUTEX_WAKE" in call.args and value and letter:
+            self.handed.setdefault(call.args.partition(",")[0], []).append(letter)
 
     def who(self, text: str) -> str:
         """A client's letter; `listen` for the listening socket; "" for another descriptor."""

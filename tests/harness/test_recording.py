@@ -458,6 +458,9 @@ def test_a_committed_recording(path: Path) -> None:
         assert recording.names_it(names, line), f"{call[3]}: {file}:{number}: {line}"
     letters = [client[0] for client in table["clients"]]
     assert sorted(table["plain"]) == letters
+    made = recording.of_table(table)
+    assert made.to_json() == path.read_text(encoding="utf-8")
+    assert moments.found(made) == made.moments
     assert 1 <= len(table["moments"]) <= moments.MOST
     for t, rank, task, number, head, rest, show in table["moments"]:
         assert t <= table["end"] and 1 <= rank <= 9 and head and show
@@ -488,7 +491,11 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
 
     def faults() -> list[str]:
         recorded._lines.cache_clear()
-        path.write_text(json.dumps({"v": 1, "sites": sites}))
+        words = dict.fromkeys(("server", "scene", "title", "args"), "")
+        lists: dict[str, list[object]] = {
+            name: [] for name in ("tasks", "clients", "open", "stacks", "calls", "moments")
+        }
+        path.write_text(json.dumps({"v": 1, **words, "how": {}, "end": 0, "plain": {}, **lists, "sites": sites}))
         return list(recorded.faults(recorded.read(path), tmp_path))
 
     assert faults() == []
@@ -553,6 +560,16 @@ def target(name: str) -> Target:
     return Target(name, program, root=ROOT)
 
 
+def traced(server: Target) -> Recording:
+    """A recording without its plain times. On a busy machine the tracer may be held up in a call: then once more."""
+    for _ in range(9):
+        try:
+            return recorder.traced(server, "slow", scene.read("slow"))[1]
+        except RepetitionError as error:
+            said = str(error)
+    pytest.fail(said)
+
+
 def order(made: Recording) -> dict[str, list[tuple[str, str, str]]]:
     """What each task does, in its order; a wait that a signal cut in two is one."""
     found: dict[str, list[tuple[str, str, str]]] = {}
@@ -569,7 +586,8 @@ def test_two_recordings_of_one_scene_have_the_same_order(name: str) -> None:
     tracing = needs.tracing()
     if not tracing.ok:
         pytest.skip(f"{tracing.reason}: {tracing.remedy}")
-    one, two = (recorder.traced(target(name), "slow", scene.read("slow"))[1] for _ in range(2))
+    with recorder.going_first():
+        one, two = traced(target(name)), traced(target(name))
     assert order(one) == order(two)
     assert len(one.calls) > 30
 
