@@ -440,6 +440,8 @@ def all_accepted(view: View) -> Iterator[Moment]:
 def queued(view: View) -> Iterator[Moment]:
     """Several are connected, and none of them is accepted yet."""
     times = sorted(guest.times[1] or 0 for guest in view.clients.values())
+    if not view.since:  # who is accepted is not known: the ring could not be seen, or nothing could
+        return
     for t in reversed(times):
         there = [
             letter

@@ -372,6 +372,15 @@ def test_the_best_nine_are_kept_and_none_too_near_to_a_better_one() -> None:
     ]  # fmt: skip
 
 
+def test_where_the_ring_is_not_known_nothing_is_said_of_what_is_accepted() -> None:
+    table = of_file(BENCHMARKS / "recordings/13-uring.at-once.json")
+    with_ring = moments.found(recording.of_table(table))
+    del table["ring"]
+    without = moments.found(recording.of_table(table))
+    assert [moment.show for moment in with_ring if moment.show == "queue"] == ["queue"]
+    assert {moment.show for moment in without} == {"clients"}
+
+
 # ---- the ring ------------------------------------------------------------------------------------
 
 RING = """\
