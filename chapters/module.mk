@@ -11,17 +11,21 @@ BOOK_ORDER := $(shell sed '/^\#/d' chapters/parts.toml | grep -o '"[^"]*"' | tr 
 BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard $(BOOK_ORDER:%=chapters/%.md)))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
-BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js)
+BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js player.css player.js front.css front.js)
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
 LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua findings.lua ledger.lua machines.lua numbers.lua \
-              parts.lua references.lua search.lua then.lua)
+              parts.lua player.lua references.lua search.lua then.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
-LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua)
+LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua player.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
 LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua judges.lua then.lua machines.lua)
+# Recordings as players: pieces of HTML for the pages that show them, and a page for each server.
+PLAYERS    := $(WEAVE)/players/made
+RECORDED   := $(wildcard benchmarks/recordings/*.json)
+PLAYER_PAGES := $(addprefix $(BOOK)/player-,$(addsuffix .html,$(sort $(foreach r,$(RECORDED),$(firstword $(subst ., ,$(notdir $(r))))))))
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.
@@ -50,7 +54,7 @@ BOOK_SKIP := pandoc is not installed (apt-get install pandoc)
 else ifeq ($(BOOK_PAGES),)
 BOOK_SKIP := chapters/ holds no chapter yet
 else
-BOOK_ALL  := $(BOOK_HTML) $(BOOK)/search-index.js
+BOOK_ALL  := $(BOOK_HTML) $(PLAYER_PAGES) $(BOOK)/search-index.js
 EPUB_ALL  := $(addprefix $(BOOK)/,book.html book.epub)
 PDF_ALL   := $(PDF)/book.pdf $(if $(filter handout,$(BOOK_PAGES)),$(PDF)/handout.pdf)
 endif
@@ -86,7 +90,7 @@ $(LUA_DATA:$(WEAVE)/%.lua=$(BUILD)/%.json): export
 $(LUA_DATA): $(WEAVE)/%.lua: $(BUILD)/%.json $(TABLES)
 	$(Q)$(PYTHON) -m quest.book.tables data $< $@
 
-$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures-in-pages
+$(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) $(PLAYERS) figures-in-pages
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
 
@@ -105,6 +109,15 @@ $(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(LABELS) | $(BOOK_STYLE
 	$(call say,PAGE,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,answers) $(pandoc_page) /dev/null)
 
+# A line of code that is not what was recorded stops the build here.
+$(PLAYERS): $(RECORDED) $(wildcard quest/book/player/*.py quest/ground/c_source.py code/*/*.[ch])
+	$(Q)$(PYTHON) -m quest.book.player $(@D)
+	$(Q)touch $@
+
+$(PLAYER_PAGES): $(BOOK)/%: $(PLAYERS) $(WEAVE)/settings | $(BOOK_STYLE)
+	$(Q)mkdir -p $(@D)
+	$(Q)cp $(WEAVE)/players/$* $@.$$$$.part && mv -f $@.$$$$.part $@
+
 $(BOOK_STYLE): $(BOOK)/%: $(PANDOC_DIR)/%
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $< $@.$$$$.part && mv -f $@.$$$$.part $@
@@ -113,15 +126,15 @@ $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q)mkdir -p $(@D)
 	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.$$$$.part && mv -f $@.$$$$.part $@
 
-$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css book.js) $(LABELS)
+$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css player.css front.css book.js player.js front.js) $(LABELS)
 	$(Q)mkdir -p $(@D)
 	$(call say,BOOK,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_embed) $(pandoc_page) /dev/null)
 
-$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css book.yaml) $(LABELS)
+$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css player.css front.css book.yaml) $(LABELS)
 	$(call say,EPUB,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
-	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --resource-path=$(BUILD) /dev/null)
+	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --css=$(PANDOC_DIR)/player.css --css=$(PANDOC_DIR)/front.css --resource-path=$(BUILD) /dev/null)
 
 $(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 	$(call say,PDF,$@)

@@ -14,7 +14,8 @@ SLIDE_PARTS  := $(SLIDES_OF_CHAPTERS) $(sort $(filter-out $(SLIDES_OF_CHAPTERS) 
 SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.outline))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css demo.js deck.js)
+SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css) $(PANDOC_DIR)/player.css \
+                $(PANDOC_DIR)/player.js $(addprefix slides/,demo.js deck.js)
 RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
 # What draws the demos; without it they are told in words.
 DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)
@@ -85,7 +86,7 @@ $(SLIDE_OUTLINES): $(WEAVE)/slides/%.outline: slides/%.md $(LUA_OUTLINE) $(WEAVE
 	@mkdir -p $(@D)
 	$(call pandoc_outline,-auto_identifiers)
 
-$(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) figures
+$(SLIDE_WOVEN): $(WEAVE)/slides/%.json: slides/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/settings | $(LUA_DATA) $(PLAYERS) figures
 	@mkdir -p $(@D)
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,slides))

@@ -5,6 +5,7 @@
 package.path = pandoc.path.directory(PANDOC_SCRIPT_FILE) .. '/?.lua;' .. package.path
 local common = require 'common'
 local assemble = require 'assemble'
+local player = require 'player'
 
 local function load_all()
   return common.split(common.inputs, '%S+'):map(function(path)
@@ -111,12 +112,12 @@ end
 
 function forms.book(doc, chapters)
   doc.meta.single, doc.meta.toc = true, contents()
-  return assemble.embed_figures(assemble.book(doc, chapters))
+  return assemble.embed_figures(player.for_one_file(assemble.book(doc, chapters), false))
 end
 
 -- An EPUB has no running foot: the runs stand at the end.
 function forms.epub(doc, chapters)
-  doc = assemble.book(doc, chapters)
+  doc = player.for_one_file(assemble.book(doc, chapters), true)
   if doc.meta.runs then
     doc.blocks:insert(pandoc.Header(1, 'The runs', pandoc.Attr('runs')))
     doc.blocks:insert(pandoc.Para(pandoc.Str(doc.meta.runs)))

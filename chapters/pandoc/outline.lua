@@ -60,6 +60,14 @@ local readers = {
     add('heading', line, inside, text, header)
   end,
   CodeBlock = function(block, inside)
+    if block.classes:includes 'player' then
+      local recording = block.attributes.recording or ''
+      block.classes:insert 'figure'
+      add('image', seek '^%s*[`~][`~][`~]', inside, 'player-' .. recording, block)
+      add('text', at, inside, block.attributes.caption or '')
+      at = at + 1
+      return
+    end
     add('fence', seek '^%s*[`~][`~][`~]', inside, block.text, block)
     at = at + #common.lines(block.text) + 1
   end,

@@ -8,10 +8,12 @@ local numbers = require 'numbers'
 local figures = require 'figures'
 local ledger = require 'ledger'
 local code = require 'code'
+local player = require 'player'
 
 -- In this order: what is hidden by a verdict binds nothing; captions are drawn after what they
 -- contain.
 local steps = {
+  player.gather,
   figures.gather,
   ledger.choose,
   require('findings').apply,
@@ -27,6 +29,7 @@ local steps = {
   numbers.margin,
   require('search').apply,
   figures.draw,
+  player.draw,
   code.draw,
 }
 

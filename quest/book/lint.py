@@ -52,8 +52,8 @@ def lacks(role: str, body: list[Block]) -> str:
         "code": ([one for one in fences if "include" in one.values], "a listing by include="),
         "diff": ([one for one in fences if "diff" in one.classes], "a .diff block"),
         "timeline": (
-            [name for name in images if name.startswith("timeline-")],
-            "a figure timeline-*.svg",
+            [name for name in images if name.startswith(("timeline-", "player-"))],
+            "a player, or a figure timeline-*.svg",
         ),
         "measurement": (images, "a figure"),
     }
