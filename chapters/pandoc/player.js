@@ -33,6 +33,7 @@ class Side {
       sleeps: Boolean(asleep), accepts: name.startsWith("accept"), for: asleep && !name.startsWith("accept") ? letter : "",
     }));
     this.moments = data.moments.map(([t, rank, task, call, head, rest, show], index) => ({ index, t, task, call, head, rest, show, rank }));
+    this.watches = this.uses("epoll_ctl");
     this.of = this.tasks.map((_, task) => this.calls.filter((call) => call.task === task));
     this.stops = this.calls.flatMap((call) => {
       const begin = { t: call.t, call: call.index };
@@ -40,6 +41,7 @@ class Side {
     }).filter((stop) => stop.t >= 0).sort((a, b) => a.t - b.t);
   }
 
+  uses(name) { return this.calls.some((call) => call.name === name); }
   // The call that a task is in at t, or has made last.
   last(task, t) {
     const calls = this.of[task];
@@ -53,6 +55,11 @@ class Side {
   asleep(task, t) {
     const call = this.last(task, t);
     return call && call.sleeps && t < call.end ? call : null;
+  }
+  // It has made a call, and is not asleep in one: what makes none at all does not work.
+  works(task, t) {
+    const call = this.last(task, t);
+    return call && !this.asleep(task, t) ? call : null;
   }
   alive(task, t) { return this.tasks[task].born <= t && t < this.tasks[task].ended; }
   living(t) { return this.tasks.map((_, task) => task).filter((task) => this.alive(task, t)); }
@@ -145,7 +152,7 @@ class Player {
     this.go(best < 0 ? { t: 0 } : this.now.moments[best], { silent: true });
     root.classList.add("live");
     this.fit();
-    new ResizeObserver(() => this.fit()).observe(this.lanes);
+    new ResizeObserver(() => { this.fit(); this.draw(); }).observe(this.lanes);
     if (!this.slide) this.readAddress();
   }
   get now() { return this.sides[this.side]; }
@@ -200,7 +207,7 @@ class Player {
     }
     let open = labels;
     for (let at = 0; open.length; at++) {
-      open = open.filter((label) => label.firstChild.getBoundingClientRect().width + 5 > label.clientWidth);
+      open = open.filter((label) => label.firstChild.offsetWidth + 6 > label.clientWidth);
       for (const label of open) {
         const text = label.dataset.says.split("|")[at + 1];
         if (text) label.firstChild.textContent = text; else label.style.visibility = "hidden";
@@ -332,6 +339,7 @@ class Player {
     while (from > 0 && !(calls[from - 1].sleeps)) from--;
     if (calls[from - 1]?.sleeps && here > from) from--;
     while (to < calls.length - 1 && (to === here || !calls[to].sleeps)) to++;
+    if (this.slide) [from, to] = [Math.max(from, here - 3), Math.min(to, Math.max(here, 0) + 4)]; // what a row holds
     if (from === this.strip.from && to === this.strip.to && task === this.strip.task && this.side === this.strip.side) {
       this.chips.forEach((chip, at) => this.markChip(chip, calls[from + at]));
     } else {
@@ -374,7 +382,7 @@ class Player {
     if (key !== this.path.dataset.key) {
       this.path.dataset.key = key;
       // The innermost that fit in a line.
-      for (let from = 0; from <= frame; from++) {
+      for (let from = this.slide ? Math.max(0, path.length - 4) : 0; from <= frame; from++) {
         fill(this.path, path.slice(from).flatMap((one, at) => at ? [" › ", one] : from ? ["… › ", one] : [one]));
         if (this.path.scrollWidth <= this.path.clientWidth) break;
       }
@@ -424,15 +432,24 @@ class Player {
       return [`${who} in ${name}()` + (letter ? ", for " : ""), letter];
     }));
     const asIs = (letters) => letters.map((letter) => ["", letter]);
-    this.rows("queue", asIs(now.queue(t)));
-    this.rows("ready", asIs(now.ready(t)));
+    if (this.fields.queue) this.rows("queue", asIs(now.queue(t)));
+    if (this.fields.ready) this.rows("ready", asIs(now.ready(t)));
     if (this.fields.ring) this.rows("ring", now.inRing(t).map(([opcode, letter, count]) => [(count > 1 ? count + " × " : "") + opcode + (letter ? ", for " : ""), letter]));
-    if (this.fields.interest) this.rows("interest", asIs(now.interest(t)));
-    const held = now.descriptors(this.task, t), name = now.tasks[this.task].name;
-    put(this.fields.descriptors.previousElementSibling, `descriptors of ${name}`);
-    this.rows("descriptors", held.length ? [held] : [], true);
+    if (this.fields.interest) {
+      this.fields.interest.parentElement.hidden = !now.watches;
+      this.rows("interest", asIs(now.interest(t)));
+    }
+    if (this.fields.descriptors) {
+      const held = now.descriptors(this.task, t);
+      put(this.fields.descriptors.previousElementSibling, `descriptors of ${now.tasks[this.task].name}`);
+      this.rows("descriptors", held.length ? [held] : [], true);
+    }
     const show = this.moment?.show;
-    for (const [name, field] of Object.entries(this.fields)) field.parentElement.style.order = name === show ? -1 : "";
+    for (const [name, field] of Object.entries(this.fields)) {
+      field.parentElement.style.order = name === show ? -1 : "";
+      // A slide has room for two: what is spoken of, and who sleeps.
+      if (this.slide) field.parentElement.hidden = ![this.fields[show] ? show : "server", show === "asleep" ? "server" : "asleep"].includes(name);
+    }
   }
   rows(name, rows, inline = false) {
     const field = this.fields[name];
@@ -452,13 +469,16 @@ class Player {
   }
   squares(box, side, t) {
     const living = side.living(t);
-    const key = living.map((task) => { const call = side.asleep(task, t); return call ? "s" + call.for : "w" + (side.last(task, t)?.letter ?? ""); }).join();
+    const signs = living.map((task) => {
+      const sleep = side.asleep(task, t), work = side.works(task, t);
+      return work ? ["busy", work.letter || ""] : sleep && sleep.for ? ["one", sleep.for] : ["", ""];
+    });
+    const key = signs.join();
     if (box.dataset.key === key) return;
     box.dataset.key = key;
-    fill(box, living.map((task) => {
-      const call = side.asleep(task, t), letter = call ? call.for : side.last(task, t)?.letter ?? "";
-      const square = make("span", `sq ${call ? (letter ? "one" : "") : "busy"} ${letter}` + (task === 0 && living.length > 1 ? " main" : ""), letter);
-      square.title = side.tasks[task].name + (call ? ` sleeps in ${call.name}()` : " works");
+    fill(box, signs.map(([kind, letter], at) => {
+      const square = make("span", `sq ${kind} ${letter}${at === 0 && living.length > 1 ? " main" : ""}`, letter);
+      square.title = side.tasks[living[at]].name + (kind === "busy" ? " works" : " sleeps");
       return square;
     }));
   }
@@ -499,8 +519,10 @@ class Player {
     const names = { server: "server", asleep: "asleep", queue: "connected, not accepted", ready: "sent, not read", interest: "interest list", ring: "in the ring", descriptors: "descriptors" };
     for (const [name, title] of Object.entries(names)) {
       if (name === "ring" && !this.sides.some((side) => side.ring)) continue;
-      if (name === "interest" && !this.sides.some((side) => side.calls.some((call) => call.name === "epoll_ctl"))) continue;
+      if (name === "interest" && !this.sides.some((side) => side.watches)) continue;
       if (name === "server" && this.sides.length > 1) continue;
+      // What goes through a ring strace cannot see: what would follow from calls alone would be wrong.
+      if (["queue", "ready", "descriptors"].includes(name) && this.sides.some((side) => side.uses("io_uring_enter"))) continue;
       const box = make("div"), field = make("div", name === "server" ? "squares" : "");
       box.append(make("p", "label", title), field);
       this.fields[name] = field;
@@ -603,6 +625,18 @@ class Player {
   }
 }
 
+// On a slide the fragments are the moments: what moves the deck moves the player. On paper stands the best.
+function follow(player) {
+  const slide = player.root.closest("section");
+  const { best, moments } = player.now;
+  const shown = slide.querySelectorAll(".moment.fragment.visible").length;
+  player.go(moments[document.documentElement.dataset.printing ? best : Math.min(shown, moments.length - 1)]);
+}
+
 const players = [...document.querySelectorAll(".player")].map((root) => new Player(root));
+const onSlides = players.filter((player) => player.slide);
+if (onSlides.length) {
+  for (const event of ["ready", "slidechanged", "fragmentshown", "fragmenthidden"]) Reveal.on(event, () => setTimeout(() => onSlides.forEach(follow)));
+}
 window.questPlayers = players;
 })();

@@ -1,13 +1,12 @@
-"""Keeps the numbers and the figure of README.md at those of the committed reference run.
+"""Keeps the numbers of README.md at those of the committed reference run, and its picture at the committed recordings.
 
     python3 -m quest.book.readme            writes them
-    python3 -m quest.book.readme --check    status 1 if a number of README.md is another or unbound
+    python3 -m quest.book.readme --check    status 1 if a number of README.md is another or unbound, or the picture old
 
 A number stands between two comments that Markdown does not show: <!--n KEY-->41 µs<!--/n-->. KEY is
 a key of build/data/numbers.json (benchmarks/README.md). What is measured and is not of that run is
-marked, and the words beside it say where it is from: <!--own-->5 min<!--/own-->. The figure is
-drawn by gnuplot from the same run; its bytes depend on gnuplot's version, so only the numbers are
-checked.
+marked, and the words beside it say where it is from: <!--own-->5 min<!--/own-->. The picture is that of the book's first page
+(quest/book/player).
 """
 
 import json
@@ -17,11 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from quest.book.player import front
+from quest.book.player.picture import picture
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 
-README = Path("README.md")
-FIGURE, FIGURE_SCRIPT = Path("figures/readme.svg"), Path("figures/slow-client.gp")
+README, FIGURE = Path("README.md"), Path("figures/readme.svg")
 OWN = re.compile(r"<!--own-->[^<]*<!--/own-->")
 #: Code, and where links lead.
 NOT_PROSE = re.compile(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", re.M | re.S)
@@ -68,6 +68,11 @@ def faults(text: str, numbers: dict[str, str]) -> list[str]:
     return old + typed
 
 
+def drawn() -> str:
+    """The picture, of the committed recordings."""
+    return picture(front.recorded(Path()))
+
+
 def main(arguments: list[str]) -> int:
     """No argument: README.md and its figure are written; --check: only looked at."""
     if arguments not in ([], ["--check"]):
@@ -77,11 +82,12 @@ def main(arguments: list[str]) -> int:
         numbers = export(Path(folder, "data"))
         new = bound(text, numbers)
         if not arguments:
-            draw = ["sh", "figures/draw.sh", "readme", str(FIGURE_SCRIPT), f"{folder}/data", str(FIGURE)]
-            subprocess.run(draw, check=True)
+            FIGURE.write_text(drawn(), encoding="utf-8")
             README.write_text(new, encoding="utf-8")
             return 0
     wrong = faults(text, numbers)
+    if FIGURE.read_text(encoding="utf-8") != drawn():
+        wrong.append(f"{FIGURE} is not what the recordings show; make readme")
     print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
     return 1 if wrong else 0
 

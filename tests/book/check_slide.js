@@ -4,7 +4,7 @@ const slide = arguments[0] ?? Reveal.getCurrentSlide();
 const problems = [];
 const box = slide.getBoundingClientRect();
 const scale = box.width / 1280;
-const hidden = "aside.notes, figure.figure:not(.captioned) > figcaption, .step, math, svg";
+const hidden = "aside.notes, figure.figure:not(.captioned) > figcaption, .step, .moment, math, svg";
 const content = [...slide.querySelectorAll("*")].filter((element) =>
   !element.closest(hidden) && element.getClientRects().length);
 
@@ -12,7 +12,7 @@ const content = [...slide.querySelectorAll("*")].filter((element) =>
 function isWide(element) {
   const rect = element.getBoundingClientRect();
   return rect.right > box.right + 1 || rect.left < box.left - 1
-    || element.matches("pre, p, li, h1, h2, h3, td, th, div") && element.scrollWidth > element.clientWidth + 1
+    || !element.closest(".player") && element.matches("pre, p, li, h1, h2, h3, td, th, div") && element.scrollWidth > element.clientWidth + 1
     || element.matches("pre") && element.scrollHeight > element.clientHeight + 1;
 }
 
@@ -48,14 +48,14 @@ for (const image of slide.querySelectorAll("img")) {
 const small = content.find((element) => {
   const size = parseFloat(getComputedStyle(element).fontSize);
   const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  return text && size < (element.closest("pre") && !element.closest(".column, .diff") ? 28 : 19)
+  return text && size < (element.closest(".player") ? 21.5 : element.closest("pre") && !element.closest(".column, .diff") ? 28 : 19)
     && !element.closest(".ref-label, figcaption, .unit, .not-drawn, sup, sub");
 });
 if (small) problems.push(`has text of ${getComputedStyle(small).fontSize}: ` + small.outerHTML.slice(0, 60));
 // The text of a slide has one size, 34; a rule for one kind of slide must not reach the others.
 const shrunk = content.find((element) => element.matches("p, li") && element.textContent.trim()
   && parseFloat(getComputedStyle(element).fontSize) < 33.5
-  && !element.closest(".demo, .box, .run, .expect, .predict, figure, table") && !slide.querySelector(".last"));
+  && !element.closest(".player, .demo, .box, .run, .expect, .predict, figure, table") && !slide.querySelector(".last"));
 if (shrunk) problems.push(`is shrunk to ${getComputedStyle(shrunk).fontSize}: ` + shrunk.outerHTML.slice(0, 60));
 // A section's first slide and a statement may be a title and nothing else.
 if (!slide.matches(".level1, .statement") && !content.some(isContent)) problems.push("is empty");

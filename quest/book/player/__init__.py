@@ -2,5 +2,5 @@
 
 recording reads one; excerpts has its source lines; moments names what matters; scale gives room to each
 event; lanes draws who works and who waits; page puts them together; front draws six servers beside
-one another. What moves in the browser is chapters/pandoc/player.js.
+one another, and picture makes them README's. What moves in the browser is chapters/pandoc/player.js.
 """

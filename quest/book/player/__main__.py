@@ -22,7 +22,6 @@ from quest.ground.files import write_if_other
 
 #: Two servers that differ in one idea.
 PAIRS = (("01-iterative", "02-fork"), ("04-threads", "05-pool"), ("07-poll", "09-epoll"), ("09-epoll", "13-uring"))
-SCENE = "slow"
 
 
 def make(root: Path, out: Path) -> None:
@@ -30,7 +29,7 @@ def make(root: Path, out: Path) -> None:
     recordings = {path.stem: read_recording(path) for path in sorted((root / FOLDER).glob("*.json"))}
     pieces = {name: player([one], root) for name, one in recordings.items()}
     for first, second in PAIRS:
-        pair = [f"{first}.{SCENE}", f"{second}.{SCENE}"]
+        pair = [f"{first}.{front.SCENE}", f"{second}.{front.SCENE}"]
         if all(name in recordings for name in pair):
             pieces["+".join(pair)] = player([recordings[name] for name in pair], root)
     out.mkdir(parents=True, exist_ok=True)
@@ -41,12 +40,12 @@ def make(root: Path, out: Path) -> None:
         servers.setdefault(one.server, []).append(one)
     for server, each in servers.items():
         write_if_other(out / f"player-{server}.html", site.page(server, each, pieces, list(servers)))
-    missing = [server for server in front.SERVERS if f"{server}.{SCENE}" not in recordings]
+    missing = [server for server in front.SERVERS if f"{server}.{front.SCENE}" not in recordings]
     (out / ("front.html" if missing else "front.skipped")).unlink(missing_ok=True)
     if missing:
         write_if_other(out / "front.skipped", f"no recording of {', '.join(missing)}\n")
     else:
-        write_if_other(out / "front.html", front.front([recordings[f"{name}.{SCENE}"] for name in front.SERVERS]))
+        write_if_other(out / "front.html", front.front(front.recorded(root)))
 
 
 def main(arguments: list[str]) -> int:

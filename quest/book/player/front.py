@@ -7,14 +7,16 @@ who waits is measured, and who sleeps for B is counted at REST_US, where the pic
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
-from quest.book.player.recording import Client, Recording, asleep_at, is_alive
+from quest.book.player.recording import FOLDER, Client, Recording, asleep_at, is_alive, read_recording
 from quest.ground.errors import InputError
 
 #: Where the picture rests: B is silent, and one sees who waits.
 REST_US = 200_000
 LATE_US = 40_000
 PLAY_S = 6
+SCENE = "slow"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ SERVERS = {
     "09-epoll": Said("one thread for everybody", "Nobody else waits.", "And nobody sleeps for B alone.", 0),
     "13-uring": Said("one thread, asked in batches", "Nobody else waits.", "The kernel keeps the read for B.", 0),
 }
+
+
+def recorded(root: Path) -> list[Recording]:
+    """The six, of the tree at `root`. InputError: one is not there."""
+    return [read_recording(root / FOLDER / f"{name}.{SCENE}.json") for name in SERVERS]
 
 
 def late(recording: Recording) -> list[str]:
@@ -78,7 +85,7 @@ def squares(recording: Recording, t: int) -> str:
             signs += call.sleeps_for().lower() or "."
             continue
         last = [call.letter for call in recording.calls_of(number) if call.t <= at]
-        signs += (last[-1] if last else "") or "-"
+        signs += (last[-1] or "-") if last else "."  # what makes no call at all does not work
     return signs
 
 

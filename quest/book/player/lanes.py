@@ -205,7 +205,7 @@ def group(recording: Recording, scale: Scale) -> str:
         for task in own
     ]
     if others:
-        tasks.append(lane(f"and {len(others)} more", shared_track(recording, scale, others), "task rest"))
+        tasks.append(lane(f"{len(others)} more", shared_track(recording, scale, others), "task rest"))
     lines = "".join(forks(recording, scale, own))
     return (
         f'<div class="clients">{"".join(rows)}</div>'
@@ -222,10 +222,10 @@ def lanes(recordings: Sequence[Recording], scale: Scale, at: int) -> str:
     units = scale.units[-1]
     cuts = scale.cuts()
     groups = "".join(
-        f'<section class="group" data-side="{side}">'
+        f'<div class="group" data-side="{side}">'
         + (f'<p class="server">{escape(recording.server)}</p>' if len(recordings) > 1 else "")
         + group(recording, scale)
-        + f'<div class="lane dots"><b class="name"></b><div class="track">{dots(recording, scale)}</div></div></section>'
+        + f'<div class="lane dots"><b class="name"></b><div class="track">{dots(recording, scale)}</div></div></div>'
         for side, recording in enumerate(recordings)
     )
     cross = "".join(zigzag(place, gap) for place, gap in cuts)

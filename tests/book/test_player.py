@@ -1,0 +1,449 @@
+"""The player: what a recording is turned into, and what it does in Chromium with keys, mouse and little room."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quest.book.player import front, picture, scale
+from quest.book.player.__main__ import make
+from quest.book.player.excerpts import excerpts
+from quest.book.player.page import player
+from quest.book.player.recording import FOLDER, Recording, milliseconds, read_recording
+from quest.ground.errors import InputError
+from tests.book import browser
+from tests.book.tree import ROOT, Once
+
+NAMES = sorted(path.stem for path in (ROOT / FOLDER).glob("*.json"))
+STYLES = ("code.css", "book.css", "player.css", "front.css", "player.js", "front.js", "book.js")
+FORK, EPOLL, ITERATIVE = "02-fork.slow", "09-epoll.slow", "01-iterative.slow"
+
+
+def recorded(name: str) -> Recording:
+    return read_recording(ROOT / FOLDER / f"{name}.json")
+
+
+# ---- what the build makes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_script_there_is_a_still_and_a_table_of_all_moments(name: str) -> None:
+    recording = recorded(name)
+    html = player([recording], ROOT)
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
+    assert len(rows) == len(recording.moments)
+    for row, moment in zip(rows, recording.moments, strict=True):
+        assert moment.head in unescape(row)
+        if moment.call is not None:
+            site = recording.sites[recording.stacks[recording.calls[moment.call].stack][-1]]
+            assert f"{site.file.removeprefix('code/')}:{site.line}" in row
+    best = recording.moments[recording.best()]
+    assert all(best.rank <= moment.rank for moment in recording.moments)
+    assert f'<p class="say"><b>{best.head}' in unescape(html)
+    assert html.count('class="dot"') == len(recording.moments)
+    assert len(re.findall(r'class="lane client', html)) == len(recording.clients)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_milliseconds_that_are_written_are_those_without_a_tracer(name: str) -> None:
+    recording = recorded(name)
+    known = {
+        milliseconds(after - before)
+        for client in recording.plain.values()
+        for before in (client.connect, client.half, client.sent)
+        for after in (client.sent, client.first, client.done)
+        if before is not None and after is not None
+    }
+    sentences = [f"{moment.head} {moment.rest}" for moment in recording.moments]
+    labels = re.findall(r'data-says="([^"]*)"', player([recording], ROOT))
+    written = [found for text in sentences + labels for found in re.findall(r"[\d.]+ ms", text)]
+    assert written
+    assert set(written) <= known
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_line_of_a_stack_is_shown_in_its_function(name: str) -> None:
+    recording = recorded(name)
+    shown, of_site = excerpts(recording, ROOT)
+    for site, at in zip(recording.sites, of_site, strict=True):
+        lines = (ROOT / site.file).read_text(encoding="utf-8").expandtabs(4).splitlines()
+        assert shown[at].lines[site.line - shown[at].first] == lines[site.line - 1]
+        assert any(re.search(rf"\b{site.function}\(", text) for text in shown[at].lines)
+
+
+def test_a_recorded_line_that_has_changed_stops_the_build(tmp_path: Path) -> None:
+    recording = recorded(FORK)
+    shutil.copytree(ROOT / "code", tmp_path / "code")
+    excerpts(recording, tmp_path)
+    site = recording.sites[recording.stacks[recording.calls[-1].stack][-1]]
+    path = tmp_path / site.file
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[site.line - 1] = "    other(); /* another line */\n"
+    path.write_text("".join(lines), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^{site.file}:{site.line}: not the line that is in {FORK}; make trace"):
+        excerpts(recording, tmp_path)
+    path.unlink()
+    with pytest.raises(InputError, match=rf"^{site.file}: in {FORK}, and not in the tree"):
+        excerpts(recording, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda text: text[:-40], "not JSON"),
+        (lambda text: text.replace('"moments"', '"others"'), "not a recording: KeyError: 'moments'"),
+        (lambda text: re.sub(r'"moments":\[.*\]\n', '"moments":[]', text, flags=re.S), "a recording without a moment"),
+        (lambda text: text.replace('"calls":[[', '"calls":[["x",'), "not a recording: TypeError"),
+    ],
+)
+def test_a_file_that_is_no_recording(tmp_path: Path, spoil: Callable[[str], str], says: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(spoil((ROOT / FOLDER / f"{FORK}.json").read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(InputError, match="x.json: ") as error:
+        read_recording(path)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_room_is_equal_for_calls_and_logarithmic_for_sleeps() -> None:
+    assert [scale.width(gap) for gap in (50, 299, 300, 2500)] == [0.35, 0.35, 1.0, 1.0]
+    assert scale.width(5000) == pytest.approx(2.25)
+    assert scale.width(10_000) == pytest.approx(3.5)
+    assert scale.width(250_000) == scale.width(400_000) == 7.0
+    one = scale.scale_of(recorded(ITERATIVE), recorded(FORK))
+    places = [one.at(t) for t in range(-2000, 400_000, 500)]
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0.0, 1.0)
+    assert [gap >= scale.CUT_US for _, gap in one.cuts()] == [True] * len(one.cuts()) != []
+
+
+# ---- the first page ------------------------------------------------------------------------------
+
+
+def test_the_first_page_says_what_the_six_recordings_show() -> None:
+    six = front.recorded(ROOT)
+    assert [front.late(one) for one in six] == [["C", "D"], [], [], [], [], []]
+    assert [front.squares(one, front.REST_US).count("b") for one in six] == [1, 1, 1, 1, 0, 0]
+    assert [len(front.squares(one, front.REST_US)) for one in six] == [1, 2, 17, 17, 1, 1]
+    html = front.front(six)
+    assert re.findall(r'href="player-([^"]*)\.html"><span class="who">', html) == list(front.SERVERS)
+
+
+def test_the_first_page_does_not_say_what_a_recording_contradicts() -> None:
+    fork, epoll = recorded(FORK), recorded(EPOLL)
+    with pytest.raises(InputError, match="says C and D wait.*It shows: Nobody else waits. 1 sleep"):
+        front.check(replace(fork, server="01-iterative"))
+    with pytest.raises(InputError, match="It shows: Nobody else waits. 0 sleep for B alone"):
+        front.check(replace(epoll, server="02-fork"))
+
+
+def test_the_picture_of_the_readme_is_small_and_moves_by_itself() -> None:
+    svg = picture.picture(front.recorded(ROOT))
+    assert len(svg.encode()) <= 20_000
+    assert (ROOT / "figures/readme.svg").read_text(encoding="utf-8") == svg
+    assert "<script" not in svg
+    for part in ("prefers-color-scheme:dark", "prefers-reduced-motion:reduce", "@keyframes", "<title>", "<desc>"):
+        assert part in svg
+    delay = re.search(r"animation:m 9s linear -([\d.]+)s 2", svg)
+    assert delay
+    assert float(delay[1]) == pytest.approx(front.PLAY_S * front.REST_US / front.end_of(front.recorded(ROOT)), abs=0.01)
+
+
+def test_scripts_and_pages_are_small() -> None:
+    import gzip
+
+    pandoc = ROOT / "chapters/pandoc"
+    assert len((pandoc / "player.js").read_text(encoding="utf-8").splitlines()) <= 1000
+    assert len(gzip.compress((pandoc / "player.js").read_bytes())) <= 20_000
+    for name in NAMES:
+        assert len(gzip.compress((ROOT / FOLDER / f"{name}.json").read_bytes())) <= 4_096, name
+    parts = [(pandoc / name).read_bytes() for name in ("player.css", "front.css", "front.js")]
+    assert len(gzip.compress(b"".join(parts) + front.front(front.recorded(ROOT)).encode())) <= 60_000
+
+
+# ---- in Chromium ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages(once: Once) -> Path:
+    """The pages of all servers, and what they need."""
+
+    def fill(folder: Path) -> None:
+        make(ROOT, folder)
+        for name in STYLES:
+            shutil.copy(ROOT / "chapters/pandoc" / name, folder)
+        text = (folder / "front.html").read_text(encoding="utf-8")
+        links = "".join(f'<link rel="stylesheet" href="{name}">' for name in STYLES if name.endswith(".css"))
+        (folder / "index.html").write_text(
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'{links}</head><body class="wide"><main><h1>x</h1>{text}</main><script src="front.js"></script></body></html>',
+            encoding="utf-8",
+        )
+
+    return once("players", fill)
+
+
+Show = Callable[..., Any]
+
+
+@pytest.fixture
+def show(driver: Any, pages: Path) -> Show:
+    """show("player-02-fork"): the page at this width."""
+
+    def load(name: str, width: int = 1280, height: int = 900, mark: str = "") -> Any:
+        browser.resize(driver, width, height)
+        driver.get("about:blank")  # else only the part behind the mark would change
+        driver.get((pages / f"{name}.html").as_uri() + mark)
+        return driver
+
+    return load
+
+
+def said(driver: Any) -> str:
+    return driver.execute_script("return document.querySelector('.player .say').textContent.trim()")
+
+
+def now(driver: Any) -> float:
+    return driver.execute_script("return questPlayers[0].t")
+
+
+def press(driver: Any, *keys: str) -> None:
+    driver.switch_to.active_element.send_keys(*keys)
+
+
+def focus(driver: Any) -> None:
+    driver.execute_script("document.querySelector('.player .lanes').focus()")
+
+
+LIT = "return [...document.querySelectorAll('.player .code .lit')].map((line) => [line.dataset.n, line.textContent])"
+
+
+def test_by_keyboard_to_the_sleep_of_child_2(show: Show) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    driver = show("player-02-fork")
+    focus(driver)
+    press(driver, Keys.HOME)
+    for presses in range(1, 9):
+        press(driver, "n")
+        if said(driver).startswith("Child 2 falls asleep in recv(), for B."):
+            break
+    assert said(driver).startswith("Child 2 falls asleep in recv(), for B."), presses
+    assert driver.execute_script("return document.activeElement.getAttribute('role')") == "slider"
+    assert driver.switch_to.active_element.get_attribute("aria-valuetext").strip() == said(driver)
+    [[_, line]] = driver.execute_script(LIT)
+    assert "recv(" in line
+    asleep = driver.execute_script("return document.querySelector('.player .state').innerText")
+    assert "child 2 in recv(), for B" in asleep
+    assert "main in accept()" in asleep
+    before = now(driver)
+    press(driver, Keys.ARROW_RIGHT)
+    assert now(driver) > before
+    press(driver, Keys.ARROW_LEFT)
+    assert now(driver) == before
+    press(driver, "[")
+    assert driver.execute_script("return document.querySelector('.path .shown').textContent") == "serve_request"
+    press(driver, Keys.ESCAPE)
+    assert driver.execute_script("return document.activeElement === document.body")
+
+
+@pytest.mark.parametrize("name", ["player-01-iterative", "player-05-pool", "player-09-epoll", "player-13-uring"])
+def test_at_each_stop_one_line_is_lit_and_it_is_the_recorded_one(show: Show, name: str) -> None:
+    driver = show(name)
+    wrong = driver.execute_script("""
+      const player = questPlayers[0], wrong = [];
+      for (const stop of [...player.now.stops, ...player.now.moments]) {
+        player.go(stop);
+        const call = player.now.calls[player.call], site = player.now.sites[player.now.stacks[call.stack].at(-1)];
+        const lit = [...player.root.querySelectorAll(".code .lit")];
+        const box = player.code.getBoundingClientRect(), at = lit[0]?.getBoundingClientRect();
+        if (lit.length !== 1 || Number(lit[0].dataset.n) !== site[2] || at.top < box.top - 1 || at.bottom > box.bottom + 1) {
+          wrong.push([stop.t, call.name, site]);
+        }
+      }
+      return wrong;""")
+    assert wrong == []
+    assert browser.console_errors(driver) == []
+
+
+def test_drag_tap_chips_and_dots(show: Show) -> None:
+    from selenium.webdriver import ActionChains
+
+    driver = show("player-02-fork")
+    lanes = driver.find_element("css selector", ".player .lanes")
+    ActionChains(driver).move_to_element_with_offset(lanes, -300, 0).click_and_hold().move_by_offset(150, 0).perform()
+    assert browser.wait_until(lambda: now(driver) > 0)
+    held = now(driver)
+    ActionChains(driver).move_by_offset(150, 0).release().perform()
+    assert browser.wait_until(lambda: now(driver) > held)
+    assert "#02-fork/" in driver.current_url
+    dots = driver.find_elements("css selector", ".player .dot")
+    ActionChains(driver).move_to_element(dots[2]).click().perform()
+    moment = recorded(FORK).moments[2]
+    assert said(driver).startswith(moment.head)
+    assert driver.execute_script("return document.querySelectorAll('.dot.here').length") == 1
+    chips = driver.find_elements("css selector", ".player .chip.later")
+    name = chips[0].text.split()[0]
+    chips[0].click()
+    assert f"{name}(" in said(driver)
+
+
+def test_the_address_keeps_the_place(show: Show) -> None:
+    driver = show("player-02-fork", mark="#02-fork/2")
+    assert said(driver).startswith(recorded(FORK).moments[1].head)
+    driver.find_element("css selector", ".buttons .main").click()
+    assert driver.current_url.endswith("#02-fork/3")
+
+
+def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    driver = show("player-02-fork")
+    script = """
+      const two = document.querySelector(".player.two"), player = questPlayers.find((one) => one.root === two);
+      two.querySelector(".lanes").focus();
+      const track = two.querySelector(".track").getBoundingClientRect();
+      return player.sides.map((side, at) => side.clients.map((client) => {
+        const bar = two.querySelectorAll(".group")[at].querySelector(`.client.${client.letter} .works`).getBoundingClientRect();
+        return Math.abs((bar.left - track.left) / track.width - player.place(client.acts[0][0]));
+      })).flat();"""
+    assert max(driver.execute_script(script)) < 0.002
+    servers = ("01-iterative", "02-fork")
+    active = "return [...document.querySelectorAll('.two .group')].map((group) => group.classList.contains('active'))"
+    assert driver.execute_script(active) == [True, False]
+    press(driver, "x")
+    assert driver.execute_script(active) == [False, True]
+    press(driver, Keys.SHIFT, Keys.ARROW_RIGHT)
+    assert driver.execute_script("return document.querySelectorAll('.two .over .now').length") == 1
+    assert [each.text for each in driver.find_elements("css selector", ".two .server")] == list(servers)
+
+
+IN_SIGHT = """
+  const seen = (selector) => {
+    const box = document.querySelector(".player " + selector).getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth + 1 && box.height > 0;
+  };
+  document.querySelector(".player").scrollIntoView();
+  return [".say", ".tasks", ".buttons", ".code .lit"].filter((selector) => !seen(selector));
+"""
+
+
+def test_a_phone_shows_caption_lanes_buttons_and_the_lit_line(show: Show) -> None:
+    driver = show("player-02-fork", 390, 844)
+    assert driver.execute_script(IN_SIGHT) == []
+    small = driver.execute_script("""
+      return [...document.querySelectorAll(".player button:not(.chip, .path button)")].filter((one) => one.offsetParent
+        && one.getBoundingClientRect().height < 44).map((one) => one.textContent)""")
+    assert small == []
+    sizes = driver.execute_script("""
+      return [...document.querySelectorAll(".player *")].filter((one) => one.offsetParent && !one.closest(".steps, script, .sq")
+        && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+        .map((one) => parseFloat(getComputedStyle(one).fontSize))""")
+    assert min(sizes) >= 12
+
+
+@pytest.mark.parametrize("width", [320, 390, 640, 1280])
+def test_nothing_is_wider_than_the_window(show: Show, width: int) -> None:
+    for name in ("player-02-fork", "player-03-prefork", "player-15-slashdot", "index"):
+        driver = show(name, width)
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width, name
+        assert browser.console_errors(driver) == []
+
+
+def test_play_rests_and_stops_and_does_not_glide_where_no_motion_is_wanted(show: Show) -> None:
+    driver = show("player-02-fork")
+    assert driver.execute_script("return Boolean(questPlayers[0].timer)") is False, "nothing plays by itself"
+    gliding = "return document.querySelector('.player .lanes').classList.contains('gliding')"
+    live = "return document.querySelector('.player .say').getAttribute('aria-live')"
+    focus(driver)
+    press(driver, " ")
+    assert driver.execute_script(gliding)
+    assert driver.execute_script(live) == "off"
+    press(driver, "n")
+    assert not driver.execute_script(gliding)
+    assert driver.execute_script(live) == "polite"
+    calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", calm)
+    try:
+        press(driver, " ")
+        assert not driver.execute_script(gliding)
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_true_time_and_back(show: Show) -> None:
+    driver = show("player-02-fork")
+    focus(driver)
+    places = "return [...document.querySelectorAll('.player .track > *')].map((one) => parseFloat(one.style.left) || 0)"
+    before = driver.execute_script(places)
+    press(driver, "t")
+    assert driver.execute_script(places) != before
+    press(driver, "t")
+    after = driver.execute_script(places)
+    assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 0.05
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_complains(show: Show) -> None:
+    for name in ("player-02-fork", "player-09-epoll", "index"):
+        driver = show(name)
+        asked = driver.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+        assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+        assert browser.console_errors(driver) == []
+        assert driver.execute_script(browser.CHECK_PAGE.replace("link to nowhere", "nowhere")) is not None
+
+
+def test_without_a_script_the_still_and_the_table_are_seen(show: Show, driver: Any) -> None:
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        show("player-02-fork")
+        table = driver.find_element("css selector", ".player .steps")
+        assert table.is_displayed()
+        assert table.size["height"] > 100
+        assert len(table.find_elements("css selector", "tbody tr")) == len(recorded(FORK).moments)
+        assert driver.find_element("css selector", ".player .works").is_displayed()
+        assert driver.find_elements("css selector", ".player button") == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_in_grey_work_sleep_and_silence_differ_in_shape(show: Show) -> None:
+    driver = show("player-02-fork")
+    works, sleeps, silent = (
+        driver.execute_script(
+            "const style = getComputedStyle(document.querySelector(arguments[0]));"
+            "return [parseFloat(style.height), style.borderStyle]", f".player {name}",
+        )
+        for name in (".task .works", ".task .sleeps", ".client .silent")
+    )  # fmt: skip
+    assert works[0] > 2 * sleeps[0]
+    assert "dashed" in silent[1]
+    assert "dashed" not in works[1]
+
+
+def test_the_first_page_rests_plays_and_rests_again(show: Show) -> None:
+    driver = show("index")
+    clock = "return document.querySelector('.front .clock').textContent"
+    assert driver.execute_script(clock) == "200 ms"
+    driver.find_element("css selector", ".front button").click()
+    assert browser.wait_until(lambda: driver.execute_script(clock) != "200 ms")
+    driver.find_element("css selector", ".front button").click()
+    assert driver.execute_script(clock) == "200 ms"
+    rows = driver.find_elements("css selector", ".front .row")
+    assert [len(row.find_elements("css selector", ".sq")) for row in rows] == [1, 2, 17, 17, 1, 1]
+    assert driver.execute_script("return document.querySelector('.front .foot').getBoundingClientRect().bottom") <= 900
+
+
+def test_the_data_in_a_page_is_the_recording() -> None:
+    html = player([recorded(FORK)], ROOT)
+    found = re.search(r'<script type="application/json">(.*?)</script>', html, re.S)
+    assert found
+    side = json.loads(found[1])["sides"][0]
+    raw = json.loads((ROOT / FOLDER / f"{FORK}.json").read_text(encoding="utf-8"))
+    assert [side[name] for name in ("calls", "tasks", "moments")] == [raw[name] for name in ("calls", "tasks", "moments")]
