@@ -25,7 +25,7 @@ LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua judge
 # Recordings as players: pieces of HTML for the pages that show them, and a page for each server.
 PLAYERS    := $(WEAVE)/players/made
 RECORDED   := $(wildcard benchmarks/recordings/*.json)
-PLAYER_PAGES := $(addprefix $(BOOK)/player-,$(addsuffix .html,$(sort $(foreach r,$(RECORDED),$(firstword $(subst ., ,$(notdir $(r))))))))
+PLAYER_PAGES := $(addprefix $(BOOK)/player-,$(addsuffix .html,$(patsubst %.slow,%,$(RECORDED:benchmarks/recordings/%.json=%))))
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.

@@ -1,5 +1,5 @@
-"""Fetches what Debian does not have: `fetch.py reveal.js`, `fetch.py ziglang`. packages.tsv says why the one comes the
-way it does.
+"""Fetches what Debian does not have: `fetch.py reveal.js`, `fetch.py ziglang`, `fetch.py axe-core`. packages.tsv says
+why each comes the way it does.
 
 A wheel is only unpacked: nothing of it is run. It is fetched beside its place, compared, then moved: killed at any
 moment, it is there whole or not. Status 0, or 1 with one line that says why it is not there.
@@ -36,6 +36,14 @@ WANTED = {
         ("dist", "plugin", "css", "LICENSE"),
         ("e02b2af6c44a2239f77065d63b08b1fe5c87d1e94033b435af02fed9702e9ec5",),
         Path("build/node/reveal-5.2.1"),
+    ),
+    "axe-core": Wanted(
+        "axe-playwright-python==0.1.8",
+        "axe_playwright_python",
+        Path("build/node/axe-core"),
+        ("axe.min.js",),
+        ("6afa2bfa8e6467bdc7d33b646ca671794350f82e2be2c86bcd2c5c3757eb4902",),
+        Path("build/node/axe-core-4.12.1"),
     ),
     "ziglang": Wanted(
         "ziglang==0.17.1",

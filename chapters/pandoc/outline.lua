@@ -64,7 +64,8 @@ local readers = {
       local recording = block.attributes.recording or ''
       block.classes:insert 'figure'
       add('image', seek '^%s*[`~][`~][`~]', inside, 'player-' .. recording, block)
-      add('text', at, inside, block.attributes.caption or '')
+      local caption = block.attributes.caption
+      if caption then add_text(pandoc.Plain(common.inlines(caption)), inside, at) end
       at = at + 1
       return
     end

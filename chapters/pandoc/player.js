@@ -106,13 +106,14 @@ class Side {
     }
     return [...watched.values()].filter(Boolean);
   }
-  // Asked of the ring, and not answered.
+  // Asked of the ring, and answered later. Of what says nothing when it has succeeded, it is not known how long it took.
   inRing(t) {
-    const asked = new Map();
-    for (const [at, what, opcode, letter] of this.ring) {
-      if (at <= t) asked.set(`${opcode} ${letter}`, (asked.get(`${opcode} ${letter}`) ?? 0) + (what === "submit" ? 1 : -1));
-    }
-    return [...asked].filter(([, count]) => count > 0).map(([key, count]) => [...key.split(" "), count]);
+    const ring = this.ring ?? [];
+    return ring.filter(([at, what, opcode, letter], index) => {
+      if (what !== "submit" || at > t) return false;
+      const answer = ring.slice(index + 1).find((one) => one[1] === "complete" && one[2] === opcode && one[3] === letter);
+      return answer && t < answer[0];
+    }).map(([, , opcode, letter]) => [opcode, letter]);
   }
   // Where now stands if nothing else is said: the last stop not behind t.
   stopAt(t) {
@@ -434,21 +435,21 @@ class Player {
     const asIs = (letters) => letters.map((letter) => ["", letter]);
     if (this.fields.queue) this.rows("queue", asIs(now.queue(t)));
     if (this.fields.ready) this.rows("ready", asIs(now.ready(t)));
-    if (this.fields.ring) this.rows("ring", now.inRing(t).map(([opcode, letter, count]) => [(count > 1 ? count + " × " : "") + opcode + (letter ? ", for " : ""), letter]));
-    if (this.fields.interest) {
-      this.fields.interest.parentElement.hidden = !now.watches;
-      this.rows("interest", asIs(now.interest(t)));
-    }
+    if (this.fields.ring) this.rows("ring", now.inRing(t).map(([opcode, letter]) => [opcode + (letter ? ", for " : ""), letter]));
+    if (this.fields.interest) this.rows("interest", asIs(now.interest(t)));
     if (this.fields.descriptors) {
       const held = now.descriptors(this.task, t);
       put(this.fields.descriptors.previousElementSibling, `descriptors of ${now.tasks[this.task].name}`);
       this.rows("descriptors", held.length ? [held] : [], true);
     }
     const show = this.moment?.show;
+    // What goes through a ring strace cannot see: what would follow from calls alone would be wrong.
+    const calls = !now.uses("io_uring_enter"), shown = { queue: calls, ready: calls, descriptors: calls, interest: now.watches, ring: Boolean(now.ring) };
     for (const [name, field] of Object.entries(this.fields)) {
       field.parentElement.style.order = name === show ? -1 : "";
       // A slide has room for two: what is spoken of, and who sleeps.
-      if (this.slide) field.parentElement.hidden = ![this.fields[show] ? show : "server", show === "asleep" ? "server" : "asleep"].includes(name);
+      const two = [this.fields[show] ? show : "server", show === "asleep" ? "server" : "asleep"];
+      field.parentElement.hidden = shown[name] === false || (this.slide && !two.includes(name));
     }
   }
   rows(name, rows, inline = false) {
@@ -494,6 +495,7 @@ class Player {
       return element;
     };
     this.strip = { element: make("div", "strip"), of: make("span", "of") };
+    this.strip.element.tabIndex = 0; // it scrolls where it is long
     this.strip.element.setAttribute("role", "group");
     this.strip.element.setAttribute("aria-label", "Calls");
     this.overview = make("div", "overview");
@@ -512,7 +514,7 @@ class Player {
     this.code = make("pre", "code");
     this.code.tabIndex = 0;
     this.code.setAttribute("role", "region");
-    this.code.setAttribute("aria-label", "Source");
+    this.code.setAttribute("aria-label", `Source, ${this.name}`);
     this.from = make("p", "from");
     left.append(this.path, this.code, this.from);
     this.fields = {};
@@ -521,8 +523,6 @@ class Player {
       if (name === "ring" && !this.sides.some((side) => side.ring)) continue;
       if (name === "interest" && !this.sides.some((side) => side.watches)) continue;
       if (name === "server" && this.sides.length > 1) continue;
-      // What goes through a ring strace cannot see: what would follow from calls alone would be wrong.
-      if (["queue", "ready", "descriptors"].includes(name) && this.sides.some((side) => side.uses("io_uring_enter"))) continue;
       const box = make("div"), field = make("div", name === "server" ? "squares" : "");
       box.append(make("p", "label", title), field);
       this.fields[name] = field;

@@ -50,7 +50,7 @@ local function draw(div)
   local id = div.identifier ~= '' and (' id="%s"'):format(common.html_id(div.identifier)) or ''
   local caption, number = div.content[1].content, common.caption_number(div.identifier)
   if number then caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end
-  local page = ('player-%s.html'):format(name:match '([^+.]*)%.[^+]*$')
+  local page = ('player-%s.html'):format((name:match('[^+]*$'):gsub('%.slow$', '')))
   return {
     common.raw(('<figure class="figure recorded"%s>'):format(id) .. html .. '<figcaption>'),
     pandoc.Plain(caption),
@@ -84,7 +84,7 @@ function player.for_one_file(doc, is_epub)
       if is_epub then
         text = text:gsub('<script.-</script>', ''):gsub(' href="player%-[^"]*"', ''):gsub('<div class="foot">.-</div>', '')
       else
-        text = text:gsub('href="player%-([^"]*)%.html"', 'href="#ch-%1"')
+        text = text:gsub('href="player%-([^".]*)[^"]*"', 'href="#ch-%1"')
       end
       return common.raw(text)
     end,

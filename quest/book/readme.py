@@ -5,8 +5,8 @@
 
 A number stands between two comments that Markdown does not show: <!--n KEY-->41 µs<!--/n-->. KEY is
 a key of build/data/numbers.json (benchmarks/README.md). What is measured and is not of that run is
-marked, and the words beside it say where it is from: <!--own-->5 min<!--/own-->. The picture is that of the book's first page
-(quest/book/player).
+marked, and the words beside it say where it is from: <!--own-->5 min<!--/own-->. The picture is that
+of the book's first page (quest/book/player).
 """
 
 import json

@@ -4,7 +4,7 @@ const slide = arguments[0] ?? Reveal.getCurrentSlide();
 const problems = [];
 const box = slide.getBoundingClientRect();
 const scale = box.width / 1280;
-const hidden = "aside.notes, figure.figure:not(.captioned) > figcaption, .step, .moment, math, svg";
+const hidden = "aside.notes, figure.figure:not(.captioned) > figcaption, .step, .moment, .player :is(.code, .strip, .says) *, math, svg";
 const content = [...slide.querySelectorAll("*")].filter((element) =>
   !element.closest(hidden) && element.getClientRects().length);
 
@@ -12,8 +12,8 @@ const content = [...slide.querySelectorAll("*")].filter((element) =>
 function isWide(element) {
   const rect = element.getBoundingClientRect();
   return rect.right > box.right + 1 || rect.left < box.left - 1
-    || !element.closest(".player") && element.matches("pre, p, li, h1, h2, h3, td, th, div") && element.scrollWidth > element.clientWidth + 1
-    || element.matches("pre") && element.scrollHeight > element.clientHeight + 1;
+    || !element.closest(".player") && (element.matches("pre, p, li, h1, h2, h3, td, th, div") && element.scrollWidth > element.clientWidth + 1
+    || element.matches("pre") && element.scrollHeight > element.clientHeight + 1);
 }
 
 function isContent(element) {

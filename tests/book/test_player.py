@@ -98,7 +98,7 @@ def test_a_recorded_line_that_has_changed_stops_the_build(tmp_path: Path) -> Non
     [
         (lambda text: text[:-40], "not JSON"),
         (lambda text: text.replace('"moments"', '"others"'), "not a recording: KeyError: 'moments'"),
-        (lambda text: re.sub(r'"moments":\[.*\]\n', '"moments":[]', text, flags=re.S), "a recording without a moment"),
+        (lambda text: re.sub(r'"moments":\[.*\]\}', '"moments":[]}', text, flags=re.S), "a recording without a moment"),
         (lambda text: text.replace('"calls":[[', '"calls":[["x",'), "not a recording: TypeError"),
     ],
 )
@@ -162,7 +162,9 @@ def test_scripts_and_pages_are_small() -> None:
     assert len((pandoc / "player.js").read_text(encoding="utf-8").splitlines()) <= 1000
     assert len(gzip.compress((pandoc / "player.js").read_bytes())) <= 20_000
     for name in NAMES:
-        assert len(gzip.compress((ROOT / FOLDER / f"{name}.json").read_bytes())) <= 4_096, name
+        assert len(gzip.compress((ROOT / FOLDER / f"{name}.json").read_bytes())) <= (
+            4_096 if name.endswith(".slow") else 8_192
+        ), name
     parts = [(pandoc / name).read_bytes() for name in ("player.css", "front.css", "front.js")]
     assert len(gzip.compress(b"".join(parts) + front.front(front.recorded(ROOT)).encode())) <= 60_000
 
@@ -183,7 +185,8 @@ def pages(once: Once) -> Path:
         (folder / "index.html").write_text(
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'{links}</head><body class="wide"><main><h1>x</h1>{text}</main><script src="front.js"></script></body></html>',
+            f'{links}</head><body class="wide" style="--margin:0px"><main><h1>x</h1>{text}</main>'
+            '<script src="front.js"></script></body></html>',
             encoding="utf-8",
         )
 
@@ -207,11 +210,11 @@ def show(driver: Any, pages: Path) -> Show:
 
 
 def said(driver: Any) -> str:
-    return driver.execute_script("return document.querySelector('.player .say').textContent.trim()")
+    return str(driver.execute_script("return document.querySelector('.player .say').textContent.trim()"))
 
 
 def now(driver: Any) -> float:
-    return driver.execute_script("return questPlayers[0].t")
+    return float(driver.execute_script("return questPlayers[0].t"))
 
 
 def press(driver: Any, *keys: str) -> None:
@@ -222,7 +225,10 @@ def focus(driver: Any) -> None:
     driver.execute_script("document.querySelector('.player .lanes').focus()")
 
 
-LIT = "return [...document.querySelectorAll('.player .code .lit')].map((line) => [line.dataset.n, line.textContent])"
+LIT = """
+  return [...document.querySelector(".player").querySelectorAll(".code .lit")]
+    .map((line) => [line.dataset.n, line.textContent]);
+"""
 
 
 def test_by_keyboard_to_the_sleep_of_child_2(show: Show) -> None:
@@ -231,11 +237,11 @@ def test_by_keyboard_to_the_sleep_of_child_2(show: Show) -> None:
     driver = show("player-02-fork")
     focus(driver)
     press(driver, Keys.HOME)
-    for presses in range(1, 9):
+    for _ in range(8):
         press(driver, "n")
         if said(driver).startswith("Child 2 falls asleep in recv(), for B."):
             break
-    assert said(driver).startswith("Child 2 falls asleep in recv(), for B."), presses
+    assert said(driver).startswith("Child 2 falls asleep in recv(), for B.")
     assert driver.execute_script("return document.activeElement.getAttribute('role')") == "slider"
     assert driver.switch_to.active_element.get_attribute("aria-valuetext").strip() == said(driver)
     [[_, line]] = driver.execute_script(LIT)
@@ -264,7 +270,8 @@ def test_at_each_stop_one_line_is_lit_and_it_is_the_recorded_one(show: Show, nam
         const call = player.now.calls[player.call], site = player.now.sites[player.now.stacks[call.stack].at(-1)];
         const lit = [...player.root.querySelectorAll(".code .lit")];
         const box = player.code.getBoundingClientRect(), at = lit[0]?.getBoundingClientRect();
-        if (lit.length !== 1 || Number(lit[0].dataset.n) !== site[2] || at.top < box.top - 1 || at.bottom > box.bottom + 1) {
+        const seen = at && at.top >= box.top - 1 && at.bottom <= box.bottom + 1;
+        if (lit.length !== 1 || Number(lit[0].dataset.n) !== site[2] || !seen) {
           wrong.push([stop.t, call.name, site]);
         }
       }
@@ -274,21 +281,24 @@ def test_at_each_stop_one_line_is_lit_and_it_is_the_recorded_one(show: Show, nam
 
 
 def test_drag_tap_chips_and_dots(show: Show) -> None:
-    from selenium.webdriver import ActionChains
+    from selenium import webdriver
+
+    def mouse() -> Any:
+        return webdriver.ActionChains(driver)  # type: ignore[no-untyped-call]
 
     driver = show("player-02-fork")
     lanes = driver.find_element("css selector", ".player .lanes")
-    ActionChains(driver).move_to_element_with_offset(lanes, -300, 0).click_and_hold().move_by_offset(150, 0).perform()
+    mouse().move_to_element_with_offset(lanes, -300, 0).click_and_hold().move_by_offset(150, 0).perform()
     assert browser.wait_until(lambda: now(driver) > 0)
     held = now(driver)
-    ActionChains(driver).move_by_offset(150, 0).release().perform()
+    mouse().move_by_offset(150, 0).release().perform()
     assert browser.wait_until(lambda: now(driver) > held)
     assert "#02-fork/" in driver.current_url
     dots = driver.find_elements("css selector", ".player .dot")
-    ActionChains(driver).move_to_element(dots[2]).click().perform()
+    mouse().move_to_element(dots[2]).click().perform()
     moment = recorded(FORK).moments[2]
     assert said(driver).startswith(moment.head)
-    assert driver.execute_script("return document.querySelectorAll('.dot.here').length") == 1
+    assert driver.execute_script("return document.querySelector('.player').querySelectorAll('.dot.here').length") == 1
     chips = driver.find_elements("css selector", ".player .chip.later")
     name = chips[0].text.split()[0]
     chips[0].click()
@@ -311,7 +321,8 @@ def test_two_servers_stand_on_one_scale_with_one_now(show: Show) -> None:
       two.querySelector(".lanes").focus();
       const track = two.querySelector(".track").getBoundingClientRect();
       return player.sides.map((side, at) => side.clients.map((client) => {
-        const bar = two.querySelectorAll(".group")[at].querySelector(`.client.${client.letter} .works`).getBoundingClientRect();
+        const group = two.querySelectorAll(".group")[at];
+        const bar = group.querySelector(`.client.${client.letter} .works`).getBoundingClientRect();
         return Math.abs((bar.left - track.left) / track.width - player.place(client.acts[0][0]));
       })).flat();"""
     assert max(driver.execute_script(script)) < 0.002
@@ -343,8 +354,9 @@ def test_a_phone_shows_caption_lanes_buttons_and_the_lit_line(show: Show) -> Non
         && one.getBoundingClientRect().height < 44).map((one) => one.textContent)""")
     assert small == []
     sizes = driver.execute_script("""
-      return [...document.querySelectorAll(".player *")].filter((one) => one.offsetParent && !one.closest(".steps, script, .sq")
-        && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+      return [...document.querySelectorAll(".player *")]
+        .filter((one) => one.offsetParent && !one.closest(".steps, script, .sq"))
+        .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
         .map((one) => parseFloat(getComputedStyle(one).fontSize))""")
     assert min(sizes) >= 12
 
@@ -446,4 +458,28 @@ def test_the_data_in_a_page_is_the_recording() -> None:
     assert found
     side = json.loads(found[1])["sides"][0]
     raw = json.loads((ROOT / FOLDER / f"{FORK}.json").read_text(encoding="utf-8"))
-    assert [side[name] for name in ("calls", "tasks", "moments")] == [raw[name] for name in ("calls", "tasks", "moments")]
+    assert [side[name] for name in ("calls", "tasks", "moments")] == [
+        raw[name] for name in ("calls", "tasks", "moments")
+    ]
+
+
+AXE = ROOT / "build/node/axe-core/axe.min.js"
+FOUND = """
+  const done = arguments[0];
+  axe.run().then((result) => done(result.violations.map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)])));
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["player-02-fork", "player-13-uring", "player-05-pool.seventeenth", "index"])
+def test_axe_finds_nothing(show: Show, name: str, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not here (setup/deps.sh browser fetches it)")
+    driver = show(name)
+    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
+    try:
+        driver.execute_script(AXE.read_text(encoding="utf-8"))
+        assert driver.execute_async_script(FOUND) == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

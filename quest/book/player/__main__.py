@@ -4,7 +4,7 @@
 
 OUT/NN-slug.SCENE.html     a piece of HTML for each recording
 OUT/A.SCENE+B.SCENE.html   two on one scale, for the pairs below
-OUT/player-NN-slug.html    a page for each server
+OUT/player-NN-slug.html    a page for each server; of another scene than "slow" player-NN-slug.SCENE.html
 OUT/front.html             six servers for the first page; front.skipped says why not
 
 A file is written only if it differs. Status 2 and one line: a recording is wrong, or a recorded line has changed.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from quest.book.player import front, site
 from quest.book.player.page import player
-from quest.book.player.recording import FOLDER, Recording, read_recording
+from quest.book.player.recording import FOLDER, read_recording
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
@@ -35,11 +35,8 @@ def make(root: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name, text in pieces.items():
         write_if_other(out / f"{name}.html", text)
-    servers: dict[str, list[Recording]] = {}
     for one in recordings.values():
-        servers.setdefault(one.server, []).append(one)
-    for server, each in servers.items():
-        write_if_other(out / f"player-{server}.html", site.page(server, each, pieces, list(servers)))
+        write_if_other(out / site.address(one), site.page(one, pieces, list(recordings.values())))
     missing = [server for server in front.SERVERS if f"{server}.{front.SCENE}" not in recordings]
     (out / ("front.html" if missing else "front.skipped")).unlink(missing_ok=True)
     if missing:

@@ -1,7 +1,7 @@
-"""Six servers beside one another, each with the same four clients: the first page of the book, and the picture of README.
+"""Six servers beside one another, each with the same four clients: the first page of the book.
 
-Time is linear here and the clients' times are those without a tracer. What is said of a server is held against its recording:
-who waits is measured, and who sleeps for B is counted at REST_US, where the picture rests.
+Time is linear here and the clients' times are those without a tracer. What is said of a server is held
+against its recording: who waits is measured, and who sleeps for B is counted at REST_US, where the picture rests.
 """
 
 from collections.abc import Sequence
@@ -73,8 +73,8 @@ def traced_time(recording: Recording, t: int) -> int:
 
 
 def squares(recording: Recording, t: int) -> str:
-    """A letter for each process or thread at t of the plain run: `.` asleep for any, `-` works for none in particular, `B` works
-    for B, `b` asleep for B only.
+    """A letter for each process or thread at t of the plain run: `.` asleep for any, `-` works for none in
+    particular, `B` works for B, `b` asleep for B only.
     """
     at = traced_time(recording, t)
     signs = ""
@@ -157,7 +157,8 @@ def row(recording: Recording, end: int) -> str:
     waits = "late" if late(recording) else "well"
     return (
         f'<a class="row" href="player-{recording.server}.html"><span class="who"><b>{escape(recording.server)}</b> '
-        f'<span>{escape(said.what)}</span></span><div class="lanes" aria-hidden="true">{lanes}<div class="over"><i></i></div></div>'
+        f'<span>{escape(said.what)}</span></span><div class="lanes" aria-hidden="true">{lanes}'
+        '<div class="over"><i></i></div></div>'
         f'<span class="said"><span class="squares" aria-hidden="true" data-states="{states}">{drawn}</span>'
         f'<span><b class="{waits}">{escape(said.waits)}</b> {escape(said.why)}</span></span></a>'
     )
@@ -176,8 +177,8 @@ def front(recordings: Sequence[Recording]) -> str:
     return (
         f'<section class="front" data-end="{end // 1000}" data-rest="{REST_US // 1000}" data-seconds="{PLAY_S}" '
         f'style="--at:{place(REST_US, end)}"><h2 class="unnumbered">{TITLE}</h2>'
-        f"<p>{names[0]}, {names[1]}, {names[2]} and {names[3]} ask six servers for the same page. {names[1]} stops in the middle of "
-        f"its request for a quarter of a second. <strong>{QUESTION}</strong></p>"
+        f"<p>{names[0]}, {names[1]}, {names[2]} and {names[3]} ask six servers for the same page. "
+        f"{names[1]} stops in the middle of its request for a quarter of a second. <strong>{QUESTION}</strong></p>"
         f'<div class="rows">{rows}</div>'
         f'<div class="foot"><button class="main" type="button" hidden="">▶ play ({PLAY_S} s)</button>'
         f'<a class="go" href="player-{first}.html">step through {first} ›</a>'

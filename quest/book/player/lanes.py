@@ -11,6 +11,8 @@ from quest.book.player.recording import Call, Client, Recording, milliseconds
 from quest.book.player.scale import Scale
 
 MOST_LANES = 8
+#: Of the width: a note of a cut, on a phone.
+NOTE_WIDTH = 0.24
 
 
 def percent(part: float) -> str:
@@ -112,7 +114,8 @@ def ticks(scale: Scale, times: Sequence[int]) -> str:
         return ""
     path = "".join(f"M{1000 * scale.at(t):.1f} 0v1" for t in times)
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" class="ticks" viewBox="0 0 1000 1" preserveAspectRatio="none" aria-hidden="true">'
+        '<svg xmlns="http://www.w3.org/2000/svg" class="ticks" viewBox="0 0 1000 1" '
+        'preserveAspectRatio="none" aria-hidden="true">'
         f'<path d="{path}"/></svg>'
     )
 
@@ -154,13 +157,10 @@ def drawn_tasks(recording: Recording) -> tuple[list[int], list[int]]:
 
 
 def shared_track(recording: Recording, scale: Scale, tasks: Sequence[int]) -> str:
-    sleeping = all(
-        all(call.asleep for call in recording.calls_of(task)) for task in tasks
-    )
-    kind = "sleeps" if sleeping else "works N"
-    said = "asleep all the time" if sleeping else ""
-    whole = bar(scale, scale.points[0], scale.points[-1], kind)
-    return whole + (label(scale, scale.points[0], scale.points[-1], "", said) if said else "")
+    sleeping = all(all(call.asleep for call in recording.calls_of(task)) for task in tasks)
+    whole = bar(scale, scale.points[0], scale.points[-1], "sleeps" if sleeping else "mixed")
+    texts = ("asleep all the time",) if sleeping else ("work and sleep like these, not drawn", "not drawn")
+    return whole + label(scale, scale.points[0], scale.points[-1], "", *texts)
 
 
 def forks(recording: Recording, scale: Scale, own: Sequence[int]) -> Iterator[str]:
@@ -179,17 +179,28 @@ def lane(name: str, track: str, classes: str, data: str = "") -> str:
     return f'<div class="lane {classes}"{data}><b class="name">{escape(name)}</b><div class="track">{track}</div></div>'
 
 
-def zigzag(place: float, gap: int) -> str:
+def zigzag(place: float) -> str:
     """A cut through all lanes."""
     teeth = "l5 7l-5 7" * 60
     return (
-        f'<i class="cut" style="left:{percent(place)}"><svg xmlns="http://www.w3.org/2000/svg" width="22" height="100%" aria-hidden="true">'
+        f'<i class="cut" style="left:{percent(place)}">'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="22" height="100%" aria-hidden="true">'
         f'<path d="M8 0{teeth}"/><path d="M4 0{teeth}"/><path d="M13 0{teeth}"/></svg></i>'
     )
 
 
-def cut_note(place: float, gap: int) -> str:
-    return f'<i class="cut-note" style="left:{percent(place)};--part:{place:.2f}">{gap / 1000:.0f} ms cut</i>'
+def cut_notes(cuts: Sequence[tuple[float, int]]) -> Iterator[str]:
+    """What is cut out. Two that are so near that their notes would touch have one."""
+    near: list[list[tuple[float, int]]] = []
+    for cut in cuts:
+        if near and cut[0] - near[-1][-1][0] < NOTE_WIDTH:
+            near[-1].append(cut)
+        else:
+            near.append([cut])
+    for each in near:
+        place = sum(at for at, _ in each) / len(each)
+        text = " and ".join(f"{gap / 1000:.0f}" for _, gap in each)
+        yield f'<i class="cut-note" style="left:{percent(place)};--part:{place:.2f}">{text} ms cut</i>'
 
 
 def group(recording: Recording, scale: Scale) -> str:
@@ -228,8 +239,8 @@ def lanes(recordings: Sequence[Recording], scale: Scale, at: int) -> str:
         + f'<div class="lane dots"><b class="name"></b><div class="track">{dots(recording, scale)}</div></div></div>'
         for side, recording in enumerate(recordings)
     )
-    cross = "".join(zigzag(place, gap) for place, gap in cuts)
-    notes = "".join(cut_note(place, gap) for place, gap in cuts)
+    cross = "".join(zigzag(place) for place, _ in cuts)
+    notes = "".join(cut_notes(cuts))
     return (
         f'<div class="scroll"><div class="lanes" style="--units:{units:.1f}">{groups}'
         f'<div class="cuts"><b class="name"></b><div class="track">{notes}</div></div>'

@@ -1,5 +1,5 @@
-"""A player as a piece of HTML: lanes at their best moment, a table of all moments, and the data for player.js. It says what
-it has to say without a script, on paper and to a screen reader; the script adds what moves.
+"""A player as a piece of HTML: lanes at their best moment, a table of all moments, and the data for
+player.js. It says what it has to say without a script, on paper and to a screen reader; the script adds what moves.
 """
 
 import json

@@ -1,7 +1,7 @@
 """README's picture: the first page's rows as one SVG that moves by itself, for a forge shows no scripts.
 
-It plays twice and rests where the first page does; a reader who wants no motion sees that picture only. A curtain in the colour of
-the ground moves with now; what is behind it has not happened yet.
+It plays twice and rests where the first page does; a reader who wants no motion sees that picture only.
+A curtain in the colour of the ground moves with now; what is behind it has not happened yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,21 +35,24 @@ def colours(scheme: dict[str, tuple[str, str, str, str]], ground: tuple[str, ...
         f".good{{fill:{good}}}"
     ]
     for letter, (full, pale, ink, on) in scheme.items():
-        parts.append(f".{letter}{{fill:{full};stroke:{ink}}}.p{letter}{{fill:{pale};stroke:{full}}}.i{letter}{{fill:{ink}}}")
+        parts.append(
+            f".{letter}{{fill:{full};stroke:{ink}}}.p{letter}{{fill:{pale};stroke:{full}}}.i{letter}{{fill:{ink}}}"
+        )
         parts.append(f".o{letter}{{fill:none;stroke:{full}}}.k{letter}{{stroke:{on}}}")
     return "".join(parts)
 
 
 def style(end: int) -> str:
-    """One clock: the curtain and the line run for PLAY_S seconds, then wait. The delay is negative, so the first frame is the
-    one at rest.
+    """One clock: the curtain and the line run for PLAY_S seconds, then wait. The delay is negative, so the first
+    frame is the one at rest.
     """
     rest, play = REST_US / end, 100 * PLAY_S / CYCLE_S
     width = RIGHT - LEFT
     move = f"@keyframes m{{0%{{transform:translate(0)}}{play:.1f}%,100%{{transform:translate({width}px)}}}}"
     run = f"animation:m {CYCLE_S}s linear {-rest * PLAY_S:.2f}s {TIMES}"
     return (
-        "text{font:13px system-ui,'Segoe UI','DejaVu Sans',sans-serif}.b{font-weight:700}.h{font-size:21px;font-weight:700}"
+        "text{font:13px system-ui,'Segoe UI','DejaVu Sans',sans-serif}.b{font-weight:700}"
+        ".h{font-size:21px;font-weight:700}"
         f".t{{font-size:15px}}.l{{font-size:12px}}#m{{transform:translate({rest * width:.1f}px);{run}}}{move}"
         f"{colours(LIGHT, GROUND['light'])}"
         f"@media(prefers-color-scheme:dark){{{colours(DARK, GROUND['dark'])}}}"
@@ -69,7 +72,8 @@ def lane(client: Client, y: float, end: int) -> Iterator[str]:
     if client.half is not None:
         begin, stop = at(client.half, end), at(sent, end)
         yield (
-            f'<path class="o{letter}" stroke-dasharray="3 2" d="M{begin:.1f} {y + 1:g}H{stop:.1f}M{begin:.1f} {y + 14:g}H{stop:.1f}"/>'
+            f'<path class="o{letter}" stroke-dasharray="3 2" '
+            f'd="M{begin:.1f} {y + 1:g}H{stop:.1f}M{begin:.1f} {y + 14:g}H{stop:.1f}"/>'
             f'<text class="l i{letter}" x="{begin + 9:.1f}" y="{y + 12:g}">silent</text>'
         )
     if done - sent >= LATE_US:
@@ -132,16 +136,20 @@ def picture(recordings: Sequence[Recording]) -> str:
     bottom = height - TOP - 36
     question = f'<tspan class="b">{QUESTION}</tspan>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" role="img">'
         f"<title>{TITLE} {QUESTION}</title><desc>"
         + " ".join(f"{each.server}: {check(each).waits} {check(each).why}" for each in recordings)
         + f'</desc><style>{style(end)}</style><rect class="g" width="{WIDTH}" height="{height}" rx="6"/>'
-        f'{"".join(covered)}<g id="m"><rect class="g" x="{LEFT}" y="{TOP - 2}" width="{RIGHT - LEFT + 30}" height="{bottom}"/>'
+        f'{"".join(covered)}<g id="m">'
+        f'<rect class="g" x="{LEFT}" y="{TOP - 2}" width="{RIGHT - LEFT + 30}" height="{bottom}"/>'
         f'<rect id="n" x="{LEFT - 1}" y="{TOP - 2}" width="2" height="{bottom}"/></g>'
         # What stands right of the lanes stands above the curtain, on a ground of its own.
         f'<rect class="g" x="{RIGHT + 6}" y="0" width="{WIDTH - RIGHT - 6}" height="{height}"/>'
         f'<text class="h" x="16" y="34">{TITLE}</text>'
-        f'<text class="t" x="16" y="59">B stops in the middle of its request for a quarter of a second. {question}</text>'
-        f'{"".join(fixed)}<text class="s l" x="16" y="{height - 13}">Recorded, not drawn. A square is a process or thread: '
+        f'<text class="t" x="16" y="59">B stops in the middle of its request for a quarter of a second. '
+        f"{question}</text>"
+        f'{"".join(fixed)}<text class="s l" x="16" y="{height - 13}">Recorded, not drawn. '
+        "A square is a process or thread: "
         "empty, it sleeps for any client; B, it sleeps for B only.</text></svg>\n"
     )

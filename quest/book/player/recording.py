@@ -1,5 +1,6 @@
-"""A recording (benchmarks/recordings/NN-slug.SCENE.json, form in the README.md there) as typed records, and what follows
-from it: who sleeps when, and for which client. Times are microseconds after the first client begins to connect.
+"""A recording (benchmarks/recordings/NN-slug.SCENE.json, form in the README.md there) as typed records, and
+what follows from it: who sleeps when, and for which client. Times are microseconds after the first client begins to
+connect.
 """
 
 import json
@@ -31,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Client:
-    """What a client did, as itself saw it; None: it did not. `half`: when it fell silent in the middle of its request."""
+    """What a client did, as itself saw it; None: it did not. `half`: when it fell silent within its request."""
 
     letter: str
     connect: int

@@ -7,6 +7,7 @@ nothing could be seen. So places are counted in units; a unit is as wide as the 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from quest.book.player.recording import Recording
 
@@ -36,7 +37,7 @@ class Scale:
 
     def cuts(self) -> list[tuple[float, int]]:
         """What is shortened so much that it must be said: its place, and how long it lasts in microseconds."""
-        pairs = zip(self.points, self.points[1:], strict=False)
+        pairs = pairwise(self.points)
         return [(self.at(a + 0.72 * (b - a)), b - a) for a, b in pairs if b - a >= CUT_US]
 
 
@@ -68,7 +69,7 @@ def scale_of(*recordings: Recording) -> Scale:
         if 0 <= t <= end and (not points or t - points[-1] >= MERGE_US):
             points.append(t)
     units = [MARGIN_UNITS]
-    for before, after in zip(points, points[1:], strict=False):
+    for before, after in pairwise(points):
         units.append(units[-1] + width(after - before))
     return Scale(
         [points[0] - MARGIN_US, *points, points[-1] + MARGIN_US],

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from quest.book.player.front import SCENE
 from quest.book.player.recording import Recording, milliseconds
 
 HEAD = """<!DOCTYPE html>
@@ -17,7 +18,8 @@ HEAD = """<!DOCTYPE html>
 <link rel="stylesheet" href="book.css">
 <link rel="stylesheet" href="player.css">
 <script>
-try {{ document.documentElement.dataset.theme = localStorage.getItem("theme") || ""; }} catch (error) {{ /* private mode */ }}
+try {{ document.documentElement.dataset.theme = localStorage.getItem("theme") || ""; }}
+catch (error) {{ /* private mode */ }}
 </script>
 </head>
 <body class="wide">
@@ -39,26 +41,44 @@ def how(recording: Recording) -> str:
     told = recording.raw["how"]
     traced, plain = told["overhead"]
     return (
-        f"Recorded on {escape(told['date'])} at commit {escape(told['commit'])}, Linux {escape(told['kernel'])}, with strace "
-        f"{escape(told['strace'])}, which made the page of A take {milliseconds(traced)} instead of {milliseconds(plain)}: the order of "
-        "the calls and their lines are right, their lengths are the tracer's. Times in sentences are those without it."
+        f"Recorded on {escape(told['date'])} at commit {escape(told['commit'])}, Linux {escape(told['kernel'])}, with "
+        f"strace {escape(told['strace'])}, which made the page of A take {milliseconds(traced)} instead of "
+        f"{milliseconds(plain)}: the order of the calls and their lines are right, their lengths are the tracer's. "
+        "Times in sentences are those without it."
     )
 
 
-def page(server: str, recordings: Sequence[Recording], pieces: Mapping[str, str], servers: Sequence[str]) -> str:
-    """All that is recorded of a server. `pieces`: the players by name; `servers`: all that have a page."""
-    parts = [f"<h1>{escape(server)}, call by call</h1>\n"]
-    for one in recordings:
-        parts.append(f'<section class="one"><h2>{escape(one.title)}</h2>{pieces[one.name]}<p class="told">{how(one)}</p></section>\n')
-    names = {one.name for one in recordings}
-    for name in sorted(pieces):
-        first, plus, second = name.partition("+")
-        if plus and (first in names or second in names):
-            beside = f"{first.partition('.')[0]} beside {second.partition('.')[0]}"
-            parts.append(f'<section class="one"><h2>{escape(beside)}</h2>{pieces[name]}</section>\n')
-    links = [
-        f'<b aria-current="page">{escape(one)}</b>' if one == server else f'<a href="player-{one}.html">{escape(one)}</a>'
-        for one in servers
+def address(recording: Recording) -> str:
+    """The name of its page. That of the scene in which all servers were recorded is the server's."""
+    scene = recording.name.removeprefix(f"{recording.server}.")
+    return f"player-{recording.server}{'' if scene == SCENE else f'.{scene}'}.html"
+
+
+def page(recording: Recording, pieces: Mapping[str, str], recordings: Sequence[Recording]) -> str:
+    """One recording, and beside its neighbours. `pieces`: the players by name; `recordings`: all that have a page."""
+    server = escape(recording.server)
+    parts = [
+        f"<h1>{server}, call by call</h1>\n"
+        f'<section class="one"><h2>{escape(recording.title)}</h2>{pieces[recording.name]}'
+        f'<p class="told">{how(recording)}</p></section>\n'
     ]
-    parts.append(f'<nav class="servers" aria-label="Servers"><a href="{server}.html">The chapter</a> · {" · ".join(links)}</nav>\n')
-    return HEAD.format(server=escape(server)) + "".join(parts) + FOOT
+    for name in sorted(pieces):
+        pair = name.split("+")
+        if len(pair) == 2 and recording.name in pair:
+            beside = " beside ".join(escape(one.partition(".")[0]) for one in pair)
+            parts.append(f'<section class="one"><h2>{beside}</h2>{pieces[name]}</section>\n')
+    scenes = [one for one in recordings if one.server == recording.server and one is not recording]
+    others = [one for one in recordings if one.title == recording.title]
+    parts.append('<nav class="servers" aria-label="Recordings">')
+    parts.append(f'<p><a href="{server}.html">The chapter</a></p>')
+    if scenes:
+        links = (f'<a href="{address(one)}">{escape(one.title)}</a>' for one in scenes)
+        parts.append(f"<p>{server} in other scenes: {' · '.join(links)}</p>")
+    links = (
+        f'<b aria-current="page">{server}</b>'
+        if one is recording
+        else f'<a href="{address(one)}">{escape(one.server)}</a>'
+        for one in others
+    )
+    parts.append(f"<p>This scene at {' · '.join(links)}</p></nav>\n")
+    return HEAD.format(server=server) + "".join(parts) + FOOT
