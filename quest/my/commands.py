@@ -1,0 +1,241 @@
+"""`make my`: one server that grows through the book. What was given decides what is done:
+
+nothing        the stage in hand and those that it can break are checked; what has failed is said first, then what to do
+STAGE=name     the same for that stage
+HINT=1         a hint of the stage
+ALL=yes        every stage that has passed, and the one in hand
+WATCH=yes      again whenever a file of work/my was saved
+SKIP=name      that stage is left out, for now
+"""
+
+import contextlib
+import os
+import subprocess
+import textwrap
+import time
+from collections.abc import Generator, Iterable
+from pathlib import Path
+
+from quest.ground.errors import InputError
+from quest.ground.foreign import plain
+from quest.my import work
+from quest.my.judge import UNSEEN, Outcome, outcomes
+from quest.my.stages import Stage, Stages, load
+
+Given = dict[str, str]
+FAILED = 1
+WIDTH = 100
+LOOK_SECONDS = 0.2
+BUILD_SECONDS = 120.0
+AHEAD_SECONDS = 8.0  #: later stages are tried until so much time is used
+MESSAGE_LINES = 20
+
+
+def my(given: Given) -> int:
+    """Status 0 if what was asked for passes, 1 if not. InputError for what is wrong with the folder."""
+    stages, folder = load(), Path(given.get("WORK", "work"), "my")
+    for setting in ("STAGE", "SKIP"):
+        if (name := given.get(setting, "")) and name not in stages.names:
+            raise InputError(f"{setting}={name}: there is no such stage. There are: {', '.join(stages.names)}")
+    if work.begin(folder):
+        _say(f"Your server begins in {folder}: server.c reads its options, run starts it. It may be in any language.\n")
+        _say(_task(stages, stages.names[0]))
+        return 0
+    if "SKIP" in given:
+        return _skip(stages, folder, given["SKIP"])
+    if "HINT" in given:
+        return _hint(stages, folder, given)
+    if "WATCH" in given:
+        _watch(stages, folder, given)
+    return _check(stages, folder, given)
+
+
+def _say(text: str) -> None:
+    print(plain(text), flush=True)
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+# ---- what to do
+
+
+def _task(stages: Stages, name: str) -> str:
+    stage = stages[name]
+    number = stages.place(name) + 1
+    side = f" It stands at the side: make my SKIP={name} goes on without it." if stage.side else ""
+    told = "".join(f"\n{line}" for line in stages.told(name))
+    return (
+        f"{name}: {stage.title} (stage {number} of {len(stages.all)}, about {stage.minutes} minutes)\n"
+        f"{_filled(stage.task)}{side}{told}\n"
+        f"Read: {stage.read}.    A hint: make my HINT=1"
+    )
+
+
+def _demand(stages: Stages, folder: Path, given: Given) -> Stage:
+    name = given.get("STAGE") or work.Progress.load(folder).in_hand(stages)
+    return stages[name or stages.names[-1]]
+
+
+def _hint(stages: Stages, folder: Path, given: Given) -> int:
+    stage, number = _demand(stages, folder, given), int(given["HINT"])
+    if not 1 <= number <= len(stage.hints):
+        raise InputError(f"HINT={number}: there are {len(stage.hints)} hints of {stage.name}")
+    with work.changing(folder) as progress:
+        progress.hints[stage.name] = max(number, progress.hints.get(stage.name, 0))
+    more = f"\nThe next one: make my HINT={number + 1}" if number < len(stage.hints) else ""
+    _say(f"{stage.name}, hint {number} of {len(stage.hints)}: {_filled(stage.hints[number - 1])}{more}")
+    return 0
+
+
+def _skip(stages: Stages, folder: Path, name: str) -> int:
+    with work.changing(folder) as progress:
+        if name in progress.done:
+            raise InputError(f"SKIP={name}: it is done")
+        progress.skipped += [] if name in progress.skipped else [name]
+        then = progress.in_hand(stages)
+    _say(f"{name} is left out. make my STAGE={name} checks it all the same.\n")
+    _say(_task(stages, then) if then else "All other stages are done.")
+    return 0
+
+
+# ---- checking
+
+
+def _build(folder: Path) -> str:
+    """Runs the learner's Makefile, if there is one; what is wrong, or ""."""
+    if not (folder / "run").is_file():
+        return f"{folder}/run is not there: `make my` starts your server by it (labs/my/starter/run is one)."
+    if not os.access(folder / "run", os.X_OK):
+        return f"{folder}/run cannot be executed: chmod +x {folder}/run"
+    if not (folder / "Makefile").is_file():
+        return ""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    try:
+        done = subprocess.run(
+            ["make", "-s", "-C", str(folder)], env=kept, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=BUILD_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"{folder}/Makefile: it took more than {BUILD_SECONDS:.0f} s"
+    lines = done.stdout.strip().splitlines()
+    text = "\n".join(lines[:MESSAGE_LINES])
+    if done.returncode:
+        return f"It does not build:\n{text}"
+    if text:
+        _say(f"{text}\n")
+    return ""
+
+
+def _run(folder: Path, names: Iterable[str]) -> Generator[Outcome, None, None]:
+    """The outcomes of these stages. What is left of them is not tried where this is closed."""
+    try:
+        yield from outcomes(folder, list(names))
+    except RuntimeError as error:
+        raise InputError(f"the check itself failed: {error}") from None
+
+
+def _failed(outcome: Outcome, in_hand: str) -> str:
+    """The sentence, first of all that is said."""
+    name = outcome.stage
+    if outcome.how == UNSEEN:
+        return f"{name}: cannot be judged here: {outcome.why}. make my SKIP={name} goes on without it."
+    broken = f"\n{in_hand} has broken it: it had passed." if name != in_hand else ""
+    return f"{name}: {outcome.why}.{broken}"
+
+
+def _help(stages: Stages, progress: work.Progress, name: str, in_hand: str) -> str:
+    """What is said below a failure: the task, as long as no hint was asked for; else the next hint."""
+    told = progress.hints.get(name, 0)
+    if name == in_hand and not told:
+        return _task(stages, name)
+    which = "" if name == in_hand else f"STAGE={name} "
+    more = f"    A hint: make my {which}HINT={told + 1}" if told < len(stages[name].hints) else ""
+    return f"Read: {stages[name].read}.{more}"
+
+
+def _check(stages: Stages, folder: Path, given: Given) -> int:
+    """One round: builds, checks, and says what comes next."""
+    progress = work.Progress.load(folder)
+    name = given.get("STAGE") or progress.in_hand(stages)
+    if problem := _build(folder):
+        _say(problem)
+        return FAILED
+    everything = "ALL" in given or not name
+    asked = [name] if name else []
+    at = name or stages.names[-1]
+    if everything:
+        earlier = [other for other in stages.names if other in progress.done and other != name]
+    else:
+        earlier = [other for other in stages.with_(at) if other in progress.done]
+    earlier = [other for other in earlier if stages.holds(other, at) and other not in progress.skipped]
+    began, seen = time.monotonic(), list[Outcome]()
+    with contextlib.closing(_run(folder, asked + earlier)) as found:
+        for outcome in found:
+            seen.append(outcome)
+            if not outcome.passed:
+                _say(_failed(outcome, at))
+                _say(f"\n{_summary(seen, began)}")
+                _say(f"\n{_help(stages, progress, outcome.stage, at)}")
+                return FAILED
+    if name:
+        with work.changing(folder) as progress:
+            progress.passed(name)
+        notice = f" {stages[name].notice}" if stages[name].notice else ""
+        _say(f"{name}: passed.{notice}")
+    _say(_summary(seen, began))
+    if given.get("STAGE") or everything:
+        then = progress.in_hand(stages)
+        if then != name:
+            _say(f"\nNext: {_task(stages, then)}" if then else _over(progress))
+        return 0
+    return _go_on(stages, folder, began)
+
+
+def _go_on(stages: Stages, folder: Path, began: float) -> int:
+    """Tries the stages that come next: some pass before they were begun, and of the first other one it is seen what
+    fails."""
+    progress = work.Progress.load(folder)
+    left = [name for name in stages.names if name not in (*progress.done, *progress.skipped)]
+    with contextlib.closing(_run(folder, left)) as found:
+        for outcome in found:
+            name = outcome.stage
+            if not outcome.passed:
+                now = f"Now: {outcome.why}." if outcome.how != UNSEEN else f"It cannot be judged here: {outcome.why}."
+                _say(f"\nNext: {_task(stages, name)}\n{now}")
+                return 0
+            with work.changing(folder) as progress:
+                progress.passed(name, before=True)
+            why = f"passed before you began: here is why. {stages[name].before}"
+            _say("\n" + _filled(f"{name} ({stages[name].title}) {why}"))
+            if time.monotonic() - began > AHEAD_SECONDS:
+                break
+    then = progress.in_hand(stages)
+    _say(f"\nNext: {_task(stages, then)}" if then else _over(progress))
+    return 0
+
+
+def _over(progress: work.Progress) -> str:
+    left = f" Left out: {', '.join(progress.skipped)}." if progress.skipped else ""
+    return f"\nAll stages are done.{left} make my ALL=yes checks them once more."
+
+
+def _summary(seen: list[Outcome], began: float) -> str:
+    """What was checked, in one line."""
+    good = [outcome.stage for outcome in seen if outcome.passed]
+    text = f"Passed: {', '.join(good)}. " if good else ""
+    walls = next((outcome.no_cell for outcome in seen if outcome.no_cell), "")
+    where = f" No sandbox here ({walls}): your server ran as you." if walls else ""
+    return f"{text}({time.monotonic() - began:.1f} s){where}"
+
+
+def _watch(stages: Stages, folder: Path, given: Given) -> None:
+    """A round after each file that was saved, until it is ended. Saved while a round runs: another one follows."""
+    while True:
+        before = work.sources(folder)
+        _say(f"---- {time.strftime('%H:%M:%S')}")
+        _check(stages, folder, given)
+        _say(f"\nWaiting until a file of {folder} is saved (Ctrl-C ends it).")
+        while work.sources(folder) == before:
+            time.sleep(LOOK_SECONDS)

@@ -1,0 +1,312 @@
+"""`make my`: its stages, their checks on servers that have an idea or lack it, and the command.
+
+LAB_RUNS=1 (make test-labs): each of our servers by all stages, against labs/my/matrix.tsv; a quarter of an hour.
+Without it: the stage at which the model of each stops, and the one before.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quest.ground.errors import InputError
+from quest.my import commands, stages, work
+from quest.my.judge import FAILED, PASSED, Outcome, check_of, outcomes
+from tests.labs import my_matrix
+from tests.labs.my_matrix import MARKS, SERVERS, binary, judged
+
+TREE = Path(__file__).resolve().parents[2]
+FAULTY = Path(__file__).with_name("faulty.py")
+RUNS = int(os.environ.get("LAB_RUNS", "0"))
+ALL = stages.load()
+
+# ---- the stages
+
+
+def test_each_stage_has_a_check_and_a_task_of_a_paragraph() -> None:
+    assert len(ALL.all) == 29
+    for stage in ALL.all:
+        assert callable(check_of(stage.check)), stage.name
+        assert 40 <= len(stage.task.split()) <= 110, stage.name
+        assert (TREE / stage.read.partition(",")[0]).is_file(), stage.read
+
+
+def test_a_section_that_is_named_is_there() -> None:
+    for stage in ALL.all:
+        file, comma, section = stage.read.partition(", ")
+        headings = [line.lstrip("# ").partition(" {")[0] for line in (TREE / file).read_text().splitlines()
+                    if line.startswith("#")]  # fmt: skip
+        assert not comma or section in headings or any(h.startswith(section) for h in headings), stage.read
+
+
+def test_some_earlier_stages_end_or_sleep() -> None:
+    assert ALL.holds("bounded", "light") and not ALL.holds("bounded", "oneloop")
+    assert ALL.holds("patience", "bounded") and not ALL.holds("patience", "slowreaders")
+    assert ALL.with_("alarm") == ["patience"]
+    assert any("bounded" in line for line in ALL.told("oneloop"))
+
+
+def test_a_stage_that_breaks_a_later_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "path.toml").write_text('[[part]]\ntitle = "x"\nstages = ["one"]\n')
+    text = (stages.FOLDER / "half.toml").read_text()
+    (tmp_path / "one.toml").write_text(text.replace("check =", 'breaks = ["later"]\ncheck ='))
+    with pytest.raises(InputError, match="later"):
+        stages.load(tmp_path)
+
+
+# ---- our servers
+
+#: Where the model of each stops. `bounded` is left out: a later stage ends it.
+STOPS = {
+    "01-iterative": "neighbours", "02-fork": "light", "03-prefork": "light", "04-threads": "oneloop",
+    "05-pool": "light", "05b-nonblocking": "neighbours", "06-select": "thousand", "07-poll": "flat",
+    "08-sigio": "nocopy",
+    "09-epoll": "nocopy", "10-kqueue": "nocopy", "11-sendfile": "slowdisk", "12-aio": "nocopy", "13-uring": "nocopy",
+    "14-owfat": "slowdisk", "15-slashdot": "",
+}  # fmt: skip
+NAMES = [name for name in ALL.names if name != "bounded"]
+
+
+def test_the_table_says_where_each_model_stops() -> None:
+    table = my_matrix.read()
+    assert list(table) == list(SERVERS)
+    for server, row in table.items():
+        assert list(row) == ALL.names
+        assert next((name for name in NAMES if row[name] == "."), "") == STOPS[server], server
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("server", SERVERS)
+def test_each_of_ours_stops_where_its_model_does(server: str) -> None:
+    if not binary(server).exists():
+        pytest.skip(f"{server} cannot be built here")
+    stop = NAMES.index(STOPS[server]) if STOPS[server] else len(NAMES)
+    names = list(ALL.names) if RUNS else NAMES[stop - 1 : stop + 1]
+    wanted = my_matrix.read()[server]
+    found = judged(binary(server), names)
+    if any(one.how not in MARKS for one in found):
+        pytest.skip(next(one.why for one in found if one.how not in MARKS))
+    words = {one.stage: one.why for one in found}
+    assert {one.stage: MARKS[one.how] for one in found} == {name: wanted[name] for name in names}, words
+
+
+# ---- servers with one mistake
+
+
+def server(tmp_path: Path, model: str, fault: str) -> Path:
+    """A learner's folder with such a server."""
+    run = tmp_path / "run"
+    run.write_text(f'#!/bin/sh\nexec {sys.executable} -S {FAULTY} {model} {fault} "$@"\n')
+    run.chmod(0o755)
+    return tmp_path
+
+
+#: The mistake, the stage that it fails, and a word of its sentence.
+FAULTS = (
+    ("threads", "length", "hello", "Content-Length says"),
+    ("threads", "one-read", "half", "before the empty line"),
+    ("threads", "strlen-body", "files", "bin.dat"),
+    ("threads", "judge-first", "fence", "%2e%2e"),
+    ("threads", "prefix", "fence", "doc-private"),
+    ("threads", "fifo", "fence", "FIFO"),
+    ("threads", "strlen", "words", "text ends at the first"),
+    ("threads", "head-body", "words", "has a body"),
+    ("threads", "keeps", "whole", "you keep"),
+    ("threads", "sigpipe", "gone", "SIGPIPE"),
+    ("threads", "drain-once", "hangup", "of 300000 bytes came"),
+    ("threads", "no-stop", "stop", "was cut at"),
+    ("threads", "no-reuse", "stop", "already in use"),
+    ("threads", "cut", "stop", "was cut at"),
+    ("threads", "one-clock", "patience", "one byte every"),
+    ("threads", "fork-then-wait", "neighbours", "client 21"),
+    ("threads", "leaks", "tidy", "descriptors"),
+    ("threads", "zombies", "tidy", "zombies"),
+    ("threads", "one-request", "stay", "request 2"),
+    ("threads", "emptied", "inline", "10 requests in one packet"),
+    ("threads", "two-sends", "onepacket", "20 packets"),
+    ("threads", "shared-variable", "light", "client"),
+    ("loop", "busy", "oneloop", "% of a processor"),
+    ("loop", "writable", "slowreaders", "% of a processor"),
+    ("loop", "looks-around", "alarm", "you woke"),
+    ("loop", "edge-once", "inline", "10 requests in one packet"),
+    ("loop", "walk", "flat", "idle clients"),
+    ("loop", "no-turns", "turns", "MiB of these came first"),
+    ("loop", "full-speed", "full", "200 descriptors"),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "fault", "stage", "word"), FAULTS, ids=[fault for _, fault, _, _ in FAULTS])
+def test_a_mistake_fails_its_stage(tmp_path: Path, model: str, fault: str, stage: str, word: str) -> None:
+    (found,) = outcomes(server(tmp_path, model, fault), [stage])
+    assert found.how == FAILED, fault
+    assert word in found.why, found.why
+    assert "\n" not in found.why
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model", ["threads", "loop"])
+def test_the_same_server_without_a_mistake_passes(tmp_path: Path, model: str) -> None:
+    names = {stage for one, _, stage, _ in FAULTS if one == model} | {"inline", "stay"}
+    for found in outcomes(server(tmp_path, model, "none"), [name for name in ALL.names if name in names]):
+        assert found.how == PASSED, f"{found.stage}: {found.why}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cell", ["a cell", "no cell"])
+def test_a_server_that_forks_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str) -> None:
+    if cell == "no cell":
+        monkeypatch.setenv("MY_NO_CELL", "asked for")
+    mark = f"{os.getpid()}.25"
+    run = tmp_path / "run"
+    run.write_text(f"#!/bin/sh\nwhile :; do sleep {mark} & done\n")
+    run.chmod(0o755)
+    (found,) = outcomes(tmp_path, ["hello"])
+    assert found.how == FAILED
+    assert bool(found.no_cell) == (cell == "no cell")
+    mine = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _words(path) == ["sleep", mark]]
+    assert not mine
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+# ---- the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "my"
+
+
+def my(tmp_path: Path, **given: str) -> int:
+    return commands.my({"WORK": str(tmp_path), **given})
+
+
+def test_the_starter_builds_and_says_what_is_next(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert my(tmp_path) == 0
+    assert "hello:" in capsys.readouterr().out
+    assert my(tmp_path) == 1
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.startswith("hello: your server ended with status 1 before it listened")
+    assert any("make my HINT=1" in line for line in rest)
+    assert work.Progress.load(folder).done == []
+
+
+def test_hints_and_stages_that_are_left_out(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    my(tmp_path)
+    assert my(tmp_path, HINT="2") == 0
+    assert ALL["hello"].hints[1] in " ".join(capsys.readouterr().out.split())
+    assert my(tmp_path, SKIP="hello") == 0
+    progress = work.Progress.load(folder)
+    assert progress.in_hand(ALL) == "half"
+    assert progress.hints == {"hello": 2}
+    for wrong in ({"HINT": "4"}, {"STAGE": "nothing"}, {"SKIP": "nothing"}):
+        with pytest.raises(InputError):
+            my(tmp_path, **wrong)
+
+
+def test_a_damaged_state_is_one_line(tmp_path: Path, folder: Path) -> None:
+    my(tmp_path)
+    (folder / work.STATE).write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        my(tmp_path)
+
+
+def test_what_does_not_build_is_said(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    my(tmp_path)
+    (folder / "server.c").write_text("int main(void) { return mistake; }\n")
+    capsys.readouterr()
+    assert my(tmp_path) == 1
+    assert capsys.readouterr().out.startswith("It does not build:")
+    (folder / "run").chmod(0o644)
+    assert my(tmp_path) == 1
+    assert "chmod" in capsys.readouterr().out
+
+
+def made_up(monkeypatch: pytest.MonkeyPatch, bad: dict[str, str]) -> list[str]:
+    """Checks that fail with these words, and pass otherwise; what was checked."""
+    asked: list[str] = []
+
+    def found(_: Path, names: list[str]) -> object:
+        for name in names:
+            asked.append(name)
+            yield Outcome(name, FAILED if name in bad else PASSED, bad.get(name, ""))
+
+    monkeypatch.setattr(commands, "outcomes", found)
+    monkeypatch.setattr(commands, "_build", lambda _: "")
+    return asked
+
+
+def test_a_stage_passes_with_those_that_it_can_break(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    my(tmp_path)
+    done = ALL.names[: ALL.place("light")]
+    work.Progress(done=list(done)).save(folder)
+    bad = {"stop": "it was cut"}
+    asked = made_up(monkeypatch, bad)
+    capsys.readouterr()
+    assert my(tmp_path) == 1
+    assert asked == ["light", "stop"]
+    assert capsys.readouterr().out.splitlines()[:2] == ["stop: it was cut.", "light has broken it: it had passed."]
+    assert work.Progress.load(folder).done == done
+    del bad["stop"]
+    bad["oneloop"] = "not yet"
+    asked.clear()
+    assert my(tmp_path) == 0
+    assert asked == ["light", "stop", "tidy", "bounded", "oneloop"]
+    text = capsys.readouterr().out
+    assert "bounded" in text and "passed before you began" in text and "Now: not yet." in text
+    progress = work.Progress.load(folder)
+    assert progress.done == [*done, "light", "bounded"]
+    assert progress.before == ["bounded"]
+
+
+def test_all_are_checked_but_those_that_are_over(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    my(tmp_path)
+    work.Progress(done=ALL.names[: ALL.place("oneloop")]).save(folder)
+    asked = made_up(monkeypatch, {"oneloop": "not yet"})
+    assert my(tmp_path, ALL="yes") == 1
+    assert asked == ["oneloop"]
+    asked = made_up(monkeypatch, {})
+    assert my(tmp_path, ALL="yes") == 0
+    assert asked == ["oneloop", *[n for n in ALL.names[: ALL.place("oneloop")] if n not in ("bounded", "patience")]]
+    assert "Next: slowreaders" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_a_saved_file_is_answered(tmp_path: Path) -> None:
+    folder = tmp_path / "my"
+    folder.mkdir()
+    server(folder, "threads", "length")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quest", "my", f"WORK={tmp_path}", "WATCH=yes"], cwd=TREE,
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout
+        for word in ("hello: Content-Length", "Waiting until", "---- ", "hello: passed."):
+            for line in process.stdout:
+                if word in line:
+                    break
+            else:
+                pytest.fail(f"it ended before {word}")
+            if word == "Waiting until":
+                time.sleep(0.05)
+                server(folder, "threads", "none")
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate()
