@@ -466,7 +466,8 @@ def test_the_data_in_a_page_is_the_recording() -> None:
 AXE = ROOT / "build/node/axe-core/axe.min.js"
 FOUND = """
   const done = arguments[0];
-  axe.run().then((result) => done(result.violations.map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)])));
+  axe.run().then((result) =>
+    done(result.violations.map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)])));
 """
 
 
