@@ -42,7 +42,6 @@ from quest.spec.model import (
     NOT_DECIDED,
     NOT_IN_MODEL,
     SOURCES,
-    VERDICTS,
     WITHOUT_RULE,
     Derived,
     Experiment,
@@ -406,7 +405,7 @@ def _of_the_judge(claim: Claim, library: Library, origin: str, record: OnRecord,
 def _sessions(claim: Claim, library: Library) -> dict[str, dict[str, NumberTable]]:
     """Name of each session that has all that the claim asks -> experiment -> its table there."""
     tables = {name: library.sessions(name) for name in claim.asks}
-    names = [name for name in next(iter(tables.values())) if all(name in of_one for of_one in tables.values())]
+    names = [name for name in next(iter(tables.values()), {}) if all(name in of_one for of_one in tables.values())]
     return {name: {asked: of_one[name] for asked, of_one in tables.items()} for name in names}
 
 

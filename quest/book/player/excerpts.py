@@ -24,12 +24,12 @@ def source(root: Path, recording: Recording, site: Site) -> list[str]:
     """The file of this line. InputError: it is not there, or the line is another than was recorded."""
     advice = f"make trace CH={recording.server} records it anew"
     try:
-        lines = (root / site.file).read_text(encoding="utf-8").expandtabs(4).splitlines()
+        lines = (root / site.file).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         raise InputError(f"{site.file}: in {recording.name}, and not in the tree; {advice}") from None
-    if not 1 <= site.line <= len(lines) or mark(lines[site.line - 1]) != site.mark:
+    if not 1 <= site.line <= len(lines) or mark(lines, site.line) != site.mark:
         raise InputError(f"{site.file}:{site.line}: not the line that is in {recording.name}; {advice}")
-    return lines
+    return [line.expandtabs(4) for line in lines]
 
 
 def excerpts(recording: Recording, root: Path) -> tuple[list[Excerpt], list[int]]:
