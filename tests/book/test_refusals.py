@@ -58,7 +58,7 @@ WHEN = [
     (when(9, "holds, changed, reversed", "x"),
      'claim 9: no .when for in the model: holds, by a test: holds, faster now, never so, in the model: fails, '
      'by a test: fails, no difference seen, not decided, near the line, depends on the processor, '
-     'not judged, not measured here (or "otherwise")'),
+     'not judged, failed, not measured here (or "otherwise")'),
 ]  # fmt: skip
 DRAWN = [
     ("![None.](none.svg){#fig:none}", "unknown figure none.svg"),

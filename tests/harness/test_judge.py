@@ -217,8 +217,8 @@ def test_the_hash_is_that_of_sha256sum(place: Tree) -> None:
 
 #: Asked by the judge, and not hashed: what reads files and names machines, and what keeps the record itself.
 WITHOUT_SAY = {
-    "quest.measure.counters", "quest.measure.environment", "quest.measure.namespaces", "quest.measure.timeline",
-    "quest.report.frozen", "quest.report.judge",
+    "quest.measure.counters", "quest.measure.environment", "quest.measure.namespaces", "quest.measure.scene",
+    "quest.measure.strace", "quest.measure.timeline", "quest.report.frozen", "quest.report.judge",
 }  # fmt: skip
 
 
