@@ -6,8 +6,8 @@
  * page faults of whoever wrote, while it wrote, and write_ns the time; dirty_kib is what the child
  * then has that nobody shares (Private_Dirty in proc(5)): its copies, or, if the parent wrote, the
  * originals that are left to it. faults_per_page and page_ns are the two divided by `pages`. With
- * alone there is no child; dirty_kib is "-" then, and so is what would be divided by 0. wait_share, the
- * same in each line, is the part of all write_ns in which the writer waited for its processor.
+ * alone there is no child; dirty_kib is "-" then, and so is what would be divided by 0. wait_share,
+ * the same in each line, is the part of all write_ns in which the writer waited for its processor.
  * Needs: Linux 4.14 for smaps_rollup (else status 77).
  * Run:   cow-pages -n 3 -p 1000 child
  */

@@ -363,7 +363,7 @@ def _judged(claim: Claim, library: Library, record: OnRecord) -> JudgedClaim:
         "source_run": origin,
         "run": run,
         "own": own,
-        "failed": _failures(claim, _tables(claim, library, origin)),
+        "failed": _failures(claim, _tables(claim, library, origin)) if claim.rules else [],
         **_of_the_judge(claim, library, origin, record, judgement.within),
     }
 
@@ -452,16 +452,16 @@ def _each_session(claim: Claim, in_sessions: Mapping[str, Mapping[str, NumberTab
     """What each session alone says, with its numbers."""
     texts = []
     for name, tables in in_sessions.items():
-        judgement = _pronounce(claim, tables.get, lambda operand: f"no data for {operand}")
-        judgement = in_words(replace(claim, flips=""), judgement)
+        judgement = in_session(claim, tables.get)
         head = f"{_processor(tables)}, session {name}: {judgement.verdict}"
         texts.append("; ".join(filter(None, (head, judgement.numbers))))
     return texts
 
 
 def in_session(claim: Claim, tables: "Tables") -> Judgement:
-    """What its rules say of these tables alone, as those of one session."""
-    return _pronounce(claim, tables, lambda operand: f"no data for {operand}")
+    """What its rules say of these tables alone, as those of one session, in the ledger's words."""
+    judgement = _pronounce(claim, tables, lambda operand: f"no data for {operand}")
+    return in_words(replace(claim, flips=""), judgement)
 
 
 def by_processor(claim: Claim, use: RuleUse, library: Library) -> dict[str, dict[str, list[Measured]]]:

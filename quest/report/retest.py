@@ -158,7 +158,7 @@ def words_alike(ledger: Iterable[Claim], before: Tables, after: Tables) -> Alike
         words = [claims.in_session(claim, tables.get).verdict for tables in (before, after)] if claim.rules else []
         if not words or set(words) & set(UNDECIDED):
             continue
-        if claim.near_line or NEAR in words:
+        if claim.near_line or claim.flips or NEAR in words:
             near += 1
         elif words[0] == words[1]:
             alike += 1
