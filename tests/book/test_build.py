@@ -47,7 +47,7 @@ CHAPTER, CODE = "chapters/01-first.md", "code/02-second/server.c"
 
 def test_a_change_remakes_what_shows_it(made: Tree) -> None:
     for changed, old, new, pages, shown in [
-        (CODE, "perror", "puts", {SECOND, "deck.html"}, (SECOND, "puts")),
+        (CODE, "perror", "puts", {SECOND, f"player-{SECOND}", "deck.html"}, (SECOND, "puts")),
         (f"build/figures/{TIMELINE}", "child 2", "child two", {SECOND, TIMELINE, "deck.html"},
          (f"figures/{TIMELINE}", "child two")),
         (CHAPTER, "nothing tells it why", "nobody does", {FIRST}, (FIRST, "nobody")),
