@@ -70,7 +70,7 @@ WRONG = {
     "predict CH=16": "make predict: there is no such goal; make help says what there is",
     "lab CH=2x": "make lab: CH=2x: there is no such lab; there are 00-client, 01-iterative, .*",
     "test ONLY=nothing": "make test: ONLY=nothing: there is no such part; there are .*",
-    "test ONLY=m": "make test: ONLY=m: that may be measure, micro, mutants",
+    "test ONLY=m": "make test: ONLY=m: that may be measure, micro, mutants, my",
     "soak SECONDS=long": "make soak: SECONDS=long: a whole number",
     "help GOAL=bnch": r"make help: GOAL=bnch: there is no such goal; did you mean bench\?",
     "done STEP=read": "make done: STEP= goes with CH=: make done CH=01 STEP=read",
