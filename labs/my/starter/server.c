@@ -26,11 +26,20 @@ static void read_options(int argc, char **argv)
     int option;
     while ((option = getopt(argc, argv, "p:t:w:c:")) != -1) {
         switch (option) {
-        case 'p': port = number(optarg); break;
-        case 't': timeout = number(optarg); break;
-        case 'w': workers = number(optarg); break;
-        case 'c': most_clients = number(optarg); break;
-        default: exit(2); /* getopt has said what is wrong */
+        case 'p':
+            port = number(optarg);
+            break;
+        case 't':
+            timeout = number(optarg);
+            break;
+        case 'w':
+            workers = number(optarg);
+            break;
+        case 'c':
+            most_clients = number(optarg);
+            break;
+        default:
+            exit(2); /* getopt has said what is wrong */
         }
     }
     if (optind != argc - 1) {
