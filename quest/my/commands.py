@@ -69,7 +69,7 @@ def _task(stages: Stages, name: str) -> str:
     return (
         f"{name}: {stage.title} (stage {number} of {len(stages.all)}, about {stage.minutes} minutes)\n"
         f"{_filled(stage.task)}{side}{told}\n"
-        f"Read: {stage.read}.    A hint: make my HINT=1"
+        f"Read: {stage.where}.    A hint: make my HINT=1"
     )
 
 
@@ -152,7 +152,7 @@ def _help(stages: Stages, progress: work.Progress, name: str, in_hand: str) -> s
         return _task(stages, name)
     which = "" if name == in_hand else f"STAGE={name} "
     more = f"    A hint: make my {which}HINT={told + 1}" if told < len(stages[name].hints) else ""
-    return f"Read: {stages[name].read}.{more}"
+    return f"Read: {stages[name].where}.{more}"
 
 
 def _check(stages: Stages, folder: Path, given: Given) -> int:

@@ -8,7 +8,8 @@ from quest.ground import toml
 from quest.ground.errors import InputError
 from quest.ground.toml import Doc, Rule
 
-FOLDER = Path(__file__).resolve().parents[2] / "labs/my"
+TREE = Path(__file__).resolve().parents[2]
+FOLDER, CHAPTERS = TREE / "labs/my", TREE / "chapters"
 Names = tuple[Annotated[str, Rule(pattern="[a-z]+")], ...]
 
 
@@ -18,7 +19,9 @@ class Stage:
 
     title: Annotated[str, Doc("the idea, in a few words")]
     minutes: Annotated[int, Rule(least=1), Doc("an estimate, with the reading")]
-    read: Annotated[str, Doc("where the book tells of it")]
+    read: Annotated[
+        str, Rule(pattern=r"[\w-]+(#[\w:-]+)?"), Doc("the chapter that tells of it, and the id of its section")
+    ]
     task: Annotated[str, Rule(filled=True), Doc("what is to be done, and what the check does")]
     hints: Annotated[tuple[str, ...], Rule(count=(3,)), Doc("three, each more than the one before")]
     check: Annotated[str, Rule(pattern="[a-z]+:[a-z]+"), Doc("module:function, below quest/my/checks")]
@@ -32,6 +35,19 @@ class Stage:
     side: Annotated[bool, Doc("whether no later stage builds on it")] = False
     name: str = ""
     part: str = ""
+
+    @property
+    def where(self) -> str:
+        """The chapter's file, and the section as it is called now: titles change, an id stays."""
+        chapter, _, section = self.read.partition("#")
+        path = CHAPTERS / f"{chapter}.md"
+        shown = f"chapters/{path.name}"
+        if section and path.is_file():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                title, brace, marks = line.lstrip("# ").partition(" {")
+                if line.startswith("#") and brace and f"#{section}" in marks.rstrip("}").split():
+                    return f"{shown}, {title}"
+        return shown
 
 
 @dataclass(frozen=True)

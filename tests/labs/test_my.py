@@ -32,15 +32,8 @@ def test_each_stage_has_a_check_and_a_task_of_a_paragraph() -> None:
     for stage in ALL.all:
         assert callable(check_of(stage.check)), stage.name
         assert 40 <= len(stage.task.split()) <= 110, stage.name
-        assert (TREE / stage.read.partition(",")[0]).is_file(), stage.read
-
-
-def test_a_section_that_is_named_is_there() -> None:
-    for stage in ALL.all:
-        file, comma, section = stage.read.partition(", ")
-        headings = [line.lstrip("# ").partition(" {")[0] for line in (TREE / file).read_text().splitlines()
-                    if line.startswith("#")]  # fmt: skip
-        assert not comma or section in headings or any(h.startswith(section) for h in headings), stage.read
+        assert (TREE / stage.where.partition(",")[0]).is_file(), stage.read
+        assert ("#" in stage.read) == ("," in stage.where), stage.read
 
 
 def test_some_earlier_stages_end_or_sleep() -> None:

@@ -118,7 +118,9 @@ def asked_once(server: Server, count: int) -> list[Client]:
     clients: list[Client] = []
     try:
         while len(clients) < count:
-            new = []  # some at once: to a server that looks at all of them each time, one by one takes long
+            new: list[
+                Client
+            ] = []  # some at once: to a server that looks at all of them each time, one by one takes long
             while len(new) < AT_ONCE and len(clients) < count:
                 new.append(server.client(wait=4.0))
                 clients.append(new[-1])
