@@ -5,6 +5,7 @@ Without it: the stage at which the model of each stops, and the one before.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,6 +86,26 @@ def test_each_of_ours_stops_where_its_model_does(server: str) -> None:
         pytest.skip(next(one.why for one in found if one.how not in MARKS))
     words = {one.stage: one.why for one in found}
     assert {one.stage: MARKS[one.how] for one in found} == {name: wanted[name] for name in names}, words
+
+
+# ---- a server that grows
+
+PATCHES = Path(__file__).with_name("my.patches")
+ONE = re.compile(r"^--- (?P<stage>[a-z]+)/server\.c\n.*?(?=^--- [a-z]+/server\.c\n|\Z)", re.M | re.S)
+
+
+@pytest.mark.skipif(not RUNS, reason="make test-labs: a minute")
+def test_a_server_that_grows_fails_each_stage_and_then_passes_it(tmp_path: Path) -> None:
+    work.begin(tmp_path / "my")
+    for one in ONE.finditer(PATCHES.read_text()):
+        stage = one["stage"]
+        (before,) = outcomes(tmp_path / "my", [stage]) if stage != "hello" else (Outcome(stage, FAILED),)
+        assert before.how == FAILED, stage
+        subprocess.run(["patch", "-s", "-p1"], cwd=tmp_path / "my", input=one[0], text=True, check=True)
+        subprocess.run(["make", "-s", "-C", tmp_path / "my"], check=True)
+        (after,) = outcomes(tmp_path / "my", [stage])
+        assert after.how == PASSED, f"{stage}: {after.why}"
+    assert stage == "thousand"
 
 
 # ---- servers with one mistake

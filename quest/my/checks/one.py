@@ -174,6 +174,7 @@ def _word(bench: Bench, client: Client, request: bytes, statuses: tuple[int, ...
                 return
             raise Failed(f"{what} was answered by a reset") from None
         status, _ = parsed(client.data)
+        client.ends(0.2)  # to leave in the middle of a reply is for another stage
     wanted = " or ".join(map(str, statuses[:2]))
     if not status and not may_close:
         raise Failed(f"{what} is to be answered {wanted}, and the connection was closed")
@@ -313,8 +314,9 @@ def patience(bench: Bench) -> None:
                     if not known and client.ends(0.05):
                         passed = time.monotonic() - began
                         silent_for, dropping_for = (passed, dropping_for) if client is silent else (silent_for, passed)
+                        client.close()  # or a server that takes one at a time would linger for it
                 passed = time.monotonic() - began
-                if passed > (silent_for + 4 * bench.patience if silent_for else limit):
+                if passed > (silent_for + 5 * bench.patience if silent_for else limit):
                     break
             server.demand_alive("when the time was up")
             if not silent_for:
