@@ -28,7 +28,7 @@ DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-no
 # What the demos start (slides/demos.toml), and who serves the deck.
 STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u))
 
-.PHONY: slides schedule lint-book present demo demo-record rehearse
+.PHONY: slides schedule lint-book style present demo demo-record rehearse
 
 ifeq ($(PANDOC),)
 SLIDES_SKIP := pandoc is not installed (apt-get install pandoc)
@@ -47,6 +47,9 @@ schedule: $(SLIDE_OUTLINES)
 
 lint-book: $(OUTLINES) $(SLIDE_OUTLINES)
 	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.lint $^)
+
+style: $(OUTLINES) $(SLIDE_OUTLINES)
+	$(Q)$(call with_pandoc,$(call quest,$@))
 
 # A deck that is there is taken as it is: nothing is made anew, and can fail, on stage. 8080 stays free for the demos.
 present: $(if $(wildcard $(DECK)),,slides)

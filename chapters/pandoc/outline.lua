@@ -28,10 +28,13 @@ local function add(kind, line, inside, text, element)
   }
 end
 
--- Words as a reader sees them, code between backquotes; a bound number is one word.
+-- Words as a reader sees them, code between backquotes; a bound number is [0], a claim's verdict [61].
 local words = {
   Code = function(code) return pandoc.Str('`' .. code.text .. '`') end,
-  Span = common.by_class { num = function() return pandoc.Str '0' end },
+  Span = common.by_class {
+    num = function() return pandoc.Str '[0]' end,
+    verdict = function(span) return pandoc.Str('[' .. pandoc.utils.stringify(span) .. ']') end,
+  },
 }
 
 -- What stands in paragraphs and tables; `line`: where it is known.
@@ -65,7 +68,7 @@ local readers = {
       block.classes:insert 'figure'
       add('image', seek '^%s*[`~][`~][`~]', inside, 'player-' .. recording, block)
       local caption = block.attributes.caption
-      if caption then add_text(pandoc.Plain(common.inlines(caption)), inside, at) end
+      if caption then add_text(pandoc.Plain(common.inlines(caption)), inside .. { 'caption' }, at) end
       at = at + 1
       return
     end
@@ -76,7 +79,7 @@ local readers = {
     local src = div.classes:includes 'figure' and div.attributes.src
     if src then
       add('image', seek('', src), inside, src, div)
-      return add_text(div.content[1], inside, at)
+      return add_text(div.content[1], inside .. { 'caption' }, at)
     end
     add('div', seek('^%s*:::', div.classes[1]), inside, '', div)
     read(div.content, inside .. div.classes)
@@ -84,10 +87,17 @@ local readers = {
   BlockQuote = function(quote, inside) read(quote.content, inside) end,
   BulletList = read_items,
   OrderedList = read_items,
+  DefinitionList = function(list, inside)
+    for _, item in ipairs(list.content) do
+      local term = pandoc.utils.stringify(item[1])
+      add('term', seek('', term:match '%w+'), inside, term)
+      for _, definition in ipairs(item[2]) do read(definition, inside) end
+    end
+  end,
   Table = function(block, inside)
     block:walk {
       Plain = function(cell)
-        add_text(cell, inside, seek('', pandoc.utils.stringify(cell):match '%w+', at))
+        add_text(cell, inside .. { 'table' }, seek('', pandoc.utils.stringify(cell):match '%w+', at))
       end,
     }
   end,

@@ -22,7 +22,9 @@ class Block:
     div      ""; its content follows as blocks of its own
     fence    what stands between the fences
     image    the file that is shown
-    text     the words of a paragraph or a table's cell; code stands between backquotes
+    text     the words of a paragraph, a caption or a table's cell; code stands between backquotes, a bound number
+             is [0], a verdict [61]
+    term     what a list of definitions explains; the definition follows as blocks of its own
     item     ""; an item of a list, whose content follows
     span     the words of a span, which are those of its paragraph once more
     """
@@ -34,7 +36,7 @@ class Block:
     id: str
     classes: list[str]
     values: dict[str, str]  # key="value" of its braces
-    inside: list[str]  # the classes of all divs around it
+    inside: list[str]  # the classes of all divs around it; "table" and "caption" for what stands in one
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ def test_sections_are_there_once_and_hold_what_they_must(small: Tree, role: str)
         (CHAPTER, WORDS, "word " * 3100, "words; a chapter of its kind has 1500 to 3000"),
         (CHAPTER, "Why?", "You simply call it.", 'the word "simply"'),
         (CHAPTER, "Why?", "Call `simply()`.", ""),
+        (CHAPTER, "Why?", "Nobody waits.", f"{CHAPTER}:9: style: nobody, somebody, everybody: 1, 0 at most"),
         (SLIDES, "#title ", "", "has no id"),
         (SLIDES, "minutes=1", "minutes=x", "has no minutes"),
         (SLIDES, "Say it.", "", "has no notes"),
