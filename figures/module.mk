@@ -4,7 +4,7 @@
 GNUPLOT := $(shell command -v gnuplot)
 
 FIGURES_DIR   := $(BUILD)/figures
-FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp decades.gp reference.gp then-curves.gp then-and-now.gp peers.gp draw.sh) \
+FIGURE_PARTS  := $(addprefix figures/,style.gp curves.gp log-log.gp doublings.gp labels.gp decades.gp reference.gp then-curves.gp then-and-now.gp peers.gp draw.sh dark.css) \
                  $(wildcard figures/history/*.tsv)
 # Words "slug:script:experiment": those of the table, those with the line `experiment = "..."` in a script of their own, and one for
 # each step of a slide's plot.

@@ -18,8 +18,8 @@ share(last) = 100.0 * up_to(last) / up_to(kinds + 1)
 level(_) = rows - column(0)
 
 # Blues hold, yellow and red ones do not, pale ones are open, and what nothing decides here is grey; dark ground bears
-# white words. What is narrower than its number has none.
-array grounds[19] = [0x10479a, 0x3f78c9, 0x7fa8e0, 0x2f8f7f, 0xd99a1c, 0xc0406e, 0x7a1f3d, 0xeab85a, 0xf2cf8f, 0x9fd3e6, \
+# white words; in dark.css it is the other way round (so this yellow is not that of a curve). What is narrower than its number has none.
+array grounds[19] = [0x10479a, 0x3f78c9, 0x7fa8e0, 0x2f8f7f, 0xd99a1d, 0xc0406e, 0x7a1f3d, 0xeab85a, 0xf2cf8f, 0x9fd3e6, \
     0xe6dcf2, 0xf0dfa0, 0xc9b3e0, 0x6f6f78, 0x55403a, 0x8a8a92, 0xb4b4bc, 0xd4d4da, 0xececf0]
 array words_on[19] = [0xffffff, 0xffffff, ink, 0xffffff, ink, 0xffffff, 0xffffff, ink, ink, ink, \
     ink, ink, ink, 0xffffff, 0xffffff, 0xffffff, ink, ink, ink]

@@ -197,6 +197,22 @@ def test_a_figure_is_its_data_and_says_their_run(slug: str, data: Path, tmp_path
         assert out.read_text() != first
 
 
+def test_every_colour_has_a_dark_one(data: Path, tmp_path: Path) -> None:
+    """Of every script, and of what gnuplot writes on its own."""
+    dark = (ROOT / "figures/dark.css").read_text(encoding="utf-8")
+    same_in_both = "8a8a92"
+    for script in sorted((ROOT / "figures").glob("*.gp")):
+        for colour in set(re.findall(r"0x([0-9a-f]{6})\b", script.read_text(encoding="utf-8"))) - {same_in_both}:
+            rgb = "rgb({},{},{})".format(*bytes.fromhex(colour))
+            for attribute in ("fill", "stroke", "color"):
+                assert f'[{attribute}="{rgb}"]' in dark, f"{script.name}: 0x{colour} is not in dark.css"
+    write(data, EXPERIMENT["throughput"])
+    drawn("throughput", data, tmp_path / "figure.svg")
+    svg = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert dark in svg
+    assert not re.findall(r"rgb\( | [0-9]+\)", svg.replace(dark, ""))
+
+
 def test_no_two_ticks_of_a_linear_axis_are_alike(tmp_path: Path) -> None:
     """From 1 to 10 million, in one run of gnuplot."""
     highs = [mantissa * 10.0**power for power in range(8) for mantissa in (1, 1.3, 2.6, 4.5, 7, 9)]
