@@ -10,11 +10,11 @@ for (const front of document.querySelectorAll(".front")) {
   const square = (sign, first) => {
     const letter = /[a-z]/i.test(sign) ? sign.toUpperCase() : "";
     const kind = sign === "." ? "" : sign === "-" || sign === letter ? "busy" : "one";
-    return Object.assign(document.createElement("i"), { className: `sq ${kind} ${letter}${first ? " first" : ""}`, textContent: letter });
+    return Object.assign(document.createElement("i"), { className: `sq ${kind} ${letter}${first ? " first" : ""}`, textContent: letter || (first ? "m" : "") });
   };
   const show = (ms) => {
     front.style.setProperty("--at", 100 * ms / end + "%");
-    clock.textContent = Math.round(ms) + " ms";
+    clock.textContent = `now: ${Math.round(ms)} ms`;
     for (const row of rows) {
       const signs = row.states.findLast(([from]) => from <= ms)[1];
       if (signs === row.shown) continue;

@@ -8,12 +8,19 @@
 (() => {
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 const GLIDE_MS = 250, REST_MS = 1200, WORD_MS = 250;
-const OPENS = /^(accept|open|socket|epoll_create|dup|eventfd|signalfd|timerfd_create|kqueue|pipe)/, READS = /^(recv|read)/;
+const OPENS = /^(accept|open|socket|epoll_create|dup|eventfd|signalfd|timerfd_create|kqueue|pipe)/, READS = /^(recv|read)/, TRANSFERS = /^(recv|read|pread|send|write|splice)/;
 const KEYS = [
   ["→ ←", "next call, call before"], ["Shift+→ ←, N P", "next moment, moment before"], ["Home End", "begin, end"],
   ["↑ ↓", "other process or thread"], ["[ ]", "function that called, function called"], ["Space", "play"],
   ["T", "true time"], ["X", "the other server"], ["Esc", "leave"],
 ];
+// What is drawn, beside a sample of it: lane, classes, what it means.
+const SIGNS = [
+  ["task", "works A", "thick: works, for A"], ["task", "works N", "works, for no client"], ["task", "ticked", "white tick: a system call"], ["task", "sleeps B", "thin: asleep; in colour, for B only"],
+  ["task", "zombie", "ended, not yet collected by its parent"], ["client", "silent B", "client has sent half a request, and is silent"], ["client", "waits C", "client waits for its page"], ["task", "cut", "time that is cut out"],
+];
+// How many times slower than it was; 0: from moment to moment. A cut is passed in CUT_MS.
+const PACES = [[0, "by moments"], [20, "20 times slower"], [100, "100 times slower"], [500, "500 times slower"]], CUT_US = 40000, CUT_MS = 1500;
 
 const make = (tag, name, text) => Object.assign(document.createElement(tag), { className: name || "", textContent: text ?? "" });
 const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
@@ -286,12 +293,31 @@ class Player {
     if (!on) return;
     const { moments } = this.now;
     if (moments.length && this.t >= moments[moments.length - 1].t) this.go({ t: this.points[0] }, { silent: true });
+    if (Number(this.pace?.value)) return this.run(Number(this.pace.value));
     const next = () => {
       if (!this.jump(1)) return this.play(false);
       const words = this.say.textContent.split(/\s+/).length;
       this.timer = setTimeout(next, GLIDE_MS + REST_MS + WORD_MS * words);
     };
     this.timer = setTimeout(next, GLIDE_MS);
+  }
+
+  // Time goes on by itself, so many times slower; where no motion is wanted, from stop to stop.
+  run(slower) {
+    toggle(this.lanes, "gliding", false);
+    const { points } = this, end = points[points.length - 1];
+    let before = performance.now(), t = this.t;
+    const tick = () => {
+      const now = performance.now(), at = points.findIndex((point) => point > t), gap = at > 0 ? points[at] - points[at - 1] : 0;
+      const cut = gap >= CUT_US && !this.linear ? gap / CUT_MS : 0;
+      t += (now - before) * Math.max(1000 / slower, cut);
+      before = now;
+      const stop = CALM.matches ? this.now.stopAt(t) : { t };
+      if (stop.t !== this.t) this.go(stop, { silent: true });
+      if (t >= end) return this.play(false);
+      this.timer = setTimeout(tick, 33);
+    };
+    this.timer = setTimeout(tick, 33);
   }
 
   // ---- drawing
@@ -327,7 +353,7 @@ class Player {
       const result = resultOf(call);
       if (result.startsWith("→")) rest = `It returns descriptor ${call.result}.`;
       else if (call.result < 0) rest = `It says ${result}.`;
-      else if (/^(recv|read|pread|send|write)/.test(call.name) && result) rest = `${result} bytes.`;
+      else if (TRANSFERS.test(call.name) && result) rest = `${result} bytes.`;
     }
     const [bold, after] = this.say.childNodes.length === 2 ? this.say.childNodes : (fill(this.say, [make("b"), document.createTextNode("")]), this.say.childNodes);
     put(bold, title);
@@ -360,9 +386,17 @@ class Player {
     const lasts = call.end < Infinity ? `${Math.round((call.end - call.t) / 1000)} ms` : "sleeps";
     const result = call.sleeps && call.t >= 0 ? lasts : resultOf(call);
     if (result) chip.append(" ", make("small", "", result));
+    if (/^\d+$/.test(result) && TRANSFERS.test(call.name)) chip.append(make("small", "wide", " bytes"));
+    chip.title = this.toSay(call, result);
     chip.onclick = () => this.go({ t: Math.max(call.t, this.points[0]), call: call.index });
     this.markChip(chip, call);
     return chip;
+  }
+  toSay(call, result) {
+    const of = call.letter && !call.accepts ? `, for ${call.letter}` : "", name = `${call.name}()${of}`;
+    if (call.sleeps) return `${name}: asleep${call.end < Infinity ? `, ${result} in the traced run` : ""}`;
+    if (result.startsWith("→")) return `${name} returns descriptor ${call.result}`;
+    return result ? `${name} ${call.result < 0 ? "says" : "returns"} ${result}${TRANSFERS.test(call.name) && call.result >= 0 ? " bytes" : ""}` : name;
   }
   markChip(chip, call) {
     toggle(chip, "later", call.t > this.t && call.index !== this.call);
@@ -409,7 +443,8 @@ class Player {
     const lit = this.code.querySelector(".lit");
     if (lit) {
       const high = lit.parentElement.firstChild.offsetHeight;
-      this.code.scrollTop = Math.round((lit.offsetTop - (this.code.clientHeight - lit.offsetHeight) / 2) / high) * high;
+      // Above the middle: so it is seen where the window is low.
+      this.code.scrollTop = Math.round((lit.offsetTop - (this.code.clientHeight - lit.offsetHeight) / 3) / high) * high;
     }
     put(this.from, `${file}, line ${line}`);
   }
@@ -478,7 +513,7 @@ class Player {
     if (box.dataset.key === key) return;
     box.dataset.key = key;
     fill(box, signs.map(([kind, letter], at) => {
-      const square = make("span", `sq ${kind} ${letter}${at === 0 && living.length > 1 ? " main" : ""}`, letter);
+      const square = make("span", `sq ${kind} ${letter}${at === 0 && living.length > 1 ? " main" : ""}`, letter || (at === 0 && living.length > 1 ? "m" : ""));
       square.title = side.tasks[living[at]].name + (kind === "busy" ? " works" : " sleeps");
       return square;
     }));
@@ -490,7 +525,7 @@ class Player {
     const { root } = this, button = (name, text, act, label) => {
       const element = Object.assign(make("button", name), { type: "button", onclick: act });
       // Of "‹ moment" a phone shows "‹".
-      element.append(...text.split(/( moment$| call$|^call | play$)/).filter(Boolean).map((part) => make("span", /^ moment$|call|play/.test(part) ? "wide" : "", part)));
+      element.append(...text.split(/( moment(?= |$)| call$|^call | play$)/).filter(Boolean).map((part) => make("span", /^ moment$|call|play/.test(part) ? "wide" : "", part)));
       if (label) element.setAttribute("aria-label", label);
       return element;
     };
@@ -507,8 +542,14 @@ class Player {
       back: button("", "‹ moment", () => this.jump(-1), "moment before"), next: button("main", "next moment ›", () => this.jump(1), "next moment"),
     };
     const row = make("div", "buttons");
-    row.append(this.buttons.back, this.buttons.next, button("", "‹ call", () => this.step(-1), "call before"), button("", "call ›", () => this.step(1), "next call"), this.playing,
-      ...(this.sides.length > 1 ? [button("rare", "other server", () => this.swap())] : []), button("rare", "?", () => this.help(), "keys"), this.count);
+    this.pace = make("select", "rare pace");
+    this.pace.append(...PACES.map(([value, text]) => Object.assign(make("option", "", text), { value })));
+    this.pace.setAttribute("aria-label", "How it plays");
+    this.pace.onchange = () => { if (this.timer) this.play(true); };
+    row.append(this.buttons.back, this.buttons.next, button("", "‹ call", () => this.step(-1), "call before"), button("", "call ›", () => this.step(1), "next call"), this.playing, this.pace,
+      ...(this.sides.length > 1 ? [button("rare", "other server", () => this.swap())] : []), button("", "?", () => this.help(), "keys and signs"),
+      make("span", "hint", "thick works, thin sleeps, a white tick is a call (?: all signs)"), this.count);
+    this.row = row;
     const below = make("div", "below"), left = make("div"), state = make("div", "state");
     this.path = make("p", "path");
     this.code = make("pre", "code");
@@ -543,9 +584,21 @@ class Player {
   }
   help() {
     if (this.keys) { this.keys.remove(); this.keys = null; return; }
-    this.keys = make("p", "keys");
-    this.keys.append(...KEYS.flatMap(([keys, what], at) => [at ? " · " : "", make("kbd", "", keys), " " + what]));
-    this.root.append(this.keys);
+    this.keys = make("div", "keys");
+    const cut = this.lanes.querySelector(".cut svg");
+    const signs = SIGNS.filter(([, classes]) => cut || classes !== "cut").map(([lane, classes, text]) => {
+      const one = make("span", "sign"), box = make("span", "track sample"), sign = make("i", classes === "ticked" ? "works A" : classes);
+      if (classes === "ticked") sign.append(...[0, 1, 2].map(() => make("u")));
+      box.append(classes === "cut" ? cut.cloneNode(true) : sign);
+      one.append(Object.assign(make("span", lane), { ariaHidden: "true" }), text);
+      one.firstChild.append(box);
+      return one;
+    });
+    const signed = make("p", "signs"), keyed = make("p", "of-keys");
+    signed.append(...signs);
+    keyed.append(...KEYS.flatMap(([keys, what], at) => [at ? " · " : "", make("kbd", "", keys), " " + what]));
+    this.keys.append(signed, keyed);
+    this.row.after(this.keys);
   }
 
   // ---- what the reader does
@@ -596,7 +649,8 @@ class Player {
   }
   key(event) {
     if (event.ctrlKey || event.altKey || event.metaKey || this.slide) return;
-    const onButton = event.target.closest("button");
+    const onButton = event.target.closest("button, select");
+    if (event.target.closest("select") && event.key !== "Escape") return;
     const acts = {
       ArrowRight: () => event.shiftKey ? this.jump(1) : this.step(1), ArrowLeft: () => event.shiftKey ? this.jump(-1) : this.step(-1),
       n: () => this.jump(1), p: () => this.jump(-1),

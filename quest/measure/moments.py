@@ -179,14 +179,34 @@ def sleeps_for_one(view: View) -> Iterator[Moment]:
             continue
         if view.end(call) - call.t < LONG_US:
             continue
-        alone = len(view.alive(call.t)) == 1
-        kind = view.kind(call.task)
-        rest = "No other process is left to serve other clients." if alone else f"Only this {kind} waits."
+        rest = left_to_serve(view, call)
         if call.name in SENDING:
             rest = f"{call.letter} does not read, and the buffers between them are full. {rest}"
         head = f"{view.name(call.task, True)} falls asleep in {call.name}(), for {call.letter}."
         found.append(Moment(call.t, 2, call.task, n, head, rest, "asleep"))
     yield from found[:1] + found[1:][-1:]  # sixteen of them say the same
+
+
+def left_to_serve(view: View, sleep: Recorded) -> str:
+    """Who waits for a client, and who can accept others meanwhile."""
+    if len(view.alive(sleep.t)) == 1:
+        return "No other process is left to serve other clients."
+    alive, held = view.alive(sleep.t), {sleep.task} | held_by_one(view, sleep.t)
+    accepting = {call.task for _, call in view.calls if call.name == "accept"} & alive
+    free, kind = accepting - held, "threads" if view.kind(sleep.task) == "thread" else "processes"
+    if not free:
+        return f"All {len(accepting)} {kind} that accept wait, each for a client of its own." if accepting else ""
+    name = view.name(sleep.task)
+    pool = {n for n in alive - accepting if view.recording.tasks[n].born is None}
+    if sleep.task in pool and pool <= held:
+        return f"All {len(pool)} {kind} wait, each for a client of its own; main only accepts."
+    others = view.name(min(free)) if len(free) == 1 else f"{number(len(free))} other {kind}"
+    return f"Only {name} waits for {sleep.letter}; {others} can accept others."
+
+
+def held_by_one(view: View, t: int) -> set[int]:
+    """The tasks that sleep at that time for a client of their own."""
+    return {task for task, call in view.asleep(t).items() if call.letter and call.name != "accept"}
 
 
 def long_sleep(view: View) -> Iterator[Moment]:
@@ -401,7 +421,7 @@ def from_disk(view: View) -> Iterator[Moment]:
         if call.name in READING | {"sendfile"} and call.asleep and view.end(call) - call.t < LONG_US * 100:
             loop = any(c.task == call.task and c.name in LOOPS for _, c in view.calls)
             head = f"{view.name(call.task, True)} falls asleep in {call.name}(), for the disk."
-            rest = "Its loop stands still: all clients wait." if loop else f"Only this {view.kind(call.task)} waits."
+            rest = "Its loop stands still: all clients wait." if loop else f"Only {view.name(call.task)} waits."
             if call.name in READING or loop:
                 yield Moment(call.t, 2, call.task, n, head, rest, "asleep")
                 return

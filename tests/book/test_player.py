@@ -137,9 +137,9 @@ def test_the_first_page_says_what_the_six_recordings_show() -> None:
 
 def test_the_first_page_does_not_say_what_a_recording_contradicts() -> None:
     fork, epoll = recorded(FORK), recorded(EPOLL)
-    with pytest.raises(InputError, match="says C and D wait.*It shows: Nobody else waits. 1 sleep"):
+    with pytest.raises(InputError, match="says C and D wait.*It shows: No other client waits. 1 sleep"):
         front.check(replace(fork, server="01-iterative"))
-    with pytest.raises(InputError, match="It shows: Nobody else waits. 0 sleep for B alone"):
+    with pytest.raises(InputError, match="It shows: No other client waits. 0 sleep for B alone"):
         front.check(replace(epoll, server="02-fork"))
 
 
@@ -442,14 +442,90 @@ def test_in_grey_work_sleep_and_silence_differ_in_shape(show: Show) -> None:
 def test_the_first_page_rests_plays_and_rests_again(show: Show) -> None:
     driver = show("index")
     clock = "return document.querySelector('.front .clock').textContent"
-    assert driver.execute_script(clock) == "200 ms"
+    assert driver.execute_script(clock) == "now: 200 ms"
     driver.find_element("css selector", ".front button").click()
-    assert browser.wait_until(lambda: driver.execute_script(clock) != "200 ms")
+    assert browser.wait_until(lambda: driver.execute_script(clock) != "now: 200 ms")
     driver.find_element("css selector", ".front button").click()
-    assert driver.execute_script(clock) == "200 ms"
-    rows = driver.find_elements("css selector", ".front .row")
+    assert driver.execute_script(clock) == "now: 200 ms"
+    rows = driver.find_elements("css selector", ".front a.row")
     assert [len(row.find_elements("css selector", ".sq")) for row in rows] == [1, 2, 17, 17, 1, 1]
     assert driver.execute_script("return document.querySelector('.front .foot').getBoundingClientRect().bottom") <= 900
+
+
+def test_the_first_page_has_a_clock_and_shows_that_what_is_not_over_goes_on(show: Show) -> None:
+    driver = show("index")
+    line, label, *axis = driver.execute_script("""
+      const middle = (one) => { const box = one.getBoundingClientRect(); return box.left + box.width / 2; };
+      return [".front a.row .over i", ".front .clock"].map((one) => middle(document.querySelector(one)))
+        .concat([...document.querySelectorAll(".front .axis i")]
+          .map((one) => [parseInt(one.textContent), middle(one)]));
+    """)
+    assert label == pytest.approx(line, abs=1)
+    places = dict(axis)
+    assert places[front.REST_US // 1000] == pytest.approx(line, abs=1)
+    assert places[100] - places[0] == pytest.approx(places[200] - places[100], abs=1)
+    ends = driver.execute_script("""
+      const first = document.querySelector(".front a.row");
+      return [...first.querySelectorAll(".silent, .waits")].map((one) => one.getBoundingClientRect().right);""")
+    assert len(ends) == 3
+    assert all(end > line + 100 for end in ends)
+    ground = "return getComputedStyle(document.querySelector('.front a.row .over'), '::after').opacity"
+    assert 0 < float(driver.execute_script(ground)) < 1, "what comes after now is pale, and seen"
+    letters = driver.execute_script(
+        "return [...document.querySelectorAll('.front a.row .sq.first')].map((one) => one.textContent)"
+    )
+    assert letters == ["m"] * 3
+
+
+@pytest.mark.parametrize("name", ["player-01-iterative", "player-02-fork", "player-03-prefork", "player-05-pool"])
+def test_a_low_window_shows_caption_lanes_buttons_and_the_lit_line(show: Show, name: str) -> None:
+    driver = show(name, 1280, 720)
+    assert driver.execute_script(IN_SIGHT.replace('document.querySelector(".player").scrollIntoView();', "")) == []
+
+
+def test_signs_and_keys_open_at_a_question_mark_and_close(show: Show) -> None:
+    driver = show("player-02-fork")
+    focus(driver)
+    press(driver, "?")
+    shown = driver.execute_script("return document.querySelectorAll('.keys .sign').length")
+    kinds = driver.execute_script(
+        "return ['.works', '.sleeps', '.zombie', '.silent', '.waits', 'svg', 'u']"
+        ".filter((one) => !document.querySelector('.keys .sign ' + one))"
+    )
+    assert shown >= 8
+    assert kinds == []
+    press(driver, "?")
+    assert driver.find_elements("css selector", ".keys") == []
+
+
+def test_what_a_call_returned_has_its_unit_and_time_its_ends(show: Show) -> None:
+    driver = show("player-02-fork")
+    chips = [chip.text for chip in driver.find_elements("css selector", ".player .chip")]
+    assert "recv 27 bytes" in chips
+    titles = driver.execute_script("return [...document.querySelectorAll('.player .chip')].map((one) => one.title)")
+    assert "recv(), for B returns 27 bytes" in titles
+    axis = driver.execute_script("return [...document.querySelectorAll('.player .axis')].map((one) => one.textContent)")
+    assert axis[0] == "0 ms"
+    assert re.fullmatch(r"\d+ ms", axis[1])
+
+
+def test_it_plays_as_slowly_as_is_chosen(show: Show) -> None:
+    driver = show("player-02-fork")
+    focus(driver)
+    press(driver, "End")
+    choose = (
+        "const pace = document.querySelector('.pace'); pace.value = arguments[0];"
+        "questPlayers[0].go({ t: 0 }); questPlayers[0].play(true)"
+    )
+    driver.execute_script(choose, "20")
+    assert browser.wait_until(lambda: now(driver) > 0)
+    seen = {now(driver) for _ in range(20)}
+    assert any(t not in {stop["t"] for stop in driver.execute_script("return questPlayers[0].now.stops")} for t in seen)
+    driver.execute_script("questPlayers[0].go({ t: questPlayers[0].points.at(-1) - 10 })")
+    press(driver, "p")
+    assert not driver.execute_script("return Boolean(questPlayers[0].timer)"), "a key stops it"
+    driver.execute_script(choose, "20")
+    assert browser.wait_until(lambda: not driver.execute_script("return Boolean(questPlayers[0].timer)"), 40), "it ends"
 
 
 def test_the_data_in_a_page_is_the_recording() -> None:

@@ -30,13 +30,20 @@ class Said:
 
 
 SERVERS = {
-    "01-iterative": Said("one at a time", "C and D wait.", "The only process sleeps for B.", 1),
-    "02-fork": Said("a process for each client", "Nobody else waits.", "A process made for B sleeps.", 1),
-    "03-prefork": Said("processes made before", "Nobody else waits.", "One of 16 processes sleeps for B.", 1),
-    "05-pool": Said("a pool of threads", "Nobody else waits.", "One of 16 threads sleeps for B.", 1),
-    "09-epoll": Said("one thread for everybody", "Nobody else waits.", "And nobody sleeps for B alone.", 0),
-    "13-uring": Said("one thread, asked in batches", "Nobody else waits.", "The kernel keeps the read for B.", 0),
+    "01-iterative": Said("one process, a client at a time", "C and D wait.", "The only process sleeps for B.", 1),
+    "02-fork": Said("a process for each client", "No other client waits.", "The process made for B sleeps.", 1),
+    "03-prefork": Said(
+        "16 processes, made at the start", "No other client waits.", "One of the 16 processes sleeps for B.", 1
+    ),
+    "05-pool": Said(
+        "16 threads, made at the start", "No other client waits.", "One of the 16 threads sleeps for B.", 1
+    ),
+    "09-epoll": Said("one thread for all clients", "No other client waits.", "No thread sleeps for B alone.", 0),
+    "13-uring": Said("one thread, jobs for the kernel", "No other client waits.", "The kernel waits for B instead.", 0),
 }
+#: With sixteen slow clients the sixteen are all asleep: what then becomes of one more is a recording of its own.
+SEVENTEENTH = "player-05-pool.seventeenth.html"
+AXIS_MS = 50
 
 
 def recorded(root: Path) -> list[Recording]:
@@ -103,7 +110,7 @@ def check(recording: Recording) -> Said:
     """What is said of it. InputError: the recording shows something else."""
     said = SERVERS[recording.server]
     waits = late(recording)
-    expected = f"{' and '.join(waits)} wait." if waits else "Nobody else waits."
+    expected = f"{' and '.join(waits)} wait." if waits else "No other client waits."
     for_one = squares(recording, REST_US).count("b")
     if said.waits != expected or said.for_one != for_one:
         what = f"{expected} {for_one} sleep for B alone"
@@ -139,9 +146,11 @@ def client_bars(client: Client, end: int) -> str:
 
 
 def square(sign: str, is_first: bool) -> str:
+    """`is_first`: main, where there are others: it stands apart, and has an m while it has no client's letter."""
     kind = {".": "", "-": "busy"}.get(sign, "one" if sign.islower() else "busy")
     letter = sign.upper() if sign.isalpha() else ""
-    return f'<i class="sq {kind} {letter}{" first" if is_first else ""}">{letter}</i>'
+    text = letter or ("m" if is_first else "")
+    return f'<i class="sq {kind} {letter}{" first" if is_first else ""}">{text}</i>'
 
 
 def row(recording: Recording, end: int) -> str:
@@ -164,6 +173,20 @@ def row(recording: Recording, end: int) -> str:
     )
 
 
+def beside(middle: str, classes: str) -> str:
+    """What stands above or below all lanes, on their clock."""
+    return (
+        f'<div class="row {classes}" aria-hidden="true"><span></span>'
+        f'<div class="lanes"><div class="over">{middle}</div></div><span></span></div>'
+    )
+
+
+def axis(end: int) -> str:
+    ticks = range(0, end // 1000 + 1, AXIS_MS)
+    units = {ticks[-1]: " ms"}
+    return "".join(f'<i style="left:{place(ms * 1000, end)}">{ms}{units.get(ms, "")}</i>' for ms in ticks)
+
+
 TITLE = "Four clients. One of them is slow."
 QUESTION = "Who has to wait for B?"
 
@@ -174,16 +197,21 @@ def front(recordings: Sequence[Recording]) -> str:
     rows = "".join(row(recording, end) for recording in recordings)
     names = [f'<b class="{letter}">{letter}</b>' for letter in "ABCD"]
     first = recordings[0].server
+    clock = f'<b class="clock">now: {REST_US // 1000} ms</b>'
     return (
         f'<section class="front" data-end="{end // 1000}" data-rest="{REST_US // 1000}" data-seconds="{PLAY_S}" '
         f'style="--at:{place(REST_US, end)}"><h2 class="unnumbered">{TITLE}</h2>'
         f"<p>{names[0]}, {names[1]}, {names[2]} and {names[3]} ask six servers for the same page. "
         f"{names[1]} stops in the middle of its request for a quarter of a second. <strong>{QUESTION}</strong></p>"
-        f'<div class="rows">{rows}</div>'
+        f'<div class="rows">{beside(clock, "top")}{rows}'
+        f"{beside(axis(end), 'axis')}</div>"
         f'<div class="foot"><button class="main" type="button" hidden="">▶ play ({PLAY_S} s)</button>'
         f'<a class="go" href="player-{first}.html">step through {first} ›</a>'
-        '<span class="legend"><i class="sq busy"></i> works <i class="sq"></i> asleep, for anybody '
-        '<i class="sq one B">B</i> asleep, for B only</span>'
-        f'<span class="clock">{REST_US // 1000} ms</span></div>'
-        '<p class="how">Recorded, not drawn. Client times without the tracer.</p></section>\n'
+        '<span class="legend"><i class="sq"></i> asleep, wakes for any client '
+        '<i class="sq one B">B</i> asleep, for B only <i class="sq busy A">A</i> works for A'
+        '<span class="moving"> (brief: press play)</span> '
+        '<i class="sq">m</i> main, which made the others</span></div>'
+        '<p class="how">With 16 slow clients all 16 processes of 03, or threads of 05, sleep, and '
+        f'<a href="{SEVENTEENTH}">a seventeenth client waits</a>. '
+        "Recorded, not drawn; clients’ times without the tracer.</p></section>\n"
     )

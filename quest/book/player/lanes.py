@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from html import escape
 
 from quest.book.player.recording import Call, Client, Recording, milliseconds
-from quest.book.player.scale import Scale
+from quest.book.player.scale import MARGIN_US, Scale
 
 MOST_LANES = 8
 #: Of the width: a note of a cut, on a phone.
 NOTE_WIDTH = 0.24
+#: And at the width of a page, beside a time.
+SHORT_NOTE = 0.07
 
 
 def percent(part: float) -> str:
@@ -203,6 +205,19 @@ def cut_notes(cuts: Sequence[tuple[float, int]]) -> Iterator[str]:
         yield f'<i class="cut-note" style="left:{percent(place)};--part:{place:.2f}">{text} ms cut</i>'
 
 
+def axis(scale: Scale) -> Iterator[str]:
+    """Begin and end of the traced run, where no note of a cut is in their place: on a phone that is farther."""
+    places = [place for place, _ in scale.cuts()]
+    end = scale.points[-1] - MARGIN_US
+    first, last = min(places, default=1.0), max(places, default=0.0)
+    if first > SHORT_NOTE:
+        far = " rare" if first < NOTE_WIDTH else ""
+        yield f'<i class="cut-note axis{far}" style="left:{percent(scale.at(0))};--part:0">0 ms</i>'
+    if last < 1 - SHORT_NOTE:
+        far = " rare" if last > 1 - NOTE_WIDTH else ""
+        yield f'<i class="cut-note axis{far}" style="left:{percent(scale.at(end))};--part:1">{end / 1000:.0f} ms</i>'
+
+
 def group(recording: Recording, scale: Scale) -> str:
     """Clients, then processes or threads."""
     rows = [
@@ -240,7 +255,7 @@ def lanes(recordings: Sequence[Recording], scale: Scale, at: int) -> str:
         for side, recording in enumerate(recordings)
     )
     cross = "".join(zigzag(place) for place, _ in cuts)
-    notes = "".join(cut_notes(cuts))
+    notes = "".join((*cut_notes(cuts), *axis(scale)))
     return (
         f'<div class="scroll"><div class="lanes" style="--units:{units:.1f}">{groups}'
         f'<div class="cuts"><b class="name"></b><div class="track">{notes}</div></div>'

@@ -1,16 +1,16 @@
 """README's picture: the first page's rows as one SVG that moves by itself, for a forge shows no scripts.
 
 It plays twice and rests where the first page does; a reader who wants no motion sees that picture only.
-A curtain in the colour of the ground moves with now; what is behind it has not happened yet.
+A veil in the colour of the ground moves with now: what is behind it has not happened yet, and is pale.
 """
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from quest.book.player.front import LATE_US, PLAY_S, QUESTION, REST_US, TITLE, check, end_of, late, squares
+from quest.book.player.front import AXIS_MS, LATE_US, PLAY_S, QUESTION, REST_US, TITLE, check, end_of, late, squares
 from quest.book.player.recording import Client, Recording
 
-WIDTH, ROW, TOP, LEFT, RIGHT = 920, 78, 78, 242, 646
+WIDTH, ROW, TOP, LEFT, RIGHT = 920, 78, 90, 250, 646
 CYCLE_S, TIMES = 9, 2
 
 LIGHT = {
@@ -32,7 +32,7 @@ def colours(scheme: dict[str, tuple[str, str, str, str]], ground: tuple[str, ...
     page, text, soft, rule, now, good = ground
     parts = [
         f".g{{fill:{page}}}text{{fill:{text}}}.s{{fill:{soft}}}.r{{stroke:{rule}}}#n{{fill:{now}}}.bad{{fill:{now}}}"
-        f".good{{fill:{good}}}"
+        f".good{{fill:{good}}}.v{{fill:{page};opacity:.7}}"
     ]
     for letter, (full, pale, ink, on) in scheme.items():
         parts.append(
@@ -43,7 +43,7 @@ def colours(scheme: dict[str, tuple[str, str, str, str]], ground: tuple[str, ...
 
 
 def style(end: int) -> str:
-    """One clock: the curtain and the line run for PLAY_S seconds, then wait. The delay is negative, so the first
+    """One clock: the veil and the line run for PLAY_S seconds, then wait. The delay is negative, so the first
     frame is the one at rest.
     """
     rest, play = REST_US / end, 100 * PLAY_S / CYCLE_S
@@ -102,7 +102,7 @@ def sign(letter: str, x: float, y: float, appears: str) -> str:
 
 
 def row(recording: Recording, number: int, end: int) -> tuple[str, str]:
-    """What the curtain covers, and what it does not."""
+    """What the veil covers, and what it does not."""
     said, y = check(recording), TOP + number * ROW
     lanes = "".join("".join(lane(client, y + 4 + 17 * at_, end)) for at_, client in enumerate(recording.plain.values()))
     x, signs = RIGHT + 16, []
@@ -128,12 +128,20 @@ def row(recording: Recording, number: int, end: int) -> tuple[str, str]:
     return lanes, fixed
 
 
+def axis(y: float, end: int) -> Iterator[str]:
+    """The time in milliseconds, below all rows."""
+    times = range(0, end, AXIS_MS * 2000)
+    for t in times:
+        unit = " ms" if t == times[-1] else ""
+        yield f'<text class="s l" text-anchor="middle" x="{at(t, end):.1f}" y="{y:g}">{t // 1000}{unit}</text>'
+
+
 def picture(recordings: Sequence[Recording]) -> str:
     """The SVG."""
     end = end_of(recordings)
-    height = TOP + ROW * len(recordings) + 34
+    height = TOP + ROW * len(recordings) + 46
     covered, fixed = zip(*(row(each, number, end) for number, each in enumerate(recordings)), strict=True)
-    bottom = height - TOP - 36
+    bottom = height - TOP - 48
     question = f'<tspan class="b">{QUESTION}</tspan>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
@@ -142,14 +150,16 @@ def picture(recordings: Sequence[Recording]) -> str:
         + " ".join(f"{each.server}: {check(each).waits} {check(each).why}" for each in recordings)
         + f'</desc><style>{style(end)}</style><rect class="g" width="{WIDTH}" height="{height}" rx="6"/>'
         f'{"".join(covered)}<g id="m">'
-        f'<rect class="g" x="{LEFT}" y="{TOP - 2}" width="{RIGHT - LEFT + 30}" height="{bottom}"/>'
+        f'<rect class="v" x="{LEFT}" y="{TOP - 2}" width="{RIGHT - LEFT + 30}" height="{bottom}"/>'
+        f'<text class="b bad l" text-anchor="middle" x="{LEFT}" y="{TOP - 6}">now</text>'
         f'<rect id="n" x="{LEFT - 1}" y="{TOP - 2}" width="2" height="{bottom}"/></g>'
-        # What stands right of the lanes stands above the curtain, on a ground of its own.
+        # What stands right of the lanes stands above the veil, on a ground of its own.
         f'<rect class="g" x="{RIGHT + 6}" y="0" width="{WIDTH - RIGHT - 6}" height="{height}"/>'
         f'<text class="h" x="16" y="34">{TITLE}</text>'
         f'<text class="t" x="16" y="59">B stops in the middle of its request for a quarter of a second. '
         f"{question}</text>"
-        f'{"".join(fixed)}<text class="s l" x="16" y="{height - 13}">Recorded, not drawn. '
+        f"{''.join(fixed)}{''.join(axis(height - 35, end))}"
+        f'<text class="s l" x="16" y="{height - 13}">Recorded, not drawn. '
         "A square is a process or thread: "
         "empty, it sleeps for any client; B, it sleeps for B only.</text></svg>\n"
     )

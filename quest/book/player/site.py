@@ -58,8 +58,8 @@ def page(recording: Recording, pieces: Mapping[str, str], recordings: Sequence[R
     """One recording, and beside its neighbours. `pieces`: the players by name; `recordings`: all that have a page."""
     server = escape(recording.server)
     parts = [
-        f"<h1>{server}, call by call</h1>\n"
-        f'<section class="one"><h2>{escape(recording.title)}</h2>{pieces[recording.name]}'
+        f"<h1>{server}, call by call <small>{escape(recording.title)}</small></h1>\n"
+        f'<section class="one">{pieces[recording.name]}'
         f'<p class="told">{how(recording)}</p></section>\n'
     ]
     for name in sorted(pieces):
