@@ -442,7 +442,7 @@ DRAWN, SKIP = "PLOT build/figures/sample.svg", "SKIP sample.svg: not measured ye
 def test_a_figure_is_drawn_when_its_data_have_changed(tmp_path: Path) -> None:
     """And left alone when not, whether a picture was left or the reason why there is none."""
     shutil.copytree(ROOT / "figures", tmp_path / "figures", ignore=lambda folder, names: [
-        name for name in names if Path(folder, name).suffix not in (".mk", ".sh", ".gp")
+        name for name in names if Path(folder, name).suffix not in (".mk", ".sh", ".gp", ".css")
         or name in {f"{slug}.gp" for slug in SCRIPTS}
     ])  # fmt: skip
     (tmp_path / "Makefile").write_text(MAKEFILE)
