@@ -17,6 +17,7 @@ import pytest
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
 from quest.my.judge import FAILED, PASSED, Outcome, check_of, outcomes
+from tests.conformance import proc
 from tests.labs import my_matrix
 from tests.labs.my_matrix import MARKS, SERVERS, binary, judged
 
@@ -182,15 +183,8 @@ def test_a_server_that_forks_for_ever_is_ended(tmp_path: Path, monkeypatch: pyte
     (found,) = outcomes(tmp_path, ["hello"])
     assert found.how == FAILED
     assert bool(found.no_cell) == (cell == "no cell")
-    mine = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _words(path) == ["sleep", mark]]
+    mine = [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
     assert not mine
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().rstrip("\0").split("\0")
-    except OSError:
-        return []
 
 
 # ---- the command
