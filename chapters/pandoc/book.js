@@ -288,9 +288,8 @@ function setUpDrawing(box, number) {
   });
   details.append(table);
 
-  let figure = box.nextElementSibling;
-  while (figure && !figure.matches("figure, .figure") && !figure.matches("h2, h3, section, .predict")) figure = figure.nextElementSibling;
-  if (figure && !figure.matches("figure, .figure")) figure = null;
+  const rest = []; // of its section: the finding, the figure and the text would give the answer away
+  for (let each = box.nextElementSibling; each && !each.matches("h2, h3, section, .predict"); each = each.nextElementSibling) rest.push(each);
 
   function set(index, value) {
     kept.y[index] = value;
@@ -320,7 +319,7 @@ function setUpDrawing(box, number) {
       table.rows[index + 1].cells[2].textContent = kept.shown ? said(first.y[index], data.unit) : "";
     });
     measured.forEach((group, index) => { group.style.display = index < kept.shown ? "" : "none"; });
-    if (figure) figure.classList.toggle("undrawn", !kept.shown);
+    for (const each of rest) each.classList.toggle("undrawn", !kept.shown);
     const next = data.lines[kept.shown];
     show.hidden = !next;
     if (!kept.shown) show.textContent = some.length ? "Show what was measured" : "Show it without a guess";

@@ -141,7 +141,8 @@ def _failed(outcome: Outcome, in_hand: str) -> str:
     name = outcome.stage
     if outcome.how == UNSEEN:
         return f"{name}: cannot be judged here: {outcome.why}. make my SKIP={name} goes on without it."
-    broken = f"\n{in_hand} has broken it: it had passed." if name != in_hand else ""
+    since = f"\nIt had passed: something that you wrote since, perhaps for {in_hand}, has broken it."
+    broken = since if name != in_hand else ""
     return f"{name}: {outcome.why}.{broken}"
 
 
@@ -218,7 +219,7 @@ def _go_on(stages: Stages, folder: Path, began: float) -> int:
 
 def _over(progress: work.Progress) -> str:
     left = f" Left out: {', '.join(progress.skipped)}." if progress.skipped else ""
-    return f"\nAll stages are done.{left} make my ALL=yes checks them once more."
+    return f"\nEach stage has passed.{left} Do they all pass at once? make my ALL=yes tells."
 
 
 def _summary(seen: list[Outcome], began: float) -> str:

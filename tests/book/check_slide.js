@@ -31,8 +31,9 @@ function smallest(image, shown) {
   const drawing = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   const unit = image.naturalWidth / drawing.viewBox.baseVal.width;
   const fit = Math.min(shown.width / image.naturalWidth, shown.height / image.naturalHeight);
+  const general = drawing.querySelector("style")?.textContent.match(/svg \{ font: ([\d.]+)px/)?.[1] ?? 16;
   const sizes = [...drawing.querySelectorAll("text")].filter((text) => text.textContent.trim())
-    .map((text) => parseFloat((text.closest("[font-size]") ?? drawing).getAttribute("font-size") ?? 16));
+    .map((text) => parseFloat((text.closest("[font-size]") ?? drawing).getAttribute("font-size") ?? general));
   return Math.min(...sizes) * unit * fit / scale;
 }
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int port = 8080;         /* -p: where to listen, on 127.0.0.1 */
-static int timeout = 23;        /* -t: seconds, from the stage patience on */
-static int workers = 128;       /* -w: from the stage bounded on */
-static int most_clients = 1000; /* -c: from the stage refuse on */
-static const char *docroot;     /* the folder whose files are served, from the stage files on */
+static int port = 8080;   /* -p: where to listen, on 127.0.0.1 */
+static int timeout = 23;  /* -t: seconds, from the stage patience on */
+static int workers = 128; /* -w: from the stage bounded on; crew sets a default of its own */
+static int most_clients = 1000000; /* -c: from the stage refuse on; without it there is no limit */
+static const char *docroot;        /* the folder whose files are served, from the stage files on */
 
 static int number(const char *text)
 {
