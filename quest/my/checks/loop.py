@@ -22,8 +22,16 @@ REQUESTS = 200  #: that fit in a buffer of 8 KiB
 HUGE, FIRST = 64 << 20, 24 << 20  #: bytes of a large file, and how many of them may come before a small one
 
 
+def percent(share: float) -> str:
+    """`27 %`"""
+    return f"{share * 100:.0f} %"
+
+
+ALLOWED = percent(BUSY)
+
+
 def busy(server: Server) -> float:
-    """The share of a processor that it takes in a second; the less of two, as in the first its buffers may still fill."""
+    """The share of a processor that it takes in a second; the less of two, as buffers may still fill at first."""
     load = server.load(1.0)
     return load if load <= BUSY else min(load, server.load(1.0))
 
@@ -38,7 +46,7 @@ def oneloop(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"300 clients, and {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"300 clients, nobody speaks, and you use {load * 100:.0f} % of a processor, of {BUSY * 100:.0f} %")
+                raise Failed(f"300 clients, none of them speaks, and you use {percent(load)} of a processor, of {ALLOWED}")
             finish_last_first(clients, bench, server)
         finally:
             close_all(clients)
@@ -63,7 +71,7 @@ def slowreaders(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"40 clients do not read, and you have {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"40 clients do not read, 5 are idle, and you use {load * 100:.0f} % of a processor, of {BUSY * 100:.0f} %")
+                raise Failed(f"40 clients do not read, 5 are idle, and you use {percent(load)} of a processor, of {ALLOWED}")
             for client in clients[:6]:
                 client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # it was slow long enough
                 reply = client.reply(wait=8.0)
@@ -276,7 +284,7 @@ def full(bench: Bench) -> None:
             time.sleep(0.2)
             server.demand_alive("when descriptors ran out: 200 of them, 320 clients")
             if (load := server.load(1.0)) > 0.3:
-                raise Failed(f"320 clients, 200 descriptors: you use {load * 100:.0f} % of a processor and serve none")
+                raise Failed(f"320 clients, 200 descriptors: you use {percent(load)} of a processor and serve none")
             for client in clients[:260]:
                 client.close()
             deadline = time.monotonic() + 3 * bench.patience
