@@ -46,7 +46,7 @@ def oneloop(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"300 clients, and {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"300 clients, none of them speaks, and you use {percent(load)} of a processor, of {ALLOWED}")
+                raise Failed(f"300 clients are silent, and you use {percent(load)} of a processor, of {ALLOWED}")
             finish_last_first(clients, bench, server)
         finally:
             close_all(clients)
@@ -71,7 +71,7 @@ def slowreaders(bench: Bench) -> None:
             if (more := len(server.tasks()) - before) > 20:
                 raise Failed(f"40 clients do not read, and you have {more} more processes and threads")
             if (load := busy(server)) > BUSY:
-                raise Failed(f"40 clients do not read, 5 are idle, and you use {percent(load)} of a processor, of {ALLOWED}")
+                raise Failed(f"40 clients do not read, and you use {percent(load)} of a processor, of {ALLOWED}")
             for client in clients[:6]:
                 client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # it was slow long enough
                 reply = client.reply(wait=8.0)
