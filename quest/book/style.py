@@ -27,6 +27,7 @@ class Page:
 
     blocks: tuple[Block, ...]
     terms: frozenset[str] = frozenset()  #: of the glossary, in small letters
+    chosen: frozenset[str] = frozenset()  #: quantities that a program or a standard sets, as quantity() writes them
 
     def texts(self, without: tuple[str, ...] = ()) -> Iterator[Block]:
         """Paragraphs, headings, cells of tables, captions; `without`: not those in divs of these classes."""
@@ -43,12 +44,12 @@ Counter = Callable[[Page], Iterator[Hit]]
 NOT_PARAGRAPHS = ("table", "caption")
 
 
-def page_of(outline: Outline, terms: Iterable[str] = ()) -> Page:
+def page_of(outline: Outline, terms: Iterable[str] = (), chosen: Iterable[str] = ()) -> Page:
     """What is counted of this file."""
     blocks = [block for block in outline.blocks if "answer" not in block.inside]
     if outline.source.parts[0] == "slides":
         blocks = [block for block in blocks if "notes" in block.inside and block.kind in ("text", "span")]
-    return Page(tuple(blocks), frozenset(term.lower() for term in terms))
+    return Page(tuple(blocks), frozenset(term.lower() for term in terms), frozenset(map(quantity, chosen)))
 
 
 # ---- words and sentences
@@ -196,9 +197,12 @@ def crowded_sentences(page: Page) -> Iterator[Hit]:
 
 UNITS = (
     r"[nµmu]?s|[kKMGT]?i?B|min|h|(?:nano|micro|milli)?seconds?|minutes?|hours?|bytes|[kMG]?Hz"
-    r"|(?:requests|replies|pages|files|packets|connections|clients|calls|switches|messages|forks)(?: a | per |/)s\w*"
+    r"|(?:requests|replies|pages|files|packets|connections|clients|calls|switches|messages|forks)"
+    r"(?: a | per |/)(?:second|s)"
 )
-MEASURED = re.compile(rf"(?<![\w/.@-])\d[\d.,\u202f\u00a0 ]*k? ?(?:{UNITS})\b")
+MEASURED = re.compile(
+    rf"(?<![\w/.@-])(?:\d{{1,3}}(?:[\u202f\u00a0 ]\d{{3}})+|\d+(?:[.,]\d+)*)k?[\u202f\u00a0 ]?(?:{UNITS})\b"
+)
 EXERCISE = re.compile(r"\b(?:Easy|Medium|Hard), [^.]*\.")  #: how long an exercise takes
 QUOTED = re.compile(r"“[^”]*”")
 SOURCE = re.compile(
@@ -207,15 +211,39 @@ SOURCE = re.compile(
 OURS = re.compile(r"\b(?:[Tt]oday|[Nn]ow|[Hh]ere|[Ww]e|[Oo]urs?)\b|\[0\]")
 
 
+#: What is said of a run that is printed beside it.
+PRINTED = re.compile(
+    r"\b[Ii]n (?:one|our|a|another|this|that|the same|some|both|each) (?:\w+ )?(?:runs?|trials?|try|tries|sections?)\b"
+    r"|\b[Ii]n the run of\b|\b[Ww]e (?:saw|watched)\b|\bSuppose\b"
+    r"|\b(?:median|best|worst|longest) of (?:\w+ ){1,3}runs\b"
+)
+#: Their numbers set up an experiment that is to be made or thought of, or have a guard.
+SET_UP = {"exercise", "predict", "finding"}
+QUANTITY = re.compile(r"^([\d.,\u202f\u00a0 ]*\dk?)[\u202f\u00a0 ]*", re.S)
+SPELLED = {"second": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "µs", "bytes": "B"}
+
+
+def quantity(text: str) -> str:
+    """A number with its unit in one spelling: "23 seconds" and "23 s" are "23 s", "3 000 000 bytes" is "3000000 B"."""
+    number, unit = QUANTITY.sub(r"\1|", text.strip(), count=1).split("|")
+    return f"{re.sub('[^0-9.k]', '', number)} {SPELLED.get(unit, unit)}"
+
+
 def unbound(page: Page) -> Iterator[Hit]:
-    """Paragraphs with a number with a unit of time, size or rate that is not bound and no source's. From a sentence
-    that names a source on, numbers are the source's, up to one that speaks of us or of today.
+    """Paragraphs with a number with a unit of time, size or rate that is not bound, no source's, not chosen by a
+    program or a standard, and not of a run that is printed beside it. From a sentence that names a source on, numbers
+    are the source's, up to one that speaks of us or of today.
     """
     for block in page.paragraphs():
+        if SET_UP & set(block.inside):
+            continue
         is_of_a_source = False
         for sentence in sentences(EXERCISE.sub("", QUOTED.sub("quoted", block.text))):
             is_of_a_source = bool(SOURCE.search(sentence)) or (is_of_a_source and not OURS.search(sentence))
-            if not is_of_a_source and MEASURED.search(sentence.replace(BOUND, "bound")):
+            if is_of_a_source or PRINTED.search(sentence):
+                continue
+            measured = MEASURED.findall(sentence.replace(BOUND, "bound"))
+            if any(quantity(each) not in page.chosen for each in measured):
                 yield Hit(block.line, sentence)
                 break
 
@@ -337,7 +365,7 @@ def name_of(outline: Outline) -> str:
     return outline.slug if outline.source.parts[0] == "chapters" else f"slides/{outline.slug}"
 
 
-def counts_of(outlines: list[Outline]) -> dict[str, dict[str, list[Hit]]]:
-    """Row -> count -> hits, for chapters and slides together."""
-    terms = terms_of(outlines)
-    return {name_of(each): counted(page_of(each, terms)) for each in outlines}
+def counts_of(outlines: list[Outline], chosen: Iterable[str] = ()) -> dict[str, dict[str, list[Hit]]]:
+    """Row -> count -> hits, for chapters and slides together. `chosen`: quantities that nothing measures."""
+    terms, chosen = terms_of(outlines), tuple(chosen)
+    return {name_of(each): counted(page_of(each, terms, chosen)) for each in outlines}

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quest.book.outline import Outline, read_outlines
-from quest.book.style import COUNTS, Hit, counts_of
+from quest.book.style import COUNTS, Hit, counts_of, quantity
 from quest.ground.errors import InputError
 from quest.ground.places import BUILD
 
 TABLE = Path("chapters/style.tsv")
+CHOSEN = Path("chapters/chosen.tsv")
 NAMES = tuple(count.name for count in COUNTS)
 Row = dict[str, int]  #: count -> how many
 Rows = dict[str, Row]  #: page -> its row
@@ -51,6 +52,21 @@ def read_table(path: Path = TABLE) -> Rows:
     return rows
 
 
+def read_chosen(path: Path = CHOSEN) -> list[str]:
+    """The quantities of the file. InputError for a line that has no reason, and for a quantity that is there twice."""
+    found: list[str] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        each, _, reason = line.partition("\t")
+        if not reason or not each[0].isdecimal():
+            raise InputError(f"{path}:{number}: a number with its unit, a tab, and what sets it")
+        if quantity(each) in map(quantity, found):
+            raise InputError(f"{path}:{number}: {each} is there twice")
+        found.append(each)
+    return found
+
+
 def text_of(rows: Rows) -> str:
     """The file with these rows, in their order; rows of nothing but 0 are left out."""
     lines = ("\t".join((page, *(str(row[name]) for name in NAMES))) for page, row in rows.items() if any(row.values()))
@@ -77,7 +93,7 @@ def raised(allowed: Rows, now: Rows) -> Iterator[tuple[str, str, int, int]]:
 
 def faults(outlines: list[Outline]) -> Iterator[str]:
     """A line for each count of a page that is above its row, and for each row without a page."""
-    allowed, counts = read_table(), counts_of(outlines)
+    allowed, counts = read_table(), counts_of(outlines, read_chosen())
     help_of = {count.name: count.help for count in COUNTS}
     for page, name, have, most in raised(allowed, rows_of(counts)):
         file = page if "/" in page else f"chapters/{page}"
@@ -140,7 +156,7 @@ def outlines_in(build: Path) -> list[Outline]:
 
 def show(settings: dict[str, str]) -> int:
     """`make style`: takes CH, WRITE, BUILD. With CH the sentences of a chapter and of its slides."""
-    counts = counts_of(outlines_in(Path(settings.get("BUILD", BUILD))))
+    counts = counts_of(outlines_in(Path(settings.get("BUILD", BUILD))), read_chosen())
     now = rows_of(counts)
     if chapter := settings.get("CH"):
         lines = sentences({page: hits for page, hits in counts.items() if Path(page).name == chapter})

@@ -59,6 +59,8 @@ CASES = [
     ("unbound", 2, "It took 3.5 ms.\n\nIt sent 12 kB, and 300 requests a second."),
     ("unbound", 0, f"It took {NUM}, for 300 clients. In the talk it was 3 ms. There it sent 12 kB. “It was 3 s.”"),
     ("unbound", 1, "In the talk it was 3 ms. Today it takes 12 µs."),
+    ("unbound", 1, "In our run it took 3 ms. It takes 12 µs."),
+    ("unbound", 0, "In our run it took 3 ms.\n\n::: predict\nHow long does it take for 3 kB?\n:::"),
     ("unbound", 0, "| time |\n|---|\n| 3 ms |\n\n`sleep 3 s`\n\n*Write. Medium, 45 minutes.* Do it.\n\n0.5 of it"),
 ]  # fmt: skip
 ANSWERED = "::: exercise\nOne?\n:::\n\n::: answer\nNobody is told.\n:::"
@@ -205,3 +207,29 @@ def test_an_outline_that_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "chapters/01-one.md").write_text("One.\n", encoding="utf-8")
     with contextlib.chdir(tmp_path), pytest.raises(InputError, match=r"01-one\.md: .* is not there, or older"):
         style_table.outlines_in(Path("build"))
+
+
+def test_a_quantity_that_is_chosen_is_not_measured(parsed: dict[str, Outline]) -> None:
+    page = parsed["chapters/01-one.md"]
+
+    def hits(chosen: list[str]) -> int:
+        return len(style.counted(style.page_of(page, (), chosen))["unbound"])
+
+    assert hits(["12 kB", "9 s"]) == hits([]), "300 requests a second stand in the same paragraph"
+    assert hits(["12 kB", "300 requests a second"]) == hits(["3.5 ms"]) == hits([]) - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("23 seconds", "23 s"), ("3\u202f000\u00a0000 bytes", "3000000 B"), ("20k s", "20k s"), ("4.2\u00a0ms", "4.2 ms")],
+)
+def test_a_quantity_has_one_spelling(text: str, same: str) -> None:
+    assert style.quantity(text) == style.quantity(same) == same
+
+
+@pytest.mark.parametrize("line", ["23 s", "about 23 s\tthe time-out", "23 s\tone\n23 seconds\tanother"])
+def test_a_line_that_says_no_reason_is_refused(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "chosen.tsv"
+    file.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="chosen.tsv:[12]: "):
+        style_table.read_chosen(file)
