@@ -214,7 +214,7 @@ OURS = re.compile(r"\b(?:[Tt]oday|[Nn]ow|[Hh]ere|[Ww]e|[Oo]urs?)\b|\[0\]")
 #: What is said of a run that is printed beside it.
 PRINTED = re.compile(
     r"\b[Ii]n (?:one|our|a|another|this|that|the same|some|both|each) (?:\w+ )?(?:runs?|trials?|try|tries|sections?)\b"
-    r"|\b[Ii]n the run of\b|\b[Ww]e (?:saw|watched)\b|\bSuppose\b"
+    r"|\b[Ii]n (?:a|the) run of\b|\b[Ww]e (?:saw|watched)\b|\bSuppose\b"
     r"|\b(?:median|best|worst|longest) of (?:\w+ ){1,3}runs\b"
 )
 #: Their numbers set up an experiment that is to be made or thought of, or have a guard.

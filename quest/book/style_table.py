@@ -53,9 +53,10 @@ def read_table(path: Path = TABLE) -> Rows:
 
 
 def read_chosen(path: Path = CHOSEN) -> list[str]:
-    """The quantities of the file. InputError for a line that has no reason, and for a quantity that is there twice."""
+    """The quantities of the file, none if it is not there. InputError for a line that has no reason, and for a quantity that is there twice."""
     found: list[str] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
             continue
         each, _, reason = line.partition("\t")
