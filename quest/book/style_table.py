@@ -53,7 +53,9 @@ def read_table(path: Path = TABLE) -> Rows:
 
 
 def read_chosen(path: Path = CHOSEN) -> list[str]:
-    """The quantities of the file, none if it is not there. InputError for a line that has no reason, and for a quantity that is there twice."""
+    """The quantities of the file, none if it is not there. InputError for a line without a reason, and for a quantity
+    that is there twice.
+    """
     found: list[str] = []
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for number, line in enumerate(lines, 1):

@@ -2,11 +2,12 @@
 
 A chapter says what the reference run shows. The guard of such a finding is a rule over results, of the form that
 claims have, or the word that the ledger has for a claim. A finding that the reference run does not bear out stops the
-build; one that the reader's own data contradict is marked. Where too little is measured nothing is said.
+build, and so does one that a further session contradicts; a session that decides nothing does not: the ledger says how
+sure a word is. A finding that the reader's own data contradict is marked. Where too little is measured nothing is said.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -114,7 +115,7 @@ def judge_all(library: Library) -> dict[str, Judged]:
 
 
 def _judged(guard: Guard, claim: Claim, library: Library) -> Judged:
-    reference = claims.judge_on(claim, library, REFERENCE)
+    reference = _on_reference(guard, claim, library)
     own = Judgement("", "") if library.reference_only else claims.judge_on(claim, library, HERE)
     rule = "; ".join(use.text() for use in claim.rules)
     return {
@@ -132,6 +133,24 @@ def _judged(guard: Guard, claim: Claim, library: Library) -> Judged:
     }
 
 
+def _on_reference(guard: Guard, claim: Claim, library: Library) -> Judgement:
+    """What the run says for which the text is written; or what a further session says that decides, and otherwise."""
+    if len(library.sessions(next(iter(sorted(claim.asks))))) < 2:
+        return claims.judge_on(claim, library, REFERENCE)
+    first = claims.in_session(claim, lambda name: library.both(name).reference)
+    others = {session for name in claim.asks for session in library.sessions(name)}
+    for session in sorted(others - {library.places[REFERENCE].name}):
+        said = claims.in_session(claim, _tables_of(library, session))
+        if _stands(said, guard.verdict, missing=UNKNOWN) == DISAGREES:
+            return replace(said, why=f"session {session}: {said.why}")
+    return first
+
+
+def _tables_of(library: Library, session: str) -> claims.Tables:
+    """The tables of one session of the reference."""
+    return lambda name: library.sessions(name).get(session)
+
+
 def _stands(judgement: Judgement, wanted: str, missing: str) -> str:
     """`missing`: what it is where too little is measured: the book may say nothing that the reference has not shown,
     and a reader's data contradict it only where they decide.
@@ -141,5 +160,3 @@ def _stands(judgement: Judgement, wanted: str, missing: str) -> str:
     if judgement.verdict in ("", NEAR, *UNDECIDED):
         return missing if estimates.AVAILABLE else UNKNOWN
     return DISAGREES
-
-

@@ -57,9 +57,13 @@ TEN = {
     "straight": '{ is = "linear", a = "sweep:steep.us" }',
 }
 OTHERWISE = "There it took [sample.a.us]{.num}."
-GUARDS = "".join(
-    f'[guard.{name}]\nexperiment = "sample"\nrule = {rule}\notherwise = "{OTHERWISE}"\n' for name, rule in TEN.items()
-) + f'[guard.claimed]\nclaim = 3\notherwise = "{OTHERWISE}"\n'
+GUARDS = (
+    "".join(
+        f'[guard.{name}]\nexperiment = "sample"\nrule = {rule}\notherwise = "{OTHERWISE}"\n'
+        for name, rule in TEN.items()
+    )
+    + f'[guard.claimed]\nclaim = 3\notherwise = "{OTHERWISE}"\n'
+)
 LEDGER = """\
 [[claim]]
 id = 3
@@ -137,6 +141,24 @@ def test_the_same_again_agrees(here: Tree) -> None:
 def test_a_finding_needs_a_reference_that_shows_it(here: Tree, rounds: int) -> None:
     measure(Path("reference"), REVERSED, lambda x: 10 * x, lambda _: 5, rounds)
     assert {one["on_reference"] for one in judged().values()} == {DISAGREES}
+
+
+@pytest.mark.parametrize(
+    ("times", "level", "steep", "rounds", "stands"),
+    [
+        (REVERSED, lambda x: 10 * x, lambda _: 5, 8, DISAGREES),
+        (REVERSED, lambda x: 10 * x, lambda _: 5, 3, AGREES),
+        (SHOWN, lambda _: 6, lambda x: 11 * x, 8, AGREES),
+    ],
+    ids=["contradicts", "too little", "the same"],
+)
+def test_a_further_session_stops_a_finding_only_if_it_contradicts_it(
+    here: Tree, times: Times, level: Curve, steep: Curve, rounds: int, stands: str
+) -> None:
+    session = Path("sessions/another/2026-11-27")
+    session.mkdir(parents=True)
+    measure(session, times, level, steep, rounds)
+    assert {one["on_reference"] for one in judged().values()} == {stands}
 
 
 def test_it_is_exported(here: Tree) -> None:
