@@ -106,6 +106,9 @@ GOALS = (
          (_program("the one before", name="FROM", example="01"), _program("the one after", name="TO", example="02")),
          first=True),
     Goal("amalgamate", "one self-contained C file of a server", "run", (_program("the server"),)),
+    Goal("which", "on which model a server stands that runs on this machine, and on which chapter: nginx, node, yours",
+         "run", (Setting("PID", "its process, as pgrep -a nginx shows it", "number", "4711", needed=True),),
+         "quest.learn.which.goal:which"),
     Goal("servers", "build all servers and tools (glibc, dynamic): build/bin", "run"),
     # ---- measure
     Goal("bench", "measure, and say what came of it", "measure",
