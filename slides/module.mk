@@ -26,7 +26,7 @@ LICENCES     := $(wildcard $(REVEAL)/LICENSE $(if $(DYGRAPHS),/usr/share/doc/lib
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
 # What the demos start (slides/demos.toml), and who serves the deck.
-STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u))
+STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(filter-out python-%,$(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u)))
 
 .PHONY: slides schedule lint-book style present demo demo-record rehearse
 

@@ -9,6 +9,7 @@ from quest.stage.events import Begin
 
 FILE = Path(__file__).resolve().parents[2] / "slides/demos.toml"
 MOST_CLIENTS, MOST_SECONDS = 10_000, 30
+MOST_FIB = 32  # a second or so of Python
 
 Seconds = Annotated[float, Rule(least=0)]
 Counts = tuple[Annotated[int, Rule(least=1)], ...]
@@ -18,13 +19,15 @@ Counts = tuple[Annotated[int, Rule(least=1)], ...]
 class Act:
     """One server of a demo. Times are seconds after the demo has begun."""
 
-    server: Annotated[str, Doc("its program in build/bin")]
+    server: Annotated[str, Doc("its program in build/bin; with `script` only its name")]
     end: Annotated[Seconds, Doc("when it ends")]
     silent: Annotated[Counts, Doc("silent clients, from `arrive` to `leave`; or one number after another")] = ()
     readers: Annotated[Counts, Doc("of a museum disk of its own: so many, and from `arrive` on so many")] = ()
+    computes: Annotated[int, Rule(least=0), Doc("n of fib(n), which one client has computed until `leave`")] = 0
     args: Annotated[tuple[str, ...], Doc("options of the server")] = ()
+    script: Annotated[str, Doc("a server in Python, in the tree: SCRIPT PORT FOLDER")] = ""
     begin: Annotated[Seconds, Doc("when it starts")] = 0
-    arrive: Annotated[Seconds, Doc("when the silent clients come")] = 0
+    arrive: Annotated[Seconds, Doc("when the silent clients come, or the one that has something computed")] = 0
     leave: Annotated[Seconds, Doc("when they go")] = 0
     must: Annotated[str, Rule(choices=("served", "nobody")), Doc("is served beside the silent clients")] = "served"
 
@@ -34,6 +37,8 @@ class Act:
             return f'"end" must be at most {MOST_SECONDS} s'
         if max((*self.silent, *self.readers), default=0) > MOST_CLIENTS:
             return f"there may be at most {MOST_CLIENTS} clients"
+        if self.computes > MOST_FIB:
+            return f'"computes" must be at most {MOST_FIB}'
         return ""
 
 
@@ -57,7 +62,7 @@ class Demo:
     name: str
     acts: Annotated[tuple[Act, ...], Rule(filled=True), Doc("servers, side by side")]
     title: Annotated[str, Doc("above the drawing")]
-    measure: Annotated[str, Rule(choices=("rate", "wait", "files")), Doc("what is drawn")]
+    measure: Annotated[str, Rule(choices=("rate", "wait", "files", "share")), Doc("what is drawn")]
     y: Annotated[str, Doc("what stands beside the axis")]
     rate: Annotated[int, Doc("requests a second")] = 0
     x: Annotated[str, Rule(choices=("seconds", "silent")), Doc("the other axis")] = "seconds"

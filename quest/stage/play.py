@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quest.stage.demos import Act, Demo
 from quest.stage.events import End, Listener, Note, Point
-from quest.stage.scene import Failed, Scene, allowed, files_per_s, measured
+from quest.stage.scene import Failed, Scene, allowed, files_per_s, measured, share_of_busiest, slept
 
 SETTLE_SECONDS = 0.3  # until silent clients have connected
 SWEEP_POINTS = 3  # whose median is shown
@@ -38,9 +38,14 @@ def _act(scene: Scene, demo: Demo, act: Act, start: float, report: Listener, fai
     try:
         if scene.over.wait(act.begin):
             return
-        url = scene.serve(act.server, act.args, docroot=scene.disk() if act.readers else None)
+        if act.script:
+            url = scene.serve_script(act.script)
+        else:
+            url = scene.serve(act.server, act.args, docroot=scene.disk() if act.readers else None)
         if demo.x == "silent":
             _sweep(scene, demo, act, url, report)
+        elif demo.measure == "share":
+            _shares(scene, demo, act, url, start, report)
         else:
             _in_time(scene, demo, act, url, start, report)
     except (Failed, OSError, ValueError, KeyError) as error:
@@ -55,9 +60,21 @@ def _sweep(scene: Scene, demo: Demo, act: Act, url: str, report: Listener) -> No
         with scene.silent(url, count):
             scene.over.wait(SETTLE_SECONDS)
             values = [measured(scene, demo, url) for _ in range(SWEEP_POINTS)]
-        scene.check(act.server)
+        scene.check(act)
         answered = sorted(filter(None, values))
         report(Point(act.server, count, answered[len(answered) // 2] if answered else None))
+
+
+def _shares(scene: Scene, demo: Demo, act: Act, url: str, start: float, report: Listener) -> None:
+    """A point for each load: the share of the busiest worker."""
+    pid = scene.server_of(act).pid
+    before = slept(pid)
+    while (now := time.monotonic() - start) < act.end and not scene.over.is_set():
+        measured(scene, demo, url)
+        scene.check(act)
+        after = slept(pid)
+        report(Point(act.server, round(now, 1), share_of_busiest(before, after)))
+        before = after
 
 
 def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, report: Listener) -> None:
@@ -66,7 +83,7 @@ def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, report:
     def until(moment: float, readers: int = 0) -> None:
         while (now := time.monotonic() - start) < moment and not scene.over.is_set():
             y = files_per_s(scene, url, readers) if readers else measured(scene, demo, url)
-            scene.check(act.server)
+            scene.check(act)
             report(Point(act.server, round(now, 1), y))
 
     if act.readers:
@@ -76,10 +93,12 @@ def _in_time(scene: Scene, demo: Demo, act: Act, url: str, start: float, report:
         report(Note(_count(many, "reader"), act.arrive))
         until(act.end, many)
         return
-    count = allowed(act.silent[0])
+    count = allowed(act.silent[0]) if act.silent else 0
+    crowd = scene.silent(url, count) if count else scene.computing(url, act.computes)
+    who = _count(count, "silent client") if count else f"one client that has fib({act.computes}) computed"
     until(act.arrive)
-    report(Note(f"{_count(count, 'silent client')} at {act.server}", act.arrive))
-    with scene.silent(url, count):
+    report(Note(f"{who} at {act.server}", act.arrive))
+    with crowd:
         until(act.leave)
     report(Note(f"gone from {act.server}", act.leave))
     until(act.end)

@@ -8,16 +8,23 @@ told to end (prctl(2), PR_SET_PDEATHSIG, by setpriv where it is there).
 import contextlib
 import json
 import random
+import re
 import resource
 import shutil
+import socket
 import subprocess
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from quest.ground.places import text_of
 from quest.ground.processes import LISTENING
-from quest.stage.demos import MOST_SECONDS, Demo
+from quest.learn.run import free_port
+from quest.learn.which.proc import Proc
+from quest.stage.demos import MOST_SECONDS, Act, Demo
 
 DOCROOT = Path("code")
 PAGE = "README.md"  # of the folder that is served
@@ -26,6 +33,8 @@ DISK_LOAD_SECONDS = 0.8  # of the museum disk, which gives some hundred files a 
 POOL = 20_000  # files of 100 KiB on it; of the names a run asks for some
 DESCRIPTORS_BESIDE = 500  # what a program opens beside the connections of silent clients
 END_SECONDS = 6.0  # a server has five seconds for replies in flight
+START_SECONDS = 8.0  # for a server that does not say when it listens
+SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s+(\d+)", re.M)
 
 
 class Failed(Exception):
@@ -60,12 +69,15 @@ class Scene:
         path = self.bin / program
         if not path.exists():
             raise Failed(f"{path} is not built (make servers)")
+        return self._start(str(path), *words)
+
+    def _start(self, *command: str) -> subprocess.Popen[str]:
         guard = ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
         with self.lock:
             if self.over.is_set():
                 raise Failed("the demo is over")
             process = subprocess.Popen(
-                [*guard, str(path), *words], text=True, stdin=subprocess.DEVNULL,
+                [*guard, *command], text=True, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
             self.processes.append(process)
@@ -90,6 +102,18 @@ class Scene:
             raise Failed(f"{server} does not start here (try make run CH={server})")
         return listening["url"]
 
+    def serve_script(self, script: str) -> str:
+        """Starts a server in Python, which says nothing, on a free port; its URL. Failed: it does not listen."""
+        if not Path(script).exists():
+            raise Failed(f"{script} is not here")
+        port = free_port("0")
+        process = self._start(sys.executable, script, str(port), str(self.docroot))
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and process.poll() is None and not self.over.wait(0.05):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), START_SECONDS):
+                return f"http://127.0.0.1:{port}/"
+        raise Failed(f"{script} does not listen")
+
     def hammer(self, *words: str) -> tuple[int, float]:
         """One load: the number of good replies, and the median wait in nanoseconds from when a
         request was due, 0 without one. Failed: hammer prints nothing.
@@ -104,17 +128,31 @@ class Scene:
         waits = report.get("total_from_intended") or {}
         return int(report["good"]), float(waits.get("median") or 0.0)
 
-    def check(self, server: str) -> None:
-        """Failed: a server of this name has ended, so that what is measured now means nothing."""
+    def check(self, act: Act) -> None:
+        """Failed: its server has ended, so that what is measured now means nothing."""
+        if self.server_of(act).poll() is not None:
+            raise Failed(f"{act.server} has ended")
+
+    def server_of(self, act: Act) -> subprocess.Popen[str]:
+        """The server of the act, once it was started."""
+        program = act.script or str(self.bin / act.server)
         with self.lock:
-            ended = [str(p.args) for p in self.processes if p.poll() is not None]
-        if any(repr(str(self.bin / server)) in words for words in ended):
-            raise Failed(f"{server} has ended")
+            return next(p for p in self.processes if isinstance(p.args, list) and program in p.args)
 
     @contextlib.contextmanager
     def silent(self, url: str, count: int) -> Iterator[None]:
         """So many clients that connect and send nothing."""
         process = self.start("hammer", "--idle", str(count), url)
+        try:
+            yield
+        finally:
+            _end(process)
+
+    @contextlib.contextmanager
+    def computing(self, url: str, number: int) -> Iterator[None]:
+        """A client that asks for fib(number) again and again."""
+        long = str(MOST_SECONDS)
+        process = self.start("hammer", "-s", long, "-t", long, f"{url}fib/{number}")
         try:
             yield
         finally:
@@ -144,6 +182,21 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
     if process.stdout:
         process.stdout.close()
+
+
+def slept(pid: int) -> dict[int, int]:
+    """Each child of a server -> how often it has slept and was woken, by the kernel's count. {} without /proc."""
+    counts = {}
+    for child in (child for child, parent in Proc().parents().items() if parent == pid):
+        if found := SWITCHES.search(text_of(f"/proc/{child}/status")):
+            counts[child] = int(found[1])
+    return counts
+
+
+def share_of_busiest(before: dict[int, int], after: dict[int, int]) -> float | None:
+    """Of all that woke between two counts, the part of the busiest worker, in percent; None if none woke."""
+    woke = [after[worker] - count for worker, count in before.items() if worker in after]
+    return round(100 * max(woke) / sum(woke), 1) if sum(woke) else None
 
 
 def files_per_s(scene: Scene, url: str, readers: int) -> float:

@@ -21,8 +21,10 @@ def between(line: Sequence[tuple[float, float]], first: float, last: float) -> l
 
 
 def beside(act: Act, events: Sequence[Event]) -> list[float]:
-    """The y of the points beside the silent clients, or at the last number of readers."""
-    leave = act.end if act.readers else act.leave - SETTLING
+    """The y of the points beside the silent clients, or at the last number of readers; where none come, all but the
+    first ones.
+    """
+    leave = act.leave - SETTLING if act.silent or act.computes else act.end
     return between(points(events, act.server), act.arrive + SETTLING, leave)
 
 
@@ -43,7 +45,7 @@ def missing(demo: Demo, events: Sequence[Event]) -> str:
         line = points(events, act.server)
         if not any(y > 0 for _, y in line):
             return f"{act.server} has no point"
-        if demo.x != "silent" and (fault := _served(act, events)):
+        if demo.x != "silent" and demo.measure != "share" and (fault := _served(act, events)):
             return fault
     return _too_little(demo, demo.contrast, events) if demo.contrast else ""
 

@@ -61,6 +61,43 @@ def test_one_silent_client_stops_the_iterative_server() -> None:
     assert points(events[:gone])[-1].y == 0, "the last point beside the silent client"
 
 
+def test_the_share_of_the_busiest_worker() -> None:
+    assert scene.share_of_busiest({1: 10, 2: 20, 3: 5}, {1: 16, 2: 21, 3: 6, 9: 100}) == 75.0, "9 is new"
+    assert scene.share_of_busiest({1: 10, 2: 20}, {1: 12}) == 100.0, "2 has ended"
+    assert scene.share_of_busiest({1: 10}, {1: 10}) is scene.share_of_busiest({}, {}) is None
+
+
+def test_workers_that_are_woken_are_counted() -> None:
+    if not (BUILD / "bin/03-prefork").exists():
+        pytest.skip("build/bin/03-prefork is not built (make servers)")
+    demo = replace(DEMOS["order"], acts=(replace(DEMOS["order"].acts[0], end=2.5),))
+    events = played(demo)
+    assert events[-1] == End() and points(events)
+    assert all(point.y is None or 25 <= point.y <= 100 for point in points(events))
+    assert any(point.y for point in points(events))
+
+
+def test_one_client_that_has_something_computed() -> None:
+    """Beside it the loop serves no other for as long as that takes; with threads the others are served."""
+    for act in DEMOS["compute"].acts:
+        if not (ROOT / act.script).exists():
+            pytest.skip(f"{act.script} is not here")
+    acts = tuple(replace(act, end=4, arrive=1.2, leave=3.6) for act in DEMOS["compute"].acts)
+    events = played(replace(DEMOS["compute"], acts=acts))
+    assert events[-1] == End()
+    notes = [event.text for event in events if isinstance(event, Note)]
+    assert sum("has fib(28) computed" in text for text in notes) == 2
+    assert {point.line for point in points(events) if point.y} == {act.server for act in acts}
+
+
+def test_a_server_in_python_that_is_not_there(tmp_path: Path) -> None:
+    missing, silent = tmp_path / "none.py", tmp_path / "silent.py"
+    silent.write_text("raise SystemExit(1)\n", encoding="utf-8")
+    for script, why in ((missing, "is not here"), (silent, "does not listen")):
+        act = replace(DEMOS["compute"].acts[0], script=str(script))
+        assert played(replace(DEMOS["compute"], acts=(act,)))[-1] == End(f"{script} {why}")
+
+
 def test_a_demo_without_its_programs_says_so(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for missing in ("01-iterative", "hammer"):
@@ -206,6 +243,7 @@ def test_the_file_of_the_demos(tmp_path: Path) -> None:
         (act + "end = 30\nsilent = [10001]\n", "act 1: there may be at most 10000 clients"),
         (act + "end = 30\nreaders = [1, 10001]\n", "act 1: there may be at most 10000 clients"),
         (act + "end = 30\nloud = [1]\n", 'act 1: unknown key "loud"'),
+        (act + "end = 30\ncomputes = 33\n", 'act 1: "computes" must be at most 32'),
         ('[x]\ntitle = "t"\n', '"acts" is missing'),
     ):
         path = tmp_path / "demos.toml"
