@@ -8,7 +8,7 @@ RELEASE_BUILD  := $(RELEASE)/build
 RELEASE_TRACKS  = $(shell sed -n 's/^\[\([a-z0-9]*\)\]$$/\1/p' slides/tracks.toml)
 
 # Without one of these the figures would be missing, or have other letters.
-RELEASE_NEEDS   = ^(python3-scipy|gnuplot-nox|fonts-dejavu-core|reveal\.js@.*)$$
+RELEASE_NEEDS   = ^(python3-scipy|gnuplot-nox|fonts-dejavu-core|reveal\.js@.*|atkinson-hyperlegible@.*|ibm-plex-mono@.*)$$
 RELEASE_MISSING = $(shell sh setup/deps.sh --status measure book slides | \
 	awk -F '\t' '$$2 == "missing" && $$1 ~ /$(RELEASE_NEEDS)/ {print $$1}') $(if $(PANDOC),,pandoc) $(if $(CHROMIUM),,chromium)
 

@@ -1,5 +1,5 @@
-"""Fetches what Debian does not have: `fetch.py reveal.js`, `fetch.py ziglang`, `fetch.py axe-core`. packages.tsv says
-why each comes the way it does.
+"""Fetches what Debian does not have: `fetch.py reveal.js`, ziglang, axe-core, two fonts. packages.tsv says why each
+comes the way it does.
 
 A wheel is only unpacked: nothing of it is run. It is fetched beside its place, compared, then moved: killed at any
 moment, it is there whole or not. Status 0, or 1 with one line that says why it is not there.
@@ -36,6 +36,22 @@ WANTED = {
         ("dist", "plugin", "css", "LICENSE"),
         ("e02b2af6c44a2239f77065d63b08b1fe5c87d1e94033b435af02fed9702e9ec5",),
         Path("build/node/reveal-5.2.1"),
+    ),
+    "atkinson-hyperlegible": Wanted(
+        "fontpkg-atkinson-hyperlegible==1.6",
+        "fontpkg_atkinson_hyperlegible",
+        Path("build/node/atkinson-hyperlegible"),
+        ("files", "LICENSE"),
+        ("b6d3a1f843dfc95e22c2357f83b18b6f8f716cc3ea5eab4758c8f1f35093133b",),
+        Path("build/node/atkinson-hyperlegible-1.6"),
+    ),
+    "ibm-plex-mono": Wanted(
+        "fontpkg-ibm-plex-mono==2.3",
+        "fontpkg_ibm_plex_mono",
+        Path("build/node/ibm-plex-mono"),
+        ("files", "LICENSE"),
+        ("b54e27a3e6d000cb010cc00665421dd1133c08ef7f9a2bbe129c208dc1d08678",),
+        Path("build/node/ibm-plex-mono-2.3"),
     ),
     "axe-core": Wanted(
         "axe-playwright-python==0.1.8",

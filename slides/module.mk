@@ -14,14 +14,16 @@ SLIDE_PARTS  := $(SLIDES_OF_CHAPTERS) $(sort $(filter-out $(SLIDES_OF_CHAPTERS) 
 SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.outline))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css print.css) $(PANDOC_DIR)/player.css \
+SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css pictures.css print.css) $(PANDOC_DIR)/player.css \
                 $(PANDOC_DIR)/player.js $(addprefix slides/,demo.js deck.js)
 RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
 # What draws the demos; without it they are told in words.
 DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)
+# Its fonts, pinned as reveal.js is. Without them the deck has those of the system.
+FONTS := $(addprefix $(BUILD)/node/,atkinson-hyperlegible-1.6 ibm-plex-mono-2.3)
 # Their licences ask that copyright and permission go wherever they go: into the deck, and beside it.
 NOTICE       := $(SLIDES)/NOTICE.txt
-LICENCES     := $(wildcard $(REVEAL)/LICENSE $(if $(DYGRAPHS),/usr/share/doc/libjs-dygraphs/copyright))
+LICENCES     := $(wildcard $(REVEAL)/LICENSE $(BUILD)/node/atkinson-hyperlegible/LICENSE $(BUILD)/node/ibm-plex-mono/LICENSE $(if $(DYGRAPHS),/usr/share/doc/libjs-dygraphs/copyright))
 
 DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-notes.pdf)))
 
@@ -122,13 +124,17 @@ $(NOTICE): $(LICENCES) slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ echo 'The deck contains the following software of others.'; \
 	for file in $(LICENCES); do \
-	  case $$file in $(REVEAL)/*) name='reveal.js $(REVEAL_VERSION)';; *) name=dygraphs;; esac; \
+	  case $$file in $(REVEAL)/*) name='reveal.js $(REVEAL_VERSION)';; $(BUILD)/node/*/LICENSE) name="the font $$(basename "$$(dirname "$$file")")";; *) name=dygraphs;; esac; \
 	  printf '\n==== %s ====\n\n' "$$name"; cat $$file; echo; done; } > $@
+
+$(WEAVE)/fonts.css: $(wildcard $(FONTS)) quest/book/fonts.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) -m quest.book.fonts $@ $(BUILD)/node && touch $@
 
 $(WEAVE)/notice.html: $(NOTICE)
 	$(Q){ echo '<script type="text/plain" id="notice">'; cat $<; echo '</script>'; } > $@
 
-$(DECK): $(WEAVE)/about $(WEAVE)/notice.html $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
+$(DECK): $(WEAVE)/about $(WEAVE)/notice.html $(if $(TRACK),$(WEAVE)/order-$(TRACK)) $(SLIDE_WOVEN) $(LUA_FORM) $(DYGRAPHS) $(WEAVE)/fonts.css $(SLIDE_STYLE) $(RECORDINGS) slides/template.html $(PANDOC_DIR)/book.yaml slides/module.mk
 	@mkdir -p $(@D)
 	$(Q){ $(reveal_here); } || { echo "SKIP slides: reveal.js $(REVEAL_VERSION) is not here (make deps fetches it)"; exit 0; }; \
 	for file in $(REVEAL_FILES); do \
@@ -137,6 +143,7 @@ $(DECK): $(WEAVE)/about $(WEAVE)/notice.html $(if $(TRACK),$(WEAVE)/order-$(TRAC
 	$(if $(Q),printf '  %-8s %s\n' DECK $(call quoted,$@$(if $(call about_of,SPEAKER), for $(call about_of,SPEAKER) (SPEAKER= forgets the name)));) \
 	$(call pandoc_output,$(call pandoc_form,deck) $(if $(TRACK),-M order=$(WEAVE)/order-$(TRACK)) -t revealjs $(TALK_ABOUT) --slide-level=2 --template=slides/template.html --include-after-body=$(WEAVE)/notice.html \
 	  -M styles="$(filter %.css,$(REVEAL_FILES) $^)" -M scripts="$(filter %.js,$(REVEAL_FILES) $^)" --wrap=preserve /dev/null); \
+	$(if $(filter-out $(wildcard $(FONTS)),$(FONTS)),echo '  the deck has the fonts of this system: make deps fetches its own',:); \
 	$(if $(ABOUT_URL),:,! grep -q 'class="no-address"' $@ || echo '  the last slide has no address: make slides URL=https://... puts one there')
 
 -include $(wildcard $(SLIDE_WOVEN:.json=.d))

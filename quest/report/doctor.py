@@ -127,7 +127,7 @@ LIMITS: dict[str, str | Callable[[], Answer]] = {  # what answers, or a probe of
     "seccomp": seccomp,
 }
 # Class of packages.tsv -> what installs it; "": apt-get, package by package. Without class fetch,
-# whose packages are wanted only while reveal.js or Zig is missing.
+# whose packages are wanted only while something that fetch.py brings is missing.
 CLASSES = dict.fromkeys(("base", "build", "measure", "book", "slides", "test"), "make deps") | {
     "browser": "",
     "lint": "",

@@ -28,7 +28,7 @@ CHROMIUM = next(
 SHARED = [
     "quest", "chapters/pandoc", "chapters/module.mk", "chapters/release.mk",
     *(f"slides/{name}" for name in (
-        "module.mk", "template.html", "theme.css", "print.css", "deck.js", "demo.js",
+        "module.mk", "template.html", "theme.css", "pictures.css", "print.css", "deck.js", "demo.js",
     )),
 ]  # fmt: skip
 DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding="utf-8")
