@@ -64,7 +64,18 @@ $(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
 
 figures-in-pages: $(call figure_svg,$(DRAWINGS) $(DIAGRAMS))
 
-figures: figures-in-pages
+# Pictures of slides that gnuplot cannot draw.
+WALLS := $(FIGURES_DIR)/walls
+$(WALLS): $(BUILD)/data/numbers.json $(BUILD)/data/claims.json $(wildcard quest/book/pictures/*.py) $(FIGURES_DIR)/shown-of
+	$(Q)$(PYTHON) -m quest.book.pictures $(BUILD)/data $(FIGURES_DIR) $(RESULTS)
+	$(Q)touch $@
+
+# Whose results: a number of the reference run is marked, unless all are.
+$(FIGURES_DIR)/shown-of: figures-always
+	@mkdir -p $(@D)
+	@echo '$(RESULTS)' | cmp -s - $@ || echo '$(RESULTS)' > $@
+
+figures: figures-in-pages $(WALLS)
 
 # What cannot be drawn leaves its reason where book and deck look for the figure.
 figures-without-gnuplot: reason = gnuplot is not installed (apt-get install gnuplot-nox)

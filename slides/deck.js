@@ -1,7 +1,8 @@
 // Starts reveal.js, and lights up listings step by step: a listing with data-steps is followed by
-// one invisible fragment for each step, and shows the step of the last visible one.
+// one invisible fragment for each step, and shows the step of the last visible one; behind them may stand a sentence for each.
 //
 //   deck.html?speaker              opens the speaker view (S does it too)
+//   deck.html?dark                 dark, for a dark room (D turns it over)
 //   deck.html?view=print           a page for each slide
 //   deck.html?view=print&handout   the same, each slide with its minutes and notes, on A4
 "use strict";
@@ -20,6 +21,10 @@ function showStep(listing) {
   listing.classList.toggle("stepping", step > 0);
   for (const line of listing.querySelectorAll(".line")) {
     line.classList.toggle("lit", line.classList.contains("step-" + step));
+    line.classList.toggle("told", [...line.classList].some((name) => name.startsWith("step-") && Number(name.slice(5)) <= step));
+  }
+  if (next?.matches(".says")) {
+    for (const [index, sentence] of [...next.children].entries()) sentence.classList.toggle("now", index + 1 === step);
   }
 }
 
@@ -53,6 +58,14 @@ function makeHandout() {
     sheet.append(...slide.querySelectorAll("aside.notes"));
   }
 }
+
+// On paper it is light in any case: theme.css.
+function turnOver() {
+  const root = document.documentElement;
+  root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+  for (const demo of Demos.values()) demo.recolour();
+}
+if (query.has("dark")) turnOver();
 
 // The window is the browser's to refuse when nobody has pressed a key: then the key is named.
 function openSpeakerView() {
@@ -101,6 +114,7 @@ Reveal.initialize({
   backgroundTransition: "none",
   pdfSeparateFragments: false,
   pdfMaxPagesPerSlide: 1,
+  keyboard: { 68: turnOver }, // D; all other keys stay as they are
   defaultTiming: 60, // without it the speaker view paces nothing, whatever data-timing says
   plugins: [RevealNotes, RevealSearch, RevealZoom],
 });

@@ -10,7 +10,9 @@ const Demos = (() => {
   // The windows of the speaker view are the same page: the demo runs in the room alone.
   const [port, token] = given.has("receiver") ? [] : (given.get("stage") || "").split(".");
   const PATIENCE = 10000;
-  const COLOURS = ["#10479a", "#c0406e", "#1d6f8e", "#8a5c00"];
+  // Of theme.css, for the deck may be dark.
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colours = (count) => [1, 2, 3, 4].slice(0, count).map((place) => colour(`--series-${place}`));
   const SIZE = 24;
   const SETTLING = 1; // seconds after a mark: what an arrival itself costs is not the question
 
@@ -103,7 +105,9 @@ const Demos = (() => {
       this.began = performance.now();
       this.lines = [...new Set(event.lines)];
       [this.rows, this.marks, this.last, this.note, this.about] = [[], [], {}, "", event];
-      this.ticks = () => event.ticks.map((v) => ({ v, label: String(v) }));
+      // Those that stand far enough apart on a linear axis.
+      const apart = (v, i, all) => i === all.length - 1 || (v >= all.at(-1) / 12 && all.at(-1) - v >= all.at(-1) / 12);
+      this.ticks = () => [0, ...event.ticks.filter(apart)].map((v) => ({ v, label: String(v) }));
       if (this.graph) this.graph.destroy();
       this.graph = null;
       this.draw();
@@ -121,7 +125,7 @@ const Demos = (() => {
       const shown = this.lines.map((line, index) => {
         const y = this.last[line];
         const value = y === undefined ? "" : y === null ? "no answer" : number(y);
-        return `<b style="color:${COLOURS[index]}">${line}</b> ${value}`;
+        return `<b style="color:var(--series-${index + 1})">${line}</b> ${value}`;
       });
       this.tell(`${shown.join(" &nbsp; ")} &nbsp; <i>${this.note}</i>`);
       this.slide.querySelector(".demo .y").textContent = this.about.y;
@@ -133,27 +137,28 @@ const Demos = (() => {
       if (this.graph) return this.graph.updateOptions({ file, valueRange });
       this.graph = new Dygraph(this.plot, file, {
         labels: ["x", ...this.lines],
-        colors: COLOURS.slice(0, this.lines.length),
+        colors: colours(this.lines.length),
         strokeWidth: 5,
         drawPoints: sweep,
         pointSize: 9,
         connectSeparatedPoints: true,
-        dateWindow: sweep ? [this.about.ticks[0] * 0.8, this.about.ticks.at(-1) * 1.25] : [0, this.about.until],
+        dateWindow: [0, sweep ? this.about.ticks.at(-1) * 1.04 : this.about.until],
         valueRange,
         xlabel: sweep ? "silent clients" : "seconds",
         xLabelHeight: 34,
         axisLabelFontSize: SIZE,
         axisLabelWidth: 84,
         axes: {
-          x: { logscale: sweep, drawGrid: false, axisLabelFormatter: number, ...(sweep && { ticker: this.ticks }) },
+          x: { drawGrid: false, axisLabelFormatter: number, ...(sweep && { ticker: this.ticks }) },
           y: { axisLabelFormatter: number },
         },
         xAxisHeight: 44,
-        gridLineColor: "#dcdce2",
+        gridLineColor: colour("--line"),
+        axisLineColor: colour("--text"),
         legend: "never",
         interactionModel: {},
         underlayCallback: (context, area, graph) => {
-          context.strokeStyle = "#8a8a92";
+          context.strokeStyle = colour("--quiet");
           context.setLineDash([8, 8]);
           for (const x of this.marks) {
             const at = graph.toDomXCoord(x);
@@ -165,6 +170,13 @@ const Demos = (() => {
           context.setLineDash([]);
         },
       });
+    }
+
+    // The deck has become dark, or light.
+    recolour() {
+      if (this.graph) this.graph.destroy();
+      this.graph = null;
+      if (this.about) this.draw();
     }
 
     tell(text) {

@@ -405,6 +405,16 @@ local function fit_slide(block, lines)
     or ''
 end
 
+-- says="of the first step | of the second": a sentence below the listing for each step; on paper all stand there.
+local function said_at_steps(block, steps)
+  local says = common.split(block.attributes.says, '[^|]+')
+  if #says == 0 then return '' end
+  if #says ~= steps then common.fail('says="', 'says has %d sentences for %d steps', #says, steps) end
+  local items = pandoc.List {}
+  for step, text in ipairs(says) do items:insert(('<li><b>%d</b> %s</li>'):format(step, common.escape(text))) end
+  return '<ol class="says">' .. table.concat(items) .. '</ol>'
+end
+
 local function draw(block)
   local lines = listings[tonumber(block.attributes.listing)]
   local class = block.attributes.from and ' diff' or block.attributes.include and ' numbered'
@@ -412,13 +422,14 @@ local function draw(block)
   if common.form == 'slides' then class = class .. fit_slide(block, lines) end
   if block.classes:includes('morph') then name_lines(lines) end
   local id = block.identifier ~= '' and (' id="%s"'):format(common.html_id(block.identifier)) or ''
+  if block.attributes.says then class = class .. ' said' end
   local stepped = lines.steps > 0 and (' data-steps="%d"'):format(lines.steps) or ''
   local html = ('<figure class="listing%s"%s%s>\n<pre tabindex="0"><code>%s</code></pre>\n%s</figure>')
     :format(class, id, stepped, table.concat(html_of(block, lines), '\n'), caption_html(block))
   for step = 1, lines.steps do
     html = html .. ('<span class="fragment step" data-step="%d"></span>'):format(step)
   end
-  return common.raw(html)
+  return common.raw(html .. said_at_steps(block, lines.steps))
 end
 
 function code.draw(doc) return doc:walk { CodeBlock = draw } end

@@ -69,6 +69,16 @@ end
 -- A diagram has no frame and no white ground: it is light or dark as the page is.
 local function is_diagram(svg) return svg:find('class="diagram"', 1, true) end
 
+-- A picture of quest/book/pictures is a part of its slide: it has the font and the colours of the deck, and its steps are fragments.
+local function is_wall(svg) return svg:find('class="wall"', 1, true) end
+
+local function wall(div, src, svg)
+  common.depend(common.build .. '/figures/' .. src)
+  if common.form ~= 'slides' then common.fail(src, 'a picture of the wall is for slides: %s', src) end
+  local alt = common.escape(div.attributes.alt or words_of(div.content[1].content))
+  return common.raw((svg:gsub('role="img"', function() return ('role="img" aria-label="%s"'):format(alt) end, 1)))
+end
+
 -- Whose run a figure shows stands in its footer (figures/style.gp).
 local function run_label(svg)
   local here, reference = svg:find('>measured here, ', 1, true), svg:find('>reference machine, ', 1, true)
@@ -89,7 +99,7 @@ local function draw(div)
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
     run_label(svg),
-    src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
+    is_wall(svg) and wall(div, src, svg) or src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
     common.raw('<figcaption>'),
     pandoc.Plain(caption),
     common.raw('</figcaption>\n</figure>'),

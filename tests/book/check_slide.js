@@ -45,6 +45,16 @@ for (const image of slide.querySelectorAll("img")) {
     problems.push(`figure with text of ${smallest(image, shown).toFixed(1)}px: ` + image.alt);
   }
 }
+// A picture that is a part of the slide: its words lie on it, and can be read.
+for (const picture of slide.querySelectorAll("svg.wall")) {
+  const unit = picture.getScreenCTM().a / scale;
+  for (const text of picture.querySelectorAll("text")) {
+    const place = text.getBoundingClientRect(), size = parseFloat(getComputedStyle(text).fontSize) * unit;
+    if (size < 21.5) problems.push(`picture with text of ${size.toFixed(1)}px: ${text.textContent}`);
+    if (place.right > box.right + 1 || place.left < box.left - 1 || place.bottom > bottom) problems.push("leaves the slide: " + text.textContent);
+  }
+  if (!picture.getAttribute("aria-label")) problems.push("picture without a name");
+}
 // What is to be read from the last row. Listings side by side are to be compared, not read.
 const small = content.find((element) => {
   const size = parseFloat(getComputedStyle(element).fontSize);

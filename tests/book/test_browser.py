@@ -201,8 +201,29 @@ def test_steps_light_up_lines(shown: Any) -> None:
     assert lit(shown) == ["if (greet(STDOUT_FILENO) < 0)", 'perror("greet");']
     shown.execute_script("Reveal.next();")
     assert lit(shown) == ["_exit(0);"]
+    assert said(shown) == ["It ends at once."]
     shown.execute_script("Reveal.prev(); Reveal.prev();")
-    assert lit(shown) == []
+    assert lit(shown) == said(shown) == []
+
+
+def said(driver: Any) -> list[str]:
+    """The sentences below the listing that are seen, without their numbers."""
+    sentences = driver.find_elements("css selector", ".present .says li")
+    return [sentence.text.partition(" ")[2] for sentence in sentences if sentence.is_displayed()]
+
+
+def test_a_deck_is_dark_when_asked(shown: Any) -> None:
+    def ground() -> int:
+        colour = shown.execute_script("return getComputedStyle(document.body).backgroundColor;")
+        return sum(map(int, re.findall(r"\d+", colour)[:3]))
+
+    assert ground() > 600
+    shown.find_element("css selector", "body").send_keys("d")
+    assert ground() < 200
+    shown.find_element("css selector", "body").send_keys("d")
+    assert ground() > 600
+    shown.get(shown.current_url.partition("#")[0] + "?dark")
+    assert browser.started(shown) and ground() < 200
 
 
 # ---- make present, and the speaker view ----------------------------------------------------------

@@ -63,6 +63,7 @@ WHEN = [
 DRAWN = [
     ("![None.](none.svg){#fig:none}", "unknown figure none.svg"),
     ("![None.](../x.svg){#fig:up}", "a figure is a file of build/figures, named without a folder"),
+    (fence('.c steps="1" says="a | b"', "int a;"), "says has 2 sentences for 1 steps"),
 ]
 LABELS = [
     ("![Bare.](fork-latency.svg)", "a figure without label"),
