@@ -21,6 +21,7 @@ from quest.ground.files import write_if_other
 
 PICTURES: dict[str, Callable[[Data], str]] = {
     "wall-slow-client": waits.slow_client,
+    "wall-forty": waits.forty,
     "wall-shop": waits.shop,
 }
 
