@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quest.book.pictures import waits
+from quest.book.pictures import memory, waits
 from quest.book.pictures.data import Data, Missing, read
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
@@ -23,6 +23,7 @@ PICTURES: dict[str, Callable[[Data], str]] = {
     "wall-slow-client": waits.slow_client,
     "wall-forty": waits.forty,
     "wall-shop": waits.shop,
+    "wall-memory": memory.memory,
 }
 
 
