@@ -25,6 +25,7 @@ PICTURES: dict[str, Callable[[Data], str]] = {
     "wall-shop": waits.shop,
     "wall-memory": memory.memory,
     "wall-poll": asking.poll,
+    "wall-sigio": asking.sigio,
 }
 
 
