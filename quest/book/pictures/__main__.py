@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quest.book.pictures import asking, memory, waits
+from quest.book.pictures import asking, memory, tally, waits
 from quest.book.pictures.data import Data, Missing, read
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
@@ -26,6 +26,7 @@ PICTURES: dict[str, Callable[[Data], str]] = {
     "wall-memory": memory.memory,
     "wall-poll": asking.poll,
     "wall-sigio": asking.sigio,
+    "wall-tally": tally.tally,
 }
 
 
