@@ -6,11 +6,6 @@ count = int(slug[strlen(slug):*])
 eval system("awk -v line='" . name . "' -f figures/stage.awk figures/stage.tsv")
 width = 1152
 height = 520
-if (kind eq "timeline") {
-    stage = 1
-    load "figures/timeline.gp"
-    exit
-}
 load "figures/style.gp"
 
 set terminal svg size 1152, 520 dynamic enhanced rounded font 'DejaVu Sans,24' \
@@ -51,17 +46,16 @@ if (steps == 0 && count > 0) { # its series could not be measured: the next step
     count = kth(1)
     steps = 1
 }
-is_log = strstrt(kind, "log") > 0
 log_x = strstrt(kind, "-x") > 0
 log_y = strstrt(kind, "y") > 0
 
 if (kind[1:4] eq "bars") {
-    # One row is taken of each series: that of the x, or of its last.
+    # From 0 on, for a bar is a length; one that would not be seen is a hairline. One row is taken of each series: that of the
+    # x, or of its last.
     taken(_) = x_text eq "-" || column("x") == x_taken ? column(metric) : NaN
     rows = words(shown)
     array values[rows]
     high = 0
-    low = 1e300
     do for [i=1:rows] {
         x_taken = x_text eq "-" || x_text eq "last" ? 0 : real(x_text)
         if (x_text eq "last") {
@@ -72,10 +66,8 @@ if (kind[1:4] eq "bars") {
         if (!exists("STATS_max")) { printerr not_measured; exit status 77 }
         values[i] = STATS_max
         high = values[i] > high ? values[i] : high
-        low = values[i] < low ? values[i] : low
     }
     shown_as(v) = v < 10 ? sprintf("%.2g", v) : v < 10000 ? sprintf("%.0f", v) : gprintf("%.0s%c", v)
-    left = is_log ? 10**(floor(log10(low)) - 1.0) : 0
     do for [i=1:rows] {
         set label 100+i noenhanced label_of(kth(i)) at graph 0, first -i right \
             offset character -0.8, 0 textcolor rgb inks[kth(i)]
@@ -84,8 +76,7 @@ if (kind[1:4] eq "bars") {
                 at first values[i], first -i left offset character 0.6, 0 textcolor rgb inks[kth(i)]
         }
     }
-    if (is_log) { set logscale x }
-    set xrange [left:(is_log ? 12 * high : 1.25 * high)]
+    set xrange [0:1.25 * high]
     set yrange [-rows - 0.6:-0.4]
     set tmargin 0.5
     set bmargin 3.6
@@ -94,11 +85,11 @@ if (kind[1:4] eq "bars") {
     set border 1
     unset ytics
     unset grid
-    set format x (is_log ? "%.0s%c" : tick_format(1.25 * high))
+    set format x tick_format(1.25 * high)
     set xlabel y_text
     unset key
-    plot NaN, for [i=1:steps] series(nth(i)) every ::::0 using (left):(-i):(left): \
-        (values[i]):(-i - 0.3):(-i + 0.3) with boxxyerror fillstyle solid 1.0 noborder \
+    plot NaN, for [i=1:steps] series(nth(i)) every ::::0 using (0):(-i):(0): \
+        (values[i] > 0.004 * high ? values[i] : 0.004 * high):(-i - 0.3):(-i + 0.3) with boxxyerror fillstyle solid 1.0 noborder \
         linecolor rgb colours[kth(i)]
 } else {
     on_axis(v) = log_x && v <= 0 ? NaN : v
@@ -143,9 +134,9 @@ if (kind[1:4] eq "bars") {
     if (x_high > 50000) { set format x (log_x ? "%.0s%c" : tick_format(x_high)) }
     if (y_high > 20000) { set format y (log_y ? "%.0s%c" : tick_format(y_high)) }
     set yrange [y_low:y_high]
-    eval y_title(y_text)
+    eval y_title(y_text . (log_y ? " (logarithmic)" : ""))
     set label 1002 offset character -4, 0.8
-    set xlabel x_text
+    set xlabel x_text . (log_x ? " (logarithmic)" : "")
     set tmargin 2.2
     set bmargin 3.4
     set lmargin 8

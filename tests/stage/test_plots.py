@@ -21,7 +21,7 @@ PLOTS = [
 def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
     _, experiment, kind, metric, series, labels, *axes = plot
     assert len(axes) == 2 and all(axes)
-    assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars", "bars-log", "timeline")
+    assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars")
     about = next(one for one in EVERY if one.id == experiment)
     names = series.split()
     assert len(names) <= 4, "more cannot be told apart from the last row"
@@ -41,7 +41,7 @@ def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
 
 @pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
 @pytest.mark.parametrize("xs", [[], [500], [500, 1000, 2000]], ids=len)
-@pytest.mark.parametrize("kind", {plot[2]: plot for plot in PLOTS if plot[2] != "timeline"})
+@pytest.mark.parametrize("kind", {plot[2]: plot for plot in PLOTS})
 def test_a_plot_of_little_data_is_drawn_or_says_why(
     kind: str, xs: list[int], tmp_path: Path
 ) -> None:
