@@ -38,7 +38,7 @@ def poll(_: Data) -> str:
         step(grid(right, top, ROWS, "walked"), cell(right, top, FOUND, "hit"),
              text(right, bottom + 44, f"looks at all {COLUMNS * ROWS}", 30, "bad")),
         step(arrow(right - 16, top + 210, width + 16, top + 210),
-             text(middle, top + 190, "one row marked", 26, "middle")),
+             text(middle, top + 190, "one row marked", 24, "middle")),
         step(grid(0, top, ROWS, "walked"), cell(0, top, FOUND, "hit"),
              text(0, bottom + 44, f"looks at all {COLUMNS * ROWS} again", 30, "bad"),
              text(0, bottom + 86, "if (fds[i].revents)", 26, "m"),
