@@ -70,6 +70,7 @@ ABOUT_TALK = (
 )
 DEMO = Setting("N", "which demo; all without", example="3")
 DIR = Setting("DIR", "what was handed in", example="folder")
+OF_CLASS = DIR._replace(help="a folder with a folder for each, or what a forge exports", example="submissions")
 SANDBOX = Setting("SANDBOX", "points where there is no sandbox, too", example="no", shown=False)
 JUDGING = (
     Setting("ONLY", "tests of the lab, by name", example="id,id"),
@@ -77,6 +78,11 @@ JUDGING = (
     Setting("PROCESSES", "so many processes at once", example="100", shown=False),
     Setting("SEED", "the same files and order again", example="7", shown=False),
 )
+CLASS = Setting("CLASS", "rosters, deadlines, what late days cost (labs/README.md)", example="class.toml")
+GRADEBOOK = Setting("GRADEBOOK", "the table of this work that Canvas, Moodle, Gradescope or GitHub Classroom exports",
+                    example="export.csv")  # fmt: skip
+GRADES = Setting("CSV", "the table that make grade-all has written", example="grades.csv", needed=True)
+NAMED = Setting("NAMES", "anonymous ids in place of names", "words", "no", among=("yes", "no"))
 SECONDS = Setting("SECONDS", "how long", "number", default="300")
 
 GOALS = (
@@ -166,11 +172,18 @@ GOALS = (
     Goal("grade", "points for what was handed in", "teach",
          (_lab(), DIR, Setting("JSON", "the points, for a program", example="results.json"), *JUDGING, SANDBOX),
          "quest.command.labs:grade", says="lab: "),
+    Goal("class", "whose each submission of a class is, by the roster; what is unknown or double is listed", "teach",
+         (OF_CLASS, CLASS, GRADEBOOK, Setting("CSV", "the table; DIR.students.csv without", example="students.csv")),
+         "quest.command.labs:of_class", says="lab: "),
     Goal("grade-all", "a class: a folder for each in DIR, a line for each in CSV", "teach",
-         (_lab(), DIR._replace(help="a folder with a folder for each", example="submissions"),
-          Setting("CSV", "the table; DIR.csv without", example="grades.csv"),
+         (_lab(), OF_CLASS, Setting("CSV", "the table; DIR.csv without", example="grades.csv"),
+          CLASS, GRADEBOOK, Setting("STUDENT", "this one again, and no other", example="jane"),
           Setting("JSON", "the same, for a program", example="file"), *JUDGING, SANDBOX),
          "quest.command.labs:grade_all", says="lab: ", goes_on=True),
+    Goal("reports", "a report for each student of a class, to be sent back", "teach",
+         (_lab(), GRADES, CLASS, NAMED), "quest.command.labs:reports", says="lab: "),
+    Goal("gradebook", "a class's grades in the table that a forge exports, for its import; without GRADEBOOK: a list",
+         "teach", (_lab(), GRADES, GRADEBOOK, CLASS, NAMED), "quest.command.labs:gradebook", says="lab: "),
     Goal("autograder", "a lab for Gradescope, without its solution", "teach", (_lab(), SANDBOX),
          "quest.command.labs:autograder", says="lab: "),
     Goal("handout", "a lab to hand out, without its solution", "teach",

@@ -25,6 +25,9 @@ grade = partial(_run, "grade")
 autograder = partial(_run, "autograder")
 handout = partial(_run, "handout")
 merge = partial(_run, "merge")
+of_class = partial(_run, "class")
+reports = partial(_run, "reports")
+gradebook = partial(_run, "gradebook")
 
 
 def labs(given: Given) -> int:

@@ -5,6 +5,7 @@ spreadsheet its formulas, a page its markup. There is one function for each plac
 where the text leaves us. Printable text is not changed, apart from what that place would obey.
 """
 
+import html
 import json
 import os
 import re
@@ -17,9 +18,9 @@ from typing import Any
 #: All but printable ASCII, newline and tab; of these plain() keeps what is printable.
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 #: What begins a formula, also in full width, as some spreadsheets read it.
-_FORMULA = "=+\\-@\uff1d\uff0b\uff0d\uff20"
+FORMULA = "=+\\-@\uff1d\uff0b\uff0d\uff20"
 #: The beginning of a cell, and what a spreadsheet set to another separator takes for one.
-_BEGINS = re.compile(rf"(^|[;,\"|])(?=\s*[{_FORMULA}])")
+_BEGINS = re.compile(rf"(^|[;,\"|])(?=\s*[{FORMULA}])")
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -60,6 +61,21 @@ def cell(text: str) -> str:
 def from_cell(text: str) -> str:
     """The text of which cell() has made this."""
     return text[1:] if text.startswith("'") else text
+
+
+def markdown(text: str) -> str:
+    """For Markdown, as a paragraph or inside one: what would mean something is written as itself, a
+    line stays one line, no address becomes a link, and @name calls nobody."""
+    text = re.sub(r"([\\`*_\[\]<>|~&#{}$])", r"\\\1", line(text))
+    text = re.sub(r"^(\s*)([-+=])", r"\1\\\2", text)
+    text = re.sub(r"^(\s*\d+)([.)])", r"\1\\\2", text)
+    text = re.sub(r"(?i)(www)\.", r"\1\\.", text.replace("://", ":\\//"))
+    return text.replace("@", "@<!-- -->")
+
+
+def page(text: str) -> str:
+    """For a page of HTML, inside or outside of a tag: lines and tabs stay."""
+    return html.escape(plain(text))
 
 
 def gnuplot(text: str) -> str:

@@ -4,29 +4,34 @@ graded, whatever is wrong with it.
 A line is settled for the same work, the same judge and the same tests: their hashes are in it. So
 a run that was ended half-way goes on, and what was handed in anew is graded anew. What the machine
 could not do (status 2) is said in its line, and tried again the next time.
+
+Whose a line is, and what lateness costs, is filled in when all are graded (About; roster.py): a
+roster or a deadline that changes needs no grading.
 """
 
 import contextlib
 import csv
+import difflib
 import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from quest.ground import foreign
 from quest.ground.files import locked
-from quest.labs import closure, files, intake, place
+from quest.labs import closure, files, intake, kept, place
 from quest.labs.errors import CannotJudge, LabError, say
 from quest.labs.judge import file_of_test
 from quest.labs.lab import TREE, Lab
@@ -42,9 +47,9 @@ SETTLED = (GRADED, NOTHING, BY_HAND, SELF_CHECK)
 NOT_HERE = "cannot be judged here"  #: and gets no line: it may be judged elsewhere
 #: errors of this machine, and not of a submission
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+COLUMN = re.compile(r"\S+ \(\d+\)")  #: of the points of a test, as kept.column() names it
 #: how one submission is graded, in a process of its own
 COMMAND = [sys.executable, "-E", "-s", "-m", "quest.labs", "grade"]
-LONGEST = 100  #: characters of the name of a folder of logs
 
 
 @dataclass(frozen=True)
@@ -61,14 +66,21 @@ class Row:
     work: str = ""  #: hash of what was handed in
     judge: str = ""  #: hash of what judges
     tests: str = ""  #: hash of what is asked
+    id: str = ""  #: on the roster
+    student: str = ""  #: the name there; in brackets why none is known
+    handed_in: str = ""  #: as the forge says
+    late: str = ""  #: days
+    grade: str = ""  #: the score, less what the days cost; "" as long as it is not final
+    points: Mapping[str, str] = field(default_factory=dict)  #: of each test: kept.column() -> points
 
     def noting(self, text: str) -> "Row":
         """The same with one note more."""
         return replace(self, note="; ".join(filter(None, [self.note, text])))
 
 
-FIELDS = tuple(field.name for field in fields(Row))
-FORMERLY = FIELDS[:6]  #: of a table from before there were hashes
+FIELDS = tuple(each.name for each in fields(Row) if each.name != "points")
+#: Of tables from before there were hashes, and from before there was a roster.
+FORMERLY = (FIELDS[:6], FIELDS[:10])
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,45 @@ class Grade:
     score: int | None = None
     failed: str = ""
     note: str = ""
+    report: str = ""  #: the text of results.json
+
+
+class About(Protocol):
+    """What is known of the students of a class, beside what they have handed in."""
+
+    def look(self, submissions: Sequence[intake.Submission]) -> None:
+        """What there is, before anything is graded."""
+
+    def named(self, student: str) -> set[str]:
+        """The names of the submissions of a student; none if there is no such student."""
+
+    def filled(self, row: Row) -> Row:
+        """The line with what it says of the student, with the days and the grade."""
+
+    def tell(self) -> None:
+        """Prints what a teacher has to decide."""
+
+
+class NoRoster:
+    """About a class of which nothing is known."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def look(self, submissions: Sequence[intake.Submission]) -> None:
+        """Their names are all there is."""
+        self.names = {one.name for one in submissions}
+
+    def named(self, student: str) -> set[str]:
+        """The submission of that name."""
+        return self.names & {student}
+
+    def filled(self, row: Row) -> Row:
+        """The grade is the score."""
+        return replace(row, id="", student="", handed_in="", late="", grade=row.score if row.state in SETTLED else "")
+
+    def tell(self) -> None:
+        """There is nothing to decide."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +146,7 @@ class Kind:
     most: int = files.FILE_BYTES  #: of one file
     anew: bool = False  #: grading costs nothing, so no line is settled
     finish: Callable[[dict[str, Row]], None] = lambda _: None  #: notes about the class as a whole
+    columns: Sequence[str] = ()  #: of the points of each test
 
 
 def hash_of(patterns: Iterable[str], *more: str) -> str:
@@ -125,13 +177,8 @@ def kind_of(lab: Lab, settings: Settings, logs: Callable[[intake.Submission], Pa
         hash_of([*judge, "quest/labs/*.c", *tools["OBJECTS"].split()], *tools.values(), *deciding),
         hash_of([*tests, "tests/pytest.ini", f"labs/{lab.slug}/lab.toml"], *ids),
         lambda one, folder: grade_one(lab, folder, [*settings.judging, f"LOGS={logs(one)}"]),
+        columns=[kept.column(test.id, test.points) for test in lab.tests if test.points],
     )  # fmt: skip
-
-
-def log_name(name: str) -> str:
-    """The name of a folder for the logs of a student, which every file system takes."""
-    short = name.replace("/", "-")
-    return short if len(short) <= LONGEST else f"{short[:LONGEST]}-{zlib.crc32(name.encode()):08x}"
 
 
 def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
@@ -147,12 +194,13 @@ def grade_one(lab: Lab, folder: Path, words: Sequence[str]) -> Grade:
         last = (lines or [f"status {done.returncode}"])[-1]
         here = not last.startswith(f"lab: {CannotJudge.SAYS}")
         return Grade(NOT_GRADED if here else NOT_HERE, None, last)
-    report = json.loads(results.read_text(encoding="utf-8"))
+    text = results.read_text(encoding="utf-8")
+    report = json.loads(text)
     failed = [test["name"].split(":")[0] for test in report["tests"] if test["status"] != Outcome.PASSED]
     reasons = [report["extra_data"][why] for why in ("no_program", "no_grade")]
     failed += [f"({why})" for why in reasons if why]
     state = UNJUDGED if done.returncode == 3 else GRADED
-    return Grade(state, report.get("score"), " ".join(failed))
+    return Grade(state, report.get("score"), " ".join(failed), report=text)
 
 
 # ---- the table
@@ -166,24 +214,29 @@ def read_rows(table: Path, names: Iterable[str]) -> dict[str, Row]:
         return {}
     with table.open(newline="", encoding="utf-8-sig", errors="replace") as file:
         lines = list(csv.DictReader(file))
-    if lines and set(lines[0]) not in (set(FIELDS), set(FORMERLY)):
+    columns = [name for name in lines[0] if name and COLUMN.fullmatch(name)] if lines else []
+    if lines and set(lines[0]) - set(columns) not in map(set, (FIELDS, *FORMERLY)):
         raise LabError(f"{table}: not a table of ours: its first line is not {','.join(FIELDS)}")
     rows = {}
     for line in lines:
         if line["seconds"] or line["state"] == BY_HAND:
             texts = {key: foreign.from_cell(line.get(key) or "") for key in FIELDS}
-            name = known.get(line["name"], texts["name"])
-            rows[name] = Row(**(texts | {"name": name}))
+            name = known.get(line["name"], texts.pop("name"))
+            points = {key: value for key in columns if (value := foreign.from_cell(line[key] or ""))}
+            rows[name] = Row(**(texts | {"name": name}), points=points)
     return rows
 
 
-def _lines(rows: Iterable[Row], head: bool = False) -> str:
+def _lines(rows: Collection[Row], columns: Sequence[str], head: bool = False) -> str:
+    """As CSV; columns: those of the tests that come first."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, FIELDS)
+    others = [key for row in rows for key in row.points]
+    writer = csv.DictWriter(text, list(dict.fromkeys([*FIELDS, *columns, *others])))
     if head:
         writer.writeheader()
     for row in rows:
-        writer.writerow({key: foreign.cell(value) for key, value in asdict(row).items()})
+        cells = {**{key: getattr(row, key) for key in FIELDS}, **row.points}
+        writer.writerow({key: foreign.cell(value) for key, value in cells.items()})
     return text.getvalue()
 
 
@@ -196,9 +249,24 @@ def _keep_old(table: Path) -> None:
     say(f"The judge, the tests or the settings have changed: all is graded anew. Before: {old}")
 
 
-def grade_all(folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Path | None = None) -> bool:
+def _of_student(student: str, about: About, submissions: Sequence[intake.Submission]) -> set[str]:
+    """The names of the submissions of a student. LabError if there are none."""
+    names = about.named(student)
+    if not names:
+        near = difflib.get_close_matches(student, [one.name for one in submissions], 3, 0.5)
+        meant = f"; did you mean {', '.join(near)}?" if near else ": neither a submission nor on the roster"
+        raise LabError(f"STUDENT={student}: there is no such student{meant}")
+    return names
+
+
+def grade_all(
+    folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Path | None = None,
+    about: About | None = None, student: str = "",
+) -> bool:  # fmt: skip
     """Grades the submissions in a folder into a table, and to `results` as JSON; true if all have a
-    final grade. One process at a time writes a table."""
+    final grade. One process at a time writes a table. student: only this one is graded, again, and
+    the other lines stay."""
+    about = about or NoRoster()
     table.parent.mkdir(parents=True, exist_ok=True)
     for path in filter(None, (table, results)):
         files.check_writable(path)
@@ -214,7 +282,9 @@ def grade_all(folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Pat
         if left:
             more = f" and {len(left) - 5} more" if len(left) > 5 else ""
             say(f"No submissions, and left alone: {', '.join(left[:5])}{more}")
-        grading = _Class(table, kind, submissions)
+        about.look(submissions)
+        again = _of_student(student, about, submissions) if student else None
+        grading = _Class(table, kind, submissions, about, again)
         missing = grading.grade(jobs)
         if results is not None:
             rows = [asdict(row) for row in grading.in_order]
@@ -225,18 +295,32 @@ def grade_all(folder: Path, table: Path, kind: Kind, jobs: int = 1, results: Pat
 class _Class:
     """A table, while it is written."""
 
-    def __init__(self, table: Path, kind: Kind, submissions: Sequence[intake.Submission]) -> None:
-        self.table, self.kind, self.submissions = table, kind, submissions
+    def __init__(
+        self, table: Path, kind: Kind, submissions: Sequence[intake.Submission],
+        about: About, again: Collection[str] | None,
+    ) -> None:  # fmt: skip
+        """again: the names of those that are graded whatever there is, and alone."""
+        self.table, self.kind, self.about, self.again = table, kind, about, again
         self.before = {} if kind.anew else read_rows(table, (one.name for one in submissions))
-        self.rows = {name: row for name, row in self.before.items() if self._stays(row)}
-        graded = sum(row.state in (GRADED, BY_HAND) for row in self.before.values())
-        if len(self.rows) < graded:
-            _keep_old(table)
+        if again is None:
+            self.submissions = submissions
+            self.rows = {name: row for name, row in self.before.items() if self._stays(row)}
+            graded = sum(row.state in (GRADED, BY_HAND) for row in self.before.values())
+            if len(self.rows) < graded:
+                _keep_old(table)
+        else:
+            self.submissions = [one for one in submissions if one.name in again]
+            self.rows = {name: row for name, row in self.before.items() if name not in again}
+            for name in again:
+                if name in self.before and self.before[name].state == BY_HAND:
+                    raise LabError(f"{table}: the line of {name} is {BY_HAND}; empty its state, and it is graded again")
         self.lock, self.ended = threading.Lock(), threading.Event()
         self.not_here: list[str] = []  #: why, of each submission that gets no line
-        self.kept = 0
-        if not kind.anew:
-            files.write(table, _lines(self.rows.values(), head=True))
+        self.settled = 0  #: lines that were not graded now
+        #: whether lines are written one by one, so that a run that is ended loses none
+        self.writes_at_once = not kind.anew and again is None
+        if self.writes_at_once:
+            files.write(table, _lines(self.rows.values(), kind.columns, head=True))
 
     @property
     def in_order(self) -> list[Row]:
@@ -251,14 +335,21 @@ class _Class:
         kind, blank = self.kind, Row(one.name, of=str(self.kind.points))
         handed = intake.stage(one, kind.wanted, kind.slug, top, kind.most)
         if handed is None:
-            return replace(blank, score="0", state=NOTHING, failed=" ".join(kind.tests))
+            none = dict.fromkeys(kind.columns, "0")
+            return replace(blank, score="0", state=NOTHING, failed=" ".join(kind.tests), points=none)
         settled = self.rows.get(one.name)
         if settled is not None and settled.work == handed.digest:
             return settled
         before = self.before.get(one.name)
         if before is not None and before.work not in ("", handed.digest):
             handed.notes.append(f"handed in anew; before: {before.score}")
+        elif before is not None and self.again is not None:
+            handed.notes.append(f"graded again; before: {before.score}")
         grade = kind.grade(one, handed.folder)
+        points: Mapping[str, str] = {}
+        if grade.report:
+            points = kept.parsed(grade.report).points
+            kept.keep(kept.place_of(self.table, one.name), grade.report, handed.digest)
         return replace(
             blank,
             score="" if grade.score is None else str(grade.score),
@@ -268,6 +359,7 @@ class _Class:
             work=handed.digest,
             judge=kind.judge,
             tests=kind.tested,
+            points=points,
         )
 
     def _row_whatever_happens(self, one: intake.Submission) -> Row:
@@ -301,7 +393,7 @@ class _Class:
                 self.not_here.append(row.failed)
                 say(foreign.line(f"  {one.name:<24} {row.failed}"))
             elif row == self.rows.get(one.name):
-                self.kept += 1
+                self.settled += 1
             else:
                 self.rows[one.name] = row
                 self._add(row)
@@ -309,9 +401,9 @@ class _Class:
 
     def _add(self, row: Row) -> None:
         """A new line, in the table and on the screen."""
-        if not self.kind.anew:
+        if self.writes_at_once:
             with self.table.open("a", newline="", encoding="utf-8") as file:
-                file.write(_lines([row]))
+                file.write(_lines([row], self.kind.columns))
         reason = NOTHING if row.state == NOTHING else row.failed
         note = f" [{row.note}]" if row.note else ""
         say(foreign.line(f"  {row.name:<24} {row.score:>3} of {row.of}  {reason}{note}"))
@@ -328,12 +420,15 @@ class _Class:
                 _end_children(gradings)
                 raise
         self.kind.finish(self.rows)
-        files.write(self.table, _lines(self.in_order, head=True))
-        now = len(self.submissions) - self.kept - len(self.not_here)
+        lost = {} if self.again is None else {name: row for name, row in self.before.items() if name not in self.rows}
+        self.rows = {name: self.about.filled(row) for name, row in {**self.rows, **lost}.items()}
+        files.write(self.table, _lines(self.in_order, self.kind.columns, head=True))
+        now = len(self.submissions) - self.settled - len(self.not_here)
         if self.not_here and not now:
             raise CannotJudge(self.not_here[0].partition(CannotJudge.SAYS)[2])
         without = f"{missing} without a final grade"
-        say(f"\n{now} graded now, {self.kept} before; {without}: {self.table}")
+        say(f"\n{now} graded now, {self.settled} before; {without}: {self.table}")
+        self.about.tell()
         return missing
 
 

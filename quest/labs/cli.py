@@ -15,7 +15,8 @@ from quest.labs.errors import LabError
 from quest.labs.settings import Settings, Toolchain
 
 #: Those whose value is a path, from the root of the tree, where make starts us.
-PATHS = {"JSON": "results", "LOGS": "logs", "CSV": "table", "WORK": "work", "DIR": "hand_in"}
+PATHS = {"JSON": "results", "LOGS": "logs", "CSV": "table", "WORK": "work", "DIR": "hand_in", "CLASS": "class_file",
+         "GRADEBOOK": "gradebook"}  # fmt: skip
 NUMBERS: dict[str, tuple[str, type[int] | type[float], int]] = {
     "PATIENCE": ("patience", float, 100),
     "PROCESSES": ("processes", int, 10000),
@@ -23,7 +24,7 @@ NUMBERS: dict[str, tuple[str, type[int] | type[float], int]] = {
     "SEED": ("seed", int, SEEDS),
     "JOBS": ("jobs", int, 64),
 }
-OTHERS = ("CH", "ONLY", "SURE", "SANDBOX", "HINTS", "RUNS")
+OTHERS = ("CH", "ONLY", "SURE", "SANDBOX", "HINTS", "RUNS", "STUDENT", "NAMES")
 KNOWN = (*PATHS, *NUMBERS, *OTHERS)
 
 
@@ -68,6 +69,8 @@ def settings_of(words: Iterable[str], environment: Mapping[str, str]) -> Setting
         only=tuple(name for name in only.split(",") if name) or ((only,) if only else ()),
         sure="SURE" in given,
         hints=given.get("HINTS") != "no",
+        student=given.get("STUDENT", ""),
+        names=given.get("NAMES") != "no",
         sandbox_wanted="SANDBOX" not in given,
         no_cell="LAB_NO_CELL is set" if "LAB_NO_CELL" in environment else "",
         tools=Toolchain.of_words(*built) if all(built[:3]) else None,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from quest.ground.entry import os_error_text
 from quest.ground.files import locked
-from quest.labs import catalogue, class_table, files, intake, place, work
+from quest.labs import catalogue, class_table, files, intake, kept, place, work
 from quest.labs.errors import CannotJudge, LabError, complain, say
 from quest.labs.judge import How, Result, Verdict, grade
 from quest.labs.lab import Lab
@@ -234,23 +234,46 @@ def _grade(settings: Settings) -> int:
 
 
 def _grade_all(settings: Settings) -> int:
+    from quest.labs import class_commands  # no bundle has it
+
     lab = _chosen(settings)
     folder = settings.hand_in or settings.work / lab.slug
     table = settings.table or Path(f"{folder}.csv")
+    about = class_commands.about(settings, lab.slug, folder)
     if isinstance(lab, MeasuredLab):
         from quest.labs import self_check
 
+        if settings.student:
+            raise LabError(f"STUDENT={settings.student}: in a lab that measures all are judged, at no cost")
         kind = self_check.kind_of(lab)
     else:
 
         def logs(one: intake.Submission) -> Path:
-            name = class_table.log_name(one.name)
+            name = kept.safe_name(one.name)
             return settings.logs / name if settings.logs else logs_of(lab.slug, folder / name, settings)
 
         lab = _program(settings)
         kind = class_table.kind_of(lab, settings, logs)
-    settled = class_table.grade_all(folder, table, kind, settings.jobs, settings.results)
+    settled = class_table.grade_all(folder, table, kind, settings.jobs, settings.results, about, settings.student)
     return 0 if settled else UNJUDGED
+
+
+def _class(settings: Settings) -> int:
+    from quest.labs import class_commands
+
+    return class_commands.who(settings)
+
+
+def _reports(settings: Settings) -> int:
+    from quest.labs import class_commands
+
+    return class_commands.reports(settings)
+
+
+def _gradebook(settings: Settings) -> int:
+    from quest.labs import class_commands
+
+    return class_commands.grades(settings)
 
 
 # ---- for teachers
@@ -284,6 +307,9 @@ COMMANDS: dict[str, Callable[[Settings], int]] = {
     "solution": _solution,
     "grade": _grade,
     "grade-all": _grade_all,
+    "class": _class,
+    "reports": _reports,
+    "gradebook": _gradebook,
     "autograder": _autograder,
     "handout": _handout,
     "merge": _merge,

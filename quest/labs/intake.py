@@ -32,6 +32,7 @@ OF_THE_TREE = frozenset(("labs", "tests", "benchmarks", "chapters", "slides", "f
 COPY = re.compile(r"(?P<stem>.+?)(?: ?\(\d+\)|-\d+)?(?P<end>\.\w+)")  # of a browser: server (1).c
 CANVAS = re.compile(r"(?P<who>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.S)
 MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<file>.*)", re.S)
+LATE = "late"  #: a note: Canvas says so, and not by how much
 
 
 def meant(name: str, wanted: Collection[str]) -> str | None:
@@ -74,6 +75,8 @@ class Submission:
     loose: list[tuple[str, Path]] = field(default_factory=list)  #: the name it had, and the file
     notes: list[str] = field(default_factory=list)
     refused: str = ""  #: why it is not looked at
+    #: what says whose it is: kind (roster.py) and text, as it was in the file's name
+    keys: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -117,23 +120,28 @@ def _submission(path: Path) -> Submission | None:
     name = path.name
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     student = foreign.name(moodle["who"] if moodle is not None else name)
+    keys = [("any", name)]
+    if moodle is not None:
+        full_name, _, number = moodle["who"].rpartition("_")
+        keys = [("moodle", number), ("name", full_name)]
     if path.is_symlink():
         refused = f"{path} is a link: hand in the folder itself"
-        return Submission(student, refused=refused) if path.is_dir() else None
+        return Submission(student, refused=refused, keys=keys) if path.is_dir() else None
     if path.is_dir():
         is_text = moodle is not None and moodle["kind"] != "file"
-        return None if is_text else Submission(student, path)
+        return None if is_text else Submission(student, path, keys=keys)
     if not path.is_file():
         return None
     if moodle is not None and moodle["file"]:
-        return Submission(student, loose=[(moodle["file"], path)])
+        return Submission(student, loose=[(moodle["file"], path)], keys=keys)
     if canvas is not None:
-        notes = ["late"] if canvas["late"] else []
+        notes = [LATE] if canvas["late"] else []
         student = foreign.name(f"{canvas['who']}_{canvas['id']}")
-        return Submission(student, loose=[(canvas["file"], path)], notes=notes)
+        keys = [("canvas", canvas["id"]), ("canvas name", canvas["who"])]
+        return Submission(student, loose=[(canvas["file"], path)], notes=notes, keys=keys)
     ending = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
     stem = name.removesuffix(name[len(name) - len(ending) :]) if ending else ""
-    return Submission(foreign.name(stem), loose=[(name, path)]) if stem.strip(".") else None
+    return Submission(foreign.name(stem), loose=[(name, path)], keys=[("any", stem)]) if stem.strip(".") else None
 
 
 def _newest(one: Submission) -> list[tuple[str, Path]]:

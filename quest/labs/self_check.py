@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quest.ground.errors import InputError
-from quest.labs import answers, class_table, data, files, intake, place, work
+from quest.labs import answers, class_table, data, files, intake, kept, place, work
 from quest.labs.answers import Answers, Mark, Part, Sealed
 from quest.labs.class_table import Grade, Kind, Row
 from quest.labs.data import Measurement
 from quest.labs.errors import LabError, say
-from quest.labs.measured import ANSWERS, SEALED, MeasuredLab, answers_template
+from quest.labs.measured import ANSWERS, MEASURED, PREDICTED, SEALED, MeasuredLab, answers_template
 from quest.labs.report import Entry, Outcome, Report
 
 SELF_CHECK = "This is a self-check, not a grade: nobody has watched how the data were measured."
@@ -186,7 +186,8 @@ class _Class:
             reason = str(error).replace(f"{folder}/", "")
             return Grade(class_table.SELF_CHECK, 0, f"({reason})")
         missed = " ".join(mark.id for mark in judged.marks if mark.why)
-        return Grade(class_table.SELF_CHECK, judged.report.score, missed, data.origin(path))
+        report = judged.report
+        return Grade(class_table.SELF_CHECK, report.score, missed, data.origin(path), report.gradescope())
 
     def finish(self, rows: dict[str, Row]) -> None:
         for name, mine in self.fingerprints.items():
@@ -197,11 +198,11 @@ class _Class:
 
 def kind_of(lab: MeasuredLab) -> Kind:
     """How a class's submissions of this lab are graded: nothing of them runs, so all each time."""
-    ids = ["prediction", "data", *(question.id for question in lab.questions)]
+    most = {"prediction": PREDICTED, "data": MEASURED, **{one.id: one.points for one in lab.questions}}
     modules, submissions = ["quest.labs.self_check", "quest.stats.analysis"], _Class(lab)
     return Kind(
-        lab.files, lab.slug, lab.points, ids,
+        lab.files, lab.slug, lab.points, list(most),
         class_table.hash_of_modules(modules),
         class_table.hash_of([f"labs/{lab.slug}/measure.toml"]),
-        submissions.grade, MOST_BYTES, True, submissions.finish,
+        submissions.grade, MOST_BYTES, True, submissions.finish, list(map(kept.column, most, most.values())),
     )  # fmt: skip

@@ -56,6 +56,10 @@ class Settings:
     results: Path | None = None  #: JSON
     table: Path | None = None  #: CSV
     logs: Path | None = None  #: LOGS
+    class_file: Path | None = None  #: CLASS: what a teacher says of a class (class_rules.py)
+    gradebook: Path | None = None  #: GRADEBOOK: a forge's own table of this work
+    student: str = ""  #: STUDENT: the only one of a class that is graded, again
+    names: bool = True  #: NAMES=no: anonymous ids in their place
     runs: tuple[Path, ...] = ()  #: RUNS: results of several machines
     only: tuple[str, ...] = ()  #: ONLY: ids of tests
     patience: float | None = None  #: PATIENCE: time-outs are so many times those of an idle machine

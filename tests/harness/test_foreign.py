@@ -32,6 +32,36 @@ def test_a_spreadsheet_computes_nothing(text: str) -> None:
     assert foreign.cell("o'brien, 1-2") == "o'brien, 1-2"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>x</b>",
+        "[x](y)",
+        "*a* _b_ `c`",
+        "- x",
+        "+ x",
+        "1. x",
+        "2) x",
+        "# x",
+        "> x",
+        "a\\b & &amp;",
+        "== ~~x~~ $y$",
+        "|a|",
+    ],
+)
+@pytest.mark.skipif(shutil.which("pandoc") is None, reason="pandoc is not installed")
+def test_markdown_means_nothing(text: str) -> None:
+    """What pandoc makes of it is one paragraph, with the text as it was."""
+    written = foreign.markdown(text)
+    command = ["pandoc", "-f", "gfm-smart", "-t", "html", "--wrap=none"]
+    seen = subprocess.run(command, input=written, capture_output=True, text=True, check=True).stdout.strip()
+    assert seen == f"<p>{foreign.page(text).replace('&#x27;', chr(39))}</p>"
+
+
+def test_markdown_calls_nobody_and_links_to_nothing() -> None:
+    assert foreign.markdown("@all: http://x, www.y") == "@<!-- -->all: http:\\//x, www\\.y"
+
+
 def test_json_has_no_half_of_a_character() -> None:
     text = foreign.to_json({"\ud800": ["\udcfc\x1b", 1, None, 0.5, True]})
     assert json.loads(text) == {"\\ud800": ["\\xfc\\x1b", 1, None, 0.5, True]}
