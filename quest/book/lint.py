@@ -3,8 +3,8 @@
     python3 -m quest.book.lint OUTLINE...
 
 The chapter template, exercises with answers, slides with minutes, tracks and notes, the map of the
-talk, regions and figures that nothing shows, what the reader's path knows of the chapters, and habits
-of style (style.py).
+talk, regions and figures that nothing shows, what the reader's path knows of the chapters, the question
+bank (questions.py), and habits of style (style.py).
 Prints one line for each fault, `file:line: what`; status 1 if there is any. The rules are explained
 to authors in chapters/pandoc/README.md.
 """
@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
-from quest.book import contents, parts, style_table, tracks
+from quest.book import contents, parts, questions, style_table, tracks
 from quest.book.outline import Block, Outline, read_outlines, regions_of
 from quest.ground.entry import run_to_status
 from quest.ground.toml import Doc, Rule, load
@@ -232,6 +232,7 @@ def faults(chapters: list[Outline], slides: list[Outline]) -> Problems:
     yield from check_figures(chapters + slides)
     yield from parts.faults([one.slug for one in chapters])
     yield from contents.faults(chapters)
+    yield from questions.faults(chapters)
     yield from style_table.faults(chapters + slides)
 
 
