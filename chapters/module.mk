@@ -21,7 +21,7 @@ LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua pla
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
-LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua guards.lua judges.lua then.lua machines.lua)
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua since.lua guards.lua judges.lua then.lua machines.lua)
 # Recordings as players: pieces of HTML for the pages that show them, and a page for each server.
 PLAYERS    := $(WEAVE)/players/made
 RECORDED   := $(wildcard benchmarks/recordings/*.json)

@@ -1,5 +1,5 @@
--- The ledger of claims as the exporter has judged it (build/data/claims.json), in the text, never
--- pasted: the word for a claim, text for a verdict, a table and counts (README.md).
+-- The ledgers of claims as the exporter has judged them (build/data/claims.json, since.json), in the text, never
+-- pasted: the word for a claim, text for a verdict, tables and counts (README.md).
 
 local common = require 'common'
 local numbers = require 'numbers'
@@ -19,13 +19,16 @@ local plain = numbers.plain
 -- All claims in order.
 local function claims() return pandoc.List(common.data 'claims') end
 
+-- All rows of the ledger since 2003 (build/data/since.json): claims with their sources, whose numbers begin at 1000.
+local function later() return pandoc.List(common.data 'since' or {}) end
+
 -- ---- verdicts in the text -----------------------------------------------------------------------
 
 -- One claim, or nil and a mistake; `needle` is what to look for in the source.
 local function claim_of(id, needle)
-  local claim = claims():find_if(function(claim) return tostring(claim.id) == id end)
+  local claim = (claims() .. later()):find_if(function(claim) return tostring(claim.id) == id end)
   if not claim then
-    common.fail(needle, 'unknown claim %s (not in %s/data/claims.json)', id, common.build)
+    common.fail(needle, 'unknown claim %s (not in %s/data/claims.json, nor in since.json)', id, common.build)
   elseif not words:includes(claim.verdict) then
     common.fail(needle, 'claim %s: unknown verdict "%s" in claims.json', id, claim.verdict)
   end
@@ -205,6 +208,48 @@ local function table_of(block)
   return numbers.labelled(block, { 'claims' }, runs, { numbers.table(contents) })
 end
 
+-- ---- the claims since 2003 ----------------------------------------------------------------------
+
+-- Who said it, in what and when; whether its figures were found there; who says otherwise, and who saw the same.
+local function witness(row)
+  local content = plain(row.author .. ': ') .. pandoc.List { pandoc.Link(plain(row.work), row.url) }
+  content:extend(row.date ~= '' and plain(', ' .. row.date) or {})
+  local texts = pandoc.List { ('%s: %s'):format(row.checked, row.source_checked) }
+  texts:extend(pandoc.List(row.disputed):map(function(text) return 'Disputed: ' .. text end))
+  texts:extend(pandoc.List(row.confirmed):map(function(text) return 'Seen, too: ' .. text end))
+  return below(content, 'why', texts)
+end
+
+-- The word, and what it rests on; where no rule decides, how it could be measured, or why it cannot be.
+local function found_here(row)
+  if row.rule == '' then return below(pandoc.List {}, 'why', { row.standing, row.why }) end
+  local content = word(row)
+  content:insert(pandoc.LineBreak())
+  content:extend(seen(row))
+  return below(content, 'why', { 'make bench ONLY=' .. row.experiment })
+end
+
+-- The rows whose `since` is one of these numbers.
+local function table_since(block)
+  local wanted = common.split(block.attributes.since, '%S+')
+  for _, number in ipairs(wanted) do
+    if not later():find_if(function(row) return tostring(row.since) == number end) then
+      common.fail('since="' .. block.attributes.since, 'no claim since 2003 has the number %s', number)
+    end
+  end
+  local rows = later():filter(function(row) return wanted:includes(tostring(row.since)) end)
+  local runs = rows:filter(measured):map(function(row) return { source = row.source_run, run = row.run } end)
+  return numbers.labelled(block, { 'claims', 'since' }, runs, { numbers.table {
+    aligns = { 'Left', 'Left', 'Left', 'Left', 'Left' },
+    widths = { 0.06, 0.3, 0.34, 0.2, 0.1 },
+    head = pandoc.List({ '', 'claim', 'source', 'here', 'chapter' }):map(plain),
+    rows = rows:map(function(row)
+      local id = pandoc.Span(tostring(row.id), pandoc.Attr('claim-' .. row.id))
+      return { { id }, said(row), witness(row), found_here(row), chapter(row) }
+    end),
+  } })
+end
+
 -- What stands under the whole ledger: who judged, on how many sessions, and how many words are expected to be wrong.
 local function judges_of()
   local found = common.data 'judges'
@@ -224,7 +269,7 @@ end
 function ledger.apply(doc)
   return doc:walk {
     Span = common.by_class { count = count },
-    CodeBlock = common.by_class { claims = table_of, judges = judges_of },
+    CodeBlock = common.by_class { claims = table_of, since = table_since, judges = judges_of },
   }
 end
 

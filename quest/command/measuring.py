@@ -106,8 +106,18 @@ def export(given: Given) -> int:
 
 
 def claims(given: Given) -> int:
-    """The whole ledger."""
-    return _claims(given, short=False)
+    """The whole ledger; with SINCE=yes that of the claims since 2003."""
+    return _since(given) if given.get("SINCE") == "yes" else _claims(given, short=False)
+
+
+def _since(given: Given) -> int:
+    from quest.measure import chosen
+    from quest.report import since
+    from quest.report.measured import Library
+
+    every = chosen.everything()
+    library = Library(results_of(given), REFERENCE, reference_only(given), definitions=every)
+    return since.print_ledger(since.judge_all(library), names(given.get("ONLY", "")))
 
 
 def verdict(given: Given) -> int:
@@ -150,10 +160,10 @@ def compare(given: Given) -> int:
 
 def share(given: Given) -> int:
     from quest.ground.foreign import plain
+    from quest.measure import chosen
     from quest.report import share as sharing
-    from quest.spec import experiment_file
 
-    known = {definition.id: definition for definition in experiment_file.load_all()}
+    known = {definition.id: definition for definition in chosen.everything()}
     packed = sharing.pack(results_of(given), build_of(given) / "share", known)
     for line in packed.left_out:
         print(plain(f"left out: {line}"))

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from quest.ground import places
 from quest.ground.places import BUILD, Answer, build_folder
-from quest.measure import needs, peers
+from quest.measure import chosen, needs, peers
 from quest.measure.remote import Client
-from quest.spec import experiment_file
 from quest.spec.model import LOAD_TOOLS, NO_LOAD, Experiment, Params, Variant
 from quest.spec.plan import expand_all
 
@@ -103,8 +102,7 @@ def to_build(only: list[str]) -> list[str]:
     """The programs of ours, below build/, that these experiments start. InputError for an unknown
     experiment.
     """
-    chosen = experiment_file.load_all(only=only)
-    words = (word for one in chosen for v in one.variants for word in needed_programs(one, v))
+    words = (word for one in chosen.load_all(only) for v in one.variants for word in needed_programs(one, v))
     return sorted({word for word in words if word.startswith(f"{BUILD}/")})
 
 

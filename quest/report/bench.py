@@ -9,7 +9,7 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -21,6 +21,7 @@ from quest.ground.errors import InputError, Stopped, Unreachable
 from quest.ground.files import Busy, locked
 from quest.ground.places import sweep_scratch
 from quest.measure import cgroups, environment, programs, records, remote
+from quest.measure import chosen as experiments
 from quest.measure.measure import Job, measure, prepare, skip_text
 from quest.measure.progress import Progress, terminal_width
 from quest.measure.records import Record, ResultSet, failure_texts
@@ -59,7 +60,7 @@ def bench(
 ) -> int:
     """0: all is measured or skipped; 1: something failed."""
     named = list(only)
-    chosen = experiment_file.load_all(only=named, headline=headline)
+    chosen = experiments.load_all(named, headline)
     return _bench(chosen, named, profile, headline, results, reference, again, upto, Session(settings))
 
 
@@ -104,7 +105,8 @@ def _bench(
         from quest.report.result import print_results
 
         width = terminal_width(160)
-        library = Library(results, reference, session.settings.reference_only)
+        every = experiments.everything()
+        library = Library(results, reference, session.settings.reference_only, definitions=every)
         print_results(chosen, library, width, upto)
     elif with_tables and not headline:
         from quest.report.measured import Library
@@ -163,19 +165,27 @@ def _with_rounds(experiment: Experiment, rounds: int, exactly: bool) -> Experime
 
 
 def _judged_by(session: Session) -> Callable[[str], Record]:
-    """What the first line of a set says of its judge, by experiment. Nothing is read before a set is begun."""
+    """What the first line of a set says of its judge, by experiment: that of its own ledger. Nothing is read before a
+    set is begun.
+    """
 
     @cache
-    def known() -> tuple[str, list["Claim"]]:
+    def known() -> tuple[str, Sequence["Claim"]]:
         from quest.report import claims, judge  # with SciPy
 
         ledger = claims.load(experiment_file.load_all()) if experiment_file.LEDGER.exists() else []
         return judge.current(), ledger
 
+    @cache
+    def known_since() -> tuple[str, Sequence["Claim"]]:
+        from quest.report import since  # with SciPy
+
+        return since.current(), since.ledger()
+
     def of(experiment: str) -> Record:
         from quest.report import claims
 
-        now, ledger = known()
+        now, ledger = known_since() if experiments.of_since(experiment) else known()
         hashes = claims.hashes(claim for claim in ledger if experiment in claim.asks)
         return {"judge": now, "claims": hashes, **({"session": session.name} if session.name else {})}
 

@@ -5,15 +5,16 @@ order?
 import itertools
 import re
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from quest.ground import foreign
 from quest.ground.errors import InputError
-from quest.measure import environment, peers, programs
+from quest.measure import chosen, environment, peers, programs
 from quest.measure.records import complete_lines, first_and_last, malformed_lines, read_results
-from quest.report import claims, guards, machines, published, sessions
+from quest.report import claims, guards, machines, published, sessions, since
 from quest.spec import experiment_file
 from quest.spec.coherence import operand_problem
 from quest.spec.model import Experiment, Variant
@@ -30,14 +31,17 @@ X = re.compile(r"-?[\w.]+(-x)?")
 def check(results: Path, reference: Path) -> int:
     """0, or 1 with a line on stderr for each thing that is wrong."""
     try:
-        experiments = experiment_file.load_all()
-        ledger = claims.load(experiments)
-        findings = guards.load(experiments, ledger) if guards.GUARDS.exists() else {}
+        experiments = chosen.everything()
+        of_talk, later = claims.load(experiments), since.ledger()
+        findings = guards.load(experiments, of_talk) if guards.GUARDS.exists() else {}
     except InputError as error:
         print(foreign.plain(str(error)), file=sys.stderr)
         return 1
+    ledger = [*of_talk, *later]
     known, numbers = {e.id: e for e in experiments}, {claim.id for claim in ledger}
-    problems = [*_programs(experiments), *_results(known, (results, *sessions.folders(reference)))]
+    twice = [number for number, count in Counter(claim.id for claim in ledger).items() if count > 1]
+    problems = [f"claim {number} is in {experiment_file.LEDGER} and in {chosen.LEDGER_SINCE}" for number in twice]
+    problems += [*_programs(experiments), *_results(known, (results, *sessions.folders(reference)))]
     problems += [*_machines(known), *session_problems(reference)]
     prose = [path for folder in PROSE for path in sorted(Path(folder).glob("*.md"))]
     for path in (*prose, *([guards.GUARDS] if findings else ())):
@@ -131,7 +135,7 @@ def line_problems(line: str, experiments: dict[str, Experiment], ledger: set[int
             yield f'"{key}" is no [[then]] of an experiment'
     for claim in (*VERDICT.findall(line), *WHEN.findall(line)):
         if int(claim) not in ledger:
-            yield f"claim {claim} is not in {experiment_file.LEDGER}"
+            yield f"claim {claim} is not in {experiment_file.LEDGER}, nor in {chosen.LEDGER_SINCE}"
 
 
 def key_problem(key: str, experiments: dict[str, Experiment]) -> str:

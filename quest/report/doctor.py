@@ -17,7 +17,7 @@ from pathlib import Path
 from quest.ground import cpus, foreign, processes
 from quest.ground.errors import InputError, RepetitionError, Unsupported
 from quest.ground.places import Answer, answer, build_folder, packages, text_of
-from quest.measure import environment, limits, needs, programs
+from quest.measure import chosen, environment, limits, needs, programs
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
 
@@ -181,7 +181,7 @@ def experiments() -> Section:
     lacking: dict[str, Answer] = {}
     beside: dict[str, Answer] = {}
     count = 0
-    for path in sorted(experiment_file.FOLDER.glob("*.toml")):
+    for path in sorted([*experiment_file.FOLDER.glob("*.toml"), *chosen.SINCE.glob("*.toml")]):
         try:
             definitions = experiment_file.load(path)
         except InputError as error:

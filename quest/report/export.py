@@ -12,7 +12,8 @@ from pathlib import Path
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
-from quest.report import bound, claims, gnuplot, guards, machines, then, tsv, verdicts
+from quest.measure import chosen
+from quest.report import bound, claims, gnuplot, guards, machines, since, then, tsv, verdicts
 from quest.report.bound import Entry
 from quest.report.measured import NUMBERS, Both, Library
 from quest.spec import experiment_file
@@ -26,7 +27,7 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
     """
     fingerprint = verdicts.stamp_of(results, reference, reference_only)
     errors: list[str] = []
-    library = Library(results, reference, reference_only, data / NUMBERS, errors)
+    library = Library(results, reference, reference_only, data / NUMBERS, errors, chosen.everything())
     numbers: dict[str, Entry] = {}
     sources: dict[str, then.SourceEntry] = {}
     for definition in library.experiments.values():
@@ -53,6 +54,11 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
             write_if_other(data / "judges.json", _json({"lines": verdicts.judges(judged).splitlines()}))
             for name, text in gnuplot.tally(judged).items():
                 write_if_other(data / "claims" / name, text)
+    if chosen.LEDGER_SINCE.exists():
+        try:
+            write_if_other(data / "since.json", _json(since.judge_all(library)))
+        except InputError as error:
+            errors.append(str(error))
     if guards.GUARDS.exists():
         try:
             write_if_other(data / "guards.json", _json(guards.judge_all(library)))

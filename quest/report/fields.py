@@ -19,9 +19,10 @@ from quest.ground.toml import Key, keys_of
 from quest.measure.peers import Peer
 from quest.measure.records import LINES
 from quest.measure.scene import Scene
-from quest.report.claims import Ledger
+from quest.report.claims import Claim, Ledger
 from quest.report.judge import Registration
 from quest.report.rules import RULES, parameters
+from quest.report.since import ClaimSince
 from quest.spec.model import Experiment
 
 if TYPE_CHECKING:
@@ -101,6 +102,12 @@ def rules_of_claims() -> list[str]:
     return rows
 
 
+def beside_a_claim() -> list[str]:
+    """The keys that a row of the ledger since 2003 has beside those of a claim."""
+    of_claim = {key.name for key in keys_of(Claim)}
+    return [line for key in keys_of(ClaimSince) if key.name not in of_claim for line in _key(key)]
+
+
 def with_fields(text: str) -> str:
     """The README with the fields as they are now. InputError for a name that it does not know."""
     known = {
@@ -108,6 +115,7 @@ def with_fields(text: str) -> str:
         "peer": described(Peer),
         "scene": described(Scene),
         "claims": described(Ledger),
+        "since": beside_a_claim(),
         "results": lines_of_results(),
         "rules": rules_of_claims(),
         "registered": described(Registration),

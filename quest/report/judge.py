@@ -7,7 +7,7 @@ of its own, of its rules alone: its prose may be mended. Both stand in the `run`
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,24 +37,24 @@ Hash = Annotated[str, Rule(pattern="[0-9a-f]{64}", must="be a SHA-256 sum")]
 # ---- hashes -------------------------------------------------------------------------------------
 
 
-def lines(code: Path, tree: Path) -> list[str]:
+def lines(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> list[str]:
     """`hash  path` of each file that judges, as sha256sum prints it, sorted. `code`: the tree that the programs are in;
-    `tree`: that of the experiments.
+    `tree`: that of the experiments; `of_code`, `experiments`: which files these are, those of the first ledger without.
     """
-    files = [(code, path) for pattern in CODE for path in code.glob(pattern)]
-    files += [(tree, path) for path in tree.glob(EXPERIMENTS)]
+    files = [(code, path) for pattern in of_code for path in code.glob(pattern)]
+    files += [(tree, path) for path in tree.glob(experiments)]
     return sorted(
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(root).as_posix()}" for root, path in files
     )
 
 
-def text(code: Path, tree: Path) -> str:
-    return "".join(f"{line}\n" for line in lines(code, tree))
+def text(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> str:
+    return "".join(f"{line}\n" for line in lines(code, tree, of_code, experiments))
 
 
-def hash_of(code: Path, tree: Path) -> str:
+def hash_of(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> str:
     """Of the judge of these trees, 64 hexadecimal digits."""
-    return hashlib.sha256(text(code, tree).encode()).hexdigest()
+    return hashlib.sha256(text(code, tree, of_code, experiments).encode()).hexdigest()
 
 
 def current() -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from quest.report import claims, rules, then
+from quest.report import claims, rules, since, then
 from quest.report.measured import Both, Library
 from quest.report.otherwise import otherwise
 from quest.report.tsv import aligned
@@ -25,7 +25,8 @@ def print_results(definitions: Sequence[Experiment], library: Library, width: in
     reader asks, who is not to be told what later ones let him guess.
     """
     measured = [definition for definition in definitions if library.both(definition.id).here]
-    judged = claims.side_by_side(library, [definition.id for definition in measured])
+    ids = [definition.id for definition in measured]
+    judged = [*claims.side_by_side(library, ids), *since.side_by_side(library, ids)]
     for definition in measured:
         print(f"\n{definition.id}: {definition.question}")
         later = later_variants(definition, upto)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import dated
+from quest.measure.chosen import LEDGER_SINCE, SINCE
 from quest.measure.progress import terminal_width
 from quest.measure.records import failure_texts, first_and_last, read_results
 from quest.report import tested
@@ -180,8 +181,10 @@ def stamp_of(results: Path, reference: Path, reference_only: bool) -> str:
     digest = hashlib.sha256(f"{reference_only} {bool(find_spec('scipy'))}".encode())
     places = [
         *experiment_file.FOLDER.glob("*.toml"),
+        *SINCE.glob("*.toml"),
         *(path for part in DECIDE for path in (PACKAGE / part).glob("*.py")),
         experiment_file.LEDGER,
+        LEDGER_SINCE,
         *results.glob("*.jsonl"),
         *reference.glob("*.jsonl"),
         experiment_file.RATIOS,

@@ -24,6 +24,7 @@ BOUND = [
     (fence('.claims standing="perhaps"'), 'no claim has the standing "perhaps"'),
     (fence('.claims kind="old"'), 'no claim has the kind "old"'),
     (fence('.claims only="99"'), 'no claim has the id "99"'),
+    (fence('.since since="1 99"'), "no claim since 2003 has the number 99"),
     ("[most]{.count}", 'no claims are counted as "most"'),
     *((f"See @{name}.", f"unknown reference @{name}") for name in (
         "fig:none", "lst:none", "ch:99-none", "sec:none", "nobody2003",

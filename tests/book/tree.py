@@ -129,7 +129,7 @@ class Tree:
 
     def bind(self, source: str, to: str, **settings: str) -> Done:
         """Pass 2 for a file; the data is what lies in build/data."""
-        for name in ("numbers", "claims", "guards", "judges", "then"):
+        for name in ("numbers", "claims", "since", "guards", "judges", "then"):
             done = self.tables("data", f"build/data/{name}.json", f"build/weave/data/{name}.lua")
             if done.returncode:
                 return done

@@ -12,7 +12,7 @@ import pytest
 
 from quest.ground import places
 from quest.ground.places import Answer
-from quest.measure import limits, needs, programs
+from quest.measure import chosen, limits, needs, programs
 from quest.report import doctor
 from quest.spec import experiment_file
 from quest.spec.model import Experiment
@@ -106,7 +106,7 @@ def test_this_machine_without_any_library() -> None:
     assert [title for title, _, _ in counts] == ["limits", "servers", "experiments", "libc variants", "tools"]
     count = {title: (int(good), int(every)) for title, good, every in counts}
     assert count["servers"][1] == len(list((TREE / "code").glob("[0-9]*")))
-    assert count["experiments"][1] == len(experiment_file.load_all())
+    assert count["experiments"][1] == len(chosen.everything())
     lines = [line for line in done.stdout.splitlines() if line.startswith("  ")]
     assert all(re.fullmatch(r"  \S.*: \S.*", line) for line in lines), "with its reason"
     lacking = [name for package in places.packages() if (name := package.name) and f"  {name}: not inst" in done.stdout]
