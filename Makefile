@@ -268,10 +268,10 @@ MEASURED_VARIANTS := glibc static static-pie diet musl
 variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v)))
 
 # Ends make if one of these paths is that of no program: a mistyped command of an experiment.
-all_known = $(foreach p,$(firstword $(filter-out $(PROGRAMS),$(notdir $(1)))),$(error $(p), which an experiment starts, is no program of a module.mk))
+all_known = $(foreach p,$(firstword $(filter-out $(PROGRAMS),$(notdir $(filter-out $(RUNTIMES),$(1))))),$(error $(p), which an experiment starts, is no program of a module.mk))
 
 # For make bench: only what the experiments start (WANTED). What cannot be built here, the harness says.
-bench-programs: $(if $(ONLY),$(filter $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)
+bench-programs: $(if $(ONLY),$(filter $(RUNTIMES) $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)
 	$(call all_known,$(WANTED))@:
 
 # ---- what Python does alone ------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ lint:
 	$(call lint,shellcheck,shellcheck $(SHELL_SOURCES))
 	$(call lint,ruff,ruff check --quiet $(PYTHON_SOURCES))
 	$(call lint,mypy,$(mypy))
-	$(call all_known,$(shell $(QUEST) programs))$(Q)$(call quest,check-data)
+	$(call all_known,$(shell $(QUEST) programs) $(shell $(QUEST) programs ONLY=since))$(Q)$(call quest,check-data)
 	$(Q)$(call quest,check-lines)
 	$(Q)$(call quest,check-recordings)
 	$(Q)$(PYTHON) -m quest.report.fields --check

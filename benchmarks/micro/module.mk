@@ -50,6 +50,15 @@ hold-connections_SRC := benchmarks/micro/hold-connections.c $(MICRO_COMMON)
 PROGRAMS += prefork-herd
 prefork-herd_SRC := $(addprefix benchmarks/micro/,prefork-herd.c children.c) $(MICRO_COMMON)
 
+# Which process gets a connection, and what that does to the others' wait. EPOLLEXCLUSIVE is Linux's, and dietlibc lacks it.
+PROGRAMS += accept-share one-slow
+accept-share_SRC      := benchmarks/micro/children.c $(MICRO_COMMON)
+accept-share_SRC_any  := $(addprefix benchmarks/micro/,accept-share.c accept_ways.c)
+accept-share_SRC_diet := benchmarks/micro/not_here.c
+one-slow_SRC           = $(addprefix benchmarks/micro/,one-slow.c accept_ways.c) $(COMMON_SRC)
+one-slow_SRC_any       = $(OPEN_BELOW_any)
+one-slow_VARIANTS     := glibc asan
+
 PROGRAMS += fd-alloc
 fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
 fd-alloc_LIBS := -pthread

@@ -89,6 +89,9 @@ PACKAGES = {
     "ssh-keygen": "openssh-client",
     "ip": "iproute2",
     "tc": "iproute2",
+    "go": "golang-go",
+    "node": "nodejs",
+    "java": "openjdk-21-jdk-headless",
     **{program: package.name for program, package in _programs()},
     "cc": "gcc libc6-dev",
 }

@@ -166,6 +166,18 @@ def loop_device() -> Answer:
     return answer(disks.why_no_disk(), disks.REMEDY) if mounts.ok else mounts
 
 
+def java_21() -> Answer:
+    """A Java that has virtual threads. The first line that it says begins as "openjdk 21.0.5"."""
+    tool = program("java")
+    if not tool.ok:
+        return tool
+    done = subprocess.run(["java", "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    found = re.search(r"\d+", done.stdout)
+    old = f"java {found[0] if found else '8 or older'} has no virtual threads: 21 or newer is needed"
+    remedy = "a JDK from 21 on, first in PATH (Debian 13: apt-get install openjdk-21-jdk-headless)"
+    return answer("" if found and int(found[0]) >= 21 else old, remedy)
+
+
 PROBES: dict[str, Callable[[], Answer]] = {
     "static": lambda: variant("static", "the static C library is not installed"),
     "static-pie": lambda: variant("static-pie", "the compiler cannot make static-pie programs"),
@@ -183,6 +195,7 @@ PROBES: dict[str, Callable[[], Answer]] = {
     "io-throttle": lambda: answer(cgroups.why_unusable("io"), cgroups.REMEDY),
     "loop-device": loop_device,
     "token-bucket": token_bucket,
+    "java-21": java_21,
 }
 # Build variant -> the need without which it cannot be built.
 BUILD_NEEDS = {"static": "static", "static-pie": "static-pie", "diet": "diet", "musl": "musl-gcc"}

@@ -24,6 +24,22 @@ def test_an_unknown_need_is_a_program_with_a_remedy() -> None:
     assert "wrk" not in places.PEERS
 
 
+@pytest.mark.parametrize(
+    ("says", "lacks"),
+    [("openjdk 21.0.5 2024-10-15", ""), ("java 25", ""), ("openjdk 17.0.15 2025-04-15", "17"), ("", "8 or older")],
+)
+def test_a_java_that_is_too_old_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, lacks: str
+) -> None:
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\necho '{says}'\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    answer = needs.java_21()
+    assert answer.ok == (not lacks)
+    assert f"java {lacks} has no virtual threads" in answer.reason or not lacks
+
+
 def test_what_others_would_notice_needs_room_or_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     for most, enough in ((999, False), (1000, True)):
         caps = [Cap(most, "ulimit -u")]

@@ -58,6 +58,9 @@ FACTS = (
 NUMBERS = ("-1", "x", "100000000")
 NO_LIBC = ("diet", "musl")
 PROGRAMS = {
+    "accept-share": Program(
+        "-n 3 -c 6 -u 0 accept", "process connections share", range(3), ("", "-c x epoll", "epoll accept"), ("diet",),
+    ),
     "aio-threads": Program(
         "-n 8 pipes @", "reads all_ns threads per_read overtakes named", [8],
         ("pipes", "pip x", "-t 257 pool x"), ("diet",),
@@ -233,7 +236,7 @@ def test_a_number_has_no_blanks(micro: Micro) -> None:
 def test_an_unknown_way_is_not_here_or_bad_usage(micro: Micro) -> None:
     for command in ("event-rate telepathy", "event-wait telepathy", "sched-switch -v 7"):
         assert micro.complaint(command, status=UNSUPPORTED)
-    for command in ("prefork-herd select", "timeout-accuracy sleep"):
+    for command in ("prefork-herd select", "timeout-accuracy sleep", "accept-share select"):
         status, out, err = micro.run(command)
         expected = UNSUPPORTED if micro.variant == "diet" else 2
         assert (status, out, err.count("\n")) == (expected, "", 1), command

@@ -1,0 +1,68 @@
+"""Who gets a connection: each is counted once, whatever the way to wait; and the server of several processes."""
+
+import http.client
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session
+
+WAYS = ("accept", "epoll", "exclusive", "reuseport")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_connection_is_of_one_process(micro: Micro, way: str) -> None:
+    micro.skip_in("diet", why="dietlibc does not know EPOLLEXCLUSIVE")
+    found = micro.rows(f"accept-share -n 4 -c 40 -u 100 {way}")
+    assert [row["process"] for row in found] == [0, 1, 2, 3]
+    assert sum(row["connections"] for row in found) == 40
+    assert sum(row["share"] for row in found) == pytest.approx(100, abs=0.01)
+    assert all(row["share"] == pytest.approx(row["connections"] * 2.5, abs=0.01) for row in found)
+
+
+def test_one_process_gets_all(micro: Micro) -> None:
+    micro.skip_in("diet", why="dietlibc does not know EPOLLEXCLUSIVE")
+    assert micro.column("share", "accept-share -n 1 -c 5 -u 0 exclusive") == [100]
+
+
+@pytest.fixture
+def slow(micro: Micro) -> Micro:
+    if not (micro.folder / "one-slow").exists():
+        pytest.skip("not built in this variant")
+    return micro
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_process_serves_and_ends(slow: Micro, way: str, tmp_path: Path) -> None:
+    server = slow.start(f"one-slow -p 0 -w 3 -m {way} {tmp_path}", stdout=-1)
+    try:
+        assert server.stdout
+        at = re.fullmatch(r"one-slow: listening on http://(127\.0\.0\.1:\d+)/\n", server.stdout.readline())
+        assert at
+        for target in ("/quick", "/slow") * 3:
+            connection = http.client.HTTPConnection(at[1], timeout=PATIENCE_S)
+            connection.request("GET", target)
+            reply = connection.getresponse()
+            assert (reply.status, len(reply.read()), reply.getheader("Connection")) == (200, 100, "close")
+            connection.close()
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, err = server.communicate(timeout=PATIENCE_S)
+    assert (server.returncode, err) == (0, "")
+    await_end_of_session(server.pid)
+
+
+def test_no_process_outlives_the_first(slow: Micro, tmp_path: Path) -> None:
+    server = slow.start(f"one-slow -p 0 -m exclusive {tmp_path}", stdout=-1)
+    assert server.stdout and server.stdout.readline()
+    server.kill()
+    server.communicate(timeout=PATIENCE_S)
+    await_end_of_session(server.pid)
+
+
+@pytest.mark.parametrize("arguments", ["", "-m poll", "-m accept -w 65"])
+def test_what_the_server_refuses(slow: Micro, arguments: str) -> None:
+    status, out, err = slow.run(f"one-slow -p 0 {arguments} .")
+    assert (status, out, err.count("\n")) == (2, "", 1)
