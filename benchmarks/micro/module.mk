@@ -59,6 +59,20 @@ one-slow_SRC           = $(addprefix benchmarks/micro/,one-slow.c accept_ways.c)
 one-slow_SRC_any       = $(OPEN_BELOW_any)
 one-slow_VARIANTS     := glibc asan
 
+PROGRAMS += epoll-facts nagle zerocopy
+epoll-facts_SRC      := $(MICRO_COMMON)
+epoll-facts_SRC_any  := benchmarks/micro/epoll-facts.c
+epoll-facts_SRC_diet := benchmarks/micro/not_here.c
+epoll-facts_LIBS     := -pthread
+# What TCP_INFO and the queue of errors tell stands in linux/*.h alone.
+define linux_headers
+$(1)_SRC      := $(MICRO_COMMON)
+$(1)_SRC_any  := benchmarks/micro/$(1).c
+$(1)_SRC_diet := benchmarks/micro/not_here.c
+$(1)_SRC_musl := benchmarks/micro/not_here.c
+endef
+$(foreach p,nagle zerocopy,$(eval $(call linux_headers,$(p))))
+
 PROGRAMS += fd-alloc
 fd-alloc_SRC  := benchmarks/micro/fd-alloc.c $(MICRO_COMMON)
 fd-alloc_LIBS := -pthread

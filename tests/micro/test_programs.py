@@ -77,6 +77,10 @@ PROGRAMS = {
         "-n 30 -s 50 here @", "sample again_ns miss_ns first_ns cold_ns make_ns list_ns", range(50),
         ("here x y", "-n 1000001 here x"), NO_LIBC,
     ),
+    "epoll-facts": Program(
+        "-n 100 edge", "closed_event delete_ebadf reused_event undup_event out_of_order", [1],
+        ("", "level", "edge oneshot", "-n -1 edge"), ("diet",),
+    ),
     "event-rate": Program("poll", "waits events_per_wait messages_per_wait lost rate", 1),
     "event-wait": Program("-n 20 poll", "wait_ns event_ns calls send_ns read_ns", 20),
     "fairness": Program(
@@ -126,6 +130,9 @@ PROGRAMS = {
         "-n 100 -k 11 @", "mapped mmap_ns touch_ns munmap_ns read_ns", range(0, 100, 11),
         ("-n 5", "-n 100001 x", "x y", "-k 0 x"),
     ),
+    "nagle": Program(
+        "-n 3 one", "round round_ns segments", range(3), ("", "three", "-d 2 one", "-q x one"), NO_LIBC,
+    ),
     "port-bind": Program(
         "-n 40 ipv4", "in_use port bind_ns connect_ns total_ns error", range(40),
         ("", "ipv4 ipv6", "ipv5", "-d 201 late"), ("diet",), True,
@@ -172,6 +179,9 @@ PROGRAMS = {
     "write-parts": Program(
         "-n 20 two pipe", "write_ns", 20,
         ("", "two", "three pipe", "two tcp", "-p 8001 two pipe"),
+    ),
+    "zerocopy": Program(
+        "-n 5 -s 2000", "sends completed copied copied_share send_ns", 1, ("-s 0", "-s 1048577"), NO_LIBC, True,
     ),
 }  # fmt: skip
 # Those that are about somebody else's files or server are run in tests of their own.
