@@ -35,3 +35,9 @@ check:
 	$(Q)$(build_lab_objects)
 	$(Q)$(call grader,check)
 endif
+
+# Ours that one's own server races against, and hammer, are built first.
+.PHONY: race
+race:
+	$(Q)wanted="$$($(call quest,racers))" && $(MAKE) --no-print-directory $(parallel) bench-programs ONLY=race WANTED="$$(echo $$wanted)"
+	$(Q)$(call measuring,race)

@@ -85,8 +85,11 @@ class Peer:
 
 
 def load(name: str, folder: Path = FOLDER) -> Peer:
-    """The peer of that name. InputError if its file is missing or wrong."""
-    return toml.load(Peer, folder / f"{name}.toml", name=name)
+    """The peer of that name, or of that path, if it has a `/`: a learner's server in a race is one. InputError if its
+    file is missing or wrong.
+    """
+    path = Path(name) if "/" in name else folder / name
+    return toml.load(Peer, path.with_name(f"{path.name}.toml"), name=path.name)
 
 
 # ---- templates ----------------------------------------------------------------------------------

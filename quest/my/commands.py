@@ -103,7 +103,7 @@ def _skip(stages: Stages, folder: Path, name: str) -> int:
 # ---- checking
 
 
-def _build(folder: Path) -> str:
+def build(folder: Path) -> str:
     """Runs the learner's Makefile, if there is one; what is wrong, or ""."""
     if not (folder / "run").is_file():
         return f"{folder}/run is not there: `make my` starts your server by it (labs/my/starter/run is one)."
@@ -160,7 +160,7 @@ def _check(stages: Stages, folder: Path, given: Given) -> int:
     """One round: builds, checks, and says what comes next."""
     progress = work.Progress.load(folder)
     name = given.get("STAGE") or progress.in_hand(stages)
-    if problem := _build(folder):
+    if problem := build(folder):
         _say(problem)
         return FAILED
     everything = "ALL" in given or not name

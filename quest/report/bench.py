@@ -117,6 +117,19 @@ def _bench(
     return 1 if report.failures or report.errors else 0
 
 
+def measure_these(chosen: list[Experiment], profile: str, results: Path, again: bool, settings: Settings) -> Report:
+    """The same of experiments that no folder of benchmarks/ has: a race. What failed or is not here is in the report,
+    and has not been printed.
+    """
+    report, session = Report(), Session(settings)
+    for one in chosen if again else ():
+        if (path := results / f"{one.id}.jsonl").exists():
+            records.set_aside(path)
+    if jobs := _left_to_do([(one, profile) for one in chosen], results, session, report):
+        _measure_all(jobs, session, report)
+    return report
+
+
 def reference_session(
     only: Iterable[str], verdicts: bool, wanted: str, place: Path, reference: Path, settings: Settings
 ) -> int:

@@ -255,7 +255,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, bad: dict[str, str]) -> list[str]:
             yield Outcome(name, FAILED if name in bad else PASSED, bad.get(name, ""))
 
     monkeypatch.setattr(commands, "outcomes", found)
-    monkeypatch.setattr(commands, "_build", lambda _: "")
+    monkeypatch.setattr(commands, "build", lambda _: "")
     return asked
 
 

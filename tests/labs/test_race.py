@@ -1,0 +1,304 @@
+"""`make race` and `make board`: what is said of two servers, the file, what is refused, and a race of real servers."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quest.ground.errors import InputError
+from quest.learn.words import Wrong
+from quest.measure import peers
+from quest.my import board, drawn, finish, race
+from quest.my.finish import LAPS, MINE, Lap, Machine, Race, Racer, Values
+from quest.spec import experiment_file
+from tests.labs.my_matrix import binary
+
+TREE = Path(__file__).resolve().parents[2]
+FAULTY = Path(__file__).with_name("faulty.py")
+WORK, IDLE, SLOW = LAPS
+ROUNDS = range(6)
+
+
+def values(server: str, part: str, numbers: list[float], **more: object) -> Values:
+    return Values(server, part, {str(n): value for n, value in enumerate(numbers)}, **more)  # type: ignore[arg-type]
+
+
+def around(middle: float) -> list[float]:
+    return [middle * (1 + (n - 2.5) / 1000) for n in ROUNDS]
+
+
+def made(name: str = "ada", mine: float = 2.0, machine: str = "A Processor", **changes: object) -> Race:
+    """One's own server is `mine` times as good as 09-epoll in each lap. (Of memory only the server's part is.)"""
+    found = []
+    for server, times in ((MINE, mine), ("09-epoll", 1.0)):
+        found += [
+            values(server, "work", around(30_000 * times)),
+            values(server, "own", around(8000 / times)), values(server, "kernel", [4000.0] * 6),
+            values(server, "slow", around(3.0 / times)),
+        ]  # fmt: skip
+    whole = Race(
+        name=name, time="2026-11-27T05:00:00Z", profile="quick", commit="0123",
+        machine=Machine(machine, 2, "Linux 6.1", 8000), reference="09-epoll",
+        servers=(Racer(MINE, "1" * 64), Racer("09-epoll", "2" * 64)), values=tuple(found),
+    )  # fmt: skip
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def changed(whole: Race, server: str, part: str, numbers: list[float], **more: object) -> Race:
+    others = [one for one in whole.values if (one.server, one.part) != (server, part)]
+    return replace(whole, values=(*others, values(server, part, numbers, **more)))
+
+
+# ---- what is said of two servers
+
+
+def word(whole: Race, lap: Lap = WORK) -> str:
+    one = finish.gain(whole, lap, MINE, "09-epoll")
+    return one.word if one else "-"
+
+
+def test_who_is_ahead_only_where_the_rounds_agree() -> None:
+    """Less memory and shorter waits are better; a round in which the machine was busy decides nothing."""
+    assert [word(made(mine=2.0), lap) for lap in LAPS] == ["ahead"] * 3
+    assert [word(made(mine=0.5), lap) for lap in LAPS] == ["behind"] * 3
+    near = around(30_000)
+    assert word(changed(made(), MINE, "work", [v * 1.01 for v in near])) == "ahead"
+    for factors, said in (([1.2, 1, 1, 1, 1, 0.8], "not decided"), ([1.02, 1, 1, 1, 1, 0.99], "as good")):
+        assert word(changed(made(), MINE, "work", [v * f for v, f in zip(near, factors, strict=True)])) == said
+    noisy = changed(made(), MINE, "work", around(60_000), noisy=(3,))
+    assert word(noisy) == "not decided: 5 of 6 rounds undisturbed"
+    one = finish.gain(made(mine=2.0), WORK, MINE, "09-epoll")
+    assert one and one.value == pytest.approx(2.0) and one.low == pytest.approx(2.0)
+
+
+def test_the_score_is_open_and_wants_all_laps() -> None:
+    assert finish.score(made(mine=1.0)) == pytest.approx(100)
+    assert finish.score(made(mine=1.0), "09-epoll") == pytest.approx(100)
+    twice, more = finish.score(made(mine=2.0)), finish.score(made(mine=20.0))
+    assert twice and more and 150 < twice < more
+    failed = changed(made(), MINE, "slow", [], failed="300 of 300 quick clients had no good reply")
+    assert finish.score(failed) is None and word(failed, SLOW) == "-" and word(failed, WORK) == "ahead"
+    assert any("300 of 300 quick clients" in line for line in drawn.race_lines(failed))
+
+
+# ---- the file
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "ada.json"
+    signed = finish.write(made(), path)
+    assert finish.read(path) == signed
+    assert replace(signed, sum=made().sum) == made()
+
+
+def edited(path: Path, old: str, new: str, signed: bool) -> str:
+    """What is said of a file in which a text was changed, with a sum that fits or not."""
+    finish.write(made(), path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    if signed:
+        data = json.loads(path.read_text())
+        data["sum"] = finish._digest(data)
+        path.write_text(json.dumps(data))
+    with pytest.raises(InputError) as error:
+        finish.read(path)
+    assert "\n" not in str(error.value) and str(path) in str(error.value)
+    return str(error.value)
+
+
+def test_what_was_changed_or_cannot_be_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ada.json"
+    assert "check sum is wrong" in edited(path, '"ada"', '"eve"', signed=False)
+    assert "check sum is wrong" in edited(path, "59850.0", "99850.0", signed=False)
+    for old, new, said in (
+        ("59850.0", "9e9", "round 0 of work, mine: 9e+09 /s cannot be"),
+        ("59850.0", "-3", "cannot be"),
+        ("59850.0", "NaN", "finite"),
+        ('"reference": "09-epoll"', '"reference": "mine"', "the reference one of ours"),
+        ('"part": "slow"', '"part": "fast"', "must be one of"),
+        ('"cores": 2', '"cores": "many"', '"cores" must be a whole number'),
+        ('"ada"', '"' + "a" * 61 + '"', '"name"'),
+        ('"profile"', '"profil"', '"profil"'),
+    ):
+        assert said in edited(path, old, new, signed=True), new
+    for text in ("", "{}", "[1]", "[" * 100_000, '{"schema": "quest-race-1"}'):
+        path.write_text(text)
+        with pytest.raises(InputError):
+            finish.read(path)
+
+
+def test_memory_is_judged_by_its_median(tmp_path: Path) -> None:
+    """The books are those of the whole machine: a round may say anything."""
+    path = tmp_path / "ada.json"
+    noisy = changed(made(), MINE, "kernel", [4000.0] * 5 + [-9000.0])
+    finish.write(noisy, path)
+    assert finish.read(path).name == "ada"
+    finish.write(changed(made(), MINE, "kernel", [12.0] * 6), path)
+    with pytest.raises(InputError, match="kernel, mine: so little memory cannot be"):
+        finish.read(path)
+
+
+def test_what_a_teacher_should_look_at() -> None:
+    assert finish.remarks(made()) == []
+    copied = changed(made(), MINE, "work", around(30_000))
+    assert "work: the values are those of 09-epoll" in finish.remarks(copied)
+    assert "work, mine: the same value in each round" in finish.remarks(changed(made(), MINE, "work", [5e4] * 6))
+    ours = replace(made(), servers=(Racer(MINE, "2" * 64), Racer("09-epoll", "2" * 64)))
+    assert "the program is 09-epoll" in finish.remarks(ours)
+    assert "not to be told from 09-epoll in any lap" in finish.remarks(made(mine=1.0))
+
+
+# ---- the board
+
+
+def handed_in(folder: Path, *races: Race) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number, one in enumerate(races):
+        finish.write(one, folder / f"{number}.json")
+    return folder
+
+
+def on_board(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path, **more: str
+) -> tuple[int, str, str, str]:
+    """Status, what is printed to both streams, and the page."""
+    status = board.board({"DIR": str(folder), "BUILD": str(tmp_path / "build"), **more})
+    out, err = capsys.readouterr()
+    return status, out, err, (tmp_path / "build/board/index.html").read_text()
+
+
+def test_only_ratios_of_different_machines_stand_in_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The best is first; values stand below their machine; of one name the last counts."""
+    old = made("ada", 9.0, time="2026-11-26T05:00:00Z")
+    races = (old, made("ada", 1.5), made("<b>bob</b>", 3.0, "Another"), made("cyd", 2.0))
+    status, out, err, page = on_board(capsys, tmp_path, handed_in(tmp_path / "in", *races))
+    assert (status, err) == (0, "")
+    names = [line.split()[0] for line in out.splitlines() if line.startswith(("ada", "<b>bob", "cyd"))]
+    assert names == ["<b>bob</b>", "cyd", "ada"]
+    first, *machines = page.split("<h2>")[1:]
+    assert first.count(">ada<") == 1 and "&lt;b&gt;bob" in first and "<b>bob" not in page
+    assert [("Another" in one, "bob" in one) for one in machines] == [(True, True), (False, False)]
+    assert "30.0k/s" not in first and "45.0k/s" in machines[1]
+
+
+def test_files_that_are_none_are_named_and_the_others_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = handed_in(tmp_path / "in", made("ada"), made("bob"))
+    (folder / "2.json").write_text((folder / "1.json").read_text().replace('"bob"', '"eve"'))
+    (folder / "3.json").write_text("no JSON\x1b[2J")
+    status, out, err, _ = on_board(capsys, tmp_path, folder)
+    assert status == 1
+    assert [line.count("2.json") + line.count("3.json") for line in err.splitlines()] == [1, 1]
+    assert "ada" in out and "bob" in out and "eve" not in out
+    assert "ada: the values are those of bob" in out
+    with pytest.raises(InputError, match="no file of make race"):
+        board.board({"DIR": str(tmp_path / "build")})
+    with pytest.raises(InputError, match="DIR="):
+        board.board({})
+
+
+def test_names_are_those_that_the_teacher_wants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = handed_in(tmp_path / "in", made("ada"), made("bob"))
+    names = tmp_path / "names.tsv"
+    names.write_text("ada\tThe Countess\n")
+    _, out, _, page = on_board(capsys, tmp_path, folder, NAMES=str(names))
+    assert "The Countess" in out and "ada" not in out + page and "bob" in out
+    _, out, _, page = on_board(capsys, tmp_path, folder, NAMES="numbers")
+    assert "server 1" in out and "server 2" in out and not {"ada", "bob"} & set(out.split())
+    assert ">ada<" not in page
+    names.write_text("ada\n")
+    with pytest.raises(InputError, match="names.tsv:1: "):
+        on_board(capsys, tmp_path, folder, NAMES=str(names))
+
+
+# ---- who races
+
+
+def test_rivals_are_ours_or_peers() -> None:
+    found = race.rivals("9, nginx 15")
+    assert [(one.name, one.server, one.peer) for one in found] == [
+        ("09-epoll", "09-epoll", ""), ("nginx", "", "nginx"), ("15-slashdot", "15-slashdot", ""),
+    ]  # fmt: skip
+    for words in ("nginx", "", "99"):
+        with pytest.raises(Wrong):
+            race.rivals(words)
+
+
+def test_the_laps_are_experiments_with_all_that_is_added_up() -> None:
+    """And the learner's server is a peer like the others, found by its path."""
+    for path in sorted(race.RACES.glob("*.toml")):
+        (one,) = experiment_file.load(path)
+        assert one.id in [f"race-{lap.name}" for lap in LAPS]
+        assert peers.load(one.variants[0].peer).name == MINE
+    names = {metric.name for metric in experiment_file.load(race.RACES / "race-idle.toml")[0].metrics}
+    assert {f"{name}_{when}" for name in ("own", *race.KERNEL) for when in ("before", "during")} <= names
+    seconds = sum(experiment_file.load(path)[0].profiles["quick"].seconds for path in race.RACES.glob("*.toml"))
+    assert seconds <= 90
+
+
+# ---- real races: a process of its own, for it enters a network and becomes the parent of orphans
+
+
+def run(tmp_path: Path, line: str, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """A race of a server that this line of shell starts; the file, if there is one."""
+    folder = tmp_path / "my"
+    folder.mkdir()
+    (folder / "run").write_text(f"#!/bin/sh\n{line}\n")
+    (folder / "run").chmod(0o755)
+    given = [f"WORK={tmp_path}", f"BUILD={tmp_path / 'build'}", "PROFILE=smoke", "AGAINST=09", "NAME=Ada L.", *words]
+    done = subprocess.run(
+        [sys.executable, "-m", "quest", "race", *given],
+        cwd=TREE, text=True, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    path = tmp_path / "build/race/ada-l.json"
+    return done, json.loads(path.read_text()) if path.exists() else {}
+
+
+@pytest.mark.long
+def test_a_race_gives_a_file_for_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One round decides nothing, and that is said. The same server again is not measured again."""
+    done, whole = run(tmp_path, f'exec {binary("07-poll")} "$@"')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert whole["reference"] == "09-epoll" and whole["name"] == "Ada L."
+    measured = {(one["server"], one["part"]) for one in whole["values"]}
+    assert measured == {(server, part) for server in (MINE, "09-epoll") for part in finish.PARTS}
+    assert "of 6 rounds undisturbed" in done.stdout
+    assert "Ada L." in (tmp_path / "build/race/ada-l.html").read_text()
+    assert str(tmp_path) not in json.dumps(whole)
+    status, out, _, _ = on_board(capsys, tmp_path, tmp_path / "build/race")
+    assert status == 0 and "Ada L." in out
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("echo no such port >&2; exit 3", "your server ended with status 3 before it listened"),
+        (f'exec {sys.executable} -S {FAULTY} threads length "$@"', "files: "),
+        ("exec sleep 60", "nothing listens on port"),
+    ],
+)
+def test_what_does_not_serve_does_not_race(tmp_path: Path, line: str, said: str) -> None:
+    done, whole = run(tmp_path, line)
+    assert done.returncode == 1 and not whole
+    assert said.removeprefix("files: ") in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.long
+def test_a_server_that_dies_loses_that_lap_and_no_other(tmp_path: Path) -> None:
+    """It has descriptors for a few clients, and ends when there are no more."""
+    line = f'ulimit -n 40; exec {sys.executable} -S {FAULTY} threads none "$@"'
+    done, whole = run(tmp_path, line)
+    assert done.returncode == 1, done.stdout
+    failed = {one["part"]: one["failed"] for one in whole["values"] if one["server"] == MINE}
+    assert failed["own"] and not failed["work"]
+    assert any(line.startswith("Ada L., an idle client: ") for line in done.stdout.splitlines())
+    assert all(not one["failed"] for one in whole["values"] if one["server"] != MINE)
