@@ -47,7 +47,7 @@ print(json.dumps({{"output": said}}))' < "$top/said" > "$results"
 MAKEFILE = """# A lab to hand out: README.md.
 FLAGS := {flags}
 OBJECTS := {objects}
-SETTINGS = $(foreach s,N ONLY PATIENCE SEED,$(if $($(s)),'$(s)=$($(s))'))
+SETTINGS = $(foreach s,N ONLY PATIENCE SEED STAGE,$(if $($(s)),'$(s)=$($(s))'))
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do \\
 	$$p -c 'import pytest' 2> /dev/null && break; done; echo $$p)
 
@@ -65,7 +65,7 @@ README = """# {title}
 The task is in `labs/{slug}/task.md`; what it calls *the real server* is not in here.
 
     make lab        your files, in work/{slug}
-    make check      builds them, tests them, counts the points; ONLY=name: one test
+    make check      builds them, tests them, counts the points; STAGE=now: some ten minutes' work; ONLY=name: one test
 {hint}
 Hand in: {hand_in}
 

@@ -25,7 +25,7 @@ NUMBERS: dict[str, tuple[str, type[int] | type[float], int]] = {
     "JOBS": ("jobs", int, 64),
 }
 OTHERS = ("CH", "ONLY", "SURE", "SANDBOX", "HINTS", "RUNS", "STUDENT", "NAMES")
-KNOWN = (*PATHS, *NUMBERS, *OTHERS)
+KNOWN = (*PATHS, *NUMBERS, *OTHERS, "STAGE")
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
@@ -67,6 +67,7 @@ def settings_of(words: Iterable[str], environment: Mapping[str, str]) -> Setting
         build=Path(environment.get("LAB_BUILD", "build")),
         runs=tuple(map(Path, given.get("RUNS", "").split())),
         only=tuple(name for name in only.split(",") if name) or ((only,) if only else ()),
+        stage=given.get("STAGE", ""),
         sure="SURE" in given,
         hints=given.get("HINTS") != "no",
         student=given.get("STUDENT", ""),

@@ -10,6 +10,7 @@ import os
 import secrets
 import subprocess
 import tempfile
+import textwrap
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,14 +18,15 @@ from pathlib import Path
 
 from quest.ground.entry import os_error_text
 from quest.ground.files import locked
-from quest.labs import catalogue, class_table, files, intake, kept, place, work
+from quest.labs import catalogue, class_table, files, intake, kept, place, stages, work
 from quest.labs.errors import CannotJudge, LabError, complain, say
 from quest.labs.judge import How, Result, Verdict, grade
-from quest.labs.lab import Lab
-from quest.labs.measured import MeasuredLab
+from quest.labs.lab import MECHANISM, Lab
+from quest.labs.measured import ANSWERS, MeasuredLab
 from quest.labs.settings import Settings
 
 MISSING, UNJUDGED = 1, 3
+WIDTH = 100
 SEEDS = 1 << 31
 
 
@@ -137,7 +139,13 @@ def _check(settings: Settings) -> int:
     if isinstance(lab, MeasuredLab):
         from quest.labs import self_check
 
+        if (folder / ANSWERS).exists():
+            say(f"{stages.heading(lab, stages.of_measured(lab, folder))}\n")
         return 0 if self_check.check(lab, folder, settings.build) else MISSING
+    if settings.stage and settings.only:
+        raise LabError("STAGE= and ONLY= both say which tests: one of them")
+    if settings.stage:
+        return _stage(_program(settings), folder, settings)
     lab, whole = _program(settings), not settings.only
     work.demand(lab.slug, folder)
     if whole:
@@ -148,14 +156,54 @@ def _check(settings: Settings) -> int:
         say(f"Your best: {best}.")
     first = verdict.first_failure
     if first is not None and verdict.built:
-        log = logs_of(lab.slug, folder, settings) / f"{first.id}.log"
-        has_hints = first.id in {hint.test for hint in lab.hints}
-        help_by = f"Help: make hint CH={lab.slug}; all" if has_hints else "All"
-        say(f"Next: {first.id}. {help_by} of the test: {log}")
+        if whole and (now := stages.of_verdict(verdict)) <= len(lab.stages):
+            say(f"Now: {stages.heading(lab, now)}. It alone, in some seconds: make check CH={lab.slug} STAGE=now")
+        say(f"Next: {first.id}. {_help(lab, first.id, folder, settings)}")
     elif first is None and not verdict.unseen and whole:
         ours = f" What we wrote: make solution CH={lab.slug}" if lab.is_whole else ""
         say(f"Well done.{ours}")
     return _status(verdict)
+
+
+def _help(lab: Lab, test: str, folder: Path, settings: Settings) -> str:
+    """Where there is more about a test that failed."""
+    log = logs_of(lab.slug, folder, settings) / f"{test}.log"
+    has_hints = test in {hint.test for hint in lab.hints}
+    return f"{f'Help: make hint CH={lab.slug}; all' if has_hints else 'All'} of the test: {log}"
+
+
+def _stage(lab: Lab, folder: Path, settings: Settings) -> int:
+    """STAGE=now or a number: the tests of a stage alone, and what has failed first of all that is said. After one that
+    has passed comes the next, but for a stage that was named."""
+    work.demand(lab.slug, folder)
+    count, named = len(lab.stages), settings.stage != stages.NOW
+    if named and not (settings.stage.isdecimal() and 1 <= int(settings.stage) <= count):
+        raise LabError(f"STAGE={settings.stage}: now, or a number from 1 to {count}")
+    number = int(settings.stage) if named else min(max(1, work.Progress.load(folder).stage), count)
+    status = 0
+    while True:
+        stage = lab.stages[number - 1]
+        ids = [*stage.tests, *([MECHANISM] if number == 1 and lab.mechanism else [])]
+        verdict = _judged(lab.only(ids), folder, folder, settings, False, lambda _: None)
+        failed = stages.first_failed(verdict.results)
+        with work.changing(lab.slug, folder) as progress:
+            progress.stage = number if failed else max(progress.stage, number + 1)
+            progress.first_failure = failed.test.id if failed and verdict.built else ""
+        if failed:
+            say(f"{failed.test.id}: {failed.why}" if verdict.built else verdict.message)
+            say(f"\n{stages.heading(lab, number)}: {verdict.score} so far")
+            say("\n".join(textwrap.fill(step, WIDTH) for step in stages.task(lab, number).splitlines()))
+            say(f"The task: labs/{lab.slug}/task.md. {_help(lab, failed.test.id, folder, settings)}")
+            return MISSING
+        unseen = f"; could not be judged here: {', '.join(verdict.unseen)}" if verdict.unseen else ""
+        status = UNJUDGED if unseen else status
+        say(f"Passed: {stages.heading(lab, number)}{unseen}")
+        number += 1
+        if named or number > count:
+            break
+    if number > count:
+        say(f"That was the last stage. All of it, for the points: make check CH={lab.slug}")
+    return status
 
 
 # ---- judging
@@ -172,26 +220,24 @@ def logs_of(slug: str, folder: Path, settings: Settings) -> Path:
 def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool) -> Verdict:
     """Judges the files in a folder, and prints a line for each test, and the points. shown: the
     name of the submission."""
-    logs = logs_of(lab.slug, shown, settings)
+    told = [""]  # the stage whose heading was said last
 
     def on_result(result: Result) -> None:
-        if not graded:  # a grade's tests come in another order, and are printed when all are done
-            say(result.entry.line)
+        if graded:  # the tests of a grade come in another order, and are printed when all are done
+            return
+        if result.test.stage != told[0]:
+            told[0] = result.test.stage
+            say(stages.heading(lab, stages.number_of(lab, told[0])))
+        say(result.entry.line)
 
-    seed = settings.seed or secrets.randbelow(SEEDS) + 1
-    how = How(settings.toolchain, logs, settings.patience, seed, graded, on_result, settings.no_cell)
-    logs.mkdir(parents=True, exist_ok=True)
-    with locked(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
-        say(f"{lab.slug}: {lab.title}\n")
-        try:
-            verdict = grade(lab, folder, how)
-        except OSError as error:
-            raise CannotJudge(_where(error, settings)) from None
-        except (RuntimeError, MemoryError, subprocess.SubprocessError) as error:
-            raise CannotJudge(str(error) or "out of memory") from None
+    say(f"{lab.slug}: {lab.title}\n")
+    verdict = _judged(lab, folder, shown, settings, graded, on_result)
     if graded:
-        for result in verdict.results if verdict.built else ():
-            say(result.entry.line)
+        for stage, score in verdict.by_stage if verdict.built else ():
+            say(f"{stage.title}: {score} of {stage.points}")
+            for result in verdict.results:
+                if result.test.stage == stage.title:
+                    say(result.entry.line)
         say(f"\nSeed {verdict.seed}: SEED={verdict.seed} serves the same again, in the same order.")
     if verdict.no_cell:
         say(f"\nThis is a self-check, not a grade: {verdict.no_cell}.")
@@ -199,6 +245,23 @@ def _judge(lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool
         say(f"{verdict.message}\n" if not verdict.built else f"\n{verdict.message}")
     say(f"\n{verdict.total}." if verdict.built else f"{verdict.total}.")
     return verdict
+
+
+def _judged(
+    lab: Lab, folder: Path, shown: Path, settings: Settings, graded: bool, on_result: Callable[[Result], None]
+) -> Verdict:
+    """Judges the files in a folder, and prints nothing but that another judges them. Arguments as of _judge()."""
+    logs = logs_of(lab.slug, shown, settings)
+    seed = settings.seed or secrets.randbelow(SEEDS) + 1
+    how = How(settings.toolchain, logs, settings.patience, seed, graded, on_result, settings.no_cell)
+    logs.mkdir(parents=True, exist_ok=True)
+    with locked(logs / ".lock", lambda: say(f"{shown} is being judged; waiting for that.")):
+        try:
+            return grade(lab, folder, how)
+        except OSError as error:
+            raise CannotJudge(_where(error, settings)) from None
+        except (RuntimeError, MemoryError, subprocess.SubprocessError) as error:
+            raise CannotJudge(str(error) or "out of memory") from None
 
 
 def _status(verdict: Verdict) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from quest.ground.processes import become_subreaper
 from quest.labs import cell, files, lack
 from quest.labs.errors import CannotJudge, LabError
-from quest.labs.lab import MECHANISM, TREE, Lab, Test
+from quest.labs.lab import MECHANISM, TREE, Lab, Stage, Test
 from quest.labs.protocol import Ending, to_json
 from quest.labs.report import Entry, Outcome, Report
 from quest.labs.sandbox import NotBuilt, Sandbox, end_descendants
@@ -73,7 +73,7 @@ class Result:
         unjudged = self.outcome is Outcome.UNJUDGED
         reason = f"Could not be judged here: {self.why}" if unjudged else self.why
         test = self.test
-        return Entry(test.id, self.score, test.points, self.outcome, test.title, reason, self.after)
+        return Entry(test.id, self.score, test.points, self.outcome, test.title, reason, self.after, test.stage)
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,12 @@ class Verdict:
         return next((r.test for r in self.results if r.outcome is Outcome.FAILED), None)
 
     @property
+    def by_stage(self) -> list[tuple[Stage, int]]:
+        """Each stage that was judged, with the points that were reached in it."""
+        points = {stage: [r.score for r in self.results if r.test.stage == stage.title] for stage in self.lab.stages}
+        return [(stage, sum(scores)) for stage, scores in points.items() if scores]
+
+    @property
     def total(self) -> str:
         """The points, and what could not be judged, in words."""
         unseen = self.unjudged or (" and ".join(self.unseen))
@@ -120,7 +126,9 @@ class Verdict:
         messages = ["" if no_grade else f"{self.total}.", self_check, self.message]
         no_program = "" if self.built else self.message.splitlines()[0]
         entries = [result.entry for result in self.results]
-        return Report(entries, messages, no_grade, {"no_program": no_program})
+        reached = [{"stage": stage.title, "score": score, "of": stage.points} for stage, score in self.by_stage]
+        more = {"no_program": no_program, **({} if no_grade else {"stages": reached})}
+        return Report(entries, messages, no_grade, more)
 
 
 def _ends(record: Path) -> dict[str, Ending]:
@@ -243,18 +251,20 @@ class Judge:
         return self._result(test, status, ends)
 
     def _result(self, test: Test, status: int | None, ends: Mapping[str, Ending]) -> Result:
-        why, end = None, ""
+        why, end, fail = None, "", test.fail
         if status is None:
             why = f"Not done within {test.seconds * self.patience:.0f} s."
         elif (failed := ends.get("failed")) is not None:
             why, end = failed.why, failed.server and f"Your server {failed.server}. "
+            fail = test.says.get(failed.test, test.fail)
         elif status != 0:
             why = f"The test was ended: {status}."
         if why is not None:
             short = _short(why)
             # A piece of our test helps no student.
             more = "" if not short or short.startswith(PYTEST_SAYS) else f" ({short})"
-            reason = end + test.fail + more
+            own = fail is not test.fail  # the failed test's own sentence comes first
+            reason = (f"{fail} {end}".rstrip() if own else end + fail) + more
             return Result(test, Outcome.FAILED, reason, "", end + why, status is None)
         if "skipped" in ends or "passed" not in ends:
             why = ends["skipped"].why if "skipped" in ends else "no test ran"

@@ -40,8 +40,26 @@ class Test:
     tests: Annotated[Texts, Rule(filled=True), Doc("pytest's names, below tests/ or in the lab's folder")]
     fail: Annotated[str, Doc("what a failure means, in one sentence to a student")]
     needs: Annotated[Texts, Doc("ids of tests without which this one is not tried")] = ()
+    says: Annotated[
+        Mapping[str, str], Doc("a pytest test's own sentence, by name of its function: said in place of `fail`")
+    ] = field(default_factory=dict)
     afterwards: Annotated[bool, Doc("whether what the server leaves behind, and how it ends, counts too")] = False
     seconds: Annotated[int, Rule(least=1), Doc("for all of its pytest tests, on an idle machine")] = 60
+    stage: str = ""  #: the title of the one that it belongs to
+
+    def fault(self) -> str:
+        strange = set(self.says) - {name.rpartition("::")[2] for name in self.tests}
+        return f"says: {min(strange)} is none of its tests" if strange else ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one does in ten minutes, or some more: a step of the task, and the tests that show it."""
+
+    title: Annotated[str, Rule(filled=True), Doc("what is to be done, in a few words")]
+    minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
+    tests: Annotated[Texts, Rule(filled=True), Doc("ids, in the order of the tests; each test is in one stage")]
+    points: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class Mechanism:
 
     def test(self, first: Test) -> Test:
         """As a test of the lab, tried after the lab's first."""
-        return Test(MECHANISM, self.title, 0, self.tests, self.fail, needs=(first.id,))
+        return Test(MECHANISM, self.title, 0, self.tests, self.fail, needs=(first.id,), stage=first.stage)
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,8 @@ class Lab:
     ]
     minutes: Annotated[int, Rule(least=1), Doc("an estimate")]
     files: Annotated[tuple[CFile, ...], Rule(filled=True), Doc("what is handed in")]
-    tests: Annotated[tuple[Test, ...], Rule(filled=True), Doc("what is judged", key="test")]
+    stages: Annotated[tuple[Stage, ...], Rule(filled=True), Doc("what one does after the other", key="stage")]
+    tests: Annotated[tuple[Test, ...], Rule(filled=True), Doc("what is judged, in the order of the stages", key="test")]
     starter: Annotated[
         Mapping[str, Mapping[str, str]],
         Doc("for each file and function what the starter has instead"),
@@ -117,7 +136,13 @@ class Lab:
             if mistake.file not in self.files or mistake.test not in known:
                 return f"mistake: {mistake.file} or {mistake.test} is not of this lab"
         strange = [hint.test for hint in self.hints if hint.test not in known]
-        return f"hints.md: there is no test {strange[0]}" if strange else ""
+        if strange:
+            return f"hints.md: there is no test {strange[0]}"
+        if [name for stage in self.stages for name in stage.tests] != [test.id for test in self.tests]:
+            return "stage: the tests of all stages must be the tests of the lab, each once and in their order"
+        if sum(stage.minutes for stage in self.stages) > self.minutes:
+            return "stage: all stages take more minutes than the lab"
+        return ""
 
     @property
     def points(self) -> int:
@@ -172,6 +197,11 @@ def load(slug: str, tree: Path = TREE) -> Lab:
     table = toml.read_toml(folder / "lab.toml")
     shown = f"labs/{slug}/lab.toml"
     lab = toml.record_of(Lab, table, shown, slug=slug, folder=folder, hints=hints)
+    points = {test.id: test.points for test in lab.tests}
+    counted = [replace(stage, points=sum(points[name] for name in stage.tests)) for stage in lab.stages]
+    titles = {name: stage.title for stage in lab.stages for name in stage.tests}
+    tests = [replace(test, stage=titles[test.id]) for test in lab.tests]
+    lab = replace(lab, stages=tuple(counted), tests=tuple(tests))
     if lab.mechanism is None:
         return replace(lab, trial=lab.tests[:1])
     first, *others = lab.tests

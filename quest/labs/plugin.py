@@ -100,5 +100,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.outcome == "passed":
         return
     why, server = getattr(report, "why", "") or _why(report), getattr(report, "end", "")
+    function = report.nodeid.rpartition("::")[2].partition("[")[0]
     with records[0].open("a", encoding="utf-8") as file:
-        file.write(to_json(Ending(report.outcome, why, server)) + "\n")
+        file.write(to_json(Ending(report.outcome, why, server, function)) + "\n")

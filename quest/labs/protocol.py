@@ -26,6 +26,7 @@ class Ending:
     outcome: str  #: pytest's: passed, failed, skipped
     why: str
     server: str  #: how the server has ended that should not have; "" if none has
+    test: str = ""  #: the name of its function
 
 
 def to_json(record: CellPlan | Ending) -> str:

@@ -32,6 +32,7 @@ class Entry:
     title: str = ""
     reason: str = ""  #: why it has not passed
     after: str = ""  #: the test that has to pass before this one is tried
+    stage: str = ""  #: of the lab, to which it belongs
 
     @property
     def line(self) -> str:
@@ -56,7 +57,7 @@ class Entry:
             "status": "passed" if self.outcome is Outcome.PASSED else "failed",
             "output": self.reason or "Passed.",
             "visibility": "visible",
-            "extra_data": {"outcome": self.outcome},
+            "extra_data": {"outcome": self.outcome, **({"stage": self.stage} if self.stage else {})},
         }
 
 

@@ -62,6 +62,7 @@ class Settings:
     names: bool = True  #: NAMES=no: anonymous ids in their place
     runs: tuple[Path, ...] = ()  #: RUNS: results of several machines
     only: tuple[str, ...] = ()  #: ONLY: ids of tests
+    stage: str = ""  #: STAGE: the number of a stage of the lab, or `now`
     patience: float | None = None  #: PATIENCE: time-outs are so many times those of an idle machine
     processes: int | None = None  #: PROCESSES: of a submission
     seed: int | None = None  #: SEED: of what is served, and of the order of tests

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from quest.ground.files import locked
-from quest.labs import files, starter
+from quest.labs import files, stages, starter
 from quest.labs.errors import LabError
 from quest.labs.judge import Verdict
 from quest.labs.lab import TREE, Lab
@@ -25,6 +25,7 @@ class Progress:
     score: int | None = None  #: of the best check
     first_failure: str = ""  #: id of a test, of the last check
     shown: list[int] = field(default_factory=list)  #: numbers of hints, from 1
+    stage: int = 0  #: the number of the stage in hand, of the last check
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -32,7 +33,7 @@ class Progress:
         try:
             kept = cls(**json.loads(files.read_file(folder / PROGRESS)))
             shown = [int(number) for number in kept.shown]
-            return cls(kept.score and int(kept.score), str(kept.first_failure), shown)
+            return cls(kept.score and int(kept.score), str(kept.first_failure), shown, int(kept.stage))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
             return cls()  # none yet, or damaged
 
@@ -64,6 +65,7 @@ def note(verdict: Verdict, folder: Path) -> int:
         progress.score = max(progress.score or 0, verdict.score)
         first = verdict.first_failure
         progress.first_failure = first.id if first is not None and verdict.built else ""
+        progress.stage = stages.of_verdict(verdict) if verdict.built else progress.stage
         return progress.score
 
 

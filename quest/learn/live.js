@@ -42,6 +42,7 @@
           const code = document.createElement('code')
           code.textContent = step.command
           line.append(': ', code)
+          if (step.stage) line.append(` Now ${step.stage}`)
         }
       }
       bar.append(line)

@@ -32,6 +32,7 @@ class Step:
     what: str  # to do, in words
     about: str = ""  # where, or how far
     mark: str = OPEN
+    stage: str = ""  # of a lab that was begun: the one that comes now
 
 
 StepsByChapter = dict[Chapter, list[Step]]
@@ -70,8 +71,10 @@ def _lab(chapter: Chapter, places: Folders) -> Step:
     slug = chapter.slug
     if (places.work / slug).is_dir():
         reached, most = lab_points(slug, places.work)
-        about = f"{reached} of {most} so far; the task: labs/{slug}/task.md"
-        return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about)
+        stage = lab_stage(slug, places.work)
+        now = f"{stage}; " if stage else ""
+        about = f"{reached} of {most} so far; {now}the task: labs/{slug}/task.md"
+        return Step("lab", f"make check CH={slug}", f"a hint: make hint CH={slug}", about, stage=stage)
     what = (
         "predict, measure, conclude, before the chapter tells" if chapter.measuring else "write it, and have it checked"
     )
@@ -100,6 +103,18 @@ def lab_points(slug: str, work: Path) -> tuple[int, int]:
         kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
         reached = int(kept["score"] or 0)
     return reached, points_of(slug)
+
+
+def lab_stage(slug: str, work: Path) -> str:
+    """Which stage of a lab comes now, by the last check in work/SLUG; "" where that is not known, or none is left."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        table = tomllib.loads((Path("labs", slug) / "lab.toml").read_text(encoding="utf-8"))
+        kept = json.loads((work / slug / ".progress.json").read_text(encoding="utf-8"))
+        number, stages = int(kept["stage"]), table["stage"]
+        if 1 <= number <= len(stages):
+            title, minutes = stages[number - 1]["title"], stages[number - 1]["minutes"]
+            return f"stage {number} of {len(stages)}: {title} (about {minutes} minutes)"
+    return ""
 
 
 def _mark(chapter: Chapter, step: Step, progress: Progress, places: Folders) -> str:

@@ -34,7 +34,7 @@ EVERY = 0.5  # seconds between two looks at what is watched
 class PageState:
     """What live.js shows: of a chapter its steps and drawings, of the contents how much is done."""
 
-    steps: list[dict[str, str]] = field(default_factory=list)  # kind, command, mark
+    steps: list[dict[str, str]] = field(default_factory=list)  # kind, command, mark, stage
     guesses: dict[str, list[float | None]] = field(default_factory=dict)  # by number
     chapters: dict[str, str] = field(default_factory=dict)  # 09-epoll -> "2 of 5"
 
@@ -49,7 +49,7 @@ def page_state(slug: str, places: Folders) -> PageState:
             }
         )
     return PageState(
-        [{"kind": s.kind, "command": s.command, "mark": s.mark} for s in by_slug[slug]],
+        [{"kind": s.kind, "command": s.command, "mark": s.mark, "stage": s.stage} for s in by_slug[slug]],
         state.read_progress(places.progress).drawings(slug),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quest.ground.errors import InputError
-from quest.labs import fields, judge, starter, work
+from quest.labs import catalogue, fields, judge, stages, starter, work
 from quest.labs import lab as labs
 from quest.labs.errors import LabError
 from quest.labs.lab import MECHANISM, TREE, Lab
@@ -68,6 +68,11 @@ def test_a_function_gives_way_and_markers_go() -> None:
         ('needs = ["serves"]', 'needs = ["tidy"]', "test concurrency needs what does not come"),
         ('files = ["server.c"]', 'files = ["../x.c"]', '"files"'),
         ("minutes = 90", "minutes =", "not TOML"),
+        ('tests = ["keep-alive"]', 'tests = ["descriptors"]', "stage: the tests of all stages must be"),
+        ('"concurrency", "crowd"', '"crowd", "concurrency"', "stage: the tests of all stages must be"),
+        ('tests = ["keep-alive"]', "tests = []", 'stage 2: "tests"'),
+        ("minutes = 15", "minutes = 150", "stage: all stages take more minutes"),
+        ("test_keep_alive = ", "test_keep = ", "says: test_keep is none of its tests"),
     ],
 )
 def test_a_mistake_in_a_lab_is_said(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -114,6 +119,9 @@ def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
         path = judge.file_of_test(lab, file)
         assert f"\ndef {function}(" in path.read_text(encoding="utf-8"), name
     assert {hint.test for hint in lab.hints} >= {test.id for test in lab.tests if test.points}
+    for number, stage in enumerate(lab.stages, 1):
+        assert stages.task(lab, number), f"task.md has no step for {stage.title}"
+        assert stage.points and len(stages.heading(lab, number)) <= 100
     task = (lab.folder / "task.md").read_text(encoding="utf-8")
     assert f"make check CH={slug}" in task
     assert f"{lab.points} points" in task
@@ -125,6 +133,21 @@ def test_a_lab_is_whole(slug: str, tmp_path: Path) -> None:
     failed |= {mistake.test for mistake in lab.mistakes}
     assert failed | {MECHANISM} == {test.id for test in lab.tests[1:]} | {MECHANISM}
     assert MECHANISM in {test.id for test in lab.tests} or slug == "00-client"
+
+
+@pytest.mark.parametrize("slug", catalogue.slugs())
+def test_the_stages_of_a_lab_have_all_its_points_and_each_test(slug: str) -> None:
+    lab = catalogue.load(slug)
+    all_of_it = stages.of(lab)
+    assert sum(stage.points for stage in all_of_it) == lab.points
+    assert sum(stage.minutes for stage in all_of_it) <= lab.minutes
+    assert len({stage.title for stage in all_of_it}) == len(all_of_it) > 2
+    if isinstance(lab, Lab):
+        assert all(test.stage in {stage.title for stage in all_of_it} for test in lab.tests)
+        assert stages.reached(lab, []) == 1
+        passed = [name for stage in lab.stages[:2] for name in stage.tests]
+        assert stages.reached(lab, passed) == 3
+        assert stages.reached(lab, [test.id for test in lab.tests]) == len(lab.stages) + 1
 
 
 def state_of(slug: str, listing: str) -> str:

@@ -18,7 +18,7 @@ from quest.labs.class_table import Grade, Kind
 from quest.labs.errors import LabError
 from quest.labs.lab import TREE
 from quest.labs.settings import Settings, Toolchain
-from tests.labs.grading import LIMIT_S, SOON, Place, write
+from tests.labs.grading import LIMIT_S, SOON, Place, solution, write
 
 REAL = TREE / "code/02-fork/server.c"
 
@@ -120,6 +120,31 @@ def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None
     assert str(place.logs / "serves.log") in done.stdout, "where to look next"
     assert (place.logs / "serves.log").is_file()
     assert work.Progress.load(mine).score is None, "of one test nothing is noted"
+
+
+def test_a_stage_says_first_what_failed_and_the_next_comes_by_itself(place: Place, mine: Path) -> None:
+    """STAGE=now goes on from where it was; a stage that was named is the only one."""
+    done = place.make("check", "CH=02-fork", "STAGE=now")
+    if "could not be judged" in done.stdout:
+        pytest.skip("no system call can be traced here")
+    assert done.stdout.startswith("mechanism: This lab asks for a process for each connection")
+    assert "Stage 1 of 8: Fork (8 points, about 15 minutes): 2 so far" in done.stdout
+    assert "start_child` starts a child" in " ".join(done.stdout.split()), "what the task asks for"
+    assert work.Progress.load(mine) == work.Progress(17, "mechanism", stage=1)
+    lab = labs.load("02-fork")
+    shut = "    close(listen_fd);\n    stop_wakes(-1, fd);\n", "    stop_wakes(listen_fd, fd);\n"
+    write(mine, solution(lab, *shut))
+    done = place.make("check", "CH=02-fork", "STAGE=now", SOON)
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("Passed: Stage 1 of 8: Fork") and any(line.startswith("descriptors: ") for line in rest)
+    assert work.Progress.load(mine).stage == 3
+    done = place.make("check", "CH=02-fork", "STAGE=7", SOON)
+    assert done.stdout.startswith("stop: shutdown(2) in the child is shutdown for both"), done.stdout
+    write(mine, solution(lab))
+    done = place.make("check", "CH=02-fork", "STAGE=7")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1), done.stdout
+    assert "STAGE=9: now, or a number from 1 to 8" in place.refusal("check", "CH=02-fork", "STAGE=9")
+    assert "one of them" in place.refusal("check", "CH=02-fork", "STAGE=1", "ONLY=serves")
 
 
 def test_a_reader_who_has_gone(place: Place, mine: Path) -> None:

@@ -256,6 +256,8 @@ def test_next_names_a_step_and_done_ticks_it(
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2}', encoding="utf-8")
     task = "2 of 20 so far; the task: labs/00-client/task.md"
     assert f"now: make check CH=00-client ({task})" in told("next")
+    (tmp_path / "00-client" / ".progress.json").write_text('{"score": 2, "stage": 2}', encoding="utf-8")
+    assert "2 of 20 so far; stage 2 of 4: No more than was promised (about 10 minutes); the task" in told("next")
     (tmp_path / "00-client" / ".progress.json").write_text('{"score": 20}', encoding="utf-8")
     told("done", "CH=00", "STEP=lab")
     assert "[x] lab" in told("path").splitlines()[1], "skipped and solved is solved"
