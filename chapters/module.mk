@@ -11,10 +11,12 @@ BOOK_ORDER := $(shell sed '/^\#/d' chapters/parts.toml | grep -o '"[^"]*"' | tr 
 BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard $(BOOK_ORDER:%=chapters/%.md)))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
-BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js player.css player.js front.css front.js)
+BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js player.css player.js machine.css machines.js front.css front.js)
+# Small machines: what they share first.
+MACHINES   := $(PANDOC_DIR)/machines/machine.js $(filter-out %/machine.js,$(wildcard $(PANDOC_DIR)/machines/*.js))
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua findings.lua ledger.lua machines.lua numbers.lua \
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua findings.lua ledger.lua machine.lua machines.lua numbers.lua \
               parts.lua player.lua references.lua search.lua then.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua player.lua)
@@ -118,7 +120,11 @@ $(PLAYER_PAGES): $(BOOK)/%: $(PLAYERS) $(WEAVE)/settings | $(BOOK_STYLE)
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $(WEAVE)/players/$* $@.$$$$.part && mv -f $@.$$$$.part $@
 
-$(BOOK_STYLE): $(BOOK)/%: $(PANDOC_DIR)/%
+$(BOOK)/machines.js: $(MACHINES)
+	$(Q)mkdir -p $(@D)
+	$(Q)cat $^ > $@.$$$$.part && mv -f $@.$$$$.part $@
+
+$(filter-out %/machines.js,$(BOOK_STYLE)): $(BOOK)/%: $(PANDOC_DIR)/%
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $< $@.$$$$.part && mv -f $@.$$$$.part $@
 
@@ -126,15 +132,15 @@ $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q)mkdir -p $(@D)
 	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.$$$$.part && mv -f $@.$$$$.part $@
 
-$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css player.css front.css book.js player.js front.js) $(LABELS)
+$(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css player.css machine.css front.css book.js player.js front.js) $(MACHINES) $(LABELS)
 	$(Q)mkdir -p $(@D)
 	$(call say,BOOK,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,book) $(pandoc_embed) $(pandoc_page) /dev/null)
 
-$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css player.css front.css book.yaml) $(LABELS)
+$(BOOK)/book.epub: $(BOOK_WOVEN) $(LUA_FORM) $(addprefix $(PANDOC_DIR)/,epub.css code.css player.css machine.css front.css book.yaml) $(LABELS)
 	$(call say,EPUB,$@)
 	$(Q)$(call pandoc_output,$(call pandoc_form,epub) -t epub3 --toc --toc-depth=2 \
-	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --css=$(PANDOC_DIR)/player.css --css=$(PANDOC_DIR)/front.css --resource-path=$(BUILD) /dev/null)
+	  --css=$(PANDOC_DIR)/code.css --css=$(PANDOC_DIR)/epub.css --css=$(PANDOC_DIR)/player.css --css=$(PANDOC_DIR)/machine.css --css=$(PANDOC_DIR)/front.css --resource-path=$(BUILD) /dev/null)
 
 $(PDF)/book.pdf $(PDF)/handout.pdf: $(PDF)/%.pdf: $(BOOK)/%.html $(PRINT)
 	$(call say,PDF,$@)

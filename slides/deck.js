@@ -11,6 +11,8 @@ const query = new URLSearchParams(location.search);
 const printing = query.get("view") === "print" || query.has("print-pdf");
 // Whoever prints by a program (quest/book/paper.py) has to wait: the pages come after the load event.
 if (printing) document.documentElement.dataset.printing = "wait";
+// A deck is light, whatever the system wants.
+document.documentElement.dataset.theme = "light";
 
 function showStep(listing) {
   let step = 0;

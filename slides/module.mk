@@ -14,8 +14,8 @@ SLIDE_PARTS  := $(SLIDES_OF_CHAPTERS) $(sort $(filter-out $(SLIDES_OF_CHAPTERS) 
 SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.outline))
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
-SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css pictures.css print.css) $(PANDOC_DIR)/player.css \
-                $(PANDOC_DIR)/player.js $(addprefix slides/,demo.js deck.js)
+SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css pictures.css print.css) $(PANDOC_DIR)/player.css $(PANDOC_DIR)/machine.css \
+                $(PANDOC_DIR)/player.js $(MACHINES) $(addprefix slides/,demo.js deck.js)
 RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
 # What draws the demos; without it they are told in words.
 DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)

@@ -72,6 +72,16 @@ local readers = {
       at = at + 1
       return
     end
+    if block.classes:includes 'machine' then
+      local line, after = seek '^%s*[`~][`~][`~]', #common.lines(block.text) + 1
+      block.classes:insert 'figure'
+      add('image', line, inside, 'machine-' .. (block.attributes.name or ''), block)
+      local caption = block.attributes.caption
+      if caption then add_text(pandoc.Plain(common.inlines(caption)), inside .. { 'caption' }, line) end
+      add_text(pandoc.Plain(pandoc.utils.blocks_to_inlines(pandoc.read(block.text, 'markdown').blocks)), inside .. { 'machine' }, line + 1)
+      at = line + after
+      return
+    end
     add('fence', seek '^%s*[`~][`~][`~]', inside, block.text, block)
     at = at + #common.lines(block.text) + 1
   end,

@@ -9,11 +9,13 @@ local figures = require 'figures'
 local ledger = require 'ledger'
 local code = require 'code'
 local player = require 'player'
+local machine = require 'machine'
 
 -- In this order: what is hidden by a verdict binds nothing; captions are drawn after what they
 -- contain.
 local steps = {
   player.gather,
+  machine.gather,
   figures.gather,
   ledger.choose,
   require('findings').apply,
@@ -30,6 +32,7 @@ local steps = {
   require('search').apply,
   figures.draw,
   player.draw,
+  machine.draw,
   code.draw,
 }
 

@@ -37,7 +37,7 @@ EXEMPT = {
 }
 WORDS = (1500, 3000)
 LEAST_OF_AN_ESSAY = 800
-NOT_PROSE = {"answer", "box", "when"}  # of .when blocks the reader sees one
+NOT_PROSE = {"answer", "box", "machine", "when"}  # of .when blocks the reader sees one
 
 Problems = Iterator[str]  # file:line: what
 
@@ -124,7 +124,7 @@ COVERS = re.compile(r"\b(cover it|then show|ask before|before you show|uncover)\
 def is_shown_later(block: Block) -> bool:
     """Whether a part of the slide appears by a step of its own."""
     by_class = {"fragment", "incremental"} & {*block.classes, *block.inside}
-    is_plot = block.kind == "image" and block.text.startswith(("stage-", "player-", "wall-"))
+    is_plot = block.kind == "image" and block.text.startswith(("stage-", "player-", "wall-", "machine-"))
     return bool(by_class or is_plot or "steps" in block.values)
 
 

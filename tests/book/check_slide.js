@@ -20,6 +20,13 @@ function isContent(element) {
   return !element.matches("h1, h2") && (element.matches("img, pre") || element.textContent.trim());
 }
 
+// A machine is drawn on the slide itself: 18 of its 640 units are the smallest letter.
+for (const drawing of slide.querySelectorAll(".machine svg")) {
+  const shown = drawing.getBoundingClientRect(), { width, height } = drawing.viewBox.baseVal;
+  const size = 18 * Math.min(shown.width / width, shown.height / height) / scale;
+  if (size < 21.5) problems.push(`machine with text of ${size.toFixed(1)}px`);
+  if (shown.bottom > box.bottom - 40 * scale + 1) problems.push("machine too high");
+}
 const bottom = box.bottom - 40 * scale + 1;
 const high = content.find((element) => element.getBoundingClientRect().bottom > bottom);
 const wide = content.find(isWide);
@@ -66,7 +73,7 @@ if (small) problems.push(`has text of ${getComputedStyle(small).fontSize}: ` + s
 // The text of a slide has one size, 34; a rule for one kind of slide must not reach the others.
 const shrunk = content.find((element) => element.matches("p, li") && element.textContent.trim()
   && parseFloat(getComputedStyle(element).fontSize) < 33.5
-  && !element.closest(".player, .demo, .box, .run, .expect, .predict, figure, table") && !slide.querySelector(".last"));
+  && !element.closest(".player, .machine, .demo, .box, .run, .expect, .predict, figure, table") && !slide.querySelector(".last"));
 if (shrunk) problems.push(`is shrunk to ${getComputedStyle(shrunk).fontSize}: ` + shrunk.outerHTML.slice(0, 60));
 // A section's first slide and a statement may be a title and nothing else.
 if (!slide.matches(".level1, .statement") && !content.some(isContent)) problems.push("is empty");
