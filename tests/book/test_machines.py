@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -418,6 +419,10 @@ def test_axe_finds_nothing(show: Show, theme: str) -> None:
 # ---- on a slide ----------------------------------------------------------------------------------------
 
 
+def stands_at(driver: Any, name: str, state: object) -> bool:
+    return bool(state_of(driver, name) == state)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_slide_each_fragment_is_a_step(show: Show, name: str) -> None:
     driver = show(f"slide-{name}")
@@ -431,5 +436,4 @@ def test_on_a_slide_each_fragment_is_a_step(show: Show, name: str) -> None:
             ".forEach((one, i) => one.classList.toggle('visible', i < arguments[0]));"
             "heard.forEach((act) => act());", at,
         )  # fmt: skip
-        step = steps[at]
-        assert browser.wait_until(lambda step=step: bool(state_of(driver, name) == step))
+        assert browser.wait_until(partial(stands_at, driver, name, steps[at]))
