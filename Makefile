@@ -354,6 +354,7 @@ lint:
 	$(Q)$(PYTHON) -m quest.report.fields --check
 	$(Q)$(PYTHON) -m quest.book.readme --check
 	$(Q)$(MAKE) --no-print-directory lint-book schedule
+	$(call lint,hunspell,$(MAKE) --no-print-directory spelling)
 
 .PHONY: $(addprefix lint-,$(VARIANTS))
 $(foreach v,$(VARIANTS),$(eval lint-$(v): $(call programs_in,$(v))))

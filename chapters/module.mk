@@ -11,23 +11,27 @@ BOOK_ORDER := $(shell sed '/^\#/d' chapters/parts.toml | grep -o '"[^"]*"' | tr 
 BOOK_PAGES := $(patsubst chapters/%.md,%,$(wildcard $(BOOK_ORDER:%=chapters/%.md)))
 BOOK_WOVEN := $(BOOK_PAGES:%=$(WEAVE)/%.json)
 BOOK_HTML  := $(BOOK_PAGES:%=$(BOOK)/%.html) $(BOOK)/answers.html
-BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js player.css player.js machine.css machines.js front.css front.js)
+BOOK_STYLE := $(addprefix $(BOOK)/,book.css code.css book.js search.js player.css player.js machine.css machines.js front.css front.js)
 # Small machines: what they share first.
 MACHINES   := $(PANDOC_DIR)/machines/machine.js $(filter-out %/machine.js,$(wildcard $(PANDOC_DIR)/machines/*.js))
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
-LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua code.lua figures.lua findings.lua ledger.lua machine.lua machines.lua numbers.lua \
-              parts.lua player.lua references.lua search.lua then.lua)
+LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua calls.lua code.lua edition.lua figures.lua findings.lua ledger.lua machine.lua machines.lua \
+              numbers.lua parts.lua player.lua references.lua search.lua sources.lua then.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua player.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py
 OUTLINES   := $(if $(PANDOC),$(BOOK_PAGES:%=$(WEAVE)/%.outline))
 LABELS     := $(WEAVE)/labels.lua
-LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua since.lua guards.lua judges.lua then.lua machines.lua)
+LUA_DATA   := $(addprefix $(WEAVE)/data/,numbers.lua claims.lua since.lua guards.lua judges.lua then.lua machines.lua edition.lua)
 # Recordings as players: pieces of HTML for the pages that show them, and a page for each server.
 PLAYERS    := $(WEAVE)/players/made
 RECORDED   := $(wildcard benchmarks/recordings/*.json)
 PLAYER_PAGES := $(addprefix $(BOOK)/player-,$(addsuffix .html,$(patsubst %.slow,%,$(RECORDED:benchmarks/recordings/%.json=%))))
+# Finds words by their stems (search.js); Debian's package, as for dygraphs in the deck. Where it is not, the search goes by letters.
+LUNR_RIGHTS := $(wildcard /usr/share/doc/libjs-lunr/copyright)
+LUNR       := $(if $(LUNR_RIGHTS),$(wildcard /usr/share/javascript/lunr/lunr.min.js))
+SEARCH     := $(addprefix $(BOOK)/,search-index.js lunr.js NOTICE.txt)
 PAGE       := $(addprefix $(PANDOC_DIR)/,page.html contents.html book.yaml)
 
 # $(call pandoc_output,command): the output appears whole or not at all; $$$$ is the shell's process, for two makes may work here.
@@ -56,7 +60,7 @@ BOOK_SKIP := pandoc is not installed (apt-get install pandoc)
 else ifeq ($(BOOK_PAGES),)
 BOOK_SKIP := chapters/ holds no chapter yet
 else
-BOOK_ALL  := $(BOOK_HTML) $(PLAYER_PAGES) $(BOOK)/search-index.js
+BOOK_ALL  := $(BOOK_HTML) $(PLAYER_PAGES) $(SEARCH)
 EPUB_ALL  := $(addprefix $(BOOK)/,book.html book.epub)
 PDF_ALL   := $(PDF)/book.pdf $(if $(filter handout,$(BOOK_PAGES)),$(PDF)/handout.pdf)
 endif
@@ -96,6 +100,14 @@ $(BOOK_WOVEN): $(WEAVE)/%.json: chapters/%.md $(LABELS) $(LUA_WEAVE) $(WEAVE)/se
 	$(call say,WEAVE,$<)
 	$(Q)$(call pandoc_output,$(call pandoc_weave,chapter) -M searchfile=$(@:.json=.search))
 
+# The index of calls and the bibliography are drawn of what all chapters say; written only when that has changed.
+$(WEAVE)/calls.json: $(WEAVE)/data/calls.lua
+$(WEAVE)/bibliography.json: $(WEAVE)/data/sources.lua
+$(WEAVE)/data/calls.lua: $(OUTLINES) chapters/calls.tsv quest/book/calls.py $(TABLES) $(wildcard code/*/*.[ch])
+	$(Q)$(PYTHON) -m quest.book.calls $@ $(OUTLINES)
+$(WEAVE)/data/sources.lua: $(OUTLINES) chapters/sources.toml quest/book/sources.py quest/book/calls.py $(TABLES)
+	$(Q)$(PYTHON) -m quest.book.sources $@ $(OUTLINES)
+
 # A page takes the figures it shows with it; it is made again when one of them changes.
 copy_figures = sed -n 's,^.*: $(BUILD)/figures/\(.*\.svg\)$$,\1,p' $(WEAVE)/$*.d | while read -r svg; do \
 	cmp -s $(BUILD)/figures/$$svg $(BOOK)/figures/$$svg || \
@@ -131,6 +143,21 @@ $(filter-out %/machines.js,$(BOOK_STYLE)): $(BOOK)/%: $(PANDOC_DIR)/%
 $(BOOK)/search-index.js: $(BOOK_WOVEN)
 	$(Q)mkdir -p $(@D)
 	$(Q){ echo 'window.BOOK_INDEX = ['; cat $(BOOK_WOVEN:.json=.search); echo '];'; } > $@.$$$$.part && mv -f $@.$$$$.part $@
+
+# With the file of others go their licence's words, wherever the pages go. Made anew where it has come or gone.
+$(WEAVE)/lunr: weave-always
+	@mkdir -p $(@D)
+	@echo '$(LUNR) $(LUNR_RIGHTS)' | cmp -s - $@ || echo '$(LUNR) $(LUNR_RIGHTS)' > $@
+
+$(BOOK)/lunr.js: $(WEAVE)/lunr
+	$(Q)mkdir -p $(@D)
+	$(if $(LUNR),,@echo 'SKIP search by word stems: lunr is not here (apt-get install libjs-lunr); the pages search by letters')
+	$(Q)$(if $(LUNR),cat $(LUNR),echo '// lunr was not there: the pages search by letters.') > $@.$$$$.part && mv -f $@.$$$$.part $@
+
+$(BOOK)/NOTICE.txt: $(WEAVE)/lunr
+	$(Q)mkdir -p $(@D)
+	$(Q){ $(if $(LUNR),printf 'The search of the pages is made with the following software of others.\n\n==== lunr (lunr.js) ====\n\n'; \
+	  cat $(LUNR_RIGHTS),echo 'The pages contain no software of others.'); } > $@.$$$$.part && mv -f $@.$$$$.part $@
 
 $(BOOK)/book.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(addprefix $(PANDOC_DIR)/,code.css book.css player.css machine.css front.css book.js player.js front.js) $(MACHINES) $(LABELS)
 	$(Q)mkdir -p $(@D)

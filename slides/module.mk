@@ -30,7 +30,7 @@ DECK_PDF     := $(addprefix $(PDF)/,$(notdir $(DECK:.html=.pdf) $(DECK:.html=-no
 # What the demos start (slides/demos.toml), and who serves the deck.
 STAGE_BINS    = $(addprefix $(BUILD)/bin/,hammer 15-slashdot $(if $(call variants_of,museum),museum) $(filter-out python-%,$(shell sed -n 's/^server = "\(.*\)"$$/\1/p' slides/demos.toml | sort -u)))
 
-.PHONY: slides schedule lint-book style present demo demo-record rehearse
+.PHONY: slides schedule lint-book spelling style present demo demo-record rehearse
 
 ifeq ($(PANDOC),)
 SLIDES_SKIP := pandoc is not installed (apt-get install pandoc)
@@ -49,6 +49,9 @@ schedule: $(SLIDE_OUTLINES)
 
 lint-book: $(OUTLINES) $(SLIDE_OUTLINES)
 	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.lint $^)
+
+spelling: $(OUTLINES) $(SLIDE_OUTLINES)
+	$(Q)$(call with_pandoc,$(PYTHON) -m quest.book.spelling $^)
 
 style: $(OUTLINES) $(SLIDE_OUTLINES)
 	$(Q)$(call with_pandoc,$(call quest,$@))

@@ -1,5 +1,5 @@
-// The pages' three moving parts: light and dark, search, and the mark in the contents beside the
-// text. No network, no library; works from a file.
+// The pages' moving parts: light and dark, the mark in the contents beside the text, commands that are copied, and curves that the
+// reader draws (the search: search.js). No network, no library; works from a file.
 "use strict";
 
 function setUpTheme() {
@@ -11,81 +11,6 @@ function setUpTheme() {
     try {
       localStorage.setItem("theme", root.dataset.theme);
     } catch (error) { /* private mode: for this page only */ }
-  });
-}
-
-// Every word has to occur; a word in a title counts ten times one in the text.
-function findSections(words) {
-  const hits = [];
-  for (const [page, id, title, section, text] of window.BOOK_INDEX) {
-    const heading = (title + " " + section).toLowerCase();
-    const body = text.toLowerCase();
-    let score = 0;
-    for (const word of words) {
-      const found = (heading.includes(word) ? 10 : 0) + Math.min(body.split(word).length - 1, 5);
-      score = found && score >= 0 ? score + found : -1;
-    }
-    if (score > 0) hits.push({ score, page, id, title, section, text });
-  }
-  return hits.sort((a, b) => b.score - a.score).slice(0, 12);
-}
-
-// The words around the first hit, the hit itself in <mark>. Built from text nodes: nothing of it is
-// parsed as HTML.
-function excerpt(text, word) {
-  const line = document.createElement("span");
-  const at = text.toLowerCase().indexOf(word);
-  if (at < 0) { line.textContent = text.slice(0, 90); return line; }
-  const from = Math.max(0, text.lastIndexOf(" ", Math.max(0, at - 40)) + 1);
-  const mark = document.createElement("mark");
-  mark.textContent = text.slice(at, at + word.length);
-  const end = at + word.length;
-  const before = (from > 0 ? "… " : "") + text.slice(from, at);
-  line.append(before, mark, text.slice(end, end + 60) + " …");
-  return line;
-}
-
-function showHits(output, query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  output.replaceChildren();
-  if (words.length === 0 || words.join("").length < 2) return;
-  const hits = findSections(words);
-  for (const hit of hits) {
-    const link = document.createElement("a");
-    const title = document.createElement("strong");
-    link.className = "hit";
-    link.href = hit.page + (hit.id ? "#" + hit.id : "");
-    title.textContent = hit.section ? hit.title + ": " + hit.section : hit.title;
-    link.append(title, excerpt(hit.text, words[0]));
-    output.append(link);
-  }
-  if (hits.length === 0) {
-    const none = document.createElement("div");
-    none.className = "none";
-    none.textContent = "Not found.";
-    output.append(none);
-  }
-}
-
-function setUpSearch() {
-  const form = document.querySelector(".search");
-  if (!form || !window.BOOK_INDEX) return;
-  const input = form.querySelector("input");
-  const output = form.querySelector("output");
-  input.addEventListener("input", () => showHits(output, input.value));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const first = output.querySelector("a");
-    if (first) first.click();
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !event.target.closest("input")) {
-      event.preventDefault();
-      input.focus();
-    } else if (event.key === "Escape" && event.target === input) {
-      input.value = "";
-      showHits(output, "");
-    }
   });
 }
 
@@ -107,9 +32,65 @@ function setUpMark() {
   update();
 }
 
+// ---- commands are copied without their prompts and without what they print ------------------------------------------
+
+// What a reader types in a listing: the lines behind a prompt, or all of a script.
+function commandsOf(listing) {
+  if (listing.matches(".typed")) return listing.querySelector("code").textContent.trimEnd();
+  const lines = [...listing.querySelectorAll(".line.typed")].map((line) => {
+    const sign = line.querySelector(".sign");
+    return line.textContent.slice(sign ? sign.textContent.length : 0);
+  });
+  return lines.join("\n");
+}
+
+// Whether the text is in the clipboard now. Where a page may not write to it (an old browser, no permission), the old way is
+// tried: a field of its own is selected and copied.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { /* not here */ }
+  const field = document.createElement("textarea"), before = document.activeElement;
+  field.value = text;
+  field.className = "unseen";
+  document.body.append(field);
+  field.select();
+  try {
+    return document.execCommand("copy");
+  } catch {
+    return false;
+  } finally {
+    field.remove();
+    before?.focus({ preventScroll: true });
+  }
+}
+
+function setUpCopying() {
+  const listings = [...document.querySelectorAll("figure.console:has(.line.typed), figure.listing.typed")];
+  if (listings.length === 0) return;
+  const status = document.createElement("p");
+  status.setAttribute("role", "status");
+  status.className = "unseen";
+  document.body.append(status);
+  for (const listing of listings) {
+    const button = document.createElement("button"), text = commandsOf(listing);
+    const what = listing.querySelectorAll(".line.typed").length > 1 ? "commands" : "command";
+    Object.assign(button, { type: "button", className: "copy", textContent: "Copy" });
+    button.setAttribute("aria-label", `Copy the ${what}`);
+    button.addEventListener("click", async () => {
+      if (!await copied(text)) return;
+      button.textContent = "Copied";
+      status.textContent = "Copied.";
+      setTimeout(() => { button.textContent = "Copy"; status.textContent = ""; }, 2000);
+    });
+    listing.append(button);
+  }
+}
+
 setUpTheme();
-setUpSearch();
 setUpMark();
+setUpCopying();
 
 // ---- You draw it: a curve is drawn before it is shown ----------------------------------------------
 //

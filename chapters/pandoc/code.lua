@@ -291,14 +291,14 @@ local function included_lines(attributes)
   return lines, file and file.regions
 end
 
--- What an author has written: with "$ ", the shell's prompt, and "> " after it, the one for a
+-- What an author has written: with "$ ", the shell's prompt, or "# ", that of root, and "> " after it, the one for a
 -- command that goes on, in a console; with signs in a diff.
 local function written_lines(block)
   local typing = false
   return pandoc.List(common.lines(block.text)):map(function(text)
     if block.classes:includes('console') then
-      local prompt, typed = text:match('^([$>] )(.*)$')
-      typing = prompt == '$ ' or typing and prompt == '> '
+      local prompt, typed = text:match('^([$#>] )(.*)$')
+      typing = prompt == '$ ' or prompt == '# ' or typing and prompt == '> '
       return typing and { class = 'line typed', sign = prompt, text = typed, plain = true }
         or { text = text, plain = true }
     elseif block.classes[1] == 'diff' then
@@ -418,7 +418,8 @@ end
 local function draw(block)
   local lines = listings[tonumber(block.attributes.listing)]
   local class = block.attributes.from and ' diff' or block.attributes.include and ' numbered'
-    or block.classes:includes('console') and ' console' or block.classes[1] == 'diff' and ' diff' or ''
+    or block.classes:includes('console') and ' console' or block.classes[1] == 'diff' and ' diff'
+    or block.classes[1] == 'sh' and ' typed' or ''
   if common.form == 'slides' then class = class .. fit_slide(block, lines) end
   if block.classes:includes('morph') then name_lines(lines) end
   local id = block.identifier ~= '' and (' id="%s"'):format(common.html_id(block.identifier)) or ''

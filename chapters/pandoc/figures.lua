@@ -85,6 +85,16 @@ local function run_label(svg)
   return numbers.run_label({ here = here, reference = reference }, true) or pandoc.Plain {}
 end
 
+-- From a figure of results to the machine that they were measured on; nothing where the book has no such page.
+local function to_the_machine(svg)
+  local _, by_label = common.labels()
+  local row = by_label['sec:this-edition']
+  local measured = svg:find('>measured here, ', 1, true) or svg:find('>reference machine, ', 1, true)
+  if not row or not measured or common.form == 'slides' then return pandoc.List {} end
+  local address = row.slug .. '.html#' .. row.id
+  return pandoc.List { pandoc.Space(), pandoc.Link('Which machine?', address, '', pandoc.Attr('', { 'ref', 'machine' })) }
+end
+
 local function draw(div)
   local src = div.attributes.src
   if src:find('/', 1, true) then
@@ -101,7 +111,7 @@ local function draw(div)
     run_label(svg),
     is_wall(svg) and wall(div, src, svg) or src:find('^stage%-') and stage_plot(div, src) or picture(div, src),
     common.raw('<figcaption>'),
-    pandoc.Plain(caption),
+    pandoc.Plain(caption .. to_the_machine(svg)),
     common.raw('</figcaption>\n</figure>'),
   }
 end

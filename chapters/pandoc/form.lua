@@ -80,6 +80,9 @@ local function name_runs(meta, chapters)
   parts:insert(here and 'This machine: ' .. here or nil)
   parts:insert(reference and label .. reference or nil)
   meta.runs = #parts > 0 and table.concat(parts, '. ') or nil
+  local _, by_label = common.labels()
+  local machine = by_label['sec:this-edition'] -- not in each book
+  meta.machine = machine and (common.form == 'book' and '' or machine.slug .. '.html') .. '#' .. machine.id or nil
 end
 
 -- Style sheets and scripts (-M styles="a.css b.css") become a part of the page.

@@ -20,7 +20,7 @@ from quest.ground.entry import errors_named, run_to_status
 from quest.ground.errors import InputError
 
 CONTENTS = Path("chapters/contents.json")
-TYPED = re.compile(r"^[$>] .*", re.M)  # lines of a console that the reader types
+TYPED = re.compile(r"^[$#>] .*", re.M)  # lines of a console that the reader types
 PROGRAM = re.compile(r"\bbuild/bin/([\w-]+)")
 
 

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
-from quest.book import contents, parts, questions, style_table, tracks
+from quest.book import calls, contents, parts, questions, sources, style_table, tracks
 from quest.book.outline import Block, Outline, read_outlines, regions_of
 from quest.ground.entry import run_to_status
 from quest.ground.toml import Doc, Rule, load
@@ -233,6 +233,8 @@ def faults(chapters: list[Outline], slides: list[Outline]) -> Problems:
     yield from parts.faults([one.slug for one in chapters])
     yield from contents.faults(chapters)
     yield from questions.faults(chapters)
+    yield from calls.faults(chapters)
+    yield from sources.faults(chapters)
     yield from style_table.faults(chapters + slides)
 
 

@@ -29,6 +29,9 @@ REFERENCE = Path("benchmarks/results/reference")
 TO_THE_TREE = re.compile(rb'<a\s[^>]*href="\.\./\.\./[^>]*>(.*?)</a>', re.DOTALL)
 LINK = re.compile(r'<(\w+)\b[^>]*?\s(?:href|src|data-src)="([^"]*)"|url\(\s*["\']?(?!data:)([^"\')]+)')
 SCRIPT = re.compile(r"(<script\b[^>]*>).*?</script>", re.DOTALL)  # has strings like links in it
+# What no edition may print: a number, a figure or a sentence that says "not measured yet".
+HOLE = re.compile(r'class="num none" title="([\w.@-]+)|class="not-drawn">\s*([^<\n]*)|(not measured yet)')
+EDITION = re.compile(r"v?\d+(\.\d+)*")  # a tag, and nothing behind it
 NOT_MEASURED = re.compile(r'class="num none"|verdict-not-measured-here|class="not-drawn"')
 ROW = string.Template(
     "<tr><th>$title</th><td>$minutes min</td>"
@@ -73,6 +76,23 @@ def strays(files: Files) -> Iterator[str]:
     yield from (f"{name}: has the place of the tree in it" for name in placed)
 
 
+def texts(files: Files) -> Iterator[tuple[str, str]]:
+    """Name and text of each page, also of those in the EPUB."""
+    for name in sorted(name for name in files if name.endswith(".html")):
+        yield name, files[name].decode()
+    with zipfile.ZipFile(io.BytesIO(files["book/book.epub"])) as book:
+        for name in book.namelist():
+            if name.endswith(".xhtml"):
+                yield f"book/book.epub: {name}", book.read(name).decode()
+
+
+def holes(files: Files) -> Iterator[str]:
+    """A line for each place of the pages and of the EPUB that says that something is not measured."""
+    for name, text in texts(files):
+        for found in HOLE.finditer(SCRIPT.sub(r"\1", text)):
+            yield f"{name}: not measured: {(found[1] or found[2] or found[3]).strip()}"
+
+
 def dated(epub: bytes, seconds: int) -> bytes:
     """pandoc 2.17 heeds SOURCE_DATE_EPOCH in the text, but not in the zip around it."""
     with zipfile.ZipFile(io.BytesIO(epub)) as book:
@@ -96,12 +116,12 @@ def front_page(files: Files, version: str, tracks: list[Track]) -> bytes:
 
 
 def pack(build: Path, out: Path, version: str, seconds: int) -> Path:
-    """The archive, of what release.mk has built; `seconds` since 1970 are its date. InputError, a
-    line for each reason: there is none.
+    """The archive, of what release.mk has built; `seconds` since 1970 are its date. InputError, a line for each
+    reason: there is none. An edition (VERSION is a tag) has no hole; before that each page with one is warned of.
     """
     files = collected(build)
     files["index.html"] = front_page(files, version, read_tracks())
-    problems = list(strays(files))
+    problems = [*strays(files), *(holes(files) if EDITION.fullmatch(version) else [])]
     if problems:
         raise InputError("\n".join(f"release: not made: {line}" for line in problems))
     files["book/book.epub"] = dated(files["book/book.epub"], seconds)

@@ -13,7 +13,7 @@ from quest.ground import foreign
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
 from quest.measure import chosen
-from quest.report import bound, claims, gnuplot, guards, machines, since, then, tsv, verdicts
+from quest.report import bound, claims, edition, gnuplot, guards, machines, since, then, tsv, verdicts
 from quest.report.bound import Entry
 from quest.report.measured import NUMBERS, Both, Library
 from quest.spec import experiment_file
@@ -44,6 +44,7 @@ def export(results: Path, reference: Path, data: Path, reference_only: bool = Fa
     numbers |= bound.environment_entries(table for table in every if table)
     write_if_other(data / "numbers.json", _json(numbers))
     write_if_other(data / "then.json", _json(sources))
+    write_if_other(data / "edition.json", _json(edition.edition(library)))
     if experiment_file.LEDGER.exists():
         try:
             judged = claims.judge_all(library)

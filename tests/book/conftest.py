@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.book.tree import CHROMIUM, PANDOC, REVEAL_JS, Once, Tree
+from tests.book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +54,16 @@ def built(pandoc: None, once: Once) -> Tree:
         assert done.returncode == 0, done.stderr
 
     return Tree(once("built", fill) / "tree", "")
+
+
+@pytest.fixture(params=["demonstration", "tree"])
+def site(request: pytest.FixtureRequest) -> Path:
+    """The build folder whose pages are opened."""
+    if request.param == "demonstration":
+        return Path(request.getfixturevalue("built").path) / "build"
+    if not (ROOT / "build/book/index.html").exists():
+        pytest.skip("the book is not built (make book)")
+    return ROOT / "build"
 
 
 @pytest.fixture(scope="session")

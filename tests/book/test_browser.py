@@ -21,16 +21,6 @@ from tests.book import browser
 from tests.book.tree import ROOT, Tree
 
 
-@pytest.fixture(params=["demonstration", "tree"])
-def site(request: pytest.FixtureRequest) -> Path:
-    """The build folder whose pages are opened."""
-    if request.param == "demonstration":
-        return Path(request.getfixturevalue("built").path) / "build"
-    if not (ROOT / "build/book/index.html").exists():
-        pytest.skip("the book is not built (make book)")
-    return ROOT / "build"
-
-
 @pytest.fixture
 def deck(site: Path, reveal: None) -> Path:
     """The longest: those of a track have some of its slides."""
@@ -141,31 +131,6 @@ def test_dark_and_light(driver: Any, built: Tree) -> None:
     assert is_dark(driver)
     driver.find_element("css selector", ".theme").click()
     assert not is_dark(driver)
-
-
-def search(driver: Any, text: str) -> list[str]:
-    """Addresses of what the search finds."""
-    field = driver.find_element("css selector", "#query")
-    field.clear()
-    field.send_keys(text)
-    hits = driver.find_elements("css selector", "#found .hit")
-    return [link.get_attribute("href") for link in hits]
-
-
-def test_search(driver: Any, site: Path) -> None:
-    browser.resize(driver, 1280, 900)
-    page = sorted((site / "book").glob("0*.html"))[-1]
-    driver.get(page.as_uri())
-    heading = driver.find_element("css selector", "h1").text
-    word = max(re.findall(r"\w+", heading), key=len)
-    driver.get((site / "book/index.html").as_uri())
-    found = search(driver, word)
-    assert any(page.name in link for link in found)
-    assert search(driver, "qqzzxx") == []
-    assert "Not found" in driver.find_element("css selector", "#found").text
-    driver.get(next(link for link in found if "#" in link))
-    assert driver.execute_script("return !!document.querySelector(':target');")
-    assert browser.console_errors(driver) == []
 
 
 def test_contents_open_on_a_phone(driver: Any, built: Tree) -> None:

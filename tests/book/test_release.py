@@ -30,7 +30,9 @@ FILES = {
 }
 
 
-def release(tree: Path, changed: str = "", text: str = "") -> subprocess.CompletedProcess[str]:
+def release(
+    tree: Path, changed: str = "", text: str = "", version: str = "v1-2-gabc"
+) -> subprocess.CompletedProcess[str]:
     """With another text in a file; without that file, where there is none."""
     files = {**FILES, changed: text}
     for name, content in ((name, content) for name, content in files.items() if content):
@@ -39,8 +41,9 @@ def release(tree: Path, changed: str = "", text: str = "") -> subprocess.Complet
         path.write_text(content, encoding="utf-8")
     with zipfile.ZipFile(tree / "build/book/book.epub", "w") as book:
         book.writestr("mimetype", "application/epub+zip")
-        book.writestr("EPUB/page", "text")
-    command = [sys.executable, "-m", "quest.book.release", "build", ".", "v1", WHEN]
+        hole = '<span class="num none" title="a.b@1; make bench">(not measured)</span>'
+        book.writestr("EPUB/page.xhtml", f"<p>{hole}</p>")
+    command = [sys.executable, "-m", "quest.book.release", "build", ".", version, WHEN]
     told = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=tree, env=told, capture_output=True, text=True, check=False)
 
@@ -49,17 +52,32 @@ def test_what_is_not_measured_is_said_and_the_book_is_an_epub(tmp_path: Path) ->
     done = release(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "warning: book/01.html says of 1 numbers or figures: not measured\n" in done.stdout
-    assert "\nquest-v1.zip\n" in done.stdout
-    with zipfile.ZipFile(tmp_path / "quest-v1.zip") as archive:
-        page = archive.read("quest-v1/index.html").decode()
+    assert "\nquest-v1-2-gabc.zip\n" in done.stdout
+    with zipfile.ZipFile(tmp_path / "quest-v1-2-gabc.zip") as archive:
+        page = archive.read("quest-v1-2-gabc/index.html").decode()
         assert "$" not in page and page.count(">0.1 MB<") == 3
-        book = archive.read("quest-v1/book/book.epub")
+        book = archive.read("quest-v1-2-gabc/book/book.epub")
     with zipfile.ZipFile(io.BytesIO(book)) as epub:
         assert epub.infolist()[0].filename == "mimetype"
         assert epub.infolist()[0].compress_type == zipfile.ZIP_STORED
 
 
 PAGE = "build/book/01.html"
+
+
+def test_an_edition_has_no_hole(tmp_path: Path) -> None:
+    """A tag alone is the name of an edition."""
+    number = '<span class="num none" title="x.y; make bench ONLY=x">?</span>'
+    figure = '<div class="not-drawn">\nNot drawn here: z\n</div>'
+    done = release(tmp_path, PAGE, f"{number}{figure}<p>not measured yet</p>", "v1.2")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "release: not made: book/01.html: not measured: x.y",
+        "release: not made: book/01.html: not measured: Not drawn here: z",
+        "release: not made: book/01.html: not measured: not measured yet",
+        "release: not made: book/book.epub: EPUB/page.xhtml: not measured: a.b@1",
+    ]
+    assert not list(tmp_path.glob("*.zip*"))
 
 
 @pytest.mark.parametrize(

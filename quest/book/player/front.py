@@ -43,6 +43,13 @@ SERVERS = {
 }
 #: With sixteen slow clients the sixteen are all asleep: what then becomes of one more is a recording of its own.
 SEVENTEENTH = "player-05-pool.seventeenth.html"
+#: In five of the six rows no other client waits, so that their lanes look alike.
+ALIKE = "From 02 on the lanes look alike: only B waits."
+DIFFERENCE = (
+    "What differs is who sleeps for B, as the squares show: a process in 02 and 03, a thread in 05, none in 09 and "
+    "13. 09 asks the kernel which clients are ready and then reads and sends itself; 13 gives the kernel the reads "
+    "and sends as jobs and is told when they are done."
+)
 AXIS_MS = 50
 
 
@@ -211,7 +218,8 @@ def front(recordings: Sequence[Recording]) -> str:
         '<i class="sq one B">B</i> asleep, for B only <i class="sq busy A">A</i> works for A'
         '<span class="moving"> (brief: press play)</span> '
         '<i class="sq">m</i> main, which made the others</span></div>'
-        '<p class="how">With 16 slow clients all 16 processes of 03, or threads of 05, sleep, and '
-        f'<a href="{SEVENTEENTH}">a seventeenth client waits</a>. '
-        "Recorded, not drawn; clients’ times without the tracer.</p></section>\n"
+        f'<p class="note"><strong>{ALIKE}</strong> {DIFFERENCE}</p>'
+        '<p class="note"><strong>Sixteen are not always enough.</strong> With 16 slow clients all 16 processes of 03, '
+        f'or threads of 05, sleep, and <a href="{SEVENTEENTH}">a seventeenth client waits</a>.</p>'
+        '<p class="how">Recorded, not drawn; clients’ times without the tracer.</p></section>\n'
     )
