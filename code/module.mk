@@ -21,6 +21,8 @@
 #   14-owfat         server.c, conn.[ch], watching.[ch]
 #   15-slashdot      server.c, master.[ch], workers.c, confine.[ch], successor.[ch], file_cache.[ch], transfer.h, find_reply.c, send_reply.c
 #                                       + 05b conn, 06 clients, 12 cached, job, look_up
+#   16-coroutines    server.c, serve.[ch], coroutine.[ch], switch.h, switch_asm.c or switch_ucontext.c
+#                                       + 06 clients
 #
 # A chapter links, by name, the file of an earlier chapter that taught what it needs. Who calls whom: code/README.md.
 
@@ -43,7 +45,7 @@ CONN_SRC     := $(COMMON_SRC) code/05b-nonblocking/conn.c
 CLIENTS_SRC  := $(CONN_SRC) code/06-select/clients.c
 
 SERVERS := 01-iterative 02-fork 02-inetd 03-prefork 04-threads 05-pool 05b-nonblocking 06-select 07-poll 08-sigio 09-epoll 10-kqueue 11-sendfile 12-aio
-SERVERS += 13-uring 14-owfat 15-slashdot
+SERVERS += 13-uring 14-owfat 15-slashdot 16-coroutines
 
 # Linux has no kqueue. One made of epoll stands in for the system's, for those who include <sys/event.h> only.
 KQUEUE_SRC      := $(if $(filter Linux,$(SYSTEM)),code/10-kqueue/linux/kqueue.c)
@@ -100,6 +102,11 @@ $(addprefix $(BUILD)/obj/,$(14-owfat_VARIANTS:=/code/14-owfat/%.o)): CPPFLAGS +=
                         $(CLIENTS_SRC) code/12-aio/cached.c code/12-aio/job.c code/12-aio/look_up.c
 15-slashdot_VARIANTS := glibc static asan tsan
 15-slashdot_LIBS     := -pthread
+
+# From stack to stack: by hand where the processor is one of these, else by the C library, if it has swapcontext().
+SWITCH := $(if $(filter x86_64 aarch64 arm64,$(PROCESSOR)),asm,ucontext)
+16-coroutines_SRC      := $(addprefix code/16-coroutines/,server.c serve.c coroutine.c switch_$(SWITCH).c) $(COMMON_SRC) code/06-select/clients.c
+16-coroutines_VARIANTS := $(if $(filter asm,$(SWITCH)),$(filter-out tsan libkqueue,$(VARIANTS)),glibc static static-pie asan)
 
 04-threads_LIBS := -pthread
 05-pool_LIBS    := -pthread
