@@ -13,7 +13,7 @@ PLOTS         := $(call in_table,plots,print $$1 ":plot:" $$2) \
                  $(shell awk -F '"' 'FNR == 1 {n = split(FILENAME, part, "[/.]")} /^experiment = "/ {print part[n - 1] ":" part[n - 1] ":" $$2}' \
                  $(wildcard figures/*.gp) /dev/null)
 STAGE         := $(call in_table,stage,n = split($$5, s, " "); for (i = 0; i <= n; i++) print "stage-" $$1 "-" i ":stage:" $$2)
-TIMELINES     := $(foreach t,$(addprefix timeline-,$(filter-out 02-inetd,$(SERVERS))),$(t):timeline:$(t))
+TIMELINES     := $(foreach t,$(addprefix timeline-,$(filter-out 02-inetd 16-coroutines,$(SERVERS))),$(t):timeline:$(t))
 DRAWN         := $(PLOTS) $(TIMELINES) $(STAGE)
 DRAWN_NAMES   := $(foreach d,$(DRAWN),$(firstword $(subst :, ,$(d))))
 # Three of four are a slide's: a page does not wait for those.

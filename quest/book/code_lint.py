@@ -31,13 +31,17 @@ MADE_FROM = {
     "09-epoll": "07-poll",
     "10-kqueue": "09-epoll",
     "11-sendfile": "09-epoll",
+    "16-coroutines": "09-epoll",
 }
 # Function names that static functions of several files share: fewer are better, more is a fault.
 # Most are the steps that every loop has under the same name, for `make diff`: begin, handle, enter.
 DOUBLED_STATIC = 25
-# Defined for each program, or once for each system and chosen in module.mk.
-BY_SYSTEM = {"open_below", "cork", "main"}
-READ_WHOLE = ("05b-nonblocking", "09-epoll", "11-sendfile", "12-aio", "13-uring", "15-slashdot")
+# Defined for each program, or once for each system or processor and chosen in module.mk.
+BY_SYSTEM = {"open_below", "cork", "main", "switch_prepare"}
+READ_WHOLE = (
+    *("05b-nonblocking", "09-epoll", "11-sendfile", "12-aio", "13-uring", "15-slashdot"),
+    "16-coroutines",
+)
 MARKER = re.compile(r"^\s*/\* (end)?region: ")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
 

@@ -118,6 +118,7 @@ MODELS = {
             defers=1.0,
             one_reader=("-r", "1"),
         ),
+        OnEpoll("16-coroutines"),
     )
 }
 EVERY = tuple(MODELS)

@@ -58,7 +58,7 @@ HAMMER = TREE / "build/bin/hammer"
 #: One of each loop: that of 07 is 06's, that of 11 is 09's.
 LOOPS = (
     *("06-select", "08-sigio", "09-epoll", "10-kqueue"),
-    *("12-aio", "13-uring", "14-owfat", "15-slashdot"),
+    *("12-aio", "13-uring", "14-owfat", "15-slashdot", "16-coroutines"),
 )
 
 

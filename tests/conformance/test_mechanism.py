@@ -108,7 +108,10 @@ def test_one_kind_of_wait(traced: Traced) -> None:
     assert used <= model.waits
 
 
-@contract("mechanism", servers=("06-select", "07-poll", "09-epoll", "09-epoll-edge", "10-kqueue"))
+@contract(
+    "mechanism",
+    servers=("06-select", "07-poll", "09-epoll", "09-epoll-edge", "10-kqueue", "16-coroutines"),
+)
 def test_the_calls_of_a_request(traced: Traced) -> None:
     """No more than these, and nothing but the wait is the server's own."""
     server, trace = traced("network,desc")

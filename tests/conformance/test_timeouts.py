@@ -103,6 +103,7 @@ EVENT_LOOPS = (
     "11-sendfile",
     "12-aio",
     "13-uring",
+    "16-coroutines",
 )
 
 
