@@ -104,6 +104,16 @@ event-rate_SRC_any   = $(event-wait_SRC_any)
 event-wait_SRC_diet := benchmarks/micro/wait_ways_kqueue.c
 event-rate_SRC_diet := $(event-wait_SRC_diet)
 
+# Two ways from stack to stack; musl and dietlibc have no swapcontext().
+PROGRAMS += resume-cost resume-cost-ucontext
+resume-cost_SRC               := benchmarks/micro/resume-cost.c $(addprefix code/16-coroutines/,coroutine.c switch_$(SWITCH).c) $(MICRO_COMMON)
+resume-cost_VARIANTS          := $(16-coroutines_VARIANTS)
+resume-cost-ucontext_SRC      := $(MICRO_COMMON)
+resume-cost-ucontext_SRC_any  := benchmarks/micro/resume-cost.c $(addprefix code/16-coroutines/,coroutine.c switch_ucontext.c)
+resume-cost-ucontext_SRC_diet := benchmarks/micro/not_here.c
+resume-cost-ucontext_SRC_musl := benchmarks/micro/not_here.c
+resume-cost-ucontext_VARIANTS := $(filter-out tsan libkqueue,$(VARIANTS))
+
 PROGRAMS += sigio-overflow
 sigio-overflow_SRC := benchmarks/micro/sigio-overflow.c $(MICRO_COMMON)
 

@@ -16,8 +16,9 @@
 #error "written for ELF: names have no underscore in front"
 #endif
 
-/* *from = sp, once the registers are pushed; sp = to; then the registers are popped, and the return
- * is to where that stack was left. The arguments are in rdi and rsi, or in x0 and x1. */
+/* *from = sp, once the registers are pushed; sp = to; then the registers are popped, and it goes on
+ * where that stack was left. The arguments are in rdi and rsi, or in x0 and x1. The end of x86-64's
+ * is a jump, and not `ret`: of that the processor foretells that it leads back to the caller. */
 #if defined(__x86_64__)
 #define SAVED    8 /* words: rbp, rbx, r12 to r15, the address of return, and 0 above it */
 #define AT_ENTRY 6
@@ -39,7 +40,8 @@ __asm__(".text\n"
         "    popq %r12\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
-        "    ret\n"
+        "    popq %rcx\n"
+        "    jmp *%rcx\n"
         ".size switch_stack, . - switch_stack\n");
 #elif defined(__aarch64__)
 #define SAVED    20 /* words: x19 to x28, x29 (frame), x30 (where to return), d8 to d15 */

@@ -145,6 +145,8 @@ PROGRAMS = {
     "resolver": Program(
         "-n 3 -d 50", "descriptors socket answered ask_ns", each(3, 50), ("x", "-d -1"), ("musl",),
     ),
+    "resume-cost": Program("-n 20 -c 3", "resume_ns", 20, tuple(f"-c {n}" for n in NUMBERS)),
+    "resume-cost-ucontext": Program("-n 20 -c 3", "resume_ns", 20, lacking=NO_LIBC),
     "run-queue": Program(
         "-n 3 -p 5 next", "turn_ns", 3,
         ("", "last", "next again", *(f"-p {n} next" for n in NUMBERS)),
