@@ -146,7 +146,7 @@ ROWS = (
     Row("12-aio", ("-m", "unix")),
     Row("12-aio", ("-d", "linux")),
     Row("12-aio", ("-d", "posix")),
-    *(Row(slug) for slug in ("13-uring", "14-owfat", "15-slashdot")),
+    *(Row(slug) for slug in ("13-uring", "14-owfat", "15-slashdot", "16-coroutines")),
 )
 
 
