@@ -38,10 +38,7 @@ MADE_FROM = {
 DOUBLED_STATIC = 25
 # Defined for each program, or once for each system or processor and chosen in module.mk.
 BY_SYSTEM = {"open_below", "cork", "main", "switch_prepare"}
-READ_WHOLE = (
-    *("05b-nonblocking", "09-epoll", "11-sendfile", "12-aio", "13-uring", "15-slashdot"),
-    "16-coroutines",
-)
+READ_WHOLE = ("05b-nonblocking", "09-epoll", "11-sendfile", "12-aio", "13-uring", "15-slashdot", "16-coroutines")
 MARKER = re.compile(r"^\s*/\* (end)?region: ")
 FUNCTION = re.compile(r"^(?:static |_Noreturn )*\w[\w *]*?\b(\w+)\([^;]*$")
 
