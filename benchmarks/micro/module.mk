@@ -104,10 +104,10 @@ event-rate_SRC_any   = $(event-wait_SRC_any)
 event-wait_SRC_diet := benchmarks/micro/wait_ways_kqueue.c
 event-rate_SRC_diet := $(event-wait_SRC_diet)
 
-# Two ways from stack to stack; musl and dietlibc have no swapcontext().
+# Two ways from stack to stack; musl and dietlibc have no swapcontext(). Not `:=`: code/module.mk, which is read later, says which.
 PROGRAMS += resume-cost resume-cost-ucontext
-resume-cost_SRC               := benchmarks/micro/resume-cost.c $(addprefix code/16-coroutines/,coroutine.c switch_$(SWITCH).c) $(MICRO_COMMON)
-resume-cost_VARIANTS          := $(16-coroutines_VARIANTS)
+resume-cost_SRC                = benchmarks/micro/resume-cost.c $(addprefix code/16-coroutines/,coroutine.c switch_$(SWITCH).c) $(MICRO_COMMON)
+resume-cost_VARIANTS           = $(16-coroutines_VARIANTS)
 resume-cost-ucontext_SRC      := $(MICRO_COMMON)
 resume-cost-ucontext_SRC_any  := benchmarks/micro/resume-cost.c $(addprefix code/16-coroutines/,coroutine.c switch_ucontext.c)
 resume-cost-ucontext_SRC_diet := benchmarks/micro/not_here.c
