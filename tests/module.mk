@@ -1,11 +1,12 @@
 # The tests: `make test` (variant glibc, and everything in tests/), `make check` (the servers in every variant).
 
 DISK_TESTS := disk_cache_test disk_files_test disk_model_test
-UNIT_TESTS := confine_test conn_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
+UNIT_TESTS := confine_test conn_test coroutine_test file_cache_test queue_test http_date_test http_parse_test kqueue_test open_below_test reply_test $(DISK_TESTS)
 
 conn_test_SRC       := tests/unit/conn_test.c code/06-select/clients.c \
                        $(addprefix code/common/,acknowledged.c clock.c die.c linger.c log.c net.c open_below_walk.c privileges.c refusal.c stop.c unsent.c) \
                        $(addprefix code/http/,http_date.c http_parse.c reply.c)
+coroutine_test_SRC  := tests/unit/coroutine_test.c $(addprefix code/16-coroutines/,coroutine.c switch_$(SWITCH).c)
 confine_test_SRC    := tests/unit/confine_test.c code/15-slashdot/confine.c code/common/die.c code/common/open_below_walk.c
 confine_test_LIBS   := -pthread
 file_cache_test_SRC := tests/unit/file_cache_test.c code/15-slashdot/file_cache.c code/common/die.c code/common/log.c \
@@ -24,6 +25,7 @@ $(foreach t,$(DISK_TESTS),$(eval $(t)_SRC := tests/unit/$(t).c benchmarks/disk/$
 $(foreach t,confine_test conn_test file_cache_test open_below_test queue_test reply_test,$(eval $(t)_SRC_any := $(OPEN_BELOW_any))$(eval $(t)_SRC_diet := $(OPEN_BELOW_diet)))
 $(foreach t,$(UNIT_TESTS),$(eval $(t)_SRC += tests/unit/tap.c)$(eval $(t)_VARIANTS := glibc static static-pie diet musl asan))
 confine_test_VARIANTS := glibc static # as 15-slashdot; a sanitizer's build is not confined
+coroutine_test_VARIANTS := glibc static asan # some of those in which every processor has 16-coroutines
 file_cache_test_VARIANTS := glibc static static-pie musl asan # dietlibc's struct stat has no nanoseconds
 queue_test_VARIANTS := glibc static static-pie musl asan # dietlibc has no eventfd()
 kqueue_test_VARIANTS := glibc static static-pie musl asan libkqueue # dietlibc's timerfd_create() is broken
@@ -50,7 +52,7 @@ PROGRAMS += $(SIMS)
 $(BUILD)/obj/asan/tests/sim/kqueue.o: CPPFLAGS += $(KQUEUE_CPPFLAGS)
 
 PROGRAMS += $(UNIT_TESTS)
-PORTABLE += $(filter-out confine_test file_cache_test queue_test $(DISK_TESTS),$(UNIT_TESTS))
+PORTABLE += $(filter-out confine_test coroutine_test file_cache_test queue_test $(DISK_TESTS),$(UNIT_TESTS))
 
 # ASan finds what it can find in the servers as they are; TSan is for those with threads. Which tests run where, and why:
 # tests/conformance/matrix.py.

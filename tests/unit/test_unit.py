@@ -21,8 +21,11 @@ NOT_WITH_DIET = {
     "file_cache_test": "dietlibc's struct stat has no nanoseconds",
     **{f"disk_{part}_test": "dietlibc has no llround()" for part in ("cache", "files", "model")},
 }
-#: What is built in the variants of its server only.
-BUILT_IN = {"confine_test": ("glibc", "static")}
+#: What is built in some variants only, and why.
+BUILT_IN = {
+    "confine_test": (("glibc", "static"), "a sanitizer's build is not confined"),
+    "coroutine_test": (("glibc", "static", "asan"), "not every processor has it there"),
+}
 LINE = re.compile(r"(not )?ok ([0-9]+) - (.*)")
 
 
@@ -44,8 +47,9 @@ def failures(output: str, status: int) -> list[str]:
 def test_in_c(name: str, variant: str, pytestconfig: pytest.Config) -> None:
     if variant == "diet" and name in NOT_WITH_DIET:
         pytest.skip(NOT_WITH_DIET[name])
-    if variant not in BUILT_IN.get(name, (variant,)):
-        pytest.skip("15-slashdot is not confined, or not built, in this variant")
+    variants, reason = BUILT_IN.get(name, ((variant,), ""))
+    if variant not in variants:
+        pytest.skip(reason)
     program = binary(pytestconfig, variant, name)
     if not os.access(program, os.X_OK):
         pytest.fail(f"{program} is not there: make it, or leave it out with --variants", False)
