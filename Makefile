@@ -318,7 +318,7 @@ build_traced   = $(MAKE) --no-print-directory -s $(parallel) BUILD=$(BUILD)/trac
 # What a student has written takes the place of the file of that name.
 traced_src     = $(foreach s,$($(LAB)_SRC),$(or $(if $(filter code/$(LAB)/%,$(s)),$(wildcard $(WORK)/$(LAB)/$(notdir $(s)))),$(s))) $($(LAB)_SRC_any)
 build_lab      = mkdir -p $(BUILD)/traced/work && $(cc_glibc) $(CPPFLAGS) $($(LAB)_CPPFLAGS) $(TRACED_CFLAGS) -o $(BUILD)/traced/work/$(LAB) $(traced_src) $($(LAB)_LIBS)
-TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonblocking 16-coroutines,$(SERVERS))))
+TRACED := $(if $(LAB),$(LAB),$(or $(CH),$(filter-out 00-client 02-inetd 05b-nonblocking,$(SERVERS))))
 
 .PHONY: trace recordings
 trace recordings:

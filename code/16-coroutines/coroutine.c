@@ -8,20 +8,20 @@
 #include "16-coroutines/switch.h"
 
 /*
- * The size is address space. Memory is only what was once written to, page by page, and from then
- * on it stays with the stack. A function that needs more than STACK_SIZE writes into the guard page
- * below, which is not accessible, and the process ends with SIGSEGV. Without the guard it would
- * write into another coroutine's stack. (One array larger than a page can step over it: gcc's
- * -fstack-clash-protection touches each page.) In a trial the most that a request took was 24 KiB,
- * with -v, whose line is made there.
+ * The size is address space. The kernel gives it memory page by page, when a page is first written
+ * to, and the page then stays with the stack. A function that needs more than STACK_SIZE writes
+ * into the guard page below, which is not accessible, and the process ends with SIGSEGV. Without
+ * the guard it would write into another coroutine's stack. An array larger than a page can step
+ * over the guard, unless gcc's -fstack-clash-protection touches each page. In a trial a request
+ * took 20 KiB at most: with -v, since the line of the log is made on this stack.
  *
  * Stack and guard are two mappings, of which Linux allows a process 65530 (vm.max_map_count): some
  * 32 000 connections. Threads have the same limit.
  */
 #define STACK_SIZE (64 * 1024)
 
-/* Stacks kept for the next coroutines: that saves mmap(), mprotect(), munmap(), and the kernel need
- * not make its pages anew. */
+/* Stacks kept for the next coroutines, with their pages: that saves mmap(), mprotect(), munmap()
+ * and the page faults. */
 #define SPARES 64
 
 /* It stands at the upper end of its own stack, which grows downwards. */
@@ -29,7 +29,7 @@ struct coroutine {
     void *at; /* where it goes on */
     int (*body)(void *arg);
     void *arg;
-    int value; /* on its way from coroutine_yield() to coroutine_resume(), or back */
+    int value; /* from coroutine_yield() to coroutine_resume(), or back */
     bool is_over;
     struct coroutine *next; /* among the spare ones */
 };
@@ -65,7 +65,7 @@ static struct coroutine *map_stack(void)
     return (struct coroutine *)(low + size) - 1;
 }
 
-/* The first function on a stack. Has nothing to return to. */
+/* The first function on a stack. It has no caller to return to. */
 static void enter_body(void)
 {
     struct coroutine *co = running;
@@ -102,7 +102,6 @@ void coroutine_free(struct coroutine *co)
     }
 }
 
-/* region: switches */
 int coroutine_resume(struct coroutine *co, int value)
 {
     co->value = value;
@@ -113,13 +112,12 @@ int coroutine_resume(struct coroutine *co, int value)
 
 int coroutine_yield(int value)
 {
-    struct coroutine *co = running; /* on this stack: when it goes on, others have run */
+    struct coroutine *co = running; /* others run meanwhile */
 
     co->value = value;
     switch_stack(&co->at, resumer);
     return co->value;
 }
-/* endregion: switches */
 
 bool coroutine_is_over(const struct coroutine *co)
 {

@@ -1,9 +1,9 @@
 /*
  * coroutine.h: functions that can stop in the middle and go on later, each on a stack of its own.
- * As with a thread, what it was doing stays where it is: local variables, and the place in the
- * program. Unlike a thread, it runs only when it is resumed, and until it yields: the kernel knows
- * nothing of it and takes the processor from none. So no locks are needed; and when one calls
- * something that blocks, or computes for long, all others wait.
+ * As with a thread, its local variables and its place in the program stay on that stack. Unlike a
+ * thread, it runs only when it is resumed, and until it yields: the kernel does not know it, and
+ * never interrupts one coroutine to run another. So no locks are needed. But when one makes a call
+ * that blocks, or computes for long, all others wait.
  *
  * For one thread. A coroutine is resumed from the thread's own stack, not from another coroutine.
  */
@@ -14,7 +14,7 @@
 
 struct coroutine;
 
-/* One that will call body(arg) when it is first resumed. Returns NULL without memory. */
+/* A coroutine that will call body(arg) when it is first resumed. Returns NULL without memory. */
 struct coroutine *coroutine_new(int (*body)(void *arg), void *arg);
 
 /*
@@ -24,14 +24,14 @@ struct coroutine *coroutine_new(int (*body)(void *arg), void *arg);
  */
 int coroutine_resume(struct coroutine *co, int value);
 
-/* In a coroutine: gives `value` to the caller of coroutine_resume(), and stops until the next one.
- * errno is another's by then. */
+/* In a coroutine: stops, and coroutine_resume() returns `value` to its caller. Returns when it is
+ * resumed. Others may have run in between: errno is then theirs. */
 int coroutine_yield(int value);
 
 bool coroutine_is_over(const struct coroutine *co);
 
-/* Frees one that is over or was never resumed. In any other there are functions in the middle: what
- * they hold, open files for instance, is freed when they return, and by nothing else. */
+/* Only for a coroutine that is over or was never resumed. In any other a function has stopped in
+ * the middle: what it holds, such as an open file, is freed when it returns, and not otherwise. */
 void coroutine_free(struct coroutine *co);
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * serve.c: what 05b-nonblocking does in turns, written straight again. read_request() seems to
- * block, and no struct says where the connection was. The socket does not block, as there: where it
- * gives EAGAIN, await() lets the others run. (conn.state is kept for the lists of 06-select alone.)
+ * block, and no struct says how far the connection has come. The socket itself does not block:
+ * where it gives EAGAIN, await() lets other connections run. (conn.state is only for the lists of
+ * 06-select.)
  *
- * The rule here: what is used after a wait has to be on the stack. Whatever is shared, as `chunk`
- * of send_reply(), or errno, others have used in the meantime. The compiler does not check it.
+ * The rule here: what is needed after a wait must be on the stack. What connections share, such as
+ * `chunk` of send_reply(), or errno, another one may have changed. No compiler checks that.
  */
 #include "16-coroutines/serve.h"
 
@@ -20,20 +21,21 @@
 #include "reply.h"
 #include "stop.h"
 
-/* What one connection may do before others have their turn: 256 KiB, or 16 requests. */
+/* What one connection may do before others have their turn: 256 KiB, or 16 requests. So a request
+ * counts as a sixteenth, beside the bytes of its reply. */
 #define TURN_BYTES    (256 * 1024)
-#define REQUEST_BYTES (TURN_BYTES / 16) /* what a request counts for, beside its reply */
+#define REQUEST_BYTES (TURN_BYTES / 16)
 
 #define CHUNK 65536
 
 struct serving {
     struct conn *conn;
     long left;   /* of this turn, in bytes */
-    size_t have; /* bytes of requests read and not yet answered */
+    size_t have; /* bytes in `in`: requests that are read and not yet answered */
     char *in;    /* HTTP_HEAD_MAX */
 };
 
-/* Where a thread would sleep: the others run until this connection can go on. */
+/* Where a thread would sleep: other connections run until this one can go on. */
 static enum why await(struct serving *s, enum want want)
 {
     enum why why = (enum why)coroutine_yield(want);
@@ -49,9 +51,9 @@ static void begin_step(struct conn *c, enum state state)
 }
 
 /*
- * recv() as of a blocking socket with a time-out (SO_RCVTIMEO): -1 with EAGAIN when the time is
- * over, or the server stops. When it wakes too late it looks once more: the client may have sent in
- * time, while the server was busy with others. ECANCELED: the connection must end.
+ * Behaves like recv() on a blocking socket with a time-out (SO_RCVTIMEO): -1 and EAGAIN when the
+ * time is over, or the server stops. TOO_LATE: it looks once more, since the client may have sent
+ * in time, while the server was busy with others. ECANCELED: the connection must end.
  */
 static ssize_t receive(struct serving *s, char *to, size_t size)
 {
@@ -98,21 +100,24 @@ static int read_request(struct serving *s, struct request *req)
     int used;
 
     begin_step(s->conn, READING);
+    /* region: reads */
     while ((used = http_parse(s->in, s->have, req)) == 0) {
-        ssize_t n = receive(s, s->in + s->have, HTTP_HEAD_MAX - s->have);
+        size_t room = HTTP_HEAD_MAX - s->have;
+        ssize_t n = receive(s, s->in + s->have, room);
         if (n < 0 && errno == EAGAIN)
-            linger(s, false, false); /* the reply before may still be under way */
+            linger(s, false, false); /* a reply may be on its way */
         if (n <= 0)
             return 0;
         s->have += (size_t)n;
     }
+    /* endregion: reads */
     return used;
 }
 
 /*
- * Returns 0, or -1: the client is gone or too slow, or the file is shorter than promised. There is
- * one `chunk` for all, since on the stack it would cost each connection 64 KiB more. So after a
- * wait the bytes in it are another's: what the socket did not take is read from the file again.
+ * Returns 0, or -1: the client is gone or too slow, or the file is shorter than promised. All
+ * connections share one `chunk`: on the stack it would cost each of them 64 KiB. So after a wait
+ * another reply may be in it, and what the socket did not take is read from the file again.
  */
 static int send_reply(struct serving *s, const struct reply *r)
 {
@@ -133,7 +138,7 @@ static int send_reply(struct serving *s, const struct reply *r)
             continue;
         if (n < 0 && (errno != EAGAIN || await(s, WANT_WRITE) != READY))
             return -1;
-        if (n < 0) /* errno is another's by now */
+        if (n < 0) /* it has waited, so errno and `chunk` no longer count */
             continue;
         unsent_count(c->fd, sent, sent + n);
         if (sent / STEP_BYTES != (sent + n) / STEP_BYTES)
@@ -176,8 +181,8 @@ static bool serve_one(struct serving *s)
 
 int serve_conn(void *conn)
 {
-    /* Not in the struct, whose initializer would write to all of it: of a stack only pages that are
-     * written to take memory. */
+    /* Not in the struct, whose initializer would write to all of it: a page of the stack takes
+     * memory once it is written to. */
     char in[HTTP_HEAD_MAX];
     struct serving s = {.conn = conn, .left = TURN_BYTES, .in = in};
 

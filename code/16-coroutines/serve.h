@@ -1,7 +1,7 @@
 /*
  * serve.h: one connection, from its first request to its end, as in 01-iterative: read a request,
- * send its reply, do it again. Where the socket would block the coroutine yields what it waits for
- * (want.h), and its caller says why it goes on.
+ * send its reply, do it again. Where the socket would block, the coroutine yields what it waits for
+ * (want.h). The caller of coroutine_resume() says why the wait is over.
  */
 #ifndef SERVE_H
 #define SERVE_H

@@ -1,7 +1,7 @@
 /*
- * 16-coroutines: the loop of 09-epoll, but each connection has a stack of its own. So the code that
- * serves it (serve.c) is written as in 04-threads, and waits in the middle of a function. There is
- * one thread all the same: the loop here waits for all of them, and resumes those that can go on.
+ * 16-coroutines: the loop of 09-epoll, with a stack for each connection. So the code that serves it
+ * (serve.c) is written as for a thread, and waits in the middle of a function. Yet there is only
+ * one thread: the loop waits for all connections, and resumes those that can go on.
  *
  * Run:  build/bin/16-coroutines -p 8080 /usr/share/doc
  * Poke: sleep 9 > /dev/tcp/127.0.0.1/8080 &       (bash: a client that connects and says nothing)
@@ -22,9 +22,9 @@
 
 static int epoll_fd;
 
-/* By descriptor, since that is a small number which no other client has. */
+/* By descriptor: a small number, and no two clients have the same. */
 static struct coroutine **coroutines;
-static int room; /* for so many */
+static int room; /* entries that fit into `coroutines` */
 
 static bool make_place(int fd)
 {
@@ -71,8 +71,8 @@ static bool enter(struct client *c)
     return false;
 }
 
-/* A stack cannot be freed while functions on it hold something, such as an open file: they have to
- * return first. So a connection that the server ends to make room is told where it waits. */
+/* A stack must not be freed while a function on it holds something, such as an open file: it has to
+ * return first. A connection that the server ends, to make room, is resumed for that. */
 static void unwind(struct client *c)
 {
     struct coroutine *co = coroutines[c->conn.fd];

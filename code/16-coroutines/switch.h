@@ -1,10 +1,10 @@
 /*
- * switch.h: from one stack to another. What a function that stops has to find again is on its stack
- * and in a few registers: so those registers are put on the stack too, and its address is all that
- * has to be remembered. One file for each way, chosen in module.mk:
+ * switch.h: from one stack to another. What a stopped function needs in order to go on is on its
+ * stack and in a few registers. These registers are put on the stack too, so that the address of
+ * the stack's end is all that has to be remembered. One file for each way, chosen in module.mk:
  * - switch_asm.c: x86-64 and aarch64, some 20 instructions
- * - switch_ucontext.c: any processor where the C library has swapcontext(3), which glibc has and
- *   musl and dietlibc have not. It saves the mask of blocked signals as well: a system call
+ * - switch_ucontext.c: any processor where the C library has swapcontext(3): glibc has it, musl and
+ *   dietlibc do not. It saves the mask of blocked signals as well, by a system call
  */
 #ifndef SWITCH_H
 #define SWITCH_H
@@ -15,7 +15,7 @@
  * return. Returns what to switch to. Cannot fail. */
 void *switch_prepare(char *stack, size_t size, void (*entry)(void));
 
-/* Goes on at `to`. Stores in *from what to switch to for coming back here, and returns then. */
+/* Goes on at `to`. Stores in *from what to switch to for coming back here: then it returns. */
 void switch_stack(void **from, void *to);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * switch_asm.c: by hand. To its caller switch_stack() is a function like others, and the caller
- * keeps in registers across a call only those that a called function must not change. These few are
- * saved; for the others the compiler has taken care.
+ * switch_asm.c: by hand. To its caller switch_stack() is a function like others. A function must
+ * not change some of the registers, and these few are saved. The others may be changed by any call,
+ * so the compiler keeps nothing in them across this one.
  *
  * Not saved are the modes of floating-point arithmetic, which no server here changes. With a shadow
- * stack (CET of x86-64) the processor would not let us return to the other stack; a Linux
- * program has one only if it was asked for when it was started.
+ * stack (CET of x86-64) the processor would end the program at the first return on the other stack;
+ * a Linux program has one only if its C library was told to ask for it.
  */
 #include "16-coroutines/switch.h"
 
@@ -16,12 +16,14 @@
 #error "written for ELF: names have no underscore in front"
 #endif
 
-/* *from = sp, once the registers are pushed; sp = to; then the registers are popped, and it goes on
- * where that stack was left. The arguments are in rdi and rsi, or in x0 and x1. The end of x86-64's
- * is a jump, and not `ret`: of that the processor foretells that it leads back to the caller. */
+/* Pushes the registers; *from = sp; sp = to; pops the registers that were pushed there, and goes on
+ * where that stack was left. The arguments are in rdi and rsi, or in x0 and x1. On x86-64 it ends
+ * with a jump in place of `ret`: the processor predicts that `ret` leads back to the caller, and
+ * here that would be wrong every time. */
 #if defined(__x86_64__)
 #define SAVED    8 /* words: rbp, rbx, r12 to r15, the address of return, and 0 above it */
 #define AT_ENTRY 6
+/* region: x86 */
 __asm__(".text\n"
         ".globl switch_stack\n"
         ".type switch_stack, @function\n"
@@ -43,6 +45,7 @@ __asm__(".text\n"
         "    popq %rcx\n"
         "    jmp *%rcx\n"
         ".size switch_stack, . - switch_stack\n");
+/* endregion: x86 */
 #elif defined(__aarch64__)
 #define SAVED    20 /* words: x19 to x28, x29 (frame), x30 (where to return), d8 to d15 */
 #define AT_ENTRY 11
@@ -81,11 +84,12 @@ __asm__(".text\n"
 #error "another processor: module.mk should have chosen switch_ucontext.c"
 #endif
 
-/* What a switch away from entry() would have left there, just before its first instruction. Zeros
- * for the frame and, on x86-64, above the address of return: a debugger's backtrace ends there. */
+/* Puts on the stack what switch_stack() would have left there, had entry() called it before its
+ * first instruction. The frame and, on x86-64, the address of return of entry() are 0: a debugger's
+ * backtrace ends there. */
 void *switch_prepare(char *stack, size_t size, void (*entry)(void))
 {
-    uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15; /* both demand multiples of 16 */
+    uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15; /* both processors want 16 */
     uintptr_t *saved = (uintptr_t *)top - SAVED;
 
     memset(saved, 0, SAVED * sizeof *saved);

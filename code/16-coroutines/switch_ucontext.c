@@ -1,6 +1,6 @@
 /*
- * switch_ucontext.c: by the functions that the C library has for it. The registers are kept in a
- * ucontext_t, about a kilobyte, which stands on the stack that it belongs to.
+ * switch_ucontext.c: by the C library's functions. They keep the registers in a ucontext_t, about a
+ * kilobyte, which is put on the stack that it belongs to.
  */
 #include "16-coroutines/switch.h"
 
@@ -25,7 +25,7 @@ void *switch_prepare(char *stack, size_t size, void (*entry)(void))
 
 void switch_stack(void **from, void *to)
 {
-    ucontext_t here; /* stays: this function has not returned while its stack is left */
+    ucontext_t here; /* lives until swapcontext() returns, and then it is no longer needed */
 
     *from = &here;
     if (swapcontext(&here, to) < 0)

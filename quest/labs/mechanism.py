@@ -261,6 +261,20 @@ def test_workers_with_a_loop_each(traced: Traced) -> None:
     demand(added(served) >= SILENT, "its worker does not wait for its clients by epoll")
 
 
+@contract("mechanism")
+@pytest.mark.servers("16-coroutines")
+def test_a_stack_for_each_connection(traced: Traced) -> None:
+    """One thread that waits with epoll, and a mapping for each silent client: by MAP_STACK, or with
+    a guard page."""
+    names = "epoll_ctl,mmap,mmap2,mprotect"
+    calls, silent = loop_of(*looping(traced, EPOLL, names), EPOLL, "epoll_wait()")
+    added = count(calls, ("epoll_ctl",), "EPOLL_CTL_ADD")
+    demand(added > len(silent), "the clients are not put into the set")
+    mapped = count(calls, ("mmap", "mmap2"), "MAP_STACK")
+    guarded = count(calls, ("mprotect",), "PROT_NONE")
+    demand(max(mapped, guarded) > len(silent), "the clients have no stacks")
+
+
 # ---- a process or a thread for each client
 
 

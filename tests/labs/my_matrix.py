@@ -19,6 +19,7 @@ MARKS = {PASSED: "+", FAILED: "."}
 SERVERS = (
     "01-iterative", "02-fork", "03-prefork", "04-threads", "05-pool", "05b-nonblocking", "06-select", "07-poll",
     "08-sigio", "09-epoll", "10-kqueue", "11-sendfile", "12-aio", "13-uring", "14-owfat", "15-slashdot",
+    "16-coroutines",
 )  # fmt: skip
 
 Row = dict[str, str]

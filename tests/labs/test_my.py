@@ -61,7 +61,7 @@ STOPS = {
     "05-pool": "light", "05b-nonblocking": "neighbours", "06-select": "thousand", "07-poll": "flat",
     "08-sigio": "nocopy",
     "09-epoll": "nocopy", "10-kqueue": "nocopy", "11-sendfile": "slowdisk", "12-aio": "nocopy", "13-uring": "nocopy",
-    "14-owfat": "slowdisk", "15-slashdot": "",
+    "14-owfat": "slowdisk", "15-slashdot": "", "16-coroutines": "nocopy",
 }  # fmt: skip
 NAMES = [name for name in ALL.names if name != "bounded"]
 
