@@ -51,7 +51,7 @@ DEFINED = re.compile(
 )
 KEYWORDS = {
     "if", "for", "while", "switch", "return", "sizeof", "defined", "case", "do", "else", "format", "offsetof",
-    "_Alignof", "_Static_assert",
+    "_Alignof", "_Static_assert", "__asm__", "__attribute__",
 }  # fmt: skip
 
 
