@@ -128,7 +128,7 @@ $(NOTICE): $(LICENCES) slides/module.mk
 	$(Q){ echo 'The deck contains the following software of others.'; \
 	for file in $(LICENCES); do \
 	  case $$file in $(REVEAL)/*) name='reveal.js $(REVEAL_VERSION)';; $(BUILD)/node/*/LICENSE) name="the font $$(basename "$$(dirname "$$file")")";; *) name=dygraphs;; esac; \
-	  printf '\n==== %s ====\n\n' "$$name"; cat $$file; echo; done; } > $@
+	  printf '\n==== %s ====\n\n' "$$name"; tr -d '\r' < $$file; echo; done; } > $@
 
 $(WEAVE)/fonts.css: $(wildcard $(FONTS)) quest/book/fonts.py
 	@mkdir -p $(@D)
