@@ -268,7 +268,7 @@ MEASURED_VARIANTS := glibc static static-pie diet musl
 variants: $(foreach v,$(filter $(VARIANTS_HERE),$(MEASURED_VARIANTS)),$(call programs_in,$(v)))
 
 # Ends make if one of these paths is that of no program: a mistyped command of an experiment.
-all_known = $(foreach p,$(firstword $(filter-out $(PROGRAMS),$(notdir $(filter-out $(RUNTIMES),$(1))))),$(error $(p), which an experiment starts, is no program of a module.mk))
+all_known = $(foreach p,$(firstword $(filter-out $(PROGRAMS) $(notdir $(RUNTIMES)),$(notdir $(1)))),$(error $(p), which an experiment starts, is no program of a module.mk))
 
 # For make bench: only what the experiments start (WANTED). What cannot be built here, the harness says.
 bench-programs: $(if $(ONLY),$(filter $(RUNTIMES) $(foreach v,$(VARIANTS_HERE),$(call programs_in,$(v))),$(WANTED)),variants)

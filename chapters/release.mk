@@ -16,7 +16,7 @@ RELEASE_MISSING = $(shell sh setup/deps.sh --status measure book slides | \
 release_git     = $(shell unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE; [ -z "$$(git rev-parse --show-prefix 2>&1)" ] && git $(1))
 RELEASE_SECONDS = $(or $(SOURCE_DATE_EPOCH),$(call release_git,log -1 --format=%ct),$(shell find chapters code figures \
 	slides benchmarks -name __pycache__ -prune -o -type f -printf '%Ts\n' | sort -n | tail -1))
-RELEASE_VERSION = $(or $(call release_git,describe --always --abbrev=10 --dirty),$(shell date -u -d @$(RELEASE_SECONDS) +%F))
+RELEASE_VERSION = $(or $(call release_git,describe --always --abbrev=10 --dirty --exclude 'judge-*'),$(shell date -u -d @$(RELEASE_SECONDS) +%F))
 
 # The language and the time zone of who releases must not show.
 release_make = SOURCE_DATE_EPOCH=$(RELEASE_SECONDS) LC_ALL=C.UTF-8 TZ=UTC $(MAKE) --no-print-directory -j$(or $(JOBS),1) \

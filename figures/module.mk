@@ -65,12 +65,14 @@ $(call figure_svg,$(DRAWINGS)): $(FIGURES_DIR)/%.svg: figures/%.svg
 figures-in-pages: $(call figure_svg,$(DRAWINGS) $(DIAGRAMS))
 
 # Pictures of slides that gnuplot cannot draw.
-WALLS := $(FIGURES_DIR)/walls
+WALLS := $(if $(wildcard quest/book/pictures/__main__.py),$(FIGURES_DIR)/walls)
+ifneq ($(WALLS),)
 $(WALLS): $(BUILD)/data/numbers.json $(BUILD)/data/claims.json $(wildcard quest/book/pictures/*.py) $(FIGURES_DIR)/shown-of
 	$(Q)$(PYTHON) -m quest.book.pictures $(BUILD)/data $(FIGURES_DIR) $(RESULTS)
 	$(Q)touch $@
 # Each is made with all: a slide is made again when its picture has changed.
 $(call figure_left,$(shell sed -n 's/^    "\(wall-[a-z-]*\)": .*/\1/p' quest/book/pictures/__main__.py)): $(WALLS) ; @:
+endif
 
 # Whose results: a number of the reference run is marked, unless all are.
 $(FIGURES_DIR)/shown-of: figures-always

@@ -225,7 +225,9 @@ return [...document.querySelectorAll(pages)].map((page) => [...page.querySelecto
 
 
 def misprinted(screen: list[list[tuple[str, float]]], pages: list[Page], scale: float) -> list[str]:
-    """Words that have another size on paper than on the screen, times `scale`."""
+    """Words that have another size on paper than on the screen, times `scale`. Chromium and poppler take the height
+    of a line from different tables of a font: for Atkinson Hyperlegible they differ by 6 %.
+    """
     wrong = []
     for number, (words, page) in enumerate(zip(screen, pages, strict=True), 1):
         for word, height in words:
@@ -233,7 +235,7 @@ def misprinted(screen: list[list[tuple[str, float]]], pages: list[Page], scale: 
             if (
                 height
                 and printed
-                and not any(p == pytest.approx(height * scale, rel=0.05) for p in printed)
+                and not any(p == pytest.approx(height * scale, rel=0.08) for p in printed)
             ):
                 wrong.append(f"page {number}: {word}: {printed}, not {height * scale:.1f}")
     return wrong

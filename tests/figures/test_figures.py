@@ -18,13 +18,16 @@ from typing import Any
 
 import pytest
 
+from quest.measure import chosen
 from quest.report import export, gnuplot, machines, then
 from quest.report.measured import Library
 from quest.spec import experiment_file, model
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "benchmarks/results/reference"
-EVERY = {one.id: one for one in experiment_file.load_all(ROOT / experiment_file.FOLDER)}
+EVERY = {
+    one.id: one for folder in (experiment_file.FOLDER, chosen.SINCE) for one in experiment_file.load_all(ROOT / folder)
+}
 NAMED = re.compile(r'^experiment = "(.*)"$', re.M)
 
 pytestmark = pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")

@@ -56,7 +56,7 @@ WRONG = {
     "check CH=02 SURE=1": "make check: it takes no SURE; it takes CH, ONLY, .*",
     "test CH=77": "make test: CH=77: there is no such program; there are 00-client, .*",
     "test CH=0": "make test: CH=0: that may be 00-client, 01-iterative, .*",
-    "claims PORT=3": "make claims: it takes no PORT; it takes ONLY",
+    "claims PORT=3": "make claims: it takes no PORT; it takes ONLY, SINCE",
     "next N=1": "make next: it takes no settings",
     "run": r"make run: which server\? CH=01 is the first; there are 00-client, 01-iterative, .*",
     "run CH=epol1": r"make run: CH=epol1: there is no such server; did you mean 09-epoll\?",

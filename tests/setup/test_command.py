@@ -68,7 +68,7 @@ def test_the_value_that_was_meant(kind: str, value: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("server", "constant"), ("program", "0"), ("chapter", "99"), ("lab", "16"), ("track", "course.units"),
+    [("server", "constant"), ("program", "0"), ("chapter", "99"), ("lab", "17"), ("track", "course.units"),
      ("number", "1e3"), ("number", "-1"), ("number", "\u0663"), ("part", "nothing"), ("goal", "check-data"),
      ("port", "x"), ("port", "65536"), ("port", "-1")],
 )  # fmt: skip
