@@ -57,7 +57,8 @@ CASES: list[tuple[str, Params]] = [
 ]
 
 
-#: They serve a hundred bytes and no files (or, nginx-package, with a backlog of 511); tests/reader/test_which_live.py starts those of Node and Python.
+#: They serve a hundred bytes and no files; nginx-package has a backlog of 511 and not ours.
+#: tests/reader/test_which_live.py starts those of Node and Python.
 RUNTIMES = {"nginx-package", "go", "java-platform", "java-virtual", "node", "python-asyncio", "python-threads"}
 
 
