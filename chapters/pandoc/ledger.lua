@@ -35,10 +35,24 @@ local function claim_of(id, needle)
   return claim
 end
 
--- The word for a claim, with the label of the run that it rests on.
+-- What the run alone says for which the text is written, where a further session makes the word another one: else "".
+local function reference_alone(claim)
+  for _, text in ipairs(claim.each_session or {}) do
+    local word = text:match ', session reference: ([^;]+)'
+    if word and word ~= claim.verdict and word ~= 'not measured here' then return word end
+  end
+  return ''
+end
+
+-- The word for a claim, with the label of the run that it rests on. A slide has no room for more.
 local function verdict(claim)
   local content = pandoc.List { pandoc.Str((claim.verdict:gsub(' ', '\u{a0}'))) }
   content[#content + 1] = numbers.ref_label(claim.source_run)
+  local alone = common.form ~= 'slides' and reference_alone(claim) or ''
+  if alone ~= '' then
+    local text = (' (the reference run alone: %s)'):format(alone)
+    content[#content + 1] = pandoc.Span({ pandoc.Str(text) }, pandoc.Attr('', { 'alone' }))
+  end
   local classes = { 'verdict', 'verdict-' .. claim.verdict:gsub('[: ]+', '-') }
   return pandoc.Span(content, pandoc.Attr('', classes, { title = claim.why }))
 end
@@ -263,7 +277,7 @@ local function count(span)
   if not groups[name] then
     return common.fail('[' .. name .. ']{.count', 'no claims are counted as "%s"', name)
   end
-  return pandoc.Span(tostring(#claims():filter(groups[name])), pandoc.Attr('', { 'count' }))
+  return pandoc.Span(tostring(#chosen(span.attributes):filter(groups[name])), pandoc.Attr('', { 'count' }))
 end
 
 function ledger.apply(doc)

@@ -60,6 +60,29 @@ def test_claims_are_counted(tree: Tree) -> None:
     assert words(accepted(tree.weave(text))) == "2 1 1 9 6 1 2 2 0 0 0 1 1 0 0 0 1 0 0 0 0 0 1 1 1 1"
 
 
+def test_claims_are_counted_by_source(tree: Tree) -> None:
+    counts = [
+        words(accepted(tree.weave(f'[all]{{.count source="{source}"}}'))) for source in ("talk", "page", "talk page")
+    ]
+    assert int(counts[0]) + int(counts[1]) == int(counts[2]) == 9 and "0" not in counts[:2]
+    refused(tree.weave('[all]{.count source="nobody"}'), 'no claim has the source "nobody"')
+
+
+def test_a_word_that_a_further_session_has_changed_says_what_the_reference_run_says(tree: Tree) -> None:
+    """Only where that is another word, and was measured."""
+    said = {
+        "near the line": "holds (the reference run alone: near the line)",
+        "holds": "holds",
+        "not measured here": "holds",
+    }
+    before = '"verdict": "holds", "standing": "holds", "why": "why 9"'
+    for word, shown in said.items():
+        sessions = f'"each_session": ["AMD, session reference: {word}; x 9", "Xeon, session x/1: holds; x 8"]'
+        tree.replace("build/data/claims.json", before, f"{sessions}, {before}")
+        assert words(accepted(tree.weave("[9]{.verdict}"))).replace("\u00a0", " ") == shown
+        tree.replace("build/data/claims.json", f"{sessions}, {before}", before)
+
+
 def test_the_file_that_chapter_0_fetches_has_the_size_that_it_tells() -> None:
     text = (ROOT / "chapters/00-client.md").read_text(encoding="utf-8")
     size = (ROOT / "code/http/reply.c").stat().st_size
