@@ -76,9 +76,9 @@ def reference(given: Given) -> int:
     """A session of it, into a folder of its own: what is committed stays what it is until the new one is whole."""
     from quest.report import bench as run
 
-    only, verdicts = names(given.get("ONLY", "")), given.get("VERDICTS") == "yes"
+    only, verdicts, since = names(given.get("ONLY", "")), given.get("VERDICTS") == "yes", given.get("SINCE") == "yes"
     return run.reference_session(
-        only, verdicts, given.get("SESSION", ""), build_of(given) / "reference", REFERENCE, _asked(given)
+        only, verdicts, since, given.get("SESSION", ""), build_of(given) / "reference", REFERENCE, _asked(given)
     )
 
 

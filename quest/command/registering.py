@@ -12,7 +12,7 @@ from pathlib import Path
 from quest.command.settings import Given
 from quest.ground.errors import InputError
 from quest.measure import environment
-from quest.report import claims, frozen, judge, published
+from quest.report import claims, frozen, judge, published, since
 from quest.spec import experiment_file
 
 RESULTS = experiment_file.FOLDER.parent / "results"
@@ -38,11 +38,15 @@ def simulated_rates(each: int, alone: int) -> Mapping[str, float]:
     return rates
 
 
-def register(_: Given) -> int:
-    """Writes benchmarks/registered.toml, and freezes the judge with its words on the committed results."""
+def register(given: Given) -> int:
+    """Writes benchmarks/registered.toml, and freezes the judge with its words on the committed results. With SINCE=yes
+    that of the claims since 2003: its rules are those of the first ledger, and no error rates are simulated for it.
+    """
     commit, dirty = environment.git_commit()
     if dirty is not False:
         raise InputError("register: a judge is of one commit: git status has to be clean, in a clone")
+    if given.get("SINCE") == "yes":
+        return _register_since(commit)
     ledger = claims.load(experiment_file.load_all())
     plan = judge.registered() or judge.Registration("", "", "", {})
     now = judge.current()
@@ -55,6 +59,21 @@ def register(_: Given) -> int:
     print(
         f"registered: judge {now[: judge.SHORT]}, {len(plan.claims)} claims; commit {judge.REGISTERED} and "
         f"{frozen.FOLDER}, and tag that in public before anything is measured: git tag -a {published.tag_of(now)}"
+    )
+    return 0
+
+
+def _register_since(commit: str) -> int:
+    path, first = judge.REGISTERED_SINCE, judge.registered()
+    plan = judge.registered(path) or replace(first or judge.Registration("", "", "", {}), error_rates={})
+    now = since.current()
+    plan = replace(
+        plan, judge=now, date=today(), commit=commit, claims=claims.hashes(since.ledger()), libraries=judge.libraries()
+    )
+    judge.write_registration(plan, path)
+    print(
+        f"registered: judge {now[: judge.SHORT]}, {len(plan.claims)} claims since 2003; commit {path}, and tag that in "
+        f"public before anything is measured: git tag -a {published.tag_of(now)}"
     )
     return 0
 

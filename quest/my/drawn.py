@@ -157,9 +157,7 @@ def race_page(race: Race) -> str:
             against = finish.gain(race, lap, MINE, server.name) if server.name != MINE else None
             words = f"{against.text} {against.word}" if against else ""
             cells = [title(race, server.name), cell(race, server.name, lap)]
-            body.append(
-                (server.name == MINE, [*map(escape, cells), track(gains[server.name], axis), escape(words)])
-            )
+            body.append((server.name == MINE, [*map(escape, cells), track(gains[server.name], axis), escape(words)]))
         parts.append(f"<h2>{escape(lap.title)}</h2>\n{rows(head, body)}")
     parts += [f"<p>{escape(line)}</p>" for line in failures(race)]
     parts.append(

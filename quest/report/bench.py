@@ -131,32 +131,38 @@ def measure_these(chosen: list[Experiment], profile: str, results: Path, again: 
 
 
 def reference_session(
-    only: Iterable[str], verdicts: bool, wanted: str, place: Path, reference: Path, settings: Settings
+    only: Iterable[str], verdicts: bool, second: bool, wanted: str, place: Path, reference: Path, settings: Settings
 ) -> int:
     """A session of the reference, into a folder of its own below `place`: the full profile, with as many rounds as are
-    registered; with `verdicts` only the experiments that a rule asks. InputError where the tree is not clean, its judge
-    not the registered one, or that was not committed and tagged before.
+    registered; with `verdicts` only the experiments that a rule asks; with `second` those of the claims since 2003.
+    InputError where the tree is not clean, its judge not the registered one, or that was not committed and tagged
+    before.
     """
     from quest.report import claims, judge, published, sessions  # with SciPy: not without a need
+    from quest.report import since as ledger_since
 
-    every = experiment_file.load_all()
-    ledger = claims.load(every) if experiment_file.LEDGER.exists() else []
+    named = list(only)
+    some = experiments.since(named) if second else experiment_file.load_all(only=named)
     if environment.git_commit()[1] is not False:
         raise InputError("a reference run is of one commit: git status has to be clean, in a clone")
-    plan = judge.registered()
-    if problem := judge.refusal(claims.hashes(ledger), plan):
+    path = judge.REGISTERED_SINCE if second else judge.REGISTERED
+    plan = judge.registered(path)
+    ledger: Sequence[claims.Claim]
+    if second:
+        ledger, now = ledger_since.ledger(), ledger_since.current()
+    else:
+        ledger = claims.load(experiment_file.load_all()) if experiment_file.LEDGER.exists() else []
+        now = judge.current()
+    if problem := judge.refusal(claims.hashes(ledger), plan, now, path):
         raise InputError(problem)
     assert plan is not None
     asked = {name for claim in ledger for name in claim.asks}
-    named = list(only)
     chosen = [
-        _with_rounds(one, plan.rounds, exactly=one.id in asked)
-        for one in experiment_file.load_all(only=named)
-        if one.id in asked or not verdicts
+        _with_rounds(one, plan.rounds, exactly=one.id in asked) for one in some if one.id in asked or not verdicts
     ]
     of_processor = place / sessions.slug(environment.cpu_model())
     results = sessions.to_measure(of_processor, wanted, datetime.now(UTC))
-    if problem := published.refusal(plan, results):
+    if problem := published.refusal(plan, results, path):
         raise InputError(problem)
     _one_run(results, settings)
     name = f"{of_processor.name}/{results.name}"

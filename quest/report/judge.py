@@ -27,6 +27,7 @@ CODE = (
 )  # fmt: skip
 EXPERIMENTS = str(FOLDER / "*.toml")
 REGISTERED = Path("benchmarks/registered.toml")
+REGISTERED_SINCE = Path("benchmarks/registered-since.toml")  #: of the claims since 2003
 OURS = Path(__file__).parents[2]  #: the tree that this code is in
 SHORT = 12  #: digits of a hash in a sentence
 LIBRARIES = ("numpy", "scipy")
@@ -37,22 +38,24 @@ Hash = Annotated[str, Rule(pattern="[0-9a-f]{64}", must="be a SHA-256 sum")]
 # ---- hashes -------------------------------------------------------------------------------------
 
 
-def lines(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> list[str]:
+def lines(
+    code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: Sequence[str] = (EXPERIMENTS,)
+) -> list[str]:
     """`hash  path` of each file that judges, as sha256sum prints it, sorted. `code`: the tree that the programs are in;
     `tree`: that of the experiments; `of_code`, `experiments`: which files these are, those of the first ledger without.
     """
     files = [(code, path) for pattern in of_code for path in code.glob(pattern)]
-    files += [(tree, path) for path in tree.glob(experiments)]
+    files += [(tree, path) for pattern in experiments for path in tree.glob(pattern)]
     return sorted(
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(root).as_posix()}" for root, path in files
     )
 
 
-def text(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> str:
+def text(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: Sequence[str] = (EXPERIMENTS,)) -> str:
     return "".join(f"{line}\n" for line in lines(code, tree, of_code, experiments))
 
 
-def hash_of(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: str = EXPERIMENTS) -> str:
+def hash_of(code: Path, tree: Path, of_code: Sequence[str] = CODE, experiments: Sequence[str] = (EXPERIMENTS,)) -> str:
     """Of the judge of these trees, 64 hexadecimal digits."""
     return hashlib.sha256(text(code, tree, of_code, experiments).encode()).hexdigest()
 
@@ -107,21 +110,23 @@ def libraries() -> dict[str, str]:
     return versions
 
 
-def refusal(claims: Mapping[str, str], plan: Registration | None) -> str:
+def refusal(claims: Mapping[str, str], plan: Registration | None, now: str = "", path: Path = REGISTERED) -> str:
     """Why this tree, whose claims have these hashes, may not measure the reference, in a line; "" if its judge is the
-    registered one.
+    registered one. `now`: the hash of the judge of this ledger, that of the first without; `path`: where it is
+    registered.
     """
+    now, how = now or current(), "make register" if path == REGISTERED else "make register SINCE=yes"
     if plan is None:
-        return f"no judge is registered ({REGISTERED}): make register, then commit and tag it"
-    if current() != plan.judge:
+        return f"no judge is registered ({path}): {how}, then commit and tag it"
+    if now != plan.judge:
         return (
-            f"the judge of this tree ({current()[:SHORT]}) is not the registered one ({plan.judge[:SHORT]}): "
-            "make register, commit and tag it, and measure with that commit"
+            f"the judge of this tree ({now[:SHORT]}) is not the registered one ({plan.judge[:SHORT]}): "
+            f"{how}, commit and tag it, and measure with that commit"
         )
     numbers = sorted(claims.keys() | plan.claims.keys(), key=int)
     other = [number for number in numbers if claims.get(number) != plan.claims.get(number)]
     if other:
-        return f"claims whose rules are not the registered ones: {', '.join(other)}; make register, commit and tag it"
+        return f"claims whose rules are not the registered ones: {', '.join(other)}; {how}, commit and tag it"
     return ""
 
 

@@ -39,20 +39,22 @@ def date_of(judge: str) -> datetime | None:
     return datetime.fromisoformat(date.strip()) if kind == "tag" else None
 
 
-def refusal(plan: Registration, results: Path) -> str:
-    """Why data may not be measured, or go on being measured in the folder `results`: "" if what is registered is
-    committed and tagged, and its tag was there before.
+def refusal(plan: Registration, results: Path, path: Path = REGISTERED) -> str:
+    """Why data may not be measured, or go on being measured in the folder `results`: "" if what is registered in `path`
+    is committed and tagged, and its tag was there before. The judge of the first ledger is kept as a zip, too; that of
+    another is the commit of its tag.
     """
     tag, kept = tag_of(plan.judge), f"{frozen.FOLDER}/{plan.judge}"
-    how = f"commit {REGISTERED} and {frozen.FOLDER}, then git tag -a {tag}, and push the tag"
+    zipped = (f"{kept}.zip", f"{kept}.json") if path == REGISTERED else ()
+    how = f"commit {path}{f' and {frozen.FOLDER}' if zipped else ''}, then git tag -a {tag}, and push the tag"
     date = date_of(plan.judge)
     if date is None:
         return f"the registered judge has no tag {tag} with a date of its own: {how}"
     if _git("merge-base", "--is-ancestor", tag, "HEAD") is None:
         return f"the tag {tag} is of no commit that this one follows: {how}"
-    if _git("show", f"{tag}:{REGISTERED}") != _git("show", f"HEAD:{REGISTERED}"):
-        return f"{REGISTERED} is not what the tag {tag} has: make register, {how}"
-    for name in (f"{kept}.zip", f"{kept}.json"):
+    if _git("show", f"{tag}:{path}") != _git("show", f"HEAD:{path}"):
+        return f"{path} is not what the tag {tag} has: make register, {how}"
+    for name in zipped:
         if _git("cat-file", "-e", f"{tag}:{name}") is None:
             return f"the tag {tag} does not hold {name}: make register, {how}"
     begun = sessions.begun(results)

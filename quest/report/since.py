@@ -3,7 +3,7 @@
 A row has the form of a claim (claims.py), and beside it who said it, where, whether its figures were found there, who
 disputes it, and who saw the same. A row that is not measured yet says how it can be; one that loopback or two
 processors cannot decide says why. Nothing here takes part in the judge of the first ledger: this one has a hash of its
-own, of the same rules, of this file and of benchmarks/experiments-since.
+own, of the same rules, of this file and of those of benchmarks/experiments-since that a rule asks.
 """
 
 import textwrap
@@ -24,17 +24,18 @@ from quest.report import claims, judge, sessions, verdicts
 from quest.report.claims import Claim, JudgedClaim
 from quest.report.measured import Library
 from quest.report.rules import NOT_JUDGED, NOT_MEASURED, UNDECIDED, Judgement
+from quest.spec import experiment_file
 from quest.spec.model import WITHOUT_RULE, Experiment, Filled, Texts
+from quest.stats.table import NumberTable
 
 SOURCE, TITLE = "since", "claims since 2003"
 #: How far the figures of a claim were found in what it cites; the first words of `source_checked`.
 CHECKED = ("found", "in part", "second hand")
 #: How a row stands that no rule decides: it could be measured, or not on this machine.
 NOT_YET, NOT_HERE = "not measured yet", "cannot be decided here"
-NOT_REGISTERED = "not registered"  #: of each word: the judge of this ledger is not registered before its data yet
+NOT_REGISTERED = "not registered"  #: of a word: its data are older than the registration of this ledger's judge
 #: What decides about a word of this ledger.
 CODE = (*judge.CODE, "quest/report/since.py", "quest/measure/chosen.py")
-EXPERIMENTS = str(chosen.SINCE / "*.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,10 @@ def ledger() -> list[ClaimSince]:
 
 
 def current() -> str:
-    """The hash of the judge of this ledger, as it is now."""
-    return judge.hash_of(judge.OURS, Path(), CODE, EXPERIMENTS)
+    """The hash of the judge of this ledger, as it is now: an experiment that no rule asks is no part of it."""
+    asked = sorted({name for row in ledger() for name in row.asks})
+    folders = (chosen.SINCE, experiment_file.FOLDER)
+    return judge.hash_of(judge.OURS, Path(), CODE, [f"{folder}/{name}.toml" for folder in folders for name in asked])
 
 
 # ---- judging ------------------------------------------------------------------------------------
@@ -136,7 +139,8 @@ class JudgedSince(JudgedClaim):
 
 def judge_all(library: Library) -> list[JudgedSince]:
     """Every row with its verdict. `library`: with the experiments of both folders."""
-    return [_judged(row, library) for row in load(library.experiments.values())]
+    plan, now = judge.registered(judge.REGISTERED_SINCE), current()
+    return [_judged(row, library, plan, now) for row in load(library.experiments.values())]
 
 
 def side_by_side(library: Library, ids: Container[str]) -> list[tuple[Claim, Judgement, Judgement]]:
@@ -167,16 +171,27 @@ def _standing(row: ClaimSince, judgement: Judgement) -> str:
     return WITHOUT_RULE.get(row.kind, NOT_YET if row.how else NOT_HERE)
 
 
-def _judged(row: ClaimSince, library: Library) -> JudgedSince:
+def _whose(row: ClaimSince, asked: Iterable[NumberTable], plan: judge.Registration | None, now: str) -> str:
+    """Who gave the word: REGISTERED if the data name the judge that was registered before them, and it judges now; ANEW
+    if another judges now; NOT_REGISTERED if the data name no registered one.
+    """
+    if plan is None or any(table.run.judge != plan.judge for table in asked):
+        return NOT_REGISTERED
+    own = claims.claim_hash(row)
+    same = all(table.run.claims.get(str(row.id)) == own for table in asked)
+    return claims.REGISTERED if same and plan.judge == now else claims.ANEW
+
+
+def _judged(row: ClaimSince, library: Library, plan: judge.Registration | None, now: str) -> JudgedSince:
     judgement, origin = _judge(row, library)
     home = library.experiments.get(row.experiment)
     both = library.both(home.id) if home else None
     table = both.table_of(origin) if both else None
-    asked = {name: library.both(name).table_of(origin) for name in row.asks}
-    whose = NOT_REGISTERED if table and all(asked.values()) else ""
+    asked = [found for name in row.asks if (found := library.both(name).table_of(origin))]
+    whose = _whose(row, asked, plan, now) if table and len(asked) == len(row.asks) else ""
     counts = _sessions(row, library) if origin == REFERENCE else {table.run.environment["cpu"]: 1} if table else {}
-    plan = judge.registered() or judge.Registration
-    too_few = sessions.OWN if origin == HERE else sessions.lacking(counts, plan.sessions, plan.alone)
+    needed = plan or judge.Registration
+    too_few = sessions.OWN if origin == HERE else sessions.lacking(counts, needed.sessions, needed.alone)
     return {
         "id": row.id,
         "source": SOURCE,
@@ -258,4 +273,5 @@ def counts(rows: Sequence[JudgedSince]) -> str:
     parts = ", ".join(f"{number} {word}" for word, number in standings.most_common())
     checked = Counter(row["checked"] for row in rows)
     sources = ", ".join(f"{checked[word]} {word}" for word in CHECKED if checked[word])
-    return f"{len(rows)} {TITLE}: {parts}; figures checked in their sources: {sources}"
+    title = TITLE if len(rows) != 1 else TITLE.replace("claims", "claim")
+    return f"{len(rows)} {title}: {parts}; figures checked in their sources: {sources}"

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from quest.report.measured import Library
 from quest.report.since import JudgedSince
 from quest.spec import experiment_file
 from tests.harness.made_up import EXPERIMENT, Tree, parsed, result_set, write
+from tests.harness.test_judge import committed, git, needs_git, tagged
 
 pytest.importorskip("scipy")
 
@@ -154,6 +156,7 @@ def test_the_ledger_is_printed_with_its_sources(place: Tree, said: Callable[...,
     assert "1010  holds" in whole and "1011  not measured yet" in whole
     assert "said by A. Author: Why?, 2017; source checked: found" in whole
     assert "disputed: B, 2018 (found)" in whole
+    assert "\n1 claim since 2003: 1 holds;" in said("claims", "SINCE=yes", "ONLY=1010")
     count = "2 claims since 2003: 1 holds, 1 not measured yet; figures checked in their sources: 2 found"
     assert whole.splitlines()[-1] == count
     assert "1011" not in said("claims", "SINCE=yes", "ONLY=since-sample")
@@ -212,6 +215,37 @@ def test_a_set_names_the_judge_of_its_ledger(place: Tree) -> None:
     assert not list(records.malformed_lines(place.results / "since-sample.jsonl"))
     [one] = judged()
     assert (one["judged"], one["verdict"]) == (since.NOT_REGISTERED, "not measured here"), "two rounds decide nothing"
+
+
+@pytest.mark.long
+@needs_git
+def test_a_session_needs_the_registered_judge_of_this_ledger(place: Tree, said: Callable[..., str]) -> None:
+    git("init", "-q")
+    committed()
+    path = judge.REGISTERED_SINCE
+    assert said("reference", "SINCE=yes", status=2) == (
+        f"no judge is registered ({path}): make register SINCE=yes, then commit and tag it\n"
+    )
+    said("register", "SINCE=yes")
+    assert not judge.REGISTERED.exists(), "the first ledger has a judge of its own"
+    plan = judge.registered(path)
+    assert plan and plan.judge == since.current() and plan.claims == claims.hashes(since.ledger())
+    judge.write_registration(replace(plan, rounds=6), path)
+    committed()
+    tag = f"judge-{since.current()[:12]}"
+    refused = said("reference", "SINCE=yes", status=2)
+    assert refused.startswith(f"the registered judge has no tag {tag}") and f"commit {path}, then git tag" in refused
+    tagged(tag)
+    said("reference", "SINCE=yes", "SESSION=first")
+    [measured] = Path("build/reference").glob("*/first/*.jsonl")
+    assert measured.name == "since-sample.jsonl"
+    Path("benchmarks/results").mkdir()
+    found = Library(measured.parent, Path("benchmarks/results/reference"), definitions=chosen.everything())
+    assert [one["judged"] for one in since.judge_all(found)] == [claims.REGISTERED]
+    rows(RULE.replace("faster", "equal") + "\n" + HOW.replace("how", "reason"))
+    committed()
+    assert said("reference", "SINCE=yes", status=2).startswith("claims whose rules are not the registered ones: 1010;")
+    assert [one["judged"] for one in since.judge_all(found)] == [claims.ANEW]
 
 
 # ---- which experiments --------------------------------------------------------------------------

@@ -354,4 +354,3 @@ def best(verdicts: Iterable[Verdict]) -> Verdict:
         return len(models) == 1, bool(models), often[models], place
 
     return found[max(range(len(found)), key=rank)]
-
