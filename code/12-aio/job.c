@@ -76,7 +76,7 @@ void job_is_over(struct job *job)
     jobs_ring();
 }
 
-static int taken;          /* jobs that jobs_next_over() may still return in this turn */
+static int taken;          /* jobs that jobs_next_over() may still return in this pass */
 static long long last_end; /* of any job, by now_ms() */
 static int given_up;       /* jobs that were given up and are not yet over */
 

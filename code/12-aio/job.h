@@ -3,10 +3,11 @@
  * process; the loop goes on meanwhile. When a job is over jobs_fd() becomes readable.
  *
  * x->held of an exchange points to its job. While the job is UNDER_WAY it uses the exchange's file
- * and memory, so the connection must not be ended. When the exchange ends, the end() of its
- * operations frees the job. A disk may never answer. So a connection that has waited too long gives
- * its job up: the job then owns what it uses. The client is sent a 503, or loses its connection if
- * a part of the reply is sent.
+ * and memory, so the connection must not be ended. The find() of its operations (conn.h) frees the
+ * job of a look-up when it has the result. Their end() frees the job of the body when the exchange
+ * ends. A disk may never answer. So a connection that has waited too long gives its job up: the job
+ * then owns what it uses. The client is sent a 503, or loses its connection if a part of the reply
+ * is sent.
  */
 #ifndef JOB_H
 #define JOB_H

@@ -59,7 +59,7 @@ static struct piece *piece_new(struct exchange *x)
     return p;
 }
 
-/* The reply, which ends, owns the descriptor. */
+/* Does not close p->fd, which is x->reply.fd: backend_end() closes it. */
 void piece_end(struct exchange *x)
 {
     struct piece *p = x->held;
@@ -70,7 +70,7 @@ void piece_end(struct exchange *x)
     free(p);
 }
 
-/* A reading that was given up is over; the reply has left the descriptor to it. */
+/* After a job that was given up: no reply has this descriptor any more, so it is closed here. */
 static void piece_drop(struct job *job)
 {
     struct piece *p = (struct piece *)job;
