@@ -101,6 +101,7 @@ struct uring_conn *uring_conn_next_due(void)
     return due;
 }
 
+/* Whether the step in hand, or LINGERING, has lasted `ms`. (Not: how many bytes it has taken.) */
 static bool has_taken(const struct uring_conn *c, int ms)
 {
     return now_ms() - c->since >= ms;

@@ -59,7 +59,8 @@ void uring_job_free(struct uring_job *job);
 /* How many there are, and how many of them are lost. */
 extern int uring_jobs, uring_jobs_lost;
 
-/* Whether the connection can go on without the job: no operation names both. */
+/* Whether the job can leave its connection. True at the disk, since the operation in flight names
+ * the job and not the connection; and without a piece, since then none uses the job. */
 static inline bool uring_job_can_leave(const struct uring_job *job)
 {
     return job->at_disk || job->piece == NULL;

@@ -45,7 +45,7 @@ bool ring_next(struct io_uring_cqe *cqe);
 /*
  * Receive buffers belong to no connection. The kernel takes one when bytes arrive, not when the
  * receive is submitted, and the completion says which one; NULL if it took none. Each is given back
- * after its completion was handled, in the same turn of the loop.
+ * after its completion was handled, in the same pass of the loop.
  */
 const char *ring_received(const struct io_uring_cqe *cqe);
 void ring_give_back(const struct io_uring_cqe *cqe);

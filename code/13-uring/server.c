@@ -66,10 +66,10 @@ static void close_slot(int slot)
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
-/* Ends a connection; may be called again. While operations are in flight, which name it, the first
- * call shuts its socket, so that they fail soon, and on_completion() calls again after each. With
- * none in flight it closes the slot and frees. A job at the disk leaves before: its own completion
- * frees it. */
+/* Ends a connection. If operations are in flight, which name it, the first call shuts its socket,
+ * so that they fail soon, and on_completion() calls again after each. With none in flight it closes
+ * the slot and frees. If ring_closes_late() a socket that is not half_closed is shut before that. A
+ * job at the disk leaves first: its own completion frees it. */
 static void end_connection(struct uring_conn *c)
 {
     if (c->job != NULL && uring_job_can_leave(c->job))
@@ -165,7 +165,7 @@ static void take_completions(void)
     }
 }
 
-/* Cancels the receives that wait. Later ones do not: receive() looks at `stopping`. */
+/* Cancels the receives that wait. Those submitted later do not wait: receive(), in steps.c. */
 static void stop_receiving(void)
 {
     struct uring_conn *c;

@@ -70,7 +70,7 @@ static bool receive(struct uring_conn *c)
 
 static bool on_received(struct uring_conn *c, const struct io_uring_cqe *cqe)
 {
-    if (cqe->res == -ENOBUFS) /* all buffers are taken, and come back in this turn */
+    if (cqe->res == -ENOBUFS) /* all buffers are taken, and come back in this pass */
         return c->starved++ < STARVED_MOST && receive(c);
     c->starved = 0;
     if (cqe->res == -EAGAIN) /* MSG_DONTWAIT */
@@ -253,8 +253,8 @@ static bool send_piece(struct uring_conn *c)
  * the slot may belong to another client.
  * Hazard: a kernel that has memory for the read and none for the send runs the read unlinked and
  * takes the send later (io_submit_sqes() of Linux). If that read fell short, the send sends what
- * the piece held before. A server that must not risk that submits the send after the read's
- * completion.
+ * the piece held before, and both have a completion, though in_flight counts one. A server that
+ * must not risk that submits the send after the read's completion.
  */
 static bool read_and_send(struct uring_conn *c)
 {
@@ -419,7 +419,9 @@ bool steps_go_on(struct uring_conn *c)
 
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe)
 {
-    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED; /* submitted again */
+    /* The operation is submitted again. So is the receive that steps_stop_waiting() has cancelled;
+     * then it does not wait, and on EAGAIN on_received() begins to linger. */
+    bool interrupted = cqe->res == -EINTR || cqe->res == -ECANCELED;
 
     if (interrupted && step != OPENED && step < WRITABLE)
         return steps_go_on(c);
@@ -457,7 +459,7 @@ bool steps_overdue(struct uring_conn *c)
 {
     if (c->state == LINGERING)
         return look_whether_arrived(c);
-    if (c->held_up || c->no_wait) /* no_wait: a completion was lost, wait_has_failed() */
+    if (c->held_up || c->no_wait) /* no_wait: a completion was lost (EBADR, ring.c) */
         return false;
     if (c->state == REPLYING && is_too_late(c->job))
         return give_up(c);

@@ -24,7 +24,8 @@ void steps_set_up(const struct options *o);
 /* A new connection: submits its first receive. */
 bool steps_begin(struct uring_conn *c);
 
-/* Goes on with a connection of which no step is in flight; and after a completion. */
+/* steps_go_on() submits the next step of a connection, of which none is in flight, or lets its job
+ * wait for a piece. steps_completed() takes the result of a step, and goes on. */
 bool steps_go_on(struct uring_conn *c);
 bool steps_completed(struct uring_conn *c, enum step step, const struct io_uring_cqe *cqe);
 
