@@ -169,7 +169,7 @@ struct client *clients_next_again(void)
 
 struct client *clients_next_overdue(void)
 {
-    static long long now = -1; /* one value per turn: LINGERING is soon overdue again */
+    static long long now = -1; /* one value per pass: LINGERING is soon overdue again */
 
     now = now < 0 ? now_ms() : now;
     for (int list = 0; list < STATES; list++) {

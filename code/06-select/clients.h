@@ -8,7 +8,7 @@
  *     clients_handle()          for the clients that are ready
  *     clients_next_again()      ... and those that had more to do before the wait
  *     clients_accept()
- *     clients_next_overdue()    clients_handle(c, conn_timed_out)
+ *     clients_next_overdue()    clients_handle(c, conn_timed_out), which never changes c->want
  *     clients_next_ended()      conn_end(), then clients_free(). Only here: with kqueue a later
  *                               event of this wait may hold the same pointer
  */

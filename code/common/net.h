@@ -30,7 +30,7 @@ void tcp_listen_each(const struct options *o, int *fds, int count, void (*prepar
 
 /* accept(2), for a connection that does not block. Returns it, or -1 with errno. */
 int accept_nonblocking(int listen_fd);
-#define ACCEPTS 16 /* in a turn at most: a flood of connections must not keep clients waiting */
+#define ACCEPTS 16 /* in a pass at most: a flood of connections must not keep clients waiting */
 
 /*
  * What the errno of a failed accept(2) says of the next call. An error of one connection has left
