@@ -5,7 +5,6 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -28,14 +27,8 @@ func reply(w http.ResponseWriter, body []byte) {
 func main() {
 	port, folder := os.Args[1], os.Args[2]
 
-	sendFile := func(w http.ResponseWriter, r *http.Request) {
-		content, err := os.ReadFile(filepath.Join(folder, filepath.Clean(r.URL.Path)))
-		if err != nil {
-			http.NotFound(w, r)
-			return
-		}
-		reply(w, content)
-	}
+	files := http.FileServer(http.Dir(folder))
+
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, hundred)
 	})
@@ -47,7 +40,7 @@ func main() {
 		}
 		reply(w, []byte(strconv.Itoa(fib(n))))
 	})
-	http.HandleFunc("/file/", sendFile)
-	http.HandleFunc("/block/", sendFile)
+	http.Handle("/file/", files)
+	http.Handle("/block/", files)
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
 }

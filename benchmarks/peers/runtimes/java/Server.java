@@ -11,40 +11,40 @@ public class Server {
         return n < 2 ? n : fib(n - 1) + fib(n - 2);
     }
 
-    static void reply(OutputStream out, String status, byte[] body) throws IOException {
-        String fields = "Content-Type: text/plain\r\nContent-Length: " + body.length;
+    static void head(OutputStream out, String status, long length) throws IOException {
+        String fields = "Content-Type: text/plain\r\nContent-Length: " + length;
         out.write(("HTTP/1.1 " + status + "\r\n" + fields + "\r\n\r\n").getBytes());
-        out.write(body);
-        out.flush();
     }
 
     static void answer(String target, Path folder, OutputStream out) throws IOException {
         String[] words = target.split("/");
         String what = words.length > 2 ? words[1] : "";
-        if (what.equals("fib")) {
-            reply(out, "200 OK", Long.toString(fib(Integer.parseInt(words[2]))).getBytes());
-        } else if (what.equals("file") || what.equals("block")) {
+        if (what.equals("file") || what.equals("block")) {
             Path file = folder.resolve(what).resolve(words[2]);
-            if (Files.isRegularFile(file))
-                reply(out, "200 OK", Files.readAllBytes(file));
-            else
-                reply(out, "404 Not Found", new byte[0]);
+            if (Files.isRegularFile(file)) {
+                head(out, "200 OK", Files.size(file));
+                Files.copy(file, out);
+            } else {
+                head(out, "404 Not Found", 0);
+            }
         } else {
-            reply(out, "200 OK", HUNDRED);
+            byte[] body = what.equals("fib") ? Long.toString(fib(Integer.parseInt(words[2]))).getBytes() : HUNDRED;
+            head(out, "200 OK", body.length);
+            out.write(body);
         }
+        out.flush();
     }
 
     static void serve(Socket socket, Path folder) {
         try (socket) {
-            var in = new BufferedReader(new InputStreamReader(socket.getInputStream()));
-            var out = new BufferedOutputStream(socket.getOutputStream());
+            var in = new BufferedReader(new InputStreamReader(socket.getInputStream()), 512);
+            var out = new BufferedOutputStream(socket.getOutputStream(), 1024);
             for (String line; (line = in.readLine()) != null;) {
                 String target = line.split(" ")[1];
                 while ((line = in.readLine()) != null && !line.isEmpty()) {} // fields
                 answer(target, folder, out);
             }
-        } catch (IOException gone) {
-        }
+        } catch (IOException gone) {}
     }
 
     public static void main(String[] args) throws IOException {

@@ -2,6 +2,7 @@
 const http = require("node:http");
 const fs = require("node:fs");
 const path = require("node:path");
+const { pipeline } = require("node:stream");
 
 const [port, folder] = process.argv.slice(2);
 const hundred = "x".repeat(99) + "\n";
@@ -25,7 +26,11 @@ const server = http.createServer((req, res) => {
   if (what === "fib") {
     reply(res, 200, String(fib(Number(name))));
   } else if (what === "file") {
-    fs.readFile(file, (err, content) => reply(res, err ? 404 : 200, err ? "" : content));
+    fs.stat(file, (err, stats) => {
+      if (err) return reply(res, 404, "");
+      res.writeHead(200, { "Content-Type": "text/plain", "Content-Length": stats.size });
+      pipeline(fs.createReadStream(file), res, () => {});
+    });
   } else if (what === "block") {
     try {
       reply(res, 200, fs.readFileSync(file));
