@@ -102,7 +102,7 @@ struct uring_conn *uring_conn_next_due(void)
 }
 
 /* Whether the step in hand, or LINGERING, has lasted `ms`. (Not: how many bytes it has taken.) */
-static bool has_taken(const struct uring_conn *c, int ms)
+static bool has_lasted(const struct uring_conn *c, int ms)
 {
     return now_ms() - c->since >= ms;
 }
@@ -111,7 +111,7 @@ struct uring_conn *uring_conn_slowest(void)
 {
     struct uring_conn *c = behind(&lists[REPLYING], REPLYING);
 
-    while (c != NULL && has_taken(c, FULL_STEP_MS)) {
+    while (c != NULL && has_lasted(c, FULL_STEP_MS)) {
         if (c->held_up && c->job->sent < UNSENT_PROOF)
             return c;
         c = behind(&c->node, REPLYING);
@@ -123,12 +123,12 @@ struct uring_conn *uring_conn_that_leaves(int ms)
 {
     struct uring_conn *c = uring_conn_longest_idle();
 
-    if (c != NULL && has_taken(c, ms))
+    if (c != NULL && has_lasted(c, ms))
         return c;
     if ((c = uring_conn_slowest()) != NULL)
         return c;
     c = behind(&lists[LINGERING], LINGERING);
-    while (c != NULL && !has_taken(c, FULL_STEP_MS))
+    while (c != NULL && !has_lasted(c, FULL_STEP_MS))
         c = behind(&c->node, LINGERING);
     return c;
 }

@@ -93,7 +93,7 @@ static bool take_piece(struct uring_job *job)
 }
 
 /* No job overtakes those that wait, or a few fast downloads would keep all pieces. */
-bool uring_job_has_piece(struct uring_job *job)
+bool uring_job_take_piece(struct uring_job *job)
 {
     struct list *waiting = &lanes[job->lane].waiting;
 

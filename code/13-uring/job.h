@@ -72,7 +72,7 @@ void uring_job_give_piece(struct uring_job *job);
 
 /* Gets a piece of the lane. False: the job waits in a queue, first come, first served, until
  * uring_job_next() returns it with its piece. That returns NULL if no job can have one. */
-bool uring_job_has_piece(struct uring_job *job);
+bool uring_job_take_piece(struct uring_job *job);
 struct uring_job *uring_job_next(void);
 
 /* Begins the piece with what is left of the head, sets job->head and job->len, and returns where in

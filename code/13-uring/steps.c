@@ -410,7 +410,7 @@ bool steps_go_on(struct uring_conn *c)
         return begin_reply(c, &req, used);
     if (c->job == NULL)
         return receive(c);
-    if (!uring_job_has_piece(c->job))
+    if (!uring_job_take_piece(c->job))
         return true; /* in a queue: event_loop() goes on when uring_job_next() returns it */
     if (c->job->reply.status != 0)
         return read_and_send(c);
