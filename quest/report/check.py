@@ -99,21 +99,23 @@ def _machines(known: dict[str, Experiment]) -> Iterator[str]:
 
 def session_problems(reference: Path) -> Iterator[str]:
     """Is each session in the folder of its processor, of one commit and one machine, apart from the others, and
-    measured after its judge was tagged?
+    measured after its judge was tagged? A folder may hold a session of each ledger: each has a judge of its own.
     """
-    begun: dict[str, list[tuple[datetime, Path]]] = {}
-    for folder in sessions.folders(reference):
-        runs = [ends[0] for path in sorted(folder.glob("*.jsonl")) if (ends := first_and_last(path))]
+    begun: dict[tuple[str, bool], list[tuple[datetime, Path]]] = {}
+    for folder, second in itertools.product(sessions.folders(reference), (False, True)):
+        paths = [path for path in sorted(folder.glob("*.jsonl")) if chosen.of_since(path.stem) == second]
+        runs = [ends[0] for path in paths if (ends := first_and_last(path))]
         for name in ("cpu", "commit") if folder != reference else ("cpu",):
             if len(values := {str(run["environment"].get(name, "")) for run in runs}) > 1:
                 yield f"{folder}: of more than one {name}: {', '.join(sorted(values))}"
         processor = sessions.slug(runs[0]["environment"].get("cpu", "")) if runs else ""
         if folder != reference and runs and processor != folder.parent.name:
             yield f"{folder}: it was measured on {processor}, and is no session of {folder.parent.name}"
-        if problem := published.too_late(folder, {run["judge"] for run in runs if run.get("judge")}):
+        at = min((datetime.fromisoformat(run["started"]) for run in runs if run.get("started")), default=None)
+        if problem := published.too_late(folder, {run["judge"] for run in runs if run.get("judge")}, at):
             yield problem
-        if at := sessions.begun(folder):
-            begun.setdefault(processor, []).append((at, folder))
+        if at:
+            begun.setdefault((processor, second), []).append((at, folder))
     for of_processor in begun.values():
         of_processor.sort()
         for (before, _), (at, folder) in itertools.pairwise(of_processor):

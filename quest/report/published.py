@@ -63,11 +63,10 @@ def refusal(plan: Registration, results: Path, path: Path = REGISTERED) -> str:
     return ""
 
 
-def too_late(folder: Path, judges: Iterable[str]) -> str:
-    """What is wrong with the sets of a folder that name these judges: one was tagged after they were begun. "" if
+def too_late(folder: Path, judges: Iterable[str], begun: datetime | None) -> str:
+    """What is wrong with the sets of a folder that name these judges: one was tagged after they were `begun`. "" if
     nothing is, and where there is no tag: a clone may have none.
     """
-    begun = sessions.begun(folder)
     for judge in sorted(judges):
         date = date_of(judge)
         if begun and date and date > begun:

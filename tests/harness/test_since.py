@@ -248,6 +248,25 @@ def test_a_session_needs_the_registered_judge_of_this_ledger(place: Tree, said: 
     assert [one["judged"] for one in since.judge_all(found)] == [claims.ANEW]
 
 
+def kept(id: str, cpu: str, folder: Path = Path("benchmarks/results/reference")) -> None:
+    """A finished set of the reference, measured on `cpu`."""
+    found = result_set(parsed(id=id), {name: [1000.0 + n for n in range(8)] for name in ("a", "a+aa", "b")})
+    found.run["environment"] = {"cpu": cpu, "cores": 2, "kernel": "Linux 6.18"}
+    write(found, folder / f"{id}.jsonl")
+
+
+def test_the_reference_of_each_ledger_may_be_of_another_processor(place: Tree) -> None:
+    kept("sample", "AMD EPYC")
+    kept("since-sample", "Intel Xeon")
+    reference = Path("benchmarks/results/reference")
+    assert list(check.session_problems(reference)) == []
+    Path(chosen.SINCE / "since-other.toml").write_text(
+        EXPERIMENT.format(id="since-other", rounds=8, extra=""), encoding="utf-8"
+    )
+    kept("since-other", "AMD EPYC")
+    assert list(check.session_problems(reference)) == [f"{reference}: of more than one cpu: AMD EPYC, Intel Xeon"]
+
+
 # ---- which experiments --------------------------------------------------------------------------
 
 
