@@ -251,9 +251,7 @@ def is_right(model: Model, state: State, verdict: str) -> bool:
     return verdict.partition(" ")[0] in allowed(model, state)
 
 
-def verdicts(
-    target: Target, root: Path, limit: float, states: Sequence[State] = STATES
-) -> dict[State, str]:
+def verdicts(target: Target, root: Path, limit: float, states: Sequence[State] = STATES) -> dict[State, str]:
     """Some at the same time: most of a start is waiting."""
     first = FIRST_USER + len(STATES) * list(MODELS).index(target.name)
 

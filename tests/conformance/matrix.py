@@ -100,9 +100,7 @@ MODELS = {
             threaded=True,
             one_reader=("-r", "1"),
         ),
-        Many(
-            "13-uring", variants=("glibc", "static", "static-pie", "asan"), waits=URING, ring=True
-        ),
+        Many("13-uring", variants=("glibc", "static", "static-pie", "asan"), waits=URING, ring=True),
         Many("14-owfat", variants=("glibc", "asan"), waits=EPOLL),
         OnEpoll(
             "15-slashdot",
@@ -133,11 +131,7 @@ WAITING = [model.slug for model in MODELS.values() if model.waits]
 READY = [model.slug for model in MODELS.values() if model.waits and not model.ring]
 RINGS = [model.slug for model in MODELS.values() if model.ring]
 #: Those that make a process or a thread for a connection, and so have to live without one.
-FORKING = [
-    model.slug
-    for model in MODELS.values()
-    if model.processes_per_connection and not model.under_inetd
-]
+FORKING = [model.slug for model in MODELS.values() if model.processes_per_connection and not model.under_inetd]
 #: One of each way from a request to its reply: blocking, an event loop, a thread that looks files
 #: up, a ring, a library, a cache.
 SHAPES = ("01-iterative", "09-epoll", "12-aio", "13-uring", "14-owfat", "15-slashdot")
@@ -306,8 +300,7 @@ EXEMPTIONS = (
         "01-iterative",
         ("keep-alive", "keep-alive-1.0", "pipelining"),
         True,
-        "closes after each reply: a client kept alive that says nothing more would hold the only "
-        "server",
+        "closes after each reply: a client kept alive that says nothing more would hold the only server",
     ),
     Exemption(
         "01-iterative",

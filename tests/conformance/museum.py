@@ -42,9 +42,7 @@ def await_unmounted(folder: Path) -> bool:
 class Museum:
     """A mounted disk. Skips the test where none can be had."""
 
-    def __init__(
-        self, folder: Path, *args: str, prefix: tuple[str, ...] = (), program: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, *args: str, prefix: tuple[str, ...] = (), program: str = "") -> None:
         self.folder = folder
         self.process = subprocess.Popen(
             [*prefix, program or needed(), str(folder), *args],

@@ -6,17 +6,35 @@ A process may end while it is looked at. Then there is nothing to see: "", [], 0
 import contextlib
 import os
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 DIRECT = re.compile(r"^ *[0-9]+: ", re.MULTILINE)
 STATE, PARENT, UTIME, THREADS, START = 0, 1, 11, 17, 19  # in stat_fields()
+LOOKS, PAUSE_S = 50, 0.002  #: how often at what is root's for a moment, and how long between
+T = TypeVar("T")
+
+
+def looked_at(pid: int | str, look: Callable[[], T], nothing: T) -> T:
+    """What `look` finds of a process; `nothing` if it has ended. While a process calls exec() or exit() some of its
+    files are root's for a moment, so that an ordinary user looks again. PermissionError if they stay so.
+    """
+    for _ in range(LOOKS):
+        try:
+            return look()
+        except (FileNotFoundError, ProcessLookupError):
+            return nothing
+        except PermissionError:
+            if ending(pid):
+                return nothing
+        time.sleep(PAUSE_S)
+    return look()
 
 
 def text(pid: int | str, name: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
+    return looked_at(pid, lambda: Path(f"/proc/{pid}/{name}").read_text(errors="replace"), "")
 
 
 def tasks(pid: int) -> list[str]:
@@ -32,15 +50,15 @@ def stat_fields(pid: int | str) -> list[str]:
     return rest.split()
 
 
-def alive(pid: int) -> bool:
+def alive(pid: int | str) -> bool:
     """True while it runs; a zombie does not."""
     fields = stat_fields(pid)
     return bool(fields) and fields[STATE] not in "ZX"
 
 
-def ending(pid: int) -> bool:
+def ending(pid: int | str) -> bool:
     """True from where exit() has given the memory back: from then on its descriptors are root's
-    to see, though it counts as running until it is a zombie.
+    to see, though it counts as running until it is a zombie. (`stat` and `statm` are for all to read.)
     """
     return not alive(pid) or text(pid, "statm").startswith("0 ")
 
@@ -90,16 +108,15 @@ def session(leader: int) -> list[int]:
 
 def descriptors(pid: int) -> dict[int, str]:
     """Descriptor -> what it is ("socket:[123]", a path)."""
-    found = {}
-    try:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(FileNotFoundError):
-                    found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
-    except PermissionError:
-        if not ending(pid):
-            raise
-    return found
+
+    def all_of_them() -> dict[int, str]:
+        found = {}
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+        return found
+
+    return looked_at(pid, all_of_them, {})
 
 
 def sockets(pid: int) -> set[str]:

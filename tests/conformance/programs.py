@@ -48,9 +48,7 @@ def targets(config: pytest.Config, of: Kind | None = None) -> list[Target]:
     """The servers under test, each in every variant that is asked for and that it is built in."""
     in_cell = bool(config.getoption("--in-cell"))
     return [
-        Target(
-            MODELS[name], variant, binary(config, variant, MODELS[name].program or name), in_cell
-        )
+        Target(MODELS[name], variant, binary(config, variant, MODELS[name].program or name), in_cell)
         for name in _listed(config, "--servers", list(MODELS))
         for variant in variants(config, of)
         if variant in MODELS[name].variants and (of is None or name in of.servers)

@@ -346,9 +346,7 @@ class Trial:
                 FAIL_SWITCH=str(self.switch),
             )  # fmt: skip
         elif self.cell is not None and self.cell.by_preload:
-            env = tracing.preload(
-                self.target, CLOSE_FAILS=f"{number}:1:{last}", FAIL_SWITCH=str(self.switch)
-            )
+            env = tracing.preload(self.target, CLOSE_FAILS=f"{number}:1:{last}", FAIL_SWITCH=str(self.switch))
         elif self.target.model.under_inetd:
             wrapper = self.under_inetd(times)
         options = ("-t", str(TIME_OUT), *self.row.options)
@@ -517,15 +515,9 @@ def calls_of(build: Path, site: Site, row: Row) -> list[str]:
 
 
 def cells_of(build: Path, site: Site, row: Row) -> list[Cell]:
-    cells = [
-        Cell(row, call, error) for call in calls_of(build, site, row) for error in errors_of(call)
-    ]
+    cells = [Cell(row, call, error) for call in calls_of(build, site, row) for error in errors_of(call)]
     if MODELS[row.slug].ring:
-        cells += [
-            Cell(row, call, error, True)
-            for call, errors in OPERATIONS.items()
-            for error in errors.split()
-        ]
+        cells += [Cell(row, call, error, True) for call, errors in OPERATIONS.items() for error in errors.split()]
     return cells
 
 

@@ -366,9 +366,7 @@ def test_constant_says_the_same_to_everybody(constant: Constant, patience: Patie
     assert proc.descriptors(process.pid).keys() == before.keys()
 
 
-def test_constant_cannot_start(
-    variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path
-) -> None:
+def test_constant_cannot_start(variant: str, pytestconfig: pytest.Config, run: Run, tmp_path: Path) -> None:
     program = binary(pytestconfig, variant, "constant")
     for arguments in (("0",), ("65536",), ("http",), ("-1",), ("80x",), ("1", "2")):
         complaint(run(program, *arguments), 2, "constant")

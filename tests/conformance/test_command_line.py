@@ -62,8 +62,7 @@ OWN: dict[str, dict[str, tuple[str, ...]]] = {
     "11-sendfile": {"-s": ("no-such", "read+two", "")},
     "12-aio": {"-d": ("no-such", ""), "-r": ("0", "x"), "-m": ("-1", "udp")},
     "13-uring": {"-r": ("", "0", "-1", "x", "1x", "4097", HUGE)},
-    "15-slashdot": dict.fromkeys(("-c", "-l", "-r"), ("0", "x", "-1", ""))
-    | {"-s": ("x", "-1", "")},
+    "15-slashdot": dict.fromkeys(("-c", "-l", "-r"), ("0", "x", "-1", "")) | {"-s": ("x", "-1", "")},
 }
 
 
@@ -76,9 +75,7 @@ def test_bad_usage_of_its_own(target: Target, run: Run) -> None:
 
 
 @contract("setup-failure", "address", "docroot")
-def test_a_set_up_that_fails(
-    target: Target, run: Run, docroot: Site, unprivileged: Unprivileged
-) -> None:
+def test_a_set_up_that_fails(target: Target, run: Run, docroot: Site, unprivileged: Unprivileged) -> None:
     name, root = target.binary.name, docroot.root
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -114,9 +111,7 @@ NO_NEED = re.compile(
 
 @contract("setup-failure", of="model")
 @pytest.mark.servers(*(name for name in LISTENING if name != "14-owfat"))  # its library is silent
-def test_each_call_of_the_set_up(
-    target: Target, run: Run, start: Start, docroot: Site, tmp_path: Path
-) -> None:
+def test_each_call_of_the_set_up(target: Target, run: Run, start: Start, docroot: Site, tmp_path: Path) -> None:
     """One after the other fails, in the first process: one line that says so, and the end."""
     if target.variant != "glibc":
         pytest.skip("a sanitizer has a set-up of its own")
@@ -156,9 +151,7 @@ def test_the_line_is_the_last_of_the_set_up(target: Target, traced: Traced) -> N
     assert trace.has(lambda _: any("listening" in line for line in trace.completed()), 5.0)
     lines = trace.completed()
     said = next(i for i, line in enumerate(lines) if "listening on http" in line)
-    late = [
-        line for line in lines[said + 1 :] if target.name != "03-prefork" or "clone" not in line
-    ]
+    late = [line for line in lines[said + 1 :] if target.name != "03-prefork" or "clone" not in line]
     assert late == []
     listening: set[str] = set()
     for call, fd in re.findall(r" (listen|setsockopt)\((\d+),", "\n".join(lines)):
@@ -175,9 +168,7 @@ def test_what_is_no_socket(target: Target, run: Run) -> None:
 
 
 @contract("get", servers=("02-inetd",))
-def test_a_connection_that_is_stderr_as_well(
-    target: Target, docroot: Site, patience: Patience
-) -> None:
+def test_a_connection_that_is_stderr_as_well(target: Target, docroot: Site, patience: Patience) -> None:
     """As inetd and xinetd have it: no line of the log is part of a reply."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -257,9 +248,7 @@ def test_the_log(start: Start) -> None:
     text = server.stderr()
     lines = text.splitlines()
     assert len(lines) == 4, text
-    for line, path, status in zip(
-        lines, ("hello.txt ", "nothing ", "empty.txt?query "), (200, 404, 200), strict=False
-    ):
+    for line, path, status in zip(lines, ("hello.txt ", "nothing ", "empty.txt?query "), (200, 404, 200), strict=False):
         assert f'"GET /{path}HTTP/1.1" {status} ' in line, text
     assert all(" " <= c <= "~" or c == "\n" for c in text), repr(text)
     assert all(line.count('"') == 2 for line in lines), text

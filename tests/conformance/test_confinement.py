@@ -120,9 +120,7 @@ def test_no_fifo_no_socket(server: Server, docroot: Site) -> None:
 
 
 @contract("regular-only", "403")
-def test_no_device_and_nothing_unreadable(
-    start: Start, own_site: Site, unprivileged: Unprivileged
-) -> None:
+def test_no_device_and_nothing_unreadable(start: Start, own_site: Site, unprivileged: Unprivileged) -> None:
     server = start(user=unprivileged)
     for path in ("/unreadable.txt", "/unreadable/page.html", "/unreadable/"):
         assert server.get(path).status == 403, path

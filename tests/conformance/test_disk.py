@@ -82,9 +82,7 @@ def path(disk: str, number: int) -> str:
 
 
 @contract("disk-wait", "idle-time-out")
-def test_who_waits_for_the_disk_is_not_overdue(
-    target: Target, own_site: Site, disks: Disks
-) -> None:
+def test_who_waits_for_the_disk_is_not_overdue(target: Target, own_site: Site, disks: Disks) -> None:
     """Longer than a client may take, and in each of the places where it can: names, bytes."""
     each, limit = 6, 1
     rows = ways(target)
@@ -104,9 +102,7 @@ def test_who_waits_for_the_disk_is_not_overdue(
 
 
 @contract("bystander", "concurrency")
-def test_who_does_not_wait_for_the_disk_is_not_held_up(
-    target: Target, own_site: Site, disks: Disks
-) -> None:
+def test_who_does_not_wait_for_the_disk_is_not_held_up(target: Target, own_site: Site, disks: Disks) -> None:
     """More wait, for names and for bytes, than there are threads, workers, lines or buffers."""
     many = 200
     disks.mount("names", *NEVER, "--metadata", "cold", f"files=1000x{SIZE}")
@@ -253,9 +249,7 @@ def traced_wholly(pid: int) -> bool:
 
 
 @contract("survives", "disk-wait", servers=AIO)
-def test_reads_that_are_refused_or_never_told_of(
-    target: Target, start: Start, traced: Traced
-) -> None:
+def test_reads_that_are_refused_or_never_told_of(target: Target, start: Start, traced: Traced) -> None:
     """By aio_read() and its call back, and by io_submit()."""
     if target.variant not in ("glibc", "asan"):
         pytest.skip("preload.c gets into programs that are linked dynamically")

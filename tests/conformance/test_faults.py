@@ -155,9 +155,7 @@ def test_no_process_now_and_then(traced: Traced, target: Target) -> None:
 
 
 @contract("no-process", "concurrency", servers=FORKING)
-def test_no_process_for_one_while_another_is_served(
-    start: Start, unprivileged: Unprivileged
-) -> None:
+def test_no_process_for_one_while_another_is_served(start: Start, unprivileged: Unprivileged) -> None:
     server = start(user=unprivileged)
     with server.connect() as first:
         first.send(LAST[:10])

@@ -16,9 +16,7 @@ pytestmark = kind("serving")
 
 
 @contract("inherited", "listening-line", "setup-failure", "stop")
-def test_whatever_it_inherits(
-    target: Target, docroot: Site, patience: Patience, unprivileged: Unprivileged
-) -> None:
+def test_whatever_it_inherits(target: Target, docroot: Site, patience: Patience, unprivileged: Unprivileged) -> None:
     """Those that are harmless in one start, the others one by one. `make server-tables`: all."""
     if target.variant in SANITIZED:
         pytest.skip("a sanitizer needs memory, threads and a stderr of its own")
@@ -27,8 +25,6 @@ def test_whatever_it_inherits(
     reachable = dataclasses.replace(target, binary=unprivileged.reachable(target.binary))
     found = verdicts(reachable, docroot.root, patience.limit, QUICK)
     wrong = [
-        f"{state.name}: {verdict}"
-        for state, verdict in found.items()
-        if not is_right(target.model, state, verdict)
+        f"{state.name}: {verdict}" for state, verdict in found.items() if not is_right(target.model, state, verdict)
     ]
     assert not wrong, "\n".join(wrong)

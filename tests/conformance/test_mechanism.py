@@ -24,9 +24,7 @@ ALL_WAITS = (
     "select,pselect6,poll,ppoll,epoll_wait,epoll_pwait,epoll_pwait2,rt_sigtimedwait,rt_sigsuspend,"
     "pause,nanosleep,clock_nanosleep,futex,io_uring_enter"
 )
-TRANSFERS = (
-    "recvfrom,recvmsg,recvmmsg,read,readv,sendto,sendmsg,sendmmsg,write,writev,sendfile,splice"
-)
+TRANSFERS = "recvfrom,recvmsg,recvmmsg,read,readv,sendto,sendmsg,sendmmsg,write,writev,sendfile,splice"
 PIECE = 64 * 1024  #: that was begun within a turn
 
 

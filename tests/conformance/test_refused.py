@@ -38,11 +38,7 @@ def verdicts_on(target: Target, folder: Path, calls: dict[str, set[str]]) -> Ver
     build = target.binary.parent.parent
     row = next(row for row in refused.ROWS if row.slug == target.name)
     known = {cell.call for cell in refused.cells_of(build, site, row)}
-    cells = [
-        Cell(row, call, error, call.isupper())
-        for error, names in calls.items()
-        for call in sorted(names & known)
-    ]
+    cells = [Cell(row, call, error, call.isupper()) for error, names in calls.items() for call in sorted(names & known)]
     with ThreadPoolExecutor(len(cells)) as pool:
         found = pool.map(lambda cell: refused.judge(build, site, cell), cells)
         return dict(zip(cells, found, strict=True))

@@ -74,9 +74,7 @@ def test_the_port_is_not_shared_with_another_server(start: Start, run: Run) -> N
 
 
 @contract("setup-failure", "listening-line")
-def test_a_worker_that_cannot_be_set_up(
-    target: Target, run: Run, docroot: Site, tmp_path: Path
-) -> None:
+def test_a_worker_that_cannot_be_set_up(target: Target, run: Run, docroot: Site, tmp_path: Path) -> None:
     """Then nobody is told that it listens: its message, once, and the end."""
     calls = ["eventfd2", "epoll_create1", "signalfd4", "epoll_ctl", "dup", "clone3"]
     trace = tracing.Trace(tmp_path / "trace", ",".join(calls))

@@ -112,9 +112,7 @@ def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> Non
     server, trace = traced("io_uring_enter", wrapper=limit)
     kept = server.crowd(places, receive_buffer=4096)
     assert wait_until(lambda: proc.direct_descriptors(server.pid) == places, server.patience.limit)
-    subprocess.run(
-        ["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True
-    )
+    subprocess.run(["/usr/bin/prlimit", "--pid", str(server.serving()[0]), "--nofile=40:"], check=True)
     for c in kept:
         c.send(request("/big.bin"))
         assert c.read_head().status == 200
@@ -189,9 +187,7 @@ def test_a_wait_that_fails(traced: Traced, error: str) -> None:
         *(("sendto", "EPIPE", "1..1", 0), ("shutdown", "ENOTCONN", "1..1", 405)),
     ],
 )
-def test_an_operation_that_fails(
-    traced: Traced, call: str, error: str, when: str, status: int
-) -> None:
+def test_an_operation_that_fails(traced: Traced, call: str, error: str, when: str, status: int) -> None:
     """What can be tried again is; what cannot is told; 0: it ends the connection."""
     server, trace = traced(call, inject=f"{call}:error={error}:when={when}", operations=True)
     with server.connect() as c:

@@ -46,9 +46,7 @@ BODY_CALLS = {
 #: those whose bytes pass through the memory of the program
 COPYING = ("read", "mmap", "posix", "threads", "linux", "writev")
 PAIRS = [
-    (head, body)
-    for head, body in itertools.product(HEAD_CALLS, BODY_CALLS)
-    if head != "writev" or body in COPYING
+    (head, body) for head, body in itertools.product(HEAD_CALLS, BODY_CALLS) if head != "writev" or body in COPYING
 ]
 
 BY_THREADS = ("posix", "threads")
@@ -272,9 +270,7 @@ def slow_disk(traced: Traced, site: Site, size: int, backend: str) -> tuple[Serv
 
 @contract("concurrency", "mechanism", servers=AIO)
 @pytest.mark.parametrize("backend", ["sendfile", *BY_THREADS, "threads-sendfile", "readahead"])
-def test_nobody_waits_for_the_disk_of_another(
-    target: Target, traced: Traced, own_site: Site, backend: str
-) -> None:
+def test_nobody_waits_for_the_disk_of_another(target: Target, traced: Traced, own_site: Site, backend: str) -> None:
     """Five slow files take as long as one; with `sendfile`, which waits in the loop, five times."""
     backends(target, backend)
     server, trace = slow_disk(traced, own_site, 1000, backend)
@@ -297,9 +293,7 @@ def test_nobody_waits_for_the_disk_of_another(
 
 @contract("survives", "leaks", "concurrency", servers=AIO)
 @pytest.mark.parametrize("backend", ["threads", "posix", "threads-sendfile", "readahead"])
-def test_a_client_that_leaves_during_a_read(
-    target: Target, traced: Traced, own_site: Site, backend: str
-) -> None:
+def test_a_client_that_leaves_during_a_read(target: Target, traced: Traced, own_site: Site, backend: str) -> None:
     backends(target, backend)
     server, _ = slow_disk(traced, own_site, 100_000, backend)
     for how in ("close", "reset", "close", "reset"):
@@ -312,9 +306,7 @@ def test_a_client_that_leaves_during_a_read(
 
 
 @contract("file-changes", "survives", "500", servers=AIO)
-def test_a_disk_that_fails_before_the_head_is_out(
-    target: Target, traced: Traced, docroot: Site
-) -> None:
+def test_a_disk_that_fails_before_the_head_is_out(target: Target, traced: Traced, docroot: Site) -> None:
     """Then the client can still be told."""
     calls = "pread64,preadv2,readahead"
     path = docroot.root / "medium.bin"

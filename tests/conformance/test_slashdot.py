@@ -65,9 +65,7 @@ def test_a_kept_file_costs_two_calls(traced: Traced, old_site: Site) -> None:
 
 
 @contract("mechanism", "close")
-def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(
-    traced: Traced, old_site: Site
-) -> None:
+def test_a_reply_that_is_the_last_shares_its_segment_with_the_fin(traced: Traced, old_site: Site) -> None:
     """MSG_MORE, and then shutdown(); and who has ended by then was never registered."""
     server, trace = traced("accept4,sendto,epoll_ctl,close,shutdown", root=old_site.root)
     assert trace.has(lambda _: trace.count("epoll_ctl") == 3, server.patience.limit)
@@ -158,9 +156,7 @@ def test_the_table_is_bounded(start: Start, old_site: Site) -> None:
 
 
 @contract("leaks", "any-length")
-def test_a_small_file_that_is_on_the_disk_is_read_by_a_thread(
-    traced: Traced, old_site: Site
-) -> None:
+def test_a_small_file_that_is_on_the_disk_is_read_by_a_thread(traced: Traced, old_site: Site) -> None:
     """What the loop has opened for nothing is closed again."""
     server, _ = traced("preadv2", inject="preadv2:error=EAGAIN", root=old_site.root)
     for _ in range(3):
@@ -333,6 +329,4 @@ def test_a_crowd_that_has_left_leaves_its_memory(start: Start) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert most - before >= clients // 16, "64 bytes each"
-    assert wait_until(
-        lambda: proc.anonymous_kib(pid) - before < (most - before) / 4, server.patience.limit
-    )
+    assert wait_until(lambda: proc.anonymous_kib(pid) - before < (most - before) / 4, server.patience.limit)

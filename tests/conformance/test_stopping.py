@@ -226,9 +226,7 @@ def test_a_signal_right_before_the_wait(traced: Traced) -> None:
 
 @contract("stop", "mechanism", servers=("03-prefork", "15-slashdot"))
 @pytest.mark.parametrize("late", [False, True])
-def test_workers_end_with_a_parent_that_was_killed(
-    start: Start, traced: Traced, late: bool
-) -> None:
+def test_workers_end_with_a_parent_that_was_killed(start: Start, traced: Traced, late: bool) -> None:
     """Else the port stays taken. Also where it ends before prctl() has asked to be told."""
     if late:
         server, _ = traced("prctl", "-w", "2", inject="prctl:delay_enter=500000")

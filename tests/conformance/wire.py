@@ -142,9 +142,7 @@ def parse_head(head: bytes) -> Reply:
 class Connection:
     """A connection with a limit, in seconds, on how long anything that must happen may take."""
 
-    def __init__(
-        self, address: tuple[str, int], limit: float, *, receive_buffer: int | None = None
-    ) -> None:
+    def __init__(self, address: tuple[str, int], limit: float, *, receive_buffer: int | None = None) -> None:
         self.limit = limit
         self.sent = Tape()
         self.received = Tape()
