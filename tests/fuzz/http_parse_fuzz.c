@@ -2,7 +2,7 @@
  * Feeds the request parser whatever libFuzzer thinks of, and checks what must hold for every input:
  * a head is found where it ends and not before, an error stays one, and no path leaves the docroot.
  *
- * Needs clang. Run: make fuzz SECONDS=60
+ * Needs clang. Run: make fuzz FUZZ_SECONDS=60
  */
 #include <stdint.h>
 #include <stdio.h>
