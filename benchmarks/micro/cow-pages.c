@@ -67,7 +67,9 @@ static void print_ratio(uint64_t value, size_t pages, const char *end)
         printf("%.3f%s", (double)value / (double)pages, end);
 }
 
-/* The part of all the time in which whoever wrote had to wait; below 0 if that is not known. */
+/* The part of all the time in which the writer had to wait for a processor; below 0 if that is not
+ * known. A wait between the clock and the account, which is read outside of it, is not of that time:
+ * the part is 1 at most. */
 static double wait_share(const struct sample *samples, size_t count)
 {
     double waited = 0.0, all = 0.0;
@@ -77,7 +79,9 @@ static double wait_share(const struct sample *samples, size_t count)
         waited += (double)samples[i].cost.waited_ns;
         all += (double)samples[i].cost.ns;
     }
-    return all > 0.0 ? waited / all : -1.0;
+    if (all <= 0.0)
+        return -1.0;
+    return waited < all ? waited / all : 1.0;
 }
 
 static void print_samples(const struct sample *samples, size_t count, enum writer writer)

@@ -6,6 +6,7 @@ A process may end while it is looked at. Then there is nothing to see: "", [], 0
 import contextlib
 import os
 import re
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TypeVar
 DIRECT = re.compile(r"^ *[0-9]+: ", re.MULTILINE)
 STATE, PARENT, UTIME, THREADS, START = 0, 1, 11, 17, 19  # in stat_fields()
 LOOKS, PAUSE_S = 50, 0.002  #: how often at what is root's for a moment, and how long between
+STOP_S = 30.0  #: for the threads of a process to find SIGSTOP, on a busy machine
 T = TypeVar("T")
 
 
@@ -64,8 +66,22 @@ def ending(pid: int | str) -> bool:
 
 
 def stopped(pid: int) -> bool:
-    """True once SIGSTOP has reached it."""
-    return stat_fields(pid)[STATE:1] == ["T"]
+    """True once SIGSTOP has reached all its threads. kill() returns before: until one of them has run, and so has
+    found the signal, the others go on.
+    """
+    return {state for task in tasks(pid) for state in stat_fields(task)[:1]} <= {"T", "Z", "X"}
+
+
+def stop(pid: int) -> None:
+    """SIGSTOP, until it has reached all threads; TimeoutError if it does not. Not for a process with a tracer: nothing
+    tells there that the signal has come.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + STOP_S
+    while not stopped(pid):
+        if time.monotonic() > end:
+            raise TimeoutError(f"process {pid} does not stop")
+        time.sleep(PAUSE_S)
 
 
 def asleep(pid: int) -> bool:

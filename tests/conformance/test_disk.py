@@ -183,7 +183,7 @@ def test_what_a_disk_says_too_late_goes_to_no_other_client(own_site: Site, disks
 
 @contextlib.contextmanager
 def paused(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
+    proc.stop(pid)
     try:
         yield
     finally:

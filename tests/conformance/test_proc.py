@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -44,3 +45,14 @@ def test_of_a_process_that_has_ended_there_is_nothing() -> None:
 
     assert proc.looked_at(child.pid, ended, "nothing") == "nothing"
     assert proc.descriptors(child.pid) == {} and proc.text(child.pid, "maps") == ""
+
+
+def test_a_process_is_stopped_with_all_its_threads() -> None:
+    threads = "import threading\nfor _ in range(20): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
+    with subprocess.Popen([sys.executable, "-c", threads]) as busy:
+        while proc.threads(busy.pid) < 21:
+            pass
+        proc.stop(busy.pid)
+        states = {proc.stat_fields(task)[proc.STATE] for task in proc.tasks(busy.pid)}
+        busy.kill()
+    assert states == {"T"}

@@ -207,11 +207,11 @@ def test_a_candidate_accepts_nobody(start: Start, target: Target, tmp_path: Path
     assert wait_until(lambda: candidates() != [], server.patience.limit)
     (candidate,) = candidates()
     (young,) = proc.children(candidate)
-    os.kill(candidate, signal.SIGSTOP)
+    proc.stop(candidate)
     hold.unlink()
     wanted = target.model.threads_of_worker + target.model.looks_up_by
     assert wait_until(lambda: proc.threads(young) > wanted, server.patience.limit)
-    os.kill(old, signal.SIGSTOP)
+    proc.stop(old)
     client = server.connect()
     client.send(ASK)
     assert client.hears_nothing(server.patience.silence)

@@ -367,7 +367,7 @@ def test_a_helper_that_dies_and_one_that_survives(start: Start, who: str) -> Non
     server = start("-m", who)
     assert server.serves()
     (helper,) = server.children()
-    os.kill(helper, signal.SIGSTOP)
+    proc.stop(helper)
     clients = server.crowd(30, ASK)
     time.sleep(server.patience.silence)
     os.kill(helper, signal.SIGKILL)

@@ -278,6 +278,14 @@ def test_statistics(mount: Mount) -> None:
 
 # ---- its end
 
+#: fusermount3, which unmounts for an ordinary user, asks it whose a mount is. A system without systemd may have none.
+MTAB = Path("/etc/mtab")
+
+
+def complaints(err: str) -> str:
+    """What museum wrote to stderr, without what fusermount3 says there where no MTAB is; then the guardian unmounts."""
+    return err if MTAB.exists() else "".join(x for x in err.splitlines(True) if f"failed to open {MTAB}" not in x)
+
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, "fusermount3"])
 def test_asked_to_end(mount: Mount, how: signal.Signals | str) -> None:
@@ -288,12 +296,14 @@ def test_asked_to_end(mount: Mount, how: signal.Signals | str) -> None:
     if isinstance(how, str):
         if not shutil.which(how):
             pytest.skip("needs fusermount3 (apt-get install fuse3)")
+        if os.geteuid() != 0 and not MTAB.exists():
+            pytest.skip(f"fusermount3 needs {MTAB}, for an ordinary user")
         subprocess.run([how, "-u", str(museum.folder)], check=True)
         assert museum.process.wait(timeout=30) == 0
         return
     status, out, err = museum.stop(how)
     if how != signal.SIGKILL:
-        assert (status, err) == (0, "")
+        assert (status, complaints(err)) == (0, "")
         assert json.loads(out)["reads"] == 1
         assert not mounted(museum.folder)
     assert await_unmounted(museum.folder)
@@ -307,7 +317,7 @@ def test_ends_while_files_are_open_and_read(mount: Mount) -> None:
         while museum.statistics()["reads"] == 0:
             time.sleep(0.01)
         status, _, err = museum.stop()
-        assert (status, err) == (0, "")
+        assert (status, complaints(err)) == (0, "")
         assert not mounted(museum.folder)
         got, _ = reader.communicate(timeout=30)
     assert got[:K100] == content("files/001/000001", 0, K100), "what was asked for was answered"

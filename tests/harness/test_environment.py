@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def test_the_flags_are_those_of_make(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert environment.collect(nothing, {})["cflags"] == flags
 
 
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_the_commit_and_whether_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> str:
         command = ["git", "-c", "user.name=n", "-c", "user.email=e", *words]
