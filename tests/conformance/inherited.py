@@ -114,6 +114,7 @@ class Started:
         self._out = tempfile.TemporaryFile()  # noqa: SIM115
         self._err = tempfile.TemporaryFile()  # noqa: SIM115
         self._client: socket.socket | None = None  #: of one that inetd has started
+        self._listens_at = 0  #: the port, once it is known: the table of sockets may be long
         connection: socket.socket | None = None
         options = [*target.model.options, "-v", "-p", "0"]
         if target.model.under_inetd:
@@ -138,12 +139,14 @@ class Started:
 
     def _port(self) -> int:
         """That on which it listens; 0: none. Its line may have gone nowhere."""
+        if self._listens_at:
+            return self._listens_at
         sockets = {what[len("socket:[") : -1] for what in proc.sockets(self._process.pid)}
         for line in proc.text("self", "net/tcp").splitlines()[1:]:
             words = line.split()
             if words[3] == "0A" and words[9] in sockets:
-                return int(words[1].rpartition(":")[2], 16)
-        return 0
+                self._listens_at = int(words[1].rpartition(":")[2], 16)
+        return self._listens_at
 
     def _is_ready(self) -> bool:
         if self._process.poll() is not None:
@@ -181,9 +184,13 @@ class Started:
         return verdict
 
     def _work(self, limit: float) -> None:
-        """Until the process that was started, with its threads, has used AT_WORK."""
-        for _ in range(REQUESTS):
-            if proc.cpu_seconds(self._process.pid) > AT_WORK or not self._ask("/nope", limit):
+        """Until the process that was started, with its threads, has used AT_WORK. Where its workers have, it waits for
+        them and does nothing itself; and they inherit no timers.
+        """
+        pid = self._process.pid
+        for done in range(REQUESTS):
+            by_workers = 0.0 if done % 16 else sum(map(proc.cpu_seconds, proc.children(pid)))
+            if max(by_workers, proc.cpu_seconds(pid)) > AT_WORK or not self._ask("/nope", limit):
                 return
 
     def verdict(self, limit: float) -> str:
