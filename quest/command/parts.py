@@ -1,6 +1,7 @@
 """Which tests `make test ONLY=` runs: those of a folder of tests/, and those that are about a package of quest/."""
 
 import ast
+import functools
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ TESTS = Path("tests")
 NOT_OF_ITS_PACKAGE = "quest.ground.errors"  #: what every package raises says nothing about a test's subject
 
 
+@functools.cache
 def imported(path: Path) -> Counter[str]:
     """Package of quest/ -> how many names this file of tests has of it."""
     counts: Counter[str] = Counter()

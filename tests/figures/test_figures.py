@@ -18,16 +18,12 @@ from typing import Any
 
 import pytest
 
-from quest.measure import chosen
 from quest.report import export, gnuplot, machines, then
 from quest.report.measured import Library
 from quest.spec import experiment_file, model
+from tests.known import EXPERIMENTS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "benchmarks/results/reference"
-EVERY = {
-    one.id: one for folder in (experiment_file.FOLDER, chosen.SINCE) for one in experiment_file.load_all(ROOT / folder)
-}
 NAMED = re.compile(r'^experiment = "(.*)"$', re.M)
 
 pytestmark = pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot is not installed")
@@ -99,10 +95,10 @@ def exported(experiment: str) -> Path:
                   for source in ("talk", "page") for how in ("holds", "no rule")]  # fmt: skip
         tables = gnuplot.tally(stands)
     elif experiment == "machines":
-        library = Library(data / "none", REFERENCE, definitions=EVERY.values())
+        library = Library(data / "none", REFERENCE, definitions=EXPERIMENTS.values())
         tables = machines.files(*machines.strips(library, data / "none", ROOT / experiment_file.RATIOS))
     else:
-        definition, tables = EVERY[experiment], {}
+        definition, tables = EXPERIMENTS[experiment], {}
         both = Library(data / "none", REFERENCE, definitions=[definition]).both(definition.id)
         sources = then.source_tables(definition, both)
         export.export_figure(definition, both, sources, data / definition.id)
@@ -392,7 +388,7 @@ def test_names_stay_in_the_order_of_their_curves(data: Path, tmp_path: Path) -> 
     for name, last in lasts.items():
         head = ["x", *(f"reap_us{end}" for end in ("", "_low", "_high"))]
         write_table(data / f"fork-reap/{name}.tsv", [head, *([x, *[last] * 3] for x in (1, 9))])
-    titles = {name: EVERY["fork-reap"].title_of(name) for name in lasts}
+    titles = {name: EXPERIMENTS["fork-reap"].title_of(name) for name in lasts}
     drawn("fork-reap", data, tmp_path / "figure.svg")
     found = re.findall(
         r"translate\([\d.]+,([\d.]+)\)[^<]*<text>(?:<[^>]*>)*([^<]*)",
@@ -415,7 +411,7 @@ def test_then_and_now_draws_its_own_table_only(data: Path, tmp_path: Path) -> No
     write(data, "disk-backends-100k")
     add_meta(data, "disk-backends-100k", reference_variants="a", reference_footer="run of 2026")
     text = drawn("disk-backends-100k", data, tmp_path / "figure.svg")
-    tables = {then.key: then for then in EVERY["disk-backends-100k"].then_tables}
+    tables = {then.key: then for then in EXPERIMENTS["disk-backends-100k"].then_tables}
     assert len(re.findall(r"\d MB/s", text)) >= len(tables["bytes"].rows)
     assert "requests/s" not in text
     assert "◇: reference machine, run of 2026" in text

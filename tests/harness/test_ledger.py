@@ -10,16 +10,14 @@ from quest.measure import chosen
 from quest.report import claims, since, tested
 from quest.report.claims import Claim, RuleUse
 from quest.report.rules import HOLDS, NOT_JUDGED, UNDECIDED, judge
-from quest.spec import experiment_file
 from quest.spec.coherence import split_operand
 from quest.spec.model import Experiment
 from tests.harness.test_rules import MADE_UP, at_value
+from tests.known import EXPERIMENTS
 
 pytest.importorskip("scipy")
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = (ROOT / "benchmarks/experiments", ROOT / chosen.SINCE)
-EXPERIMENTS = {e.id: e for folder in FOLDERS for e in experiment_file.load_all(folder)}
 LEDGER = claims.load(EXPERIMENTS.values(), ROOT / "benchmarks/claims.toml")
 SINCE = since.load(EXPERIMENTS.values(), ROOT / chosen.LEDGER_SINCE)
 JUDGED = [claim for claim in (*LEDGER, *SINCE) if claim.rules]

@@ -4,6 +4,7 @@ python3 -m tests.harness.test_packages    prints the graph: package, its size, w
 """
 
 import ast
+import functools
 import graphlib
 from collections import Counter
 from collections.abc import Iterator
@@ -42,10 +43,16 @@ def named(tree: ast.AST, texts: bool) -> Iterator[str]:
             yield node.value.partition(":")[0]
 
 
+@functools.cache
+def parsed(text: str) -> ast.AST:
+    """Each module once: there are hundreds."""
+    return ast.parse(text)
+
+
 def graph(quest: Path = QUEST, texts: bool = False) -> Graph:
     """Of the package in that folder; `texts` as in named()."""
     paths = modules(quest)
-    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items()}
+    trees = {name: parsed(path.read_text(encoding="utf-8")) for name, path in paths.items()}
     return {name: set(named(tree, texts)) & set(paths) - {name} for name, tree in trees.items()}
 
 
@@ -91,7 +98,8 @@ def test_imports_go_one_way() -> None:
     assert {path.name for path in QUEST.iterdir() if path.is_dir()} - {"__pycache__"} == set(ORDER)
     found = upwards(graph(texts=True))
     assert not found, "\n".join(found)
-    assert not cycle(graph()), " -> ".join(cycle(graph()))
+    circle = cycle(graph())
+    assert not circle, " -> ".join(circle)
 
 
 @pytest.mark.parametrize(

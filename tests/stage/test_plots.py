@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quest.spec import experiment_file
+from tests.known import OF_THE_TALK, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-EVERY = experiment_file.load_all(ROOT / experiment_file.FOLDER)
 PLOTS = [
     line.split("\t")
     for line in (ROOT / "figures/stage.tsv").read_text(encoding="utf-8").splitlines()
@@ -22,7 +20,7 @@ def test_a_plot_of_the_stage_names_what_there_is(plot: list[str]) -> None:
     _, experiment, kind, metric, series, labels, *axes = plot
     assert len(axes) == 2 and all(axes)
     assert kind in ("lines", "lines-x", "lines-y", "lines-xy", "bars")
-    about = next(one for one in EVERY if one.id == experiment)
+    about = OF_THE_TALK[experiment]
     names = series.split()
     assert len(names) <= 4, "more cannot be told apart from the last row"
     variants = {variant.name for variant in about.variants}
