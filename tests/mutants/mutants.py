@@ -1,13 +1,14 @@
 """How strong are the tests? Each of many small faults is built and given to the quick suite.
 
     make mutants [N=170] [SEED=1] [ONLY=code/http] [RESULTS_OF=build/mutants.jsonl]
-    make mutants ONLY=quest/learn       in Python, which is tried only if it is asked for (PYTHON)
+    make mutants ONLY=quest/learn       in Python, tried only if asked for (PYTHON); ONLY=quest: in all of it
     make mutants N=0 RESULTS_OF=new.jsonl BEFORE=old.jsonl        compares two runs
 
 The faults are made in a copy of the tree with its build folder. One that does not compile, or is
 the same program, is no fault. The tests are those that concern the programs the file is linked
 into: of C first the unit tests, then hammer's or the conformance tests, for files that many servers
-share on some of them (SHAPES); of Python its folder's, first those that have the module's name. A
+share on some of them (SHAPES); of Python first those that have the module's name, then those about its
+package as `make test ONLY=` has them, then all of the folders in PYTHON. A
 catch is a test that fails twice and passes without the fault, or a time-out. All runs in a
 namespace of processes, for which one has to be root. A line for each goes to the results; what is
 there is not done again.
@@ -23,6 +24,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from quest.command import parts
 from tests.conformance.matrix import MODELS
 from tests.mutants.faults import Fault, chosen, faults
 
@@ -97,6 +99,8 @@ OF_THE_HARNESS = ("ground", "spec", "measure", "stats", "report")
 PYTHON = {
     **{f"quest/{part}": ["tests/harness"] for part in OF_THE_HARNESS},
     "quest/labs": ["tests/labs"],
+    "quest/my": ["tests/labs/test_my.py", "tests/labs/test_race.py"],
+    "quest/command": ["tests/setup", "tests/reader"],
     "quest/learn": ["tests/reader"],
     "quest/stage": ["tests/stage"],
     # as in `make test`, without what is printed
@@ -131,8 +135,10 @@ def suites(path: str, linked: list[str]) -> Iterator[list[str]]:
         if module in RULES:
             yield ["tests/harness", "-k", "rules or export or claim"]
             return
-        tests = next(tests for folder, tests in PYTHON.items() if path.startswith(folder))
+        folder, tests = next((folder, tests) for folder, tests in PYTHON.items() if path.startswith(f"{folder}/"))
         yield [*tests, "-k", module]
+        if about := [str(file) for file in parts.about(folder.removeprefix("quest/"))]:
+            yield [*about, "-m", "not long and not slow and not quiet"]
         yield tests
         return
     if units := [p for p in linked if p.endswith("_test")]:
@@ -290,7 +296,8 @@ def made(
     """As many as are asked for: those of `done`, and others that are tried now."""
     linked = programs()
     patterns = [*SOURCES, *(f"quest/**/{name}.py" for name in RULES)]
-    patterns += [f"{folder}/**/*.py" for folder in PYTHON if options.only.startswith(folder)]
+    if options.only.startswith("quest"):
+        patterns += [f"{folder}/**/*.py" for folder in PYTHON]
     found = (p for pattern in patterns for p in sorted(ROOT.glob(pattern)))
     paths = [path.relative_to(ROOT).as_posix() for path in found]
     candidates = {

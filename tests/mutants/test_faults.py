@@ -61,6 +61,7 @@ def test_the_choice_is_that_of_the_seed_and_grows_at_its_end() -> None:
 
 @pytest.mark.parametrize("folder", PYTHON)
 def test_of_python_its_own_tests(folder: str) -> None:
-    named, all_of_them = suites(f"{folder}/words.py", [])
+    named, about, all_of_them = suites(f"{folder}/words.py", [])
     assert named == [*all_of_them, "-k", "words"]
-    assert all((ROOT / path).is_dir() for path in (folder, all_of_them[0]))
+    *files, _, _ = about
+    assert all((ROOT / path).exists() for path in (folder, *files, all_of_them[0]))
