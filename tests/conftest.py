@@ -92,23 +92,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if programs.is_about(item, about)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
-    items[:] = long_first(items, getattr(config, "workerinput", {}).get("workercount", 1))
+    if hasattr(config, "workerinput"):
+        from tests.scheduling import spread
+
+        items[:] = spread(items, how_long)
 
 
-def long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Those marked "long" first, and only for every other worker: they wait, and the processors
-    are for the others' tests meanwhile. Each worker begins with the next part of the list, a
-    quarter of an equal share (pytest-xdist's --dist load).
-    """
-    long = [item for item in items if item.get_closest_marker("long")]
-    rest = iter([item for item in items if not item.get_closest_marker("long")])
-    batch = max(len(items) // (4 * workers), 2)
-    waiting = (workers + 1) // 2
-    ordered = []
-    for worker in range(workers):
-        mine = long[worker // 2 :: waiting] if worker % 2 == 0 else []
-        ordered += [*mine, *itertools.islice(rest, max(0, batch - len(mine)))]
-    return [*ordered, *rest]
+def how_long(item: pytest.Item) -> int:
+    """By its marks; 0 if it does not wait."""
+    return 2 if item.get_closest_marker("slow") else 1 if item.get_closest_marker("long") else 0
+
+
+def _scheduler(config: pytest.Config, log: Any) -> object:
+    """What -n means, --dist load, is ours."""
+    from tests.scheduling import AsTheyCome
+
+    return AsTheyCome(config, log) if config.getoption("dist") == "load" else None
+
+
+pytest_xdist_make_scheduler = pytest.hookimpl(optionalhook=True)(_scheduler)
 
 
 # ---- claims whose judge is a test
