@@ -62,11 +62,11 @@ CHECK_TSAN     := $(if $(filter tsan,$(VARIANTS_HERE)),$(addprefix $(BUILD)/tsan
 empty :=
 joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 
-# Many tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
-# pytest-xdist the same tests run one after the other.
-TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
-# PYTEST_ARGS=--lf runs what failed the last time.
-PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(PYTEST_ARGS)
+# Most tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
+# pytest-xdist the same tests run one after the other. tests/scheduling.py: which comes when.
+TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 6 * $(JOBS) : 2 * $(JOBS))))
+# PYTEST_ARGS=--lf runs what failed the last time. Of two -m the last counts.
+PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(LEFT_OUT) $(PYTEST_ARGS)
 
 .PHONY: test check attacks soak soak-mixed soak-restarts soak-sim sim-faults fuzz tests-of-all tests-of-variants test-book test-labs
 
@@ -78,10 +78,9 @@ test:
 ifneq ($(CH),)
 	$(Q)$(PYTEST) --about=$(CH) $(addprefix tests/,conformance unit labs bsd)
 else ifneq ($(ONLY),)
-	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not quiet' $$tests
+	$(Q)tests="$$($(QUEST) tests-of $(call quoted,ONLY=$(ONLY)))" && $(PYTEST) -m 'not long and not slow and not quiet' $$tests
 else
-	$(Q)$(MAKE) --no-print-directory $(parallel) figures
-	$(Q)$(MAKE) --no-print-directory $(parallel) book epub slides
+	$(Q)$(MAKE) --no-print-directory $(parallel) figures book epub slides
 	$(Q)$(MAKE) --no-print-directory tests-of-all
 endif
 
@@ -95,9 +94,10 @@ check:
 	$(Q)$(MAKE) --no-print-directory frozen
 endif
 
-# What is on paper takes minutes to print and to look at: `make test-book` does it, and CI, with PAPER=yes.
+# What a contributor waits for: CONTRIBUTING.md has the rule by which a test is `slow`. What is slow without it is shown, too.
+tests-of-all: LEFT_OUT = $(if $(ALL),,-m 'not slow') --durations=12 --durations-min=10
 tests-of-all:
-	$(Q)$(PYTEST) $(if $(PAPER),,--ignore=tests/book/test_pdf.py) tests
+	$(Q)$(PYTEST) tests
 
 tests-of-variants:
 	$(Q)$(PYTEST) --variants=$(call joined,$(CHECK_VARIANTS)) tests/conformance tests/unit tests/micro

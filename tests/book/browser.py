@@ -62,15 +62,15 @@ def started(driver: Any) -> bool:
     return wait_until(lambda: driver.execute_script("return Reveal.isReady();"))
 
 
-def deck_problems(driver: Any, deck: Path) -> list[str]:
-    """Every slide of a deck, with all its fragments shown."""
+def deck_problems(driver: Any, deck: Path, part: int, parts: int) -> list[str]:
+    """One of so many consecutive parts of a deck's slides, with all fragments shown; part: from 0."""
     resize(driver, 1280, 720)
     driver.get(deck.as_uri())
     if not started(driver):
         return [f"{deck.name}: reveal.js did not start", *console_errors(driver)]
     count = driver.execute_script("return Reveal.getTotalSlides();")
     problems = [] if count else [f"{deck.name}: no slide"]
-    for index in range(count):
+    for index in range(count * part // parts, count * (part + 1) // parts):
         name = driver.execute_script(SHOW_SLIDE, index)
         found = driver.execute_script(CHECK_SLIDE)
         problems += [f"{deck.name}#/{name}: {problem}" for problem in found]

@@ -56,7 +56,7 @@ def built(pandoc: None, once: Once) -> Tree:
     return Tree(once("built", fill) / "tree", "")
 
 
-@pytest.fixture(params=["demonstration", "tree"])
+@pytest.fixture(params=["demonstration", pytest.param("tree", marks=pytest.mark.slow)])
 def site(request: pytest.FixtureRequest) -> Path:
     """The build folder whose pages are opened."""
     if request.param == "demonstration":

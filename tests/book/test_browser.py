@@ -83,14 +83,21 @@ def test_a_browser_takes_files_for_what_they_are(driver: Any, tmp_path: Path) ->
     assert browser.console_errors(driver) == []
 
 
-def test_pages(driver: Any, site: Path) -> None:
+#: A hundred pages and as many slides take minutes: several browsers share them.
+PARTS = 4
+in_parts = pytest.mark.parametrize("part", range(PARTS))
+
+
+@in_parts
+def test_pages(driver: Any, site: Path, part: int) -> None:
     pages = sorted((site / "book").glob("*.html"))
-    assert len(pages) >= 4
-    assert [problem for page in pages for problem in browser.page_problems(driver, page)] == []
+    assert len(pages) >= PARTS
+    assert [problem for page in pages[part::PARTS] for problem in browser.page_problems(driver, page)] == []
 
 
-def test_slides(driver: Any, deck: Path) -> None:
-    assert browser.deck_problems(driver, deck) == []
+@in_parts
+def test_slides(driver: Any, deck: Path, part: int) -> None:
+    assert browser.deck_problems(driver, deck, part, PARTS) == []
 
 
 def test_slides_fit_their_pages(driver: Any, deck: Path) -> None:

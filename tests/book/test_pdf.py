@@ -1,6 +1,6 @@
 """`make release` and what it prints: the pages of deck and book are counted and looked at, the
-demonstration's and, where they are made, the real ones. Minutes of it: `make test-book`, not
-`make test`.
+demonstration's and, where they are made, the real ones. Minutes of it: `make test-book` and
+`make test ALL=yes`, not `make test`.
 """
 
 import os
@@ -34,6 +34,9 @@ DECK = (15, 20, 12, 2)
 NOTES = (18 * MM, 16 * MM, 18 * MM, 14 * MM)
 BOOK = (22 * MM, 0, 22 * MM, 8 * MM)
 TOLERANCE = 1.5  # points by which a letter may lean out of its box
+
+
+pytestmark = pytest.mark.slow
 
 
 class Page(NamedTuple):

@@ -79,6 +79,7 @@ def test_an_experiment_is_measured_once_and_names_nobody(sample: Tree) -> None:
     assert sample.records() == records
 
 
+@pytest.mark.slow
 def test_what_no_longer_fits_is_measured_anew_and_nothing_is_lost(sample: Tree) -> None:
     sample.bench()
     before = (sample.results / "sample.jsonl").read_bytes()
@@ -106,6 +107,7 @@ def test_a_longer_profile_answers_for_a_shorter_one_but_not_the_reverse(
     assert (job.profile.name, job.old) == ("full", None)
 
 
+@pytest.mark.slow
 def test_which_experiments_are_chosen(tree: Tree) -> None:
     """By id or its beginning, by headline, and what is measured by name only."""
     for name in ("disk-seek", "disk-noatime", "fork"):
@@ -165,6 +167,7 @@ LACKING = {
 }
 
 
+@pytest.mark.slow
 def test_bad_output_is_no_sample_and_what_cannot_run_no_failure(sample: Tree) -> None:
     """That is said again at each call. Errors among the samples are counted and marked."""
     variant = '[[variant]]\nname = "{0}"\ncommand = ["{{bin}}/{0}", "-n", "1"]\n'
@@ -231,6 +234,7 @@ def test_results_that_cannot_be_written_are_one_line(sample: Tree) -> None:
     assert (done.returncode, done.stderr) == (2, "file/results: Not a directory\n")
 
 
+@pytest.mark.slow
 def test_two_measurements_do_not_measure_each_other(sample: Tree) -> None:
     """The second is refused; or, if the first soon ends, it finds that nothing is left to do."""
     sample.program(extra="import os\nwhile not os.path.exists('go'): time.sleep(0.02)")
@@ -277,6 +281,7 @@ def has_run(runs: Path, times: int) -> bool:
     return runs.exists() and runs.stat().st_size >= times
 
 
+@pytest.mark.slow
 def test_stopped_anywhere_it_goes_on_and_ends_the_same(tree: Tree) -> None:
     """And leaves no process, nor the child of one."""
     tree.experiment(rounds=5)

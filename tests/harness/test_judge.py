@@ -323,7 +323,7 @@ def committed() -> None:
     git("commit", "-q", "-m", "as it is")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_git
 def test_a_reference_needs_a_clean_tree_and_the_registered_judge(place: Tree, said: Callable[..., str]) -> None:
     place.experiment("other")
@@ -400,6 +400,7 @@ def frozen_here() -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_frozen_judge_keeps_its_word(place: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     session(REFERENCE, CPUS[0], **on_record())
     path = frozen_here()

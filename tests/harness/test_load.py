@@ -280,6 +280,7 @@ stop = "INT"
 """
 
 
+@pytest.mark.slow
 def test_a_peer_is_configured_started_and_ended(tree: Tree) -> None:
     make(tree, variant='peer = "peer"\nset = { workers = 4 }')
     file = tree.root / "benchmarks" / "peers" / "peer.toml"

@@ -38,6 +38,7 @@ def tree(tree: Tree) -> Tree:
     return tree
 
 
+@pytest.mark.slow
 def test_a_measurement_that_was_named_ends_with_its_claims(tree: Tree, said: Callable[..., str]) -> None:
     claims = ("claims", "ONLY=9")
     assert "holds (reference)" in said(*claims)

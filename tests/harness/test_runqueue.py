@@ -65,6 +65,7 @@ def test_a_program_of_ours_is_read_before_it_is_waited_for() -> None:
     assert ended(FORKS).waited == ended(THREADS).waited == Waited(None, others=True)
 
 
+@pytest.mark.slow
 @needs_counting
 def test_a_repetition_has_its_share(tree: Tree) -> None:
     tree.experiment()

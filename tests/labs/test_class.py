@@ -586,7 +586,7 @@ def check_class(place: Place, count: int, only: Sequence[str], make: Callable[..
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(bool(tracing.unavailable()), reason=str(tracing.unavailable()))
 def test_a_class_by_the_real_judge(place: Place) -> None:
     """CLASS_OF=60: the whole lab; without it eight students, and two of its tests."""

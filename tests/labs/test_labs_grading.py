@@ -34,9 +34,8 @@ FAULTS: list[dict[str, Any]] = tomllib.loads(
 WITHOUT = ("02-fork", "06-select", "12-aio")
 #: each starts a server several times and waits for what must not happen
 pytestmark = pytest.mark.long
-SOME_LABS = pytest.mark.parametrize(
-    "slug", labs.slugs() if RUNS else ["04-threads", "06-select", "15-slashdot"]
-)
+SOME: list[Any] = ["04-threads", *(pytest.param(slug, marks=pytest.mark.slow) for slug in ("06-select", "15-slashdot"))]
+SOME_LABS = pytest.mark.parametrize("slug", labs.slugs() if RUNS else SOME)
 no_cell = cell.unavailable(None)
 in_a_cell = pytest.mark.skipif(bool(no_cell), reason=no_cell)
 
@@ -72,6 +71,7 @@ def wrong_ones(lab: labs.Lab) -> dict[str, tuple[dict[str, str], set[str]]]:
     return found
 
 
+@pytest.mark.slow
 @SOME_LABS
 def test_what_is_wrong_fails_its_tests_alone(place: Place, slug: str) -> None:
     """Without LAB_RUNS one of them: all mistakes of a debug lab at once, or one of another."""
@@ -123,6 +123,7 @@ def marks(place: Place) -> list[Path]:
     return [path for folder in folders for path in folder.glob("*lab_was_here*")]
 
 
+@pytest.mark.slow
 @in_a_cell
 def test_the_table_of_attempts(place: Place) -> None:
     """No points, nothing left (the fixture looks for processes and files), and whoever comes after
@@ -186,6 +187,7 @@ def test_what_a_cell_leaves_open(place: Place) -> None:
     assert [line for line in tried if not line.startswith(" not: ")] == []
 
 
+@pytest.mark.slow
 def test_a_grading_that_was_killed_is_cleared_away(place: Place) -> None:
     """By the next one; meanwhile it is closed to others, and so is one that is at work. Another's
     folder of such a name stays."""
@@ -219,6 +221,7 @@ SHADOWS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_judge_imports_nothing_of_a_submission(place: Place) -> None:
     """Neither from the folder that it judges, nor because the environment says so; the folder's own
     pytest.ini is not obeyed. A module that is imported all the same leaves a mark, and ends."""
@@ -248,6 +251,7 @@ exec {sys.executable} "$@"
     assert grade.results["score"] == 2
 
 
+@pytest.mark.slow
 @in_a_cell
 def test_helper_programs_that_only_say_so(place: Place) -> None:
     say = '#include <stdio.h>\nint main(void)\n{{\n    puts("{}");\n    return 0;\n}}\n'
@@ -262,6 +266,7 @@ def test_helper_programs_that_only_say_so(place: Place) -> None:
     assert place.grade("09-epoll", folder).said == "there is no closed.c"
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_it_is_no_grade(place: Place) -> None:
     grade = place.grade("02-fork", TREE / "code/02-fork", "ONLY=serves", LAB_NO_CELL="1")
     assert "A self-check, not a grade: " in grade.results["output"]
@@ -278,6 +283,7 @@ def test_without_a_sandbox_it_is_no_grade(place: Place) -> None:
     assert "A self-check, not a grade: " in trusted.said
 
 
+@pytest.mark.slow
 @in_a_cell
 def test_a_seed_serves_the_same_again(place: Place) -> None:
     """And the form of the results: the keys that Gradescope knows, and the sums."""
@@ -301,6 +307,7 @@ def test_what_does_not_build(place: Place) -> None:
     assert set(grade.outputs.values()) == {"There is no program."}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_judged_is_no_failure(place: Place, tmp_path: Path) -> None:
     """Where tracing is not permitted, the race cannot be seen: neither points nor a failure. Nor
     can the mechanism: who checks his own work goes on without, and there is no grade."""
@@ -318,6 +325,7 @@ def test_what_cannot_be_judged_is_no_failure(place: Place, tmp_path: Path) -> No
     assert said.startswith("lab: cannot judge here: mechanism: tracing is not permitted here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "end"),
     [("abort()", "was ended by signal 6 (SIGABRT)"), ("exit(3)", "ended with status 3")],

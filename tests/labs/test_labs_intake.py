@@ -162,6 +162,7 @@ def special(name: str, kind: bytes, to: str = "") -> tarfile.TarInfo:
     return info
 
 
+@pytest.mark.slow
 def test_an_archive_that_harms_is_refused_with_a_line(tmp_path: Path) -> None:
     """A link that is not asked for harms nothing: a clone of the tree has some."""
     place, data = tmp_path / "place", tmp_path / "class"

@@ -89,6 +89,7 @@ def test_what_was_measured_before_the_prediction_does_not_count(work: Path) -> N
     assert status == 2 and "is older than the prediction" in wrong
 
 
+@pytest.mark.slow
 def test_a_conclusion_is_judged_by_ones_own_data(work: Path) -> None:
     for name, value, why in (
         ("growth", '"up"', "you say up, your data say flat"),

@@ -109,12 +109,14 @@ def too_much(place: Place, slug: str, others: Iterable[str], hide: bool) -> dict
 SAMPLE = {"06-select": ["09-epoll"], "08-sigio": ["09-epoll"], "09-epoll": ["06-select"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", JUDGED if RUNS else list(SAMPLE))
 def test_another_chapters_program(place: Place, slug: str) -> None:
     others = [name for name in SERVERS if name != slug] if RUNS else SAMPLE[slug]
     assert too_much(place, slug, others, hide=bool(RUNS)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(RUNS), reason="is in the whole matrix")
 def test_another_program_that_is_hidden(place: Place) -> None:
     """It serves, and by another way than is asked for. Hidden is no fault: the lab's own program
@@ -186,6 +188,7 @@ def in_form(form: Form) -> dict[str, str]:
     return texts | {name: "\n".join([*lines[: last + 1], *more, *lines[last + 1 :], ""])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", sorted({f.lab for f in FORMS}) if RUNS else ["02-fork"])
 def test_other_forms_are_as_good(place: Place, slug: str) -> None:
     everybody = {f"{n}-{f.call}": in_form(f) for n, f in enumerate(FORMS) if f.lab == slug}

@@ -88,8 +88,12 @@ def may_limit_groups() -> bool:
     return done.returncode == 0
 
 
+#: Each start of a server is tried until its time-out there.
+STARVED = ("processes", "processes of a cgroup", "descriptors")
+
+
 @needs_root
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in STARVED)) for n in PLACES])
 def test_a_place_that_cannot_judge(place: Place, name: str) -> None:
     under, slug, lacks = PLACES[name]
     if "cgroup" in name and not may_limit_groups():

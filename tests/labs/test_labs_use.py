@@ -36,6 +36,7 @@ def mine(place: Place) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_where_nothing_is_handed_in(place: Place) -> None:
     assert "lab: which lab? CH=00-client, " in place.refusal("hint")
     assert "is not there yet: make lab CH=02-fork" in place.refusal("reset", "CH=02-fork")
@@ -104,6 +105,7 @@ def test_a_file_may_be_as_long_as_is_allowed(tmp_path: Path) -> None:
         files.read_file(tmp_path / "link")
 
 
+@pytest.mark.slow
 def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None:
     """Where there is no compiler nothing is noted."""
     said = place.refusal("check", "CH=02-fork", "CC=/nowhere/cc")
@@ -122,6 +124,7 @@ def test_the_best_stays_and_the_first_is_noted(place: Place, mine: Path) -> None
     assert work.Progress.load(mine).score is None, "of one test nothing is noted"
 
 
+@pytest.mark.slow
 def test_a_stage_says_first_what_failed_and_the_next_comes_by_itself(place: Place, mine: Path) -> None:
     """STAGE=now goes on from where it was; a stage that was named is the only one."""
     done = place.make("check", "CH=02-fork", "STAGE=now")
@@ -221,6 +224,7 @@ def test_hints_at_once_are_all_noted(mine: Path) -> None:
     assert work.Progress.load(mine).score == 17
 
 
+@pytest.mark.slow
 def test_a_class_that_was_ended_half_way(place: Place) -> None:
     """The last line was cut short, and one has been graded by hand: that one stays."""
     table = place.top / "grades.csv"

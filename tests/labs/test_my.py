@@ -180,7 +180,7 @@ def test_a_mistake_fails_its_stage(tmp_path: Path, model: str, fault: str, stage
     assert "\n" not in found.why
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["threads", "loop"])
 def test_the_same_server_without_a_mistake_passes(tmp_path: Path, model: str) -> None:
     names = {stage for one, _, stage, _ in FAULTS if one == model} | {"inline", "stay"}
@@ -191,7 +191,7 @@ def test_the_same_server_without_a_mistake_passes(tmp_path: Path, model: str) ->
     assert [f"{found.stage}: {found.why}" for found in again if found.how != PASSED] == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["a cell", "no cell"])
 def test_a_server_that_forks_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str) -> None:
     if cell == "no cell":

@@ -262,7 +262,7 @@ def run(tmp_path: Path, line: str, *words: str) -> tuple[subprocess.CompletedPro
     return done, json.loads(path.read_text()) if path.exists() else {}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_race_gives_a_file_for_the_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One round decides nothing, and that is said. The same server again is not measured again."""
     done, whole = run(tmp_path, f'exec {binary("07-poll")} "$@"')
@@ -283,7 +283,7 @@ def test_a_race_gives_a_file_for_the_board(tmp_path: Path, capsys: pytest.Captur
     [
         ("echo no such port >&2; exit 3", "your server ended with status 3 before it listened"),
         (f'exec {sys.executable} -S {FAULTY} threads length "$@"', "files: "),
-        ("exec sleep 60", "nothing listens on port"),
+        pytest.param("exec sleep 60", "nothing listens on port", marks=pytest.mark.slow),
     ],
 )
 def test_what_does_not_serve_does_not_race(tmp_path: Path, line: str, said: str) -> None:
@@ -292,7 +292,7 @@ def test_what_does_not_serve_does_not_race(tmp_path: Path, line: str, said: str)
     assert said.removeprefix("files: ") in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_server_that_dies_loses_that_lap_and_no_other(tmp_path: Path) -> None:
     """It has descriptors for a few clients, and ends when there are no more."""
     line = f'ulimit -n 40; exec {sys.executable} -S {FAULTY} threads none "$@"'

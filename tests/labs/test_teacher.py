@@ -53,6 +53,7 @@ def test_nothing_of_the_solution_is_in_a_bundle(slug: str) -> None:
         assert "\nold = " not in (top / "labs" / slug / "lab.toml").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_autograder(place: Place) -> None:
     """The real one has all points, what does not build has none, and nothing at all is told."""
     top = place.top / "autograder"
@@ -71,6 +72,7 @@ def test_an_autograder(place: Place) -> None:
         assert (results.get("score"), said in results["output"]) == (score, True), results["output"]
 
 
+@pytest.mark.slow
 def test_a_handout_is_a_lab_of_its_own(place: Place) -> None:
     """Here without hints."""
     bundle_of(place, place.top, "handout", "CH=03", "HINTS=no")
@@ -127,6 +129,7 @@ def test_a_class_ends_with_make(place: Place) -> None:
     assert len(table.read_text().splitlines()) < 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
 def test_a_class_in_one_figure(place: Place) -> None:
     """Of three machines one has a damaged set and one has not finished."""
@@ -150,6 +153,7 @@ def test_a_class_in_one_figure(place: Place) -> None:
     assert len({row.split("\t")[0] for row in rows}) == len(rows)  # of one machine
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
 def test_a_class_of_shared_files(place: Place) -> None:
     """Beside a folder; with a damaged one nothing is drawn, and one line names file and set."""

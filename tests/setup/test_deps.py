@@ -130,6 +130,7 @@ def test_nothing_is_done_without_a_yes(bare: Path, consent: str, typed: str | No
     assert not (bare / "build").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("consent", "typed"), [("yes", None), ("ask", "y\n")])
 def test_what_cannot_be_fetched_is_one_line(bare: Path, consent: str, typed: str | None) -> None:
     if importlib.util.find_spec("pip") is None:

@@ -34,6 +34,7 @@ def made(process: subprocess.Popen[str]) -> str:
 # ---- the tests of one server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["9", "epoll"])
 def test_the_tests_of_a_server_by_its_name(word: str) -> None:
     """`make test CH=`: its own tests and those of what all share, and no other server's."""

@@ -88,6 +88,7 @@ def good(done: subprocess.CompletedProcess[str], says: dict[str, str]) -> None:
     assert [goal for goal, text in says.items() if text not in done.stdout] == [], done.stdout
 
 
+@pytest.mark.slow
 def test_what_is_in_the_environment_was_meant_for_others(tmp_path: Path) -> None:
     """All of it at once, in a locale that knows no µ, and all that a newcomer types first."""
     if shutil.which("git") is None:
@@ -200,6 +201,7 @@ def test_a_failure_is_one_with_k_and_others(tmp_path: Path) -> None:
         assert start(tmp_path, *words, "lab", "CH=77", "help").returncode == 2, words
 
 
+@pytest.mark.slow
 def test_n_does_nothing(tmp_path: Path) -> None:
     """All goals that have a line of help; of a line with $(MAKE) in it make runs the whole."""
     goals = {goal.name for goal in GOALS if goal.group}

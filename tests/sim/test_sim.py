@@ -30,6 +30,7 @@ def test_no_fault_in_a_simulated_world(server: str, pytestconfig: pytest.Config)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_and_cut(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     """The client that is named after its end, of 10-kqueue; and the trace, from its seed again."""
     built = TREE / str(pytestconfig.getoption("--build"))
