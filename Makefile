@@ -338,8 +338,9 @@ PYTHON_SOURCES := quest labs setup tests
 TYPED := "-p quest" "-p setup" "-p tests" $(wildcard labs/*/*.py)
 mypy = printf '%s\n' $(TYPED) | xargs -L 1 -P $(JOBS) mypy --no-error-summary --python-executable $(PYTHON)
 
+# WERROR=-Werror says that all in $(BUILD) was compiled so, and is not to be compiled once more (CI).
 lint:
-	$(Q)$(MAKE) --no-print-directory $(parallel) WERROR=-Werror BUILD=$(BUILD)/lint $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
+	$(Q)$(MAKE) --no-print-directory $(parallel) WERROR=-Werror BUILD=$(BUILD)$(if $(WERROR),,/lint) $(foreach v,glibc diet musl asan tsan,$(if $(filter $(v),$(VARIANTS_HERE)),lint-$(v)))
 	@echo "  LINT     headers"
 	$(Q)for h in $(filter-out $(FOLDERS_LEFT_OUT),$(wildcard code/*/*.h benchmarks/*/*.h)); do \
 		$(CC) -fsyntax-only -x c $(CPPFLAGS) $(HEADER_FOLDERS) -std=c11 $(WARNINGS) -Werror $$h || exit 1; done
