@@ -124,7 +124,7 @@ $(BOOK)/answers.html: $(BOOK_WOVEN) $(LUA_FORM) $(PAGE) $(LABELS) | $(BOOK_STYLE
 	$(Q)$(call pandoc_output,$(call pandoc_form,answers) $(pandoc_page) /dev/null)
 
 # A line of code that is not what was recorded stops the build here.
-$(PLAYERS): $(RECORDED) $(wildcard quest/book/player/*.py quest/ground/c_source.py code/*/*.[ch])
+$(PLAYERS): $(RECORDED) $(wildcard quest/book/player/*.py quest/ground/c_source.py quest/measure/form.py code/*/*.[ch])
 	$(Q)$(PYTHON) -m quest.book.player $(@D)
 	$(Q)touch $@
 

@@ -329,8 +329,6 @@ GOALS = (
          "quest.command.measuring:check_data", says=""),
     Goal("check-recordings", "does each recorded line still say what it said?", "", (),
          "quest.command.recordings:check", says=""),
-    Goal("recorded-code", "the functions on the recordings' stacks: build/recordings/code.json", "", (),
-         "quest.command.recordings:code"),
     Goal("check-lines", "are budgets and README.md's table of goals kept?", "", (), "quest.command.budgets:check"),
     Goal("write-goals", "the table of goals in README.md", "", (), "quest.command.help:write_readme"),
     Goal("everything", "all, once the tools are there", "", (Setting("PROFILE", "how long"),)),

@@ -1,14 +1,13 @@
 """The goals about recordings: make one, keep all of them, follow lines that moved, check that none has changed."""
 
-import json
 from pathlib import Path
 
 from quest.command.settings import Given
 from quest.ground.errors import InputError, RepetitionError, Unsupported
-from quest.ground.files import write_if_other, write_whole
-from quest.measure import difference, needs, recorded, recorder, scene
+from quest.ground.files import write_whole
+from quest.measure import difference, form, needs, recorded, recorder, scene
+from quest.measure.form import Recording
 from quest.measure.recorder import Target
-from quest.measure.recording import Recording
 
 DEFAULT_SCENE = "slow"
 
@@ -42,7 +41,7 @@ def tell(path: Path, recording: Recording) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
     overhead = recording.how.get("overhead")
-    slower = f"; client A {overhead[1]} us, with the tracer {overhead[0]}" if isinstance(overhead, list) else ""
+    slower = f"; client A {overhead[1]} us, with the tracer {overhead[0]}" if overhead else ""
     print(f"{path}: {len(recording.calls)} calls, {len(recording.tasks)} tasks, {len(text)} bytes{slower}")
     for left in recording.left:
         print(f"    {left}")
@@ -90,15 +89,15 @@ def keep(given: Given) -> int:
     if not wanted:
         raise InputError("no scene is for that server")
     for server, name in wanted:
-        tell(recorded.FOLDER / f"{server}.{name}.json", made(given, server, name))
+        tell(form.FOLDER / f"{server}.{name}.json", made(given, server, name))
     return 0
 
 
 def check(_: Given) -> int:
     """1 if a recorded line says something else now."""
     status = 0
-    for path in recorded.all_paths():
-        for fault in recorded.faults(recorded.read(path)):
+    for path in form.all_paths():
+        for fault in recorded.faults(form.read(path)):
             print(f"{path}: {fault}")
             status = 1
     if status:
@@ -108,15 +107,6 @@ def check(_: Given) -> int:
 
 def move(_: Given) -> int:
     """1 if a line has changed, and not only moved."""
-    wrong = [f"{path}: {fault}" for path in recorded.all_paths() for fault in recorded.follow(path)]
+    wrong = [f"{path}: {fault}" for path in form.all_paths() for fault in recorded.follow(path)]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     return 1 if wrong else 0
-
-
-def code(given: Given) -> int:
-    """The functions on the stacks, for the player: build/recordings/code.json."""
-    paths = [*recorded.all_paths(), *recorded.all_paths(build_of(given) / "recordings")]
-    table = recorded.code([path for path in paths if path.name != "code.json"])
-    text = json.dumps(table, separators=(",", ":"))
-    write_if_other(build_of(given) / "recordings/code.json", text + "\n")
-    return 0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from quest.measure.recording import Moment, Recorded, Recording
+from quest.measure.form import Moment, Recorded, Recording
 
 Key = tuple[str, str, str, int]
 

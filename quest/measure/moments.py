@@ -6,7 +6,7 @@ Every rule gives its moments a rank; the best nine are kept. Milliseconds in a s
 import errno
 from collections.abc import Callable, Iterator, Sequence
 
-from quest.measure.recording import Guest, Moment, Recorded, Recording
+from quest.measure.form import Guest, Moment, Recorded, Recording
 
 MOST = 9
 NEAR_US = 1000  # of two moments that near to each other the better one is kept
@@ -53,8 +53,7 @@ class View:
 
     def alive(self, t: int) -> set[int]:
         """The tasks that are there at that time."""
-        tasks = enumerate(self.recording.tasks)
-        return {n for n, task in tasks if (task.born or 0) <= t and (task.ended is None or t < task.ended)}
+        return {n for n, task in enumerate(self.recording.tasks) if task.is_alive(t)}
 
     def open(self, t: int) -> list[str]:
         """The clients that are accepted, and not done, at that time."""
@@ -70,8 +69,8 @@ class View:
 
     def plain_us(self, letter: str, first: int = 0, last: int = 5) -> int | None:
         """Of the plain run: between two of the six times."""
-        times = self.recording.plain.get(letter, [None] * 6)
-        a, b = times[first], times[last]
+        times = self.recording.plain.get(letter)
+        a, b = (times[first], times[last]) if times else (None, None)
         return None if a is None or b is None else b - a
 
     def silent(self, letter: str, t: int) -> bool:

@@ -20,7 +20,8 @@ from quest.ground.errors import RepetitionError
 from quest.ground.places import Answer, link_of, numbered, text_of
 from quest.ground.processes import Process, listening_port, running
 from quest.measure import docroot, lines, moments, museum, ring, strace
-from quest.measure.recording import UNTRACED, Recording, RingEvent, Source, guests, record_calls, times_of
+from quest.measure.form import How, Recording, RingEvent, Times
+from quest.measure.recording import UNTRACED, Source, guests, record_calls, times_of
 from quest.measure.scene import Client, Scene, Visit, play
 from quest.measure.trace import STOP_S, STRACE, stop, traces
 from quest.spec.model import Disk, Params, Variant
@@ -132,8 +133,8 @@ def delay(visits: Sequence[Visit], scene: Scene) -> float:
     return late + sum(visit.done - visit.connecting for visit in visits)
 
 
-def _took(times: Sequence[int | None]) -> int | None:
-    return None if times[0] is None or times[5] is None else times[5] - times[0]
+def _took(times: Times) -> int | None:
+    return None if times.connect is None or times.done is None else times.done - times.connect
 
 
 @contextlib.contextmanager
@@ -340,7 +341,7 @@ def _what(link: str, listening: set[str], path: Path) -> str:
     return link.rpartition("/")[2].removesuffix(" (deleted)")
 
 
-def how(target: Target) -> dict[str, object]:
+def how(target: Target) -> How:
     """Of which tree, with what, and when. No name and no path of this machine."""
     return {
         "commit": _first_line(["git", "rev-parse", "--short=8", "HEAD"], target.root),

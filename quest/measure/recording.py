@@ -1,23 +1,21 @@
 """A recording of a server at work: what strace, the clients and the ring have told, as one table for the player.
 
-Pure functions. The form of the file is in benchmarks/recordings/README.md; recorder.py runs the server.
+Pure functions. form.py has the records, and the file; recorder.py runs the server.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from quest.ground.c_source import mark
 from quest.ground.errors import RepetitionError
+from quest.measure.form import Guest, Life, Recorded, Recording, Site, Times
 from quest.measure.lines import Place, Stack
 from quest.measure.scene import Scene, Visit
 from quest.measure.strace import C_NAMES, MAKING_CALLS, WAITING_CALLS, Call, Event, Frame
 from quest.measure.timeline import Task, collect_tasks, peer, return_time
 
-VERSION = 1
 SLEEP_US = 2500
 #: Longer than that a call only takes that waits for something; it has to be listed as one.
 LONGEST_WORK_US = 10_000
@@ -71,139 +69,6 @@ EPOLL_WAITS = {"epoll_wait", "epoll_pwait", "epoll_pwait2"}
 POLLS = {"poll", "ppoll", "select", "pselect6"}
 
 
-@dataclass
-class Recorded:
-    """One system call, as in the file; times in microseconds."""
-
-    task: int
-    t: int
-    took: int | None
-    name: str
-    fd: int | None
-    result: int | None
-    letter: str
-    stack: int
-    note: str
-    asleep: int  # 1: a call that can wait, and did
-
-    def end(self) -> int | None:
-        """None if it had not returned."""
-        return None if self.took is None else self.t + self.took
-
-
-@dataclass
-class RingEvent:
-    """What happened in the ring: submit, complete."""
-
-    t: int
-    what: str
-    opcode: str
-    letter: str
-    result: int | None
-
-
-@dataclass
-class Moment:
-    """What matters, and the sentence about it."""
-
-    t: int
-    rank: int
-    task: int | None
-    call: int | None
-    head: str
-    rest: str
-    show: str
-
-
-@dataclass
-class Life:
-    """A process or thread."""
-
-    name: str
-    kind: str
-    born: int | None
-    ended: int | None
-    parent: int | None
-    collected: int | None
-
-
-Times = list[int | None]
-
-
-@dataclass
-class Guest:
-    """A client, and what it did."""
-
-    letter: str
-    port: int
-    times: Times  # connect, connected, half, sent, first, done
-    sizes: tuple[int, int, int]  # half, request, reply
-    does: str
-    acts: list[tuple[int, str, int]]
-
-
-@dataclass
-class Recording:
-    """Everything of the file."""
-
-    server: str
-    scene: str
-    title: str
-    args: str
-    how: dict[str, object]
-    end: int
-    tasks: list[Life]
-    clients: list[Guest]
-    plain: dict[str, Times]
-    open: list[tuple[int, int, str]]
-    sites: list[tuple[str, str, int, str]]
-    stacks: list[tuple[int, ...]]
-    calls: list[Recorded]
-    ring: list[RingEvent] | None = None
-    left: list[str] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
-
-    def to_json(self) -> str:
-        """Compact: an object's values in the order of README.md."""
-        table: dict[str, object] = {
-            "v": VERSION, "server": self.server, "scene": self.scene, "title": self.title, "args": self.args,
-            "how": self.how, "end": self.end,
-            "tasks": [list(vars(task).values()) for task in self.tasks],
-            "clients": [list(vars(guest).values()) for guest in self.clients],
-            "plain": self.plain, "open": self.open, "sites": self.sites, "stacks": self.stacks,
-            "calls": [list(vars(call).values()) for call in self.calls],
-        }  # fmt: skip
-        if self.ring is not None:
-            table["ring"] = [list(vars(event).values()) for event in self.ring]
-        if self.left:
-            table["left"] = self.left
-        table["moments"] = [list(vars(moment).values()) for moment in self.moments]
-        return as_text(table)
-
-
-def as_text(table: Mapping[str, object]) -> str:
-    """As compact as it is committed: a member a line."""
-    lines = (f"{json.dumps(key)}:{json.dumps(value, separators=(',', ':'))}" for key, value in table.items())
-    return "{" + ",\n".join(lines) + "}\n"
-
-
-def of_table(table: Mapping[str, Any]) -> Recording:
-    """A recording from what its file has."""
-    made = Recording(
-        server=table["server"], scene=table["scene"], title=table["title"], args=table["args"],
-        how=table["how"], end=table["end"],
-        tasks=[Life(*each) for each in table["tasks"]],
-        clients=[Guest(*each) for each in table["clients"]],
-        plain=table["plain"], open=table["open"], sites=table["sites"], stacks=table["stacks"],
-        calls=[Recorded(*each) for each in table["calls"]],
-    )  # fmt: skip
-    if "ring" in table:
-        made.ring = [RingEvent(*each) for each in table["ring"]]
-    made.left = table.get("left", [])
-    made.moments = [Moment(*each) for each in table["moments"]]
-    return made
-
-
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -216,14 +81,14 @@ def times_of(visit: Visit, zero: float) -> Times:
     def at(time: float) -> int:
         return round((time - zero) * 1e6)
 
-    return [
+    return Times(
         at(visit.connecting),
         at(visit.connected),
         at(visit.half_sent) if sends > 1 or not (whole or came) else None,
         at(visit.sent) if sends > 1 or came else None,
         at(visit.first_byte) if came else None,
         at(visit.done) if whole else None,
-    ]
+    )
 
 
 def guests(scene: Scene, visits: Sequence[Visit], zero: float) -> list[Guest]:
@@ -508,7 +373,7 @@ def record_calls(
             Recorded(known.index(event.pid), t, took, name, fd, result, letter, number, note, asleep)
         )
     recording.how["lines"] = [placed, placed + lost]
-    recording.sites = [(*place, mark(source.text(place.file), place.line)) for place in sites]
+    recording.sites = [Site(*place, mark(source.text(place.file), place.line)) for place in sites]
     recording.stacks = [tuple(sites[place] for place in stack) for stack in kinds]
     recording.end = _end(recording, round((until - zero) * 1e6))
     for call in recording.calls:

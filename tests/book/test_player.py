@@ -15,8 +15,9 @@ from quest.book.player import front, picture, scale
 from quest.book.player.__main__ import make
 from quest.book.player.excerpts import excerpts
 from quest.book.player.page import player
-from quest.book.player.recording import FOLDER, Recording, milliseconds, read_recording
+from quest.book.player.recording import best, milliseconds, plain_clients, read_recording
 from quest.ground.errors import InputError
+from quest.measure.form import FOLDER, Recording
 from tests.book import browser
 from tests.book.tree import ROOT, Once
 
@@ -43,9 +44,9 @@ def test_without_a_script_there_is_a_still_and_a_table_of_all_moments(name: str)
         if moment.call is not None:
             site = recording.sites[recording.stacks[recording.calls[moment.call].stack][-1]]
             assert f"{site.file.removeprefix('code/')}:{site.line}" in row
-    best = recording.moments[recording.best()]
-    assert all(best.rank <= moment.rank for moment in recording.moments)
-    assert f'<p class="say"><b>{best.head}' in unescape(html)
+    rest = recording.moments[best(recording)]
+    assert all(rest.rank <= moment.rank for moment in recording.moments)
+    assert f'<p class="say"><b>{rest.head}' in unescape(html)
     assert html.count('class="dot"') == len(recording.moments)
     assert len(re.findall(r'class="lane client', html)) == len(recording.clients)
 
@@ -55,7 +56,7 @@ def test_milliseconds_that_are_written_are_those_without_a_tracer(name: str) -> 
     recording = recorded(name)
     known = {
         milliseconds(after - before)
-        for client in recording.plain.values()
+        for client in plain_clients(recording).values()
         for before in (client.connect, client.half, client.sent)
         for after in (client.sent, client.first, client.done)
         if before is not None and after is not None

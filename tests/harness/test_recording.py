@@ -10,10 +10,11 @@ import pytest
 from quest.ground import c_source
 from quest.ground.errors import InputError, RepetitionError
 from quest.ground.places import Answer
-from quest.measure import difference, lines, moments, needs, recorded, recorder, recording, ring, scene, strace
+from quest.measure import difference, form, lines, moments, needs, recorded, recorder, recording, ring, scene, strace
+from quest.measure.form import Moment, Recording, Times
 from quest.measure.lines import Place
 from quest.measure.recorder import Target
-from quest.measure.recording import Moment, Recording, Source
+from quest.measure.recording import Source
 from quest.measure.scene import Act, Client, Scene, Visit
 from quest.measure.strace import Call, Frame
 from tests.harness.made_up import BENCHMARKS
@@ -243,8 +244,8 @@ def recording_of(*texts: str) -> Recording:
     source = Source(lambda _: SOURCE.splitlines())
     recording.record_calls(made, events, seen, all_stacks, source, 100.3, [(1, 3, "listens"), (1, 0, "stdin")])
     made.plain = {
-        "A": [0, 100, None, 150, 250, 300],
-        "B": [20_000, 20_100, 20_200, 200_200, 200_400, 200_500],
+        "A": Times(0, 100, None, 150, 250, 300),
+        "B": Times(20_000, 20_100, 20_200, 200_200, 200_400, 200_500),
     }
     made.moments = moments.found(made)
     return made
@@ -260,8 +261,8 @@ def test_a_forking_server_as_a_table() -> None:
     ]  # fmt: skip
     assert made.open == [(0, 0, "stdin"), (0, 3, "listens")]
     assert [(g.letter, g.times, g.sizes, g.does) for g in made.clients] == [
-        ("A", [0, 100, None, 200, 4000, 5000], (0, 54, 60), ""),
-        ("B", [20_000, 20_100, 20_200, 200_000, 201_000, 202_000], (27, 54, 60), "pauses"),
+        ("A", Times(0, 100, None, 200, 4000, 5000), (0, 54, 60), ""),
+        ("B", Times(20_000, 20_100, 20_200, 200_000, 201_000, 202_000), (27, 54, 60), "pauses"),
     ]
     told = [(c.task, c.name, c.fd, c.result, c.letter, c.note, c.asleep) for c in made.calls]
     assert [call for call in told if call[0] == 0] == [
@@ -374,9 +375,9 @@ def test_the_best_nine_are_kept_and_none_too_near_to_a_better_one() -> None:
 
 def test_where_the_ring_is_not_known_nothing_is_said_of_what_is_accepted() -> None:
     table = of_file(BENCHMARKS / "recordings/13-uring.at-once.json")
-    with_ring = moments.found(recording.of_table(table))
+    with_ring = moments.found(form.of_table(table))
     del table["ring"]
-    without = moments.found(recording.of_table(table))
+    without = moments.found(form.of_table(table))
     assert [moment.show for moment in with_ring if moment.show == "queue"] == ["queue"]
     assert {moment.show for moment in without} == {"clients"}
 
@@ -438,11 +439,11 @@ def test_a_task_that_one_of_them_does_not_have_is_a_difference() -> None:
 
 # ---- the committed ones --------------------------------------------------------------------------
 
-COMMITTED = recorded.all_paths(BENCHMARKS / "recordings")
+COMMITTED = form.all_paths(BENCHMARKS / "recordings")
 
 
 def of_file(path: Path) -> dict[str, Any]:
-    return recorded.read(path)
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_each_scene_is_recorded_with_each_of_its_servers() -> None:
@@ -453,7 +454,8 @@ def test_each_scene_is_recorded_with_each_of_its_servers() -> None:
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: str(path.stem))
 def test_a_committed_recording(path: Path) -> None:
     table = of_file(path)
-    assert list(recorded.faults(table, ROOT)) == []
+    made = form.read(path)
+    assert list(recorded.faults(made, ROOT)) == []
     assert {Path(site[1]).parts[0] for site in table["sites"]} <= {"code"}
     placed, of_all = table["how"]["lines"]
     assert placed == len(table["calls"]) and placed >= 0.99 * of_all
@@ -467,7 +469,6 @@ def test_a_committed_recording(path: Path) -> None:
         assert recording.names_it(names, line), f"{call[3]}: {file}:{number}: {line}"
     letters = [client[0] for client in table["clients"]]
     assert sorted(table["plain"]) == letters
-    made = recording.of_table(table)
     assert made.to_json() == path.read_text(encoding="utf-8")
     assert moments.found(made) == made.moments
     assert 1 <= len(table["moments"]) <= moments.MOST
@@ -505,13 +506,13 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
             name: [] for name in ("tasks", "clients", "open", "stacks", "calls", "moments")
         }
         path.write_text(json.dumps({"v": 1, **words, "how": {}, "end": 0, "plain": {}, **lists, "sites": sites}))
-        return list(recorded.faults(recorded.read(path), tmp_path))
+        return list(recorded.faults(form.read(path), tmp_path))
 
     assert faults() == []
     source.write_text(f"/* new */\n\n{text}")
     assert len(faults()) == 3
     assert recorded.follow(path, tmp_path) == []
-    assert [site[2] for site in recorded.read(path)["sites"]] == [5, 6, 7]
+    assert [site.line for site in form.read(path).sites] == [5, 6, 7]
     source.write_text(text.replace("x();", "y();"))
     assert faults() == ["code/a.c:4: the line in f() has changed"]
     before = path.read_text()
@@ -527,14 +528,7 @@ def test_a_line_that_changes_fails_and_one_that_moves_is_followed(tmp_path: Path
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(InputError, match=said):
-        recorded.read(tmp_path / "r.json")
-
-
-def test_the_player_gets_the_text_of_each_function() -> None:
-    code = recorded.code([path for path in COMMITTED if path.stem == "02-fork.slow"], ROOT)
-    first, text = code["code/02-fork/server.c"]["start_child"]
-    lines_ = (ROOT / "code/02-fork/server.c").read_text(encoding="utf-8").splitlines()
-    assert text.splitlines()[0] == lines_[first - 1] and "pid_t pid = fork();" in text and text.endswith("\n}")
+        form.read(tmp_path / "r.json")
 
 
 # ---- scenes, and whole recordings ----------------------------------------------------------------

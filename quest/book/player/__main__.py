@@ -15,10 +15,11 @@ from pathlib import Path
 
 from quest.book.player import front, site
 from quest.book.player.page import player
-from quest.book.player.recording import FOLDER, read_recording
+from quest.book.player.recording import read_recording
 from quest.ground.entry import run_to_status
 from quest.ground.errors import InputError
 from quest.ground.files import write_if_other
+from quest.measure.form import FOLDER
 
 #: Two servers that differ in one idea.
 PAIRS = (("01-iterative", "02-fork"), ("04-threads", "05-pool"), ("07-poll", "09-epoll"), ("09-epoll", "13-uring"))

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quest.book.player.recording import Recording, Site
 from quest.ground.c_source import around, mark
 from quest.ground.errors import InputError
+from quest.measure.form import Recording, Site
 
 MARKER = re.compile(r"\s*(/\*|//)\s*(end)?region: ")
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from quest.book.player.recording import FOLDER, Client, Recording, asleep_at, is_alive, read_recording
+from quest.book.player.recording import Client, asleep_at, plain_clients, read_recording, traced_clients
 from quest.ground.errors import InputError
+from quest.measure.form import FOLDER, Recording
 
 #: Where the picture rests: B is silent, and one sees who waits.
 REST_US = 200_000
@@ -61,7 +62,7 @@ def recorded(root: Path) -> list[Recording]:
 def late(recording: Recording) -> list[str]:
     """The clients that waited long without having been silent themselves, in the run without a tracer."""
     found = []
-    for letter, client in recording.plain.items():
+    for letter, client in plain_clients(recording).items():
         if client.half is None and (client.done is None or client.done - client.connect >= LATE_US):
             found.append(letter)
     return found
@@ -75,8 +76,9 @@ def landmarks(client: Client) -> list[int]:
 def traced_time(recording: Recording, t: int) -> int:
     """The moment of the traced run at which as much had happened as at t of the plain one, by what clients did."""
     pairs = [(0, 0)]
-    for client in recording.clients:
-        pairs += zip(landmarks(recording.plain[client.letter]), landmarks(client), strict=False)
+    plain = plain_clients(recording)
+    for client in traced_clients(recording):
+        pairs += zip(landmarks(plain[client.letter]), landmarks(client), strict=False)
     pairs.sort()
     before = max(pair for pair in pairs if pair[0] <= t)
     after = [pair for pair in pairs if pair[0] > t]
@@ -93,7 +95,7 @@ def squares(recording: Recording, t: int) -> str:
     at = traced_time(recording, t)
     signs = ""
     for number, task in enumerate(recording.tasks):
-        if not is_alive(task, at):
+        if not task.is_alive(at):
             continue
         if call := asleep_at(recording, number, at):
             signs += call.sleeps_for().lower() or "."
@@ -127,7 +129,7 @@ def check(recording: Recording) -> Said:
 
 def end_of(recordings: Sequence[Recording]) -> int:
     """What all rows show, in microseconds of the plain run."""
-    done = [client.done or 0 for recording in recordings for client in recording.plain.values()]
+    done = [client.done or 0 for recording in recordings for client in plain_clients(recording).values()]
     return max(done) + 12_000
 
 
@@ -164,7 +166,7 @@ def row(recording: Recording, end: int) -> str:
     said = check(recording)
     lanes = "".join(
         f'<div class="track {letter}"><b>{letter}</b><div class="bars">{client_bars(client, end)}</div></div>'
-        for letter, client in recording.plain.items()
+        for letter, client in plain_clients(recording).items()
     )
     signs = squares(recording, REST_US)
     many = len(signs) > 1

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from quest.book.player.recording import Call, Client, Recording, milliseconds
+from quest.book.player.recording import Client, milliseconds, plain_clients, traced_clients
 from quest.book.player.scale import MARGIN_US, Scale
+from quest.measure.form import Recorded, Recording
 
 MOST_LANES = 8
 #: Of the width: a note of a cut, on a phone.
@@ -78,7 +79,7 @@ class Stretch:
     begin: int
     end: int
     letter: str
-    sleep: Call | None
+    sleep: Recorded | None
     ticks: Sequence[int] = ()
 
 
@@ -122,7 +123,7 @@ def ticks(scale: Scale, times: Sequence[int]) -> str:
     )
 
 
-def sleep_text(call: Call) -> tuple[str, ...]:
+def sleep_text(call: Recorded) -> tuple[str, ...]:
     letter, name = call.sleeps_for(), f"{call.name}()"
     if letter:
         return (f"sleeps in {name}, for {letter}", f"{name}, for {letter}", f"for {letter}")
@@ -220,10 +221,11 @@ def axis(scale: Scale) -> Iterator[str]:
 
 def group(recording: Recording, scale: Scale) -> str:
     """Clients, then processes or threads."""
+    plain = plain_clients(recording)
     rows = [
-        lane(client.letter, "".join(client_track(scale, client, recording.plain[client.letter], recording.end)),
+        lane(client.letter, "".join(client_track(scale, client, plain[client.letter], recording.end)),
              f"client {client.letter}")
-        for client in recording.clients
+        for client in traced_clients(recording)
     ]  # fmt: skip
     own, others = drawn_tasks(recording)
     tasks = [

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from quest.book.player.excerpts import excerpts
 from quest.book.player.lanes import lanes
-from quest.book.player.recording import Moment, Recording, milliseconds
+from quest.book.player.recording import best, milliseconds
 from quest.book.player.scale import scale_of
+from quest.measure.form import Moment, Recording
 
 
 def said(moment: Moment) -> str:
@@ -46,13 +47,14 @@ def table(recording: Recording) -> str:
 def data_of(recording: Recording, root: Path) -> dict[str, object]:
     """What player.js reads: the recording, and what the build has made of it."""
     shown, of_site = excerpts(recording, root)
+    told = recording.table()
     names = ("server", "end", "tasks", "clients", "open", "stacks", "calls", "ring", "moments")
     return {
-        **{name: recording.raw.get(name) for name in names},
+        **{name: told.get(name) for name in names},
         "sites": [[site.function, site.file, site.line] for site in recording.sites],
         "code": [[one.first, "\n".join(one.lines)] for one in shown],
         "codeOf": of_site,
-        "best": recording.best(),
+        "best": best(recording),
     }
 
 
@@ -66,7 +68,7 @@ def player(recordings: Sequence[Recording], root: Path) -> str:
     """The player of one recording, or of two side by side. InputError: a recorded line is not in the tree."""
     scale = scale_of(*recordings)
     first = recordings[0]
-    rest = first.moments[first.best()]
+    rest = first.moments[best(first)]
     data = {
         "scale": [list(scale.points), [round(unit, 2) for unit in scale.units]],
         "sides": [data_of(recording, root) for recording in recordings],

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from quest.book.player.front import AXIS_MS, LATE_US, PLAY_S, QUESTION, REST_US, TITLE, check, end_of, late, squares
-from quest.book.player.recording import Client, Recording
+from quest.book.player.recording import Client, plain_clients
+from quest.measure.form import Recording
 
 WIDTH, ROW, TOP, LEFT, RIGHT = 920, 78, 90, 250, 646
 CYCLE_S, TIMES = 9, 2
@@ -104,9 +105,10 @@ def sign(letter: str, x: float, y: float, appears: str) -> str:
 def row(recording: Recording, number: int, end: int) -> tuple[str, str]:
     """What the veil covers, and what it does not."""
     said, y = check(recording), TOP + number * ROW
-    lanes = "".join("".join(lane(client, y + 4 + 17 * at_, end)) for at_, client in enumerate(recording.plain.values()))
+    clients = list(plain_clients(recording).values())
+    lanes = "".join("".join(lane(client, y + 4 + 17 * at_, end)) for at_, client in enumerate(clients))
     x, signs = RIGHT + 16, []
-    half, sent = min((c.half, c.sent) for c in recording.plain.values() if c.half is not None and c.sent is not None)
+    half, sent = min((c.half, c.sent) for c in clients if c.half is not None and c.sent is not None)
     shows = "".join(
         f"{100 * PLAY_S / CYCLE_S * t / end:.1f}%{{opacity:{after}}}"
         for t, after in ((half, 0), (half + 900, 1), (sent, 1), (sent + 900, 0))

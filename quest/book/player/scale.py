@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quest.book.player.recording import Recording
+from quest.book.player.recording import traced_clients
+from quest.measure.form import Recording
 
 MERGE_US, SHORT_US, LONG_US, CUT_US = 60, 300, 2500, 40_000
 SHORT_UNITS, MOST_UNITS = 0.35, 7.0
@@ -52,7 +53,7 @@ def width(gap: int) -> float:
 
 def events(recording: Recording) -> Iterable[int]:
     """When something begins or is over: calls, sleeps, what clients do."""
-    for client in recording.clients:
+    for client in traced_clients(recording):
         times = (client.connect, client.connected, client.half, client.sent, client.first, client.done)
         yield from (t for t in times if t is not None)
     for call in recording.calls:

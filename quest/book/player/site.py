@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from quest.book.player.front import SCENE
-from quest.book.player.recording import Recording, milliseconds
+from quest.book.player.recording import milliseconds
+from quest.measure.form import Recording
 
 HEAD = """<!DOCTYPE html>
 <html lang="en">
@@ -38,13 +39,15 @@ FOOT = """</main>
 
 def how(recording: Recording) -> str:
     """What a reader has to know of where this comes from."""
-    told = recording.raw["how"]
+    told = recording.how
     traced, plain = told["overhead"]
+    slower = ""
+    if traced is not None and plain is not None:
+        slower = f", which made the page of A take {milliseconds(traced)} instead of {milliseconds(plain)}"
     return (
         f"Recorded on {escape(told['date'])} at commit {escape(told['commit'])}, Linux {escape(told['kernel'])}, with "
-        f"strace {escape(told['strace'])}, which made the page of A take {milliseconds(traced)} instead of "
-        f"{milliseconds(plain)}: the order of the calls and their lines are right, their lengths are the tracer's. "
-        "Times in sentences are those without it."
+        f"strace {escape(told['strace'])}{slower}: the order of the calls and their lines are right, their lengths are "
+        "the tracer's. Times in sentences are those without it."
     )
 
 
