@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
-from quest.my.errors import Failed
+from quest.my.errors import Failed, Unseen
 
 HEAD_BYTES = 64 << 10
 BYTES_RECEIVED, DATA_SEGS_IN = 128, 152  #: where they are in struct tcp_info (linux/tcp.h)
+SO_TIMESTAMPNS = 35  #: socket(7); Python has no name for it
 
 
 def shown(data: bytes, most: int = 40) -> str:
@@ -141,6 +142,20 @@ class Client:
         if body is not None and reply.body != body:
             raise Failed(f"GET {path}: {differs(reply.body, body)}")
         return reply
+
+    def stamp(self) -> None:
+        """From now on the kernel notes when bytes arrive, for take()."""
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+
+    def take(self, room: bytearray, flags: int = 0) -> tuple[int, float]:
+        """What has come, at once: how many bytes, and when the last of them came, in the seconds of time.time(). That
+        is when a server of this machine sent them, however late we look. TimeoutError, OSError; Unseen where a kernel
+        does not say the time."""
+        count, told, _, _ = self.socket.recvmsg_into([room], 64, flags)
+        if count and not told:
+            raise Unseen("this kernel does not say when bytes have come (SO_TIMESTAMPNS)")
+        seconds, nanoseconds = struct.unpack_from("qq", told[0][2]) if told else (0, 0)
+        return count, seconds + nanoseconds / 1e9
 
     def is_silent(self, seconds: float) -> bool:
         """Whether nothing comes for so long, not even the end; what came is in `data`."""

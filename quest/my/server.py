@@ -19,6 +19,8 @@ from tests.conformance import proc
 
 START_SECONDS = 5.0
 WATCH_SECONDS = 0.1
+SETTLE_SECONDS = 0.2
+MOST_LOOKS = 8  #: of load(), before it takes what it has
 LISTEN, ESTABLISHED = "0A", ("01", "08")  #: states in /proc/net/tcp
 
 
@@ -40,12 +42,6 @@ def listens(port: int) -> bool:
 def connections(port: int) -> int:
     """The server's ends of connections on that port, accepted or not."""
     return sum(int(words[1].rpartition(":")[2], 16) == port and words[3] in ESTABLISHED for words in _sockets())
-
-
-def on_the_way(to: int) -> int:
-    """Bytes in the send buffer of the connection that ends at that port."""
-    found = [words for words in _sockets() if int(words[2].rpartition(":")[2], 16) == to]
-    return sum(int(words[4].partition(":")[0], 16) for words in found)
 
 
 def wait_for(true: Callable[[], bool], seconds: float) -> bool:
@@ -171,6 +167,14 @@ class Server:
         """Processes and threads, by name of their folders in /proc."""
         return {task for pid in self.processes() for task in proc.tasks(pid)}
 
+    def settled(self) -> set[str]:
+        """The same, once it has been the same for a while: a busy machine starts a server's workers late."""
+        deadline, before = time.monotonic() + SETTLE_SECONDS * 10 * self.patience, set[str]()
+        while (now := self.tasks()) != before and time.monotonic() < deadline:
+            before = now
+            time.sleep(SETTLE_SECONDS * self.patience)
+        return now
+
     def descriptors(self) -> int:
         with contextlib.suppress(PermissionError):
             return sum(len(proc.descriptors(pid)) for pid in self.processes())
@@ -202,10 +206,16 @@ class Server:
         return self._times()[0] / 1e9
 
     def load(self, seconds: float) -> float:
-        """Which part of so many seconds it wants to run: 1.0 is all the time. On a busy machine it gets less."""
-        began, before = time.monotonic(), sum(self._times())
-        time.sleep(seconds)
-        return max(0.0, (sum(self._times()) - before) / 1e9 / (time.monotonic() - began))
+        """Which part of the time in which it was not kept from running it has run: 1.0 is all of it. Looks for so many
+        seconds, and longer where a busy machine left it little of them."""
+        began, (ran, waited) = time.monotonic(), self._times()
+        while True:
+            time.sleep(seconds)
+            now_ran, now_waited = self._times()
+            passed = time.monotonic() - began
+            free = passed - (now_waited - waited) / 1e9  # several threads may wait at once: then too little of it
+            if free >= seconds / 4 or passed > MOST_LOOKS * seconds:
+                return max(0.0, (now_ran - ran) / 1e9 / max(free, seconds / 4))
 
     def switches(self) -> int:
         """How often its threads went to sleep by themselves."""

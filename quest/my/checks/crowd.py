@@ -19,6 +19,7 @@ from quest.my.server import Server, connections, wait_for
 from tests.conformance import proc
 
 NOT_COPIED = 0.9  #: of the bytes in flight
+HELD_SECONDS = (0.6, 3.0)  #: how long a file takes to be read
 OPENED = 0x20  #: IN_OPEN of inotify(7)
 
 
@@ -79,13 +80,25 @@ def _put_out_of_cache(path: Path) -> bool:
 
 
 def slowdisk(bench: Bench) -> None:
-    """strace holds the first call of each thread that reads of one file."""
+    """strace holds the first call of each thread that reads of one file. If others seem to wait for it, it is held for
+    longer: a busy machine's delays stay as they are, and those of a server that waits for the file grow with it."""
     if shutil.which("strace") is None:
         raise Unseen("strace is not installed, which makes one file slow")
     bench.fill("cold.bin", 200_000)
     others = {f"small{number}.txt": bench.fill(f"small{number}.txt", 500) for number in range(5)}
+    for held in HELD_SECONDS:
+        waited, on_disk = _beside_a_slow_file(bench, held * bench.patience, others)
+        if waited <= held * bench.patience / 2:
+            return
+        if not on_disk:
+            raise Unseen("the folder of temporary files is in memory, and no disk is slow: TMPDIR=/var/tmp")
+    held *= bench.patience
+    raise Failed(f"one file takes {held:.1f} s to be read, and another client waited {waited:.2f} s for its own")
+
+
+def _beside_a_slow_file(bench: Bench, held: float, others: dict[str, bytes]) -> tuple[float, bool]:
+    """The longest that another client has waited, in seconds, and whether the slow file was on a disk."""
     cold = bench.root / "cold.bin"
-    held = 0.6 * bench.patience
     slow = "read,pread64,sendfile"  # not preadv2, by which one can ask without waiting (RWF_NOWAIT)
     trace = [
         "strace", "-f", "-qqq", "-o", "/dev/null", "-P", str(cold), "-e", f"trace={slow}",
@@ -106,10 +119,7 @@ def slowdisk(bench: Bench) -> None:
                 longest = max(longest, time.monotonic() - began)
             server.demand_alive("while one file was slow")
             if longest > held / 2:
-                if not on_disk:
-                    raise Unseen("the folder of temporary files is in memory, and no disk is slow: TMPDIR=/var/tmp")
-                waited = f"another client waited {longest:.2f} s for its own"
-                raise Failed(f"one file takes {held:.1f} s to be read, and {waited}")
+                return longest, on_disk
             reply = clients[0].reply("GET /cold.bin", wait=6.0)
             if len(reply.body) != 200_000:
                 raise Failed(f"GET /cold.bin: {reply.status}, {len(reply.body)} of 200000 bytes")
@@ -119,6 +129,7 @@ def slowdisk(bench: Bench) -> None:
                 client.good("/hello.txt", bench.hello)
             time.sleep(held + 0.1)
             server.demand_alive("as a client left while its file was read")
+            return longest, on_disk
         finally:
             close_all(clients)
 
@@ -160,13 +171,14 @@ def remember(bench: Bench) -> None:
         client.good("/known.txt", old)
         opens = Opens(path)
         try:
-            times = 0
+            times, began = 0, time.monotonic()
             for _ in range(40):
                 client.good("/known.txt", old)
                 times += opens.count()  # at once: two like events that wait become one
         finally:
             opens.close()
-        if times > 8:
+        # Of a second each: where a busy machine takes long for 40 requests, more are right.
+        if times > min(30.0, 8 + (time.monotonic() - began)):
             raise Failed(f"40 requests for one file, and you opened it {times} times")
         new = os.urandom(400)
         (bench.root / "known.new").write_bytes(new)
@@ -215,17 +227,17 @@ def refuse(bench: Bench) -> None:
                 late.append(client)
                 client.ask("/hello.txt")
                 try:
-                    status = client.reply(wait=1.0).status
+                    status = client.reply(wait=SOON).status
                 except Failed as failed:
                     if "reset" in str(failed):
                         raise Failed(f"-c 50: client 51 and later: {failed}; bytes of it were unread") from None
-                    deaf += 1
-                    continue
+                    deaf = len(late)
+                    break
                 refused += status == 503
                 served += status == 200
             server.demand_alive("at 40 clients too many")
             if deaf:
-                raise Failed(f"-c 50: of 40 clients too many {deaf} heard nothing within a second")
+                raise Failed(f"-c 50: client {50 + deaf} is one too many, and heard nothing in {SOON:g} s")
             if refused + served != 40:
                 raise Failed(f"-c 50: of 40 clients too many {40 - refused - served} had neither 200 nor 503")
             wait_for(lambda: connections(server.port) <= 50, SOON * bench.patience)
@@ -249,7 +261,7 @@ def _workers(server: Server) -> set[int]:
 def crew(bench: Bench) -> None:
     with bench.start("-w", "3") as server:
         wait_for(lambda: 3 <= len(server.processes()) <= 5, SOON * bench.patience)
-        time.sleep(0.2)
+        server.settled()
         before = server.processes()
         if not 3 <= len(before) <= 5:
             raise Failed(f"-w 3: {len(before)} processes before any client came, and 3 to 5 are expected")

@@ -81,8 +81,7 @@ def tidy(bench: Bench) -> None:
 
         some(10)
         wait_for(lambda: not server.zombies(), bench.patience)
-        time.sleep(0.2)
-        descriptors, tasks = server.descriptors(), len(server.tasks())
+        tasks, descriptors = len(server.settled()), server.descriptors()
         some(110)
         server.demand_alive("after 120 connections")
 
@@ -184,7 +183,7 @@ def light(bench: Bench) -> None:
     with bench.start() as server:
         with server.client() as client:
             client.good("/hello.txt", bench.hello)
-        time.sleep(0.1)
+        server.settled()
         processes, memory = server.processes(), server.memory_kib()
         clients: list[Client] = []
         try:
@@ -216,8 +215,7 @@ def light(bench: Bench) -> None:
 
 def bounded(bench: Bench) -> None:
     with bench.start("-w", "4") as server:
-        time.sleep(0.3)
-        first = server.tasks()
+        first = server.settled()
         kept = [server.client() for _ in range(4)]
         waiting: list[Client] = []
         try:

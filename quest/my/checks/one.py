@@ -117,13 +117,13 @@ def fence(bench: Bench) -> None:
         ):  # fmt: skip
             with server.client() as client:
                 client.ask(path, close=True)
-                data, error = client.rest(1.5 * bench.patience)
+                data, error = client.rest(3 * bench.patience)
             server.demand_alive(f"at GET {path}")
             status, body = parsed(data)
             if secret in data:
                 raise Failed(f"GET `{path}`{what} gave `SECRET`, from outside of DOCROOT")
             if not status:
-                raise Failed(f"GET `{path}`{what} had no answer in 1.5 s" if error == "time" else
+                raise Failed(f"GET `{path}`{what} had no answer in 3 s" if error == "time" else
                              f"GET `{path}`{what} had no answer: the connection ended")  # fmt: skip
             if not 400 <= status < 500:
                 raise Failed(f"GET `{path}`{what} was answered {status}, {shown(body, 12)}, and not 4xx")
