@@ -17,7 +17,7 @@ from quest.my.client import Client
 from quest.my.errors import Failed
 from tests.conformance import proc
 
-START_SECONDS = 5.0
+START_SECONDS = 10.0
 WATCH_SECONDS = 0.1
 SETTLE_SECONDS = 0.2
 MOST_LOOKS = 8  #: of load(), before it takes what it has
