@@ -264,7 +264,7 @@ def turns(bench: Bench) -> None:
             if good == GOOD:
                 break
             if len(bad) == BAD:
-                raise Failed(f"a small file was asked for beside 64 MiB: {max(bad)}")
+                raise Failed(f"a small file was asked for beside 64 MiB: {min(bad)}")
         else:
             raise Unseen("this machine is too busy: between two sends of a client much time passes")
     with bench.start() as server, server.client() as client:
