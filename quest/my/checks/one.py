@@ -133,15 +133,17 @@ def fence(bench: Bench) -> None:
 
 def words(bench: Bench) -> None:
     with bench.start() as server:
-        with server.client() as client:
-            client.ask("/hello.txt", method="HEAD", close=True)
-            reply = client.reply("HEAD /hello.txt", head_only=True)
-            more, _ = client.rest(SOON * bench.patience)
-        if reply.status != 200 or reply.head.get("content-length") != str(len(bench.hello)):
-            length = reply.head.get("content-length", "none")
-            raise Failed(f"HEAD /hello.txt: {reply.status}, Content-Length {length}; GET has 200, {len(bench.hello)}")
-        if more:
-            raise Failed(f"HEAD /hello.txt has a body: {shown(more)}")
+        for path, status, length in (("/hello.txt", 200, len(bench.hello)), ("/nothing-here.txt", 404, None)):
+            with server.client() as client:
+                client.ask(path, method="HEAD", close=True)
+                reply = client.reply(f"HEAD {path}", head_only=True)
+                more, _ = client.rest(SOON * bench.patience)
+            given = reply.head.get("content-length", "none")
+            if reply.status != status or (length is not None and given != str(length)):
+                wanted = f"{status}, {given if length is None else length}"
+                raise Failed(f"HEAD {path}: {reply.status}, Content-Length {given}; GET has {wanted}")
+            if more:
+                raise Failed(f"HEAD {path} has a body: {shown(more)}")
         hello = b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(range(64)) + b"\0\x20\r\n\r\n"
         for request, statuses, may_close in (
             (get("/hello.txt", method="POST", more="Content-Length: 0\r\n"), (405, 501), False),
