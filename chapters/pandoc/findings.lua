@@ -1,5 +1,6 @@
 -- ::: {.finding guard="NAME"}: what the reference run shows. Its guard (chapters/guards.toml, judged by the exporter) stops the
 -- build where the reference run says otherwise; where the reader's own data do, a note says so.
+-- ::: {.finding trial="why no experiment asks it"}: what a run shows that is printed below it. Nothing judges it.
 
 local common = require 'common'
 
@@ -13,12 +14,20 @@ local function note(guard)
   return pandoc.Div(blocks, pandoc.Attr('', { 'otherwise' }, { title = title }))
 end
 
+local function of_a_trial(div, why)
+  if why == '' then common.fail('trial="', 'trial= without the reason why no experiment asks it') end
+  if div.attributes.guard then common.fail('trial="' .. why, 'a finding has guard= or trial=, not both') end
+  div.attributes.trial = nil
+  return div
+end
+
 local function guarded(div)
+  if div.attributes.trial then return of_a_trial(div, div.attributes.trial) end
   local name = div.attributes.guard
   local needle = name and 'guard="' .. name .. '"' or '.finding'
   local guard = name and common.data('guards')[name]
   if not name then
-    common.fail('{.finding}', 'a finding without its guard: {.finding guard="name"}')
+    common.fail('{.finding}', 'a finding without its guard: {.finding guard="name"}, or trial="the reason for none"')
   elseif not guard then
     common.fail(needle, 'unknown guard "%s" (not in chapters/guards.toml)', name)
   elseif guard.on_reference == 'disagrees' then

@@ -49,6 +49,8 @@ BOUND = [
     (FINDING.format(' guard="not-so"'), 'the finding "not-so" is not what the reference run shows: changed (wanted: '
      "holds), it rises by less than 25 %; x: 41 µs at 0, 42 µs at 4000"),
     (FINDING.format(""), "a finding without its guard"),
+    (FINDING.format(' trial=""'), "trial= without the reason why no experiment asks it"),
+    (FINDING.format(' trial="one run" guard="grows"'), "a finding has guard= or trial=, not both"),
     (fence(".part-map"), "no chapter stands in the part 03-third"),
 ]  # fmt: skip
 OTHER = when(9, "otherwise", "x")
