@@ -15,7 +15,7 @@ SLIDE_OUTLINES := $(if $(PANDOC),$(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.out
 SLIDE_WOVEN  := $(SLIDE_PARTS:slides/%.md=$(WEAVE)/slides/%.json)
 DECK         := $(SLIDES)/deck$(if $(TRACK),-$(TRACK)).html
 SLIDE_STYLE  := $(PANDOC_DIR)/code.css $(addprefix slides/,theme.css pictures.css print.css) $(PANDOC_DIR)/player.css $(PANDOC_DIR)/machine.css \
-                $(PANDOC_DIR)/player.js $(MACHINES) $(addprefix slides/,demo.js deck.js)
+                slides/recorded.css $(PANDOC_DIR)/player.js $(MACHINES) $(addprefix slides/,demo.js deck.js)
 RECORDINGS   := $(wildcard slides/recordings/*.jsonl)
 # What draws the demos; without it they are told in words.
 DYGRAPHS     := $(wildcard /usr/share/javascript/dygraphs/dygraph.min.js /usr/share/javascript/dygraphs/dygraph.min.css)

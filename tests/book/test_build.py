@@ -8,7 +8,7 @@ from shutil import which
 from xml.etree import ElementTree
 
 from quest.learn.read import stale
-from tests.book.tree import PACKAGE, Done, Tree
+from tests.book.tree import PACKAGE, Done, Tree, epubcheck_finds_nothing
 
 
 def succeeded(done: Done) -> str:
@@ -228,3 +228,7 @@ def test_epub_is_well_formed_and_complete(built: Tree) -> None:
     assert "A process per client" in text
     assert "What the child does" in text
     assert len([name for name in names if name.endswith(".svg")]) == 3
+
+
+def test_epubcheck_finds_nothing(built: Tree) -> None:
+    epubcheck_finds_nothing(built.path / "build/book/book.epub")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.book import browser
-from tests.book.tree import ROOT, Done, Once, Tree
+from tests.book.tree import ROOT, Done, Once, Tree, epubcheck_finds_nothing
 from tests.book.tree import plain as text_of
 
 WHEN = "1700000000"  # 2023-11-14, 22:13:20 UTC
@@ -355,3 +355,10 @@ def test_what_is_missing_is_skipped(made: Tree, chromium: str) -> None:
     assert done.returncode == 0, done.stderr
     assert "SKIP slides: reveal.js" in done.stdout
     assert [path.name for path in (made.path / "build/pdf").iterdir()] == ["book.pdf"]
+
+
+def test_epubcheck_finds_nothing_in_the_whole_book() -> None:
+    book = ROOT / "build/book/book.epub"
+    if not book.exists():
+        pytest.skip("the EPUB is not made (make epub)")
+    epubcheck_finds_nothing(book)

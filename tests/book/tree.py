@@ -13,6 +13,8 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from quest.book import tables
 from quest.ground.entry import run_to_status
 
@@ -28,7 +30,7 @@ CHROMIUM = next(
 SHARED = [
     "quest", "chapters/pandoc", "chapters/module.mk", "chapters/release.mk",
     *(f"slides/{name}" for name in (
-        "module.mk", "template.html", "theme.css", "pictures.css", "print.css", "deck.js", "demo.js",
+        "module.mk", "template.html", "theme.css", "pictures.css", "print.css", "recorded.css", "deck.js", "demo.js",
     )),
 ]  # fmt: skip
 DEMONSTRATION = Path(__file__).with_name("demonstration.txt").read_text(encoding="utf-8")
@@ -185,3 +187,14 @@ def refused(done: Done, *parts: str) -> None:
 def accepted(done: Done) -> str:
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
+
+
+def epubcheck_finds_nothing(book: Path) -> None:
+    """No error, no warning. Skips without epubcheck; Debian's is an archive that not every machine starts by its name."""
+    archive, java, by_name = Path("/usr/share/java/epubcheck.jar"), shutil.which("java"), shutil.which("epubcheck")
+    command = [by_name] if by_name and not archive.exists() else [java, "-jar", str(archive)] if java else []
+    if not command or not (by_name or archive.exists()):
+        pytest.skip("epubcheck is not installed (apt-get install epubcheck default-jre-headless)")
+    asked = [*command, "--failonwarnings", str(book)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
