@@ -17,7 +17,7 @@ MACHINES   := $(PANDOC_DIR)/machines/machine.js $(filter-out %/machine.js,$(wild
 
 LUA_SHARED := $(PANDOC_DIR)/common.lua
 LUA_WEAVE  := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,weave.lua boxes.lua calls.lua code.lua edition.lua figures.lua findings.lua ledger.lua machine.lua machines.lua \
-              numbers.lua parts.lua player.lua references.lua search.lua sources.lua then.lua)
+              numbers.lua parts.lua player.lua references.lua search.lua sources.lua then.lua unmeasured.lua)
 LUA_OUTLINE := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,outline.lua figures.lua numbers.lua)
 LUA_FORM   := $(LUA_SHARED) $(addprefix $(PANDOC_DIR)/,form.lua assemble.lua player.lua)
 TABLES     := quest/book/tables.py quest/book/outline.py

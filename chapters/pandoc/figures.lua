@@ -105,7 +105,11 @@ local function draw(div)
   local svg = common.read(common.build .. '/figures/' .. src) or ''
   if is_diagram(svg) then div.classes:insert('diagram') end
   local caption, number = div.content[1].content, common.caption_number(div.identifier)
-  if number then caption = { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end
+  local own = common.form ~= 'slides' and svg:find('>measured here, ', 1, true)
+  if own and numbers.is_contradicted(src:gsub('%.svg$', '')) then
+    caption = pandoc.List { pandoc.Emph 'On the reference run:', pandoc.Space() } .. caption
+  end
+  if number then caption = pandoc.List { pandoc.Span(number, pandoc.Attr('', { 'number' })), pandoc.Space() } .. caption end
   return {
     common.raw(('<figure class="%s"%s>'):format(table.concat(div.classes, ' '), id)),
     run_label(svg),

@@ -10,6 +10,7 @@ local function note(guard)
   local words = pandoc.List { pandoc.Strong { pandoc.Str 'On your machine it is otherwise:' }, pandoc.Space() }
   local blocks = pandoc.read(guard.otherwise, 'markdown').blocks
   blocks[1].content = words .. blocks[1].content
+  blocks[#blocks].content:extend(pandoc.Inlines ' What follows, up to the next heading, describes the reference run.')
   local title = ('%s; %s'):format(guard.here_why, guard.here_numbers)
   return pandoc.Div(blocks, pandoc.Attr('', { 'otherwise' }, { title = title }))
 end

@@ -104,7 +104,21 @@ function numbers.apply(doc)
   return doc:walk { Inlines = keep_units }
 end
 
+-- The experiments of which a finding is not what the reader's own data show: what the text says of them is of the
+-- reference run, wherever it stands.
+local function contradicted()
+  local found = {}
+  for _, guard in pairs(common.data('guards') or {}) do
+    for _, name in ipairs(guard.on_own == 'disagrees' and guard.asks or {}) do found[name] = true end
+  end
+  return found
+end
+
+-- Whether a caption of this experiment's figure may be wrong for the reader's own data.
+function numbers.is_contradicted(experiment) return contradicted()[experiment] or false end
+
 local words = {
+  otherwise = 'your machine; the text describes the reference run',
   here = 'your machine',
   reference = 'reference run',
   both = 'your machine, and reference where marked',
@@ -115,7 +129,7 @@ local words = {
 -- seen: { here = true, reference = true, noisy = true } or less. Not on slides, not when all is the reference
 -- run's.
 function numbers.run_label(seen, as_block)
-  local source = seen.here and (seen.reference and 'both' or 'here') or seen.reference and 'reference'
+  local source = seen.otherwise and 'otherwise' or seen.here and (seen.reference and 'both' or 'here') or seen.reference and 'reference'
   if source and common.form ~= 'slides' and common.results ~= 'reference' then
     local noisy = seen.noisy and { here = 'noisy', both = 'both_noisy' } or {}
     local label = pandoc.Span(words[noisy[source] or source], pandoc.Attr('', { 'run-label', source }))
@@ -134,12 +148,19 @@ function numbers.labelled(block, classes, rows, blocks)
   return pandoc.Div(content, pandoc.Attr(block.identifier, classes))
 end
 
--- The label in the margin of every paragraph with numbers.
+-- The label in the margin of every paragraph with numbers. The notes below findings say themselves what is otherwise.
 function numbers.margin(doc)
+  local wrong, noted = contradicted(), { Span = common.by_class { num = function(span)
+    span.classes:insert('noted')
+    return span
+  end } }
+  doc = doc:walk { Div = common.by_class { otherwise = function(div) return div:walk(noted) end } }
   return doc:walk {
     Para = function(block)
       local seen = {}
       local function note(span)
+        local experiment = (span.attributes.title or ''):match('^([^.;]+)%.')
+        seen.otherwise = seen.otherwise or span.classes[2] == 'here' and wrong[experiment] and not span.classes:includes('noted')
         seen[span.classes[2]] = true
         seen.noisy = seen.noisy or span.classes:includes('noisy')
       end

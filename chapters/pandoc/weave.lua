@@ -17,6 +17,7 @@ local steps = {
   player.gather,
   machine.gather,
   figures.gather,
+  require('unmeasured').apply,
   ledger.choose,
   require('findings').apply,
   code.bind,

@@ -64,7 +64,7 @@ class Guards:
 class Judged(TypedDict):
     """An entry of guards.json. `rule`: as it is asked; `wanted`: the word that the finding rests on; `reference`,
     `why`, `numbers`: what the reference run says; `here`, `here_why`, `here_numbers`: what the reader has measured, ""
-    where they are not looked at; `on_reference`, `on_own`: "agrees", "disagrees" or "unknown".
+    where they are not looked at; `on_reference`, `on_own`: "agrees", "disagrees" or "unknown"; `asks`: the experiments.
     """
 
     rule: str
@@ -78,6 +78,7 @@ class Judged(TypedDict):
     here_numbers: str
     on_own: str
     otherwise: str
+    asks: list[str]
 
 
 def load(
@@ -130,6 +131,7 @@ def _judged(guard: Guard, claim: Claim, library: Library) -> Judged:
         "here_numbers": own.numbers,
         "on_own": _stands(own, guard.verdict, missing=UNKNOWN),
         "otherwise": guard.otherwise,
+        "asks": sorted(claim.asks),
     }
 
 

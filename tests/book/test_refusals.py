@@ -51,6 +51,8 @@ BOUND = [
     (FINDING.format(""), "a finding without its guard"),
     (FINDING.format(' trial=""'), "trial= without the reason why no experiment asks it"),
     (FINDING.format(' trial="one run" guard="grows"'), "a finding has guard= or trial=, not both"),
+    ("::: {.if-measured}\nx\n:::", ".if-measured without experiment="),
+    ('::: {.if-measured experiment="kept-size"}\nx\n:::', 'unknown experiment "kept-size" (not in build/data/num'),
     (fence(".part-map"), "no chapter stands in the part 03-third"),
 ]  # fmt: skip
 OTHER = when(9, "otherwise", "x")

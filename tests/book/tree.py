@@ -190,7 +190,7 @@ def accepted(done: Done) -> str:
 
 
 def epubcheck_finds_nothing(book: Path) -> None:
-    """No error, no warning. Skips without epubcheck; Debian's is an archive that not every machine starts by its name."""
+    """No error, no warning. Skips without epubcheck; Debian's is an archive that not all machines start by name."""
     archive, java, by_name = Path("/usr/share/java/epubcheck.jar"), shutil.which("java"), shutil.which("epubcheck")
     command = [by_name] if by_name and not archive.exists() else [java, "-jar", str(archive)] if java else []
     if not command or not (by_name or archive.exists()):
