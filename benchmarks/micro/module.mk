@@ -59,6 +59,12 @@ one-slow_SRC           = $(addprefix benchmarks/micro/,one-slow.c accept_ways.c)
 one-slow_SRC_any       = $(OPEN_BELOW_any)
 one-slow_VARIANTS     := glibc asan
 
+# The wait for a thread of a pool: starts one of the servers, which are not built in each variant.
+PROGRAMS += pool-knee
+pool-knee_SRC      := benchmarks/micro/pool-knee.c code/common/end_with_parent.c $(MICRO_COMMON)
+pool-knee_LIBS     := -lm
+pool-knee_VARIANTS := glibc asan
+
 PROGRAMS += epoll-facts nagle zerocopy
 epoll-facts_SRC      := $(MICRO_COMMON)
 epoll-facts_SRC_any  := benchmarks/micro/epoll-facts.c

@@ -3,6 +3,7 @@ the exporter, the size of a slide. The rest is compared whole (test_golden.py); 
 in test_refusals.py.
 """
 
+import json
 import re
 
 from tests.book.tree import ROOT, Tree, accepted, fence, plain, refused, words
@@ -88,3 +89,27 @@ def test_the_file_that_chapter_0_fetches_has_the_size_that_it_tells() -> None:
     size = (ROOT / "code/http/reply.c").stat().st_size
     assert f"Content-Length: {size}\n" in text
     assert f"after 0 of {size} bytes" in text
+
+
+def test_measured_points_stand_beside_a_model(tree: Tree) -> None:
+    """By their load; of an experiment without data it is said, but not to the readers of an edition."""
+    run = "run of 2026-11-20, reference machine"
+    about = {"unit": "", "text": "1", "interval": "", "source": "reference", "run": run}
+    points = {
+        "load@90": 72.5, "stay@90": 2.5, "load@120": 30, "stay@120": 1.01, "stay@400": 9, "load@last": 9, "stay@last": 8
+    }  # fmt: skip
+    none = {"text": "not measured", "source": "none", "run": "make bench ONLY=empty"}
+    known = {f"knee.pool.{name}": {"value": value, **about} for name, value in points.items()}
+    tree.write("build/data/numbers.json", json.dumps({**known, "empty": none}))
+    machine = '.machine name="pool-queue" #fig:{} caption="x" measured="{}" measured-says="Diamonds are measured."'
+    knee, empty, nothing = (fence(machine.format(name, f"{name}.pool"), "Words.") for name in ("knee", "empty", "no"))
+    for results in ("here", "reference"):
+        shown, missing = tree.pieces(knee, empty, results=results)
+        assert 'data-measured="[[30,1.01],[72.5,2.5]]"' in shown
+        assert "Diamonds are measured." in words(shown)
+        assert ("reference run" in words(shown)) is (results == "here")
+        assert "data-measured" not in missing
+        assert ("make bench ONLY=empty" in words(missing)) is (results == "here")
+    refused(tree.weave(nothing), "no.pool")
+    slide = "## A slide {#a minutes=1.5}\n\n" + knee + "\n::: notes\nSay it.\n:::\n"
+    assert "Diamonds" not in accepted(tree.weave(slide, "slides"))

@@ -130,6 +130,23 @@ def test_littles_law_holds_in_a_run_and_its_wait_is_near_the_formula(
     assert law["X"] == pytest.approx(rate, rel=0.02)
 
 
+def test_what_was_measured_stands_at_its_load_beside_the_curve_of_as_many_threads(show: Show) -> None:
+    places = """
+      const text = machines.picture(one, { ...one.start, ...arguments[0] }, arguments[1]);
+      const drawn = new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll(".d");
+      return [...drawn].map((each) => each.getAttribute("d").match(/[\\d.]+/g).slice(0, 2).map(Number));"""
+
+    def drawn(state: dict[str, int], points: list[list[float]]) -> list[list[float]]:
+        script = f"const one = machines.known['pool-queue'];{places}"
+        return list(show().execute_script(script, state, points))
+
+    low, half, high, legend = drawn({}, [[0, 1], [50, 1.087], [99, 40]])
+    assert (low[0], half[0]) == (356, 356 + 276 / 2)
+    assert low[1] > half[1] > high[1] == 58 - 9, "what is above the chart stands at its edge"
+    assert drawn({}, []) == drawn({"threads": 6}, [[50, 1.087]]) == []
+    assert drawn({"threads": 6, "held": 2}, [[50, 1.087]]) == [half, legend]
+
+
 def test_silent_clients_that_hold_every_thread_stop_the_pool(show: Show) -> None:
     held = "one.model({ rate: 10, service: 1, threads: 4, held: %d })"
     assert model(show(), "pool-queue", held % 3)["wait"] < 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session
+from tests.micro.micro_support import PATIENCE_S, Micro, await_end_of_session, table
 
 WAYS = ("accept", "epoll", "exclusive", "reuseport")
 
@@ -92,3 +92,36 @@ def test_nagle_joins_what_waits(micro: Micro) -> None:
     """200 writes of a byte make a few segments: the first goes at once, the others wait for its acknowledgement."""
     micro.skip_in("diet", "musl")
     assert max(micro.column("segments", "nagle -n 3 bytes")) < 200
+
+
+# ---- pool-knee
+
+
+@pytest.fixture
+def pool(micro: Micro) -> Micro:
+    if not (micro.folder / "pool-knee").exists():
+        pytest.skip("not built in this variant")
+    return micro
+
+
+def test_no_more_clients_are_served_than_there_are_threads(pool: Micro) -> None:
+    """All come at once, and each holds its thread: three threads are busy all the time, and never a fourth."""
+    status, out, err = pool.run(f"pool-knee -w 3 -r 100000 -n 30 -u 3000 {pool.folder / '05-pool'} @")
+    assert (status, [line for line in err.splitlines() if "running as root" not in line]) == (0, [])
+    [row] = table(out)
+    assert list(row) == ["load", "wait_us", "hold_us", "stay", "there"]
+    assert 0 < row["load"] <= 100
+    assert row["wait_us"] > row["hold_us"] > 0, "27 of 30 wait for others"
+    assert row["stay"] == pytest.approx(1 + row["wait_us"] / row["hold_us"], rel=1e-3)
+    assert row["there"] == pytest.approx(3 * row["load"] / 100 * row["stay"], rel=1e-3), "N = X R"
+    assert not pool.at.exists()
+
+
+def test_a_server_that_is_none_and_a_folder_that_is_there(pool: Micro, tmp_path: Path) -> None:
+    assert "has not said where it listens" in pool.complaint("pool-knee /bin/true @", status=1)
+    status, out, err = pool.run("pool-knee /nowhere/05-pool @")
+    assert (status, out) == (1, "")
+    assert "No such file or directory" in err
+    assert "File exists" in pool.complaint(f"pool-knee {pool.folder / '05-pool'} {tmp_path}", status=1)
+    assert not pool.at.exists()
+    assert tmp_path.exists()

@@ -14,7 +14,7 @@
 //     next(state),           the state one step later, null at the end: gives the buttons step, play and again
 //     again(state),          the state from which it plays
 //     model(state),          what follows from the state, in numbers: nothing of the page
-//     draw(state),           [height, the inside of an <svg> that is 640 wide]
+//     draw(state, measured), [height, the inside of an <svg> that is 640 wide]; measured: points [[load in per cent, stay], ...], or none
 //     say(state),            one or two sentences: what is seen
 //     steps: [...],          states, one after another on a slide
 //   });
@@ -50,8 +50,8 @@ const random = (seed) => () => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 };
 
-function picture(machine, state) {
-  const [height, inside] = machine.draw(state);
+function picture(machine, state, measured = []) {
+  const [height, inside] = machine.draw(state, measured);
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 ${height}" role="img" aria-label="${escape(machine.title)}" `
     + `data-steps="${machine.steps.length}">${inside}</svg>`;
 }
@@ -87,11 +87,12 @@ const button = (label, onclick, name = "") => make("button", { type: "button", c
 
 function mount(root, machine) {
   const place = root.querySelector(".picture"), say = root.querySelector(".say"), shows = [];
+  const measured = JSON.parse(root.dataset.measured ?? "[]");
   let state = machine.start, shown = "", timer = 0, playing = null;
 
   const go = (to) => {
     state = to;
-    const drawn = picture(machine, state), said = machine.say(state);
+    const drawn = picture(machine, state, measured), said = machine.say(state);
     if (drawn !== shown) place.innerHTML = shown = drawn;
     if (said !== say.textContent) say.textContent = said;
     for (const show of shows) show(state);

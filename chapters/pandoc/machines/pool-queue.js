@@ -1,11 +1,12 @@
 // A queue in front of a pool of threads: requests come at random and take a random time (M/M/w). The curve is Erlang's formula, the dots
-// are one run, drawn by chance and the same each time.
+// are one run, drawn by chance and the same each time. Diamonds are what was measured of a real pool, of as many threads as MEASURED.
 "use strict";
 {
 const { text, rect, circle, path, way, random } = machines;
 const RATES = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100, 110, 120, 130, 140, 160, 180, 200, 300, 400];
 const TIMES = [1, 2, 5, 10, 20, 30, 40, 50, 100], THREADS = [1, 2, 3, 4, 6, 8, 12, 16], HELD = [0, 1, 2, 3, 4, 6, 8, 12, 16];
 const LEFT = 356, BOTTOM = 268, WIDE = 276, HIGH = 210, MOST = 12; // the chart; MOST: times the service time
+const MEASURED = 4;
 const STEP_MS = 20, END_MS = 20000;
 
 // The chance that a request has to wait, with `busy` of the threads in use on average.
@@ -63,7 +64,10 @@ function curve(free, kind) {
   return path(way(places), kind);
 }
 
-function draw(state) {
+// A diamond around its place; at the upper edge, if it lies above.
+const diamond = ([load, stay]) => path(`M${x(load / 100)} ${y(stay) - 9}l9 9l-9 9l-9 -9z`, "d");
+
+function draw(state, measured) {
   const { threads, held, service } = state, { free, load, stay, there } = model(state), { waiting, served } = at(state);
   const dots = Math.min(waiting, 60), size = Math.min(56, 310 / Math.min(threads, 8)), point = load < 1 ? stay / service : MOST;
   return [346, [
@@ -82,6 +86,7 @@ function draw(state) {
     text(LEFT - 30, 20, "stay, in service times", "h"),
     text(LEFT, 290, "0", "q mid"), text(x(0.5), 290, "load 50 %", "q mid"), text(x(1), 290, "100 %", "q end"),
     free === 1 ? "" : curve(1, "dashed"), free ? curve(free, "curve") : "",
+    ...(free === MEASURED && measured.length ? [...measured.map(diamond), path(`M${LEFT + 20} 61l9 9l-9 9l-9 -9z`, "d"), text(LEFT + 36, 76, "measured")] : []),
     path(`M${x(load)} ${BOTTOM}V${y(point)}`, "dashed"), circle(x(load), y(point), 9, "B"),
     load < 1 ? text(640, 326, `N = X · R: ${fixed(there)} = ${state.rate}/s · ${fixed(stay)} ms`, "end") : text(640, 326, "the queue grows for ever", "end"),
   ].join("")];
