@@ -219,6 +219,12 @@ def axis(scale: Scale) -> Iterator[str]:
         yield f'<i class="cut-note axis{far}" style="left:{percent(scale.at(end))};--part:1">{end / 1000:.0f} ms</i>'
 
 
+def lane_names(recording: Recording) -> list[str]:
+    """Of its processes or threads, as they stand before their lanes."""
+    own, others = drawn_tasks(recording)
+    return [recording.tasks[task].name for task in own] + [f"{len(others)} more"] * bool(others)
+
+
 def group(recording: Recording, scale: Scale) -> str:
     """Clients, then processes or threads."""
     plain = plain_clients(recording)
@@ -247,7 +253,7 @@ def dots(recording: Recording, scale: Scale) -> str:
 
 def lanes(recordings: Sequence[Recording], scale: Scale, at: int) -> str:
     """The lanes of one server, or of two on one scale. `at`: now."""
-    units = scale.units[-1]
+    units, letters = scale.units[-1], max(len(name) for recording in recordings for name in lane_names(recording))
     cuts = scale.cuts()
     groups = "".join(
         f'<div class="group" data-side="{side}">'
@@ -259,7 +265,7 @@ def lanes(recordings: Sequence[Recording], scale: Scale, at: int) -> str:
     cross = "".join(zigzag(place) for place, _ in cuts)
     notes = "".join((*cut_notes(cuts), *axis(scale)))
     return (
-        f'<div class="scroll"><div class="lanes" style="--units:{units:.1f}">{groups}'
+        f'<div class="scroll"><div class="lanes" style="--units:{units:.1f};--letters:{letters}">{groups}'
         f'<div class="cuts"><b class="name"></b><div class="track">{notes}</div></div>'
         f'<div class="over">{cross}<i class="now" style="left:{percent(scale.at(at))}"></i></div></div></div>'
     )
