@@ -32,6 +32,16 @@ function setUpMark() {
   update();
 }
 
+// A table that is wider than its place scrolls: by keys, too. One for screen readers alone has a pixel, and is no stop.
+function setUpWideTables() {
+  const tables = [...document.querySelectorAll("main table")];
+  const update = () => tables.forEach((table) => {
+    if (table.scrollWidth > table.clientWidth && table.clientHeight > 1) table.tabIndex = 0;
+    else table.removeAttribute("tabindex");
+  });
+  new ResizeObserver(update).observe(document.body);
+}
+
 // ---- commands are copied without their prompts and without what they print ------------------------------------------
 
 // What a reader types in a listing: the lines behind a prompt, or all of a script.
@@ -90,6 +100,7 @@ function setUpCopying() {
 
 setUpTheme();
 setUpMark();
+setUpWideTables();
 setUpCopying();
 
 // ---- You draw it: a curve is drawn before it is shown ----------------------------------------------

@@ -98,6 +98,18 @@ local function embed(meta)
   end
 end
 
+-- The corner above a column of names heads nothing: to a screen reader it is a cell, and not a heading without words.
+local function without_empty_headings(doc)
+  return doc:walk { Table = function(block)
+    for _, row in ipairs(block.head.rows) do
+      for _, cell in ipairs(row.cells) do
+        if pandoc.utils.stringify(cell.contents) == '' then cell.attributes.role = 'cell' end
+      end
+    end
+    return block
+  end }
+end
+
 -- ---- the outputs --------------------------------------------------------------------------------
 
 local forms = {}
@@ -186,7 +198,7 @@ function Pandoc(doc)
   common.stop_if_failed()
   name_runs(doc.meta, chapters)
   embed(doc.meta)
-  doc = forms[common.form](doc, chapters)
+  doc = without_empty_headings(forms[common.form](doc, chapters))
   common.finish()
   return doc
 end

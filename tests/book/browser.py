@@ -14,6 +14,7 @@ WIDTHS = (1280, 390)
 HERE = Path(__file__).resolve().parent
 CHECK_PAGE = (HERE / "check_page.js").read_text(encoding="utf-8")
 CHECK_SLIDE = (HERE / "check_slide.js").read_text(encoding="utf-8")
+ASKED = "return performance.getEntriesByType('resource').map((one) => one.name);"
 SHOW_SLIDE = """
 const all = Reveal.getSlides(), at = Reveal.getIndices(all[arguments[0]]);
 Reveal.slide(at.h, at.v, 99);
@@ -36,6 +37,12 @@ def console_errors(driver: Any) -> list[str]:
     ]
 
 
+def requests(driver: Any) -> list[str]:
+    """What the page has asked the network for."""
+    asked = driver.execute_script(ASKED)
+    return [f"asks for {url}" for url in asked if not url.startswith(("file:", "data:", "blob:"))]
+
+
 def page_problems(driver: Any, page: Path) -> list[str]:
     problems = []
     driver.get(page.as_uri())
@@ -43,7 +50,7 @@ def page_problems(driver: Any, page: Path) -> list[str]:
         resize(driver, width, 900)
         found = driver.execute_script(CHECK_PAGE) + console_errors(driver)
         problems += [f"{page.name} at {width}: {problem}" for problem in found]
-    return problems
+    return problems + [f"{page.name}: {problem}" for problem in requests(driver)]
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 20) -> bool:
@@ -74,4 +81,4 @@ def deck_problems(driver: Any, deck: Path, part: int, parts: int) -> list[str]:
         name = driver.execute_script(SHOW_SLIDE, index)
         found = driver.execute_script(CHECK_SLIDE)
         problems += [f"{deck.name}#/{name}: {problem}" for problem in found]
-    return problems + console_errors(driver)
+    return problems + requests(driver) + console_errors(driver)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.book.axe import AXE
 from tests.book.tree import CHROMIUM, PANDOC, REVEAL_JS, ROOT, Once, Tree
 
 
@@ -84,6 +85,12 @@ def chromium() -> str:
     if not CHROMIUM or not shutil.which("chromedriver"):
         pytest.skip("Chromium is not installed (apt-get install chromium chromium-driver)")
     return CHROMIUM
+
+
+@pytest.fixture(scope="session")
+def axe_core() -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not here (setup/deps.sh browser fetches it)")
 
 
 @pytest.fixture(scope="module")

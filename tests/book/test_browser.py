@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.book import browser
+from tests.book import axe, browser
 from tests.book.tree import ROOT, Tree
 
 
@@ -93,6 +93,20 @@ def test_pages(driver: Any, site: Path, part: int) -> None:
     pages = sorted((site / "book").glob("*.html"))
     assert len(pages) >= PARTS
     assert [problem for page in pages[part::PARTS] for problem in browser.page_problems(driver, page)] == []
+
+
+@in_parts
+def test_axe_finds_nothing_on_any_page(driver: Any, axe_core: None, site: Path, part: int) -> None:
+    """Each but the book in one file, which has the others' text. All rules on each page: python3 -m tests.book.axe."""
+    pages = sorted(set((site / "book").glob("*.html")) - {site / "book/book.html"})
+    seen: set[str] = set()
+    browser.resize(driver, 1280, 900)
+    problems = []
+    for page in pages[part::PARTS]:
+        driver.get(page.as_uri())
+        problems += [f"{page.name}: {problem}" for problem in axe.problems(driver, seen)]
+    assert problems == []
+    assert len(seen) > 20
 
 
 @in_parts

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.book import browser
+from tests.book import axe, browser
 from tests.book.machines import FOLDER, NAMES, SHARED, STILLS, drawn, script, stills
-from tests.book.test_player import AXE, FOUND
 from tests.book.tree import ROOT, Once
 
 STYLES = ("book.css", "player.css", "machine.css")
@@ -414,23 +413,16 @@ def test_nothing_is_wider_than_the_window_and_letters_can_be_read(show: Show, wi
 
 def test_nothing_is_asked_of_the_network(show: Show) -> None:
     driver = show()
-    asked = driver.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert browser.requests(driver) == []
     assert not re.search(r"fetch\(|XMLHttpRequest|https?://(?!www\.w3\.org/2000/svg)", script())
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(show: Show, theme: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not here (setup/deps.sh browser fetches it)")
+def test_axe_finds_nothing(show: Show, axe_core: None, theme: str) -> None:
     driver = show()
-    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
-    try:
-        driver.execute_script(AXE.read_text(encoding="utf-8"))
-        assert driver.execute_async_script(FOUND) == []
-    finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    axe.load(driver)
+    with axe.scheme(driver, theme):
+        assert axe.found(driver) == []
 
 
 # ---- on a slide ----------------------------------------------------------------------------------------

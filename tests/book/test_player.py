@@ -18,7 +18,7 @@ from quest.book.player.page import player
 from quest.book.player.recording import best, milliseconds, plain_clients, read_recording
 from quest.ground.errors import InputError
 from quest.measure.form import FOLDER, Recording
-from tests.book import browser
+from tests.book import axe, browser
 from tests.book.tree import ROOT, Once
 
 NAMES = sorted(path.stem for path in (ROOT / FOLDER).glob("*.json"))
@@ -406,8 +406,7 @@ def test_true_time_and_back(show: Show) -> None:
 def test_nothing_is_asked_of_the_network_and_nothing_complains(show: Show) -> None:
     for name in ("player-02-fork", "player-09-epoll", "index"):
         driver = show(name)
-        asked = driver.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
-        assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+        assert browser.requests(driver) == []
         assert browser.console_errors(driver) == []
         assert driver.execute_script(browser.CHECK_PAGE.replace("link to nowhere", "nowhere")) is not None
 
@@ -540,24 +539,10 @@ def test_the_data_in_a_page_is_the_recording() -> None:
     ]
 
 
-AXE = ROOT / "build/node/axe-core/axe.min.js"
-FOUND = """
-  const done = arguments[0];
-  axe.run().then((result) =>
-    done(result.violations.map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html)])));
-"""
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["player-02-fork", "player-13-uring", "player-05-pool.seventeenth", "index"])
-def test_axe_finds_nothing(show: Show, name: str, theme: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not here (setup/deps.sh browser fetches it)")
+def test_axe_finds_nothing(show: Show, axe_core: None, name: str, theme: str) -> None:
     driver = show(name)
-    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
-    try:
-        driver.execute_script(AXE.read_text(encoding="utf-8"))
-        assert driver.execute_async_script(FOUND) == []
-    finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    axe.load(driver)
+    with axe.scheme(driver, theme):
+        assert axe.found(driver) == []

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from quest.book.calls import read_calls
-from tests.book import browser
-from tests.book.test_player import AXE, FOUND
+from tests.book import axe, browser
 from tests.book.tree import ROOT, Tree
 
 BOOK = ROOT / "build/book"
@@ -162,19 +161,13 @@ def test_other_fields_and_keys_are_left_alone(driver: Any, built: Tree) -> None:
 @whole_book
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", browser.WIDTHS)
-def test_axe_finds_nothing_in_what_was_found(driver: Any, width: int, theme: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not here (setup/deps.sh browser fetches it)")
-    scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme)
-    try:
+def test_axe_finds_nothing_in_what_was_found(driver: Any, axe_core: None, width: int, theme: str) -> None:
+    with axe.scheme(driver, theme):
         opened(driver, BOOK / "glossary.html", width)
         driver.execute_script("localStorage.clear()")
         assert len(search(driver, "blocked signal")) > 1
-        driver.execute_script(AXE.read_text(encoding="utf-8"))
-        assert driver.execute_async_script(FOUND) == []
-    finally:
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        axe.load(driver)
+        assert axe.found(driver) == []
 
 
 def test_an_index_that_is_missing_is_said(driver: Any, built: Tree, tmp_path: Path) -> None:
