@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         from tests.scheduling import spread
 
-        items[:] = spread(items, how_long)
+        items[:] = spread(items, how_long, lambda item: item.nodeid)
 
 
 def how_long(item: pytest.Item) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("xdist")
 
-from tests.scheduling import TOGETHER, AsTheyCome, spread
+from tests.scheduling import SHARING, TOGETHER, AsTheyCome, spread
 
 
 class Config:
@@ -102,6 +102,20 @@ def test_those_that_wait_are_among_the_first_and_apart() -> None:
     assert [item for item in ordered if item < 0] == [*range(-21, -31, -1), *range(-1, -21, -1)]
     places = [place for place, item in enumerate(ordered) if item < 0]
     assert places == [21 * number for number in range(30)]
+
+
+def test_tests_that_share_stay_with_one_worker() -> None:
+    """What waits comes before or behind a file of theirs, also where that is the whole of a run."""
+    some = [f"tests/book/test_a.py::test_{n}" for n in range(SHARING["book"])]
+    for names in (some, ["tests/unit/test_b.py::test", *some, "tests/unit/test_c.py::test"]):
+        waiting = [f"tests/labs/test_w.py::wait{n}" for n in range(9)]
+        ordered = spread([*names, *waiting], lambda name: int("wait" in name))
+        assert sorted(ordered) == sorted([*names, *waiting])
+        first = ordered.index(some[0])
+        assert ordered[first : first + len(some)] == some
+        scheduler, workers = begun(ordered[first:], 2)
+        assert workers[0].has[: len(some)] == list(range(len(some)))
+        assert len(run_all(scheduler, workers)) == len(ordered) - first
 
 
 @pytest.mark.parametrize("items", [[], [1], [-1], [-1, -2], [1, 2]])
