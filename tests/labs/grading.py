@@ -74,12 +74,12 @@ class Place:
         }
 
     def make(
-        self, *words: str, under: Sequence[str] = (), **environment: str
+        self, *words: str, under: Sequence[str] = (), limit: float = LIMIT_S, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """under: a command that runs another, in a place of its own."""
+        """under: a command that runs another, in a place of its own. limit: seconds."""
         how = self.how(*words, **environment)
         how["args"] = [*under, *how["args"]]
-        return subprocess.run(**how, capture_output=True, timeout=LIMIT_S, check=False)
+        return subprocess.run(**how, capture_output=True, timeout=limit, check=False)
 
     def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """make, while it runs."""
