@@ -15,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 CHECK_PAGE = (HERE / "check_page.js").read_text(encoding="utf-8")
 CHECK_SLIDE = (HERE / "check_slide.js").read_text(encoding="utf-8")
 ASKED = "return performance.getEntriesByType('resource').map((one) => one.name);"
+# Two frames later what observes sizes has seen the new one.
+DRAWN = "const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(() => done()));"
 SHOW_SLIDE = """
 const all = Reveal.getSlides(), at = Reveal.getIndices(all[arguments[0]]);
 Reveal.slide(at.h, at.v, 99);
@@ -48,6 +50,7 @@ def page_problems(driver: Any, page: Path) -> list[str]:
     driver.get(page.as_uri())
     for width in WIDTHS:
         resize(driver, width, 900)
+        driver.execute_async_script(DRAWN)
         found = driver.execute_script(CHECK_PAGE) + console_errors(driver)
         problems += [f"{page.name} at {width}: {problem}" for problem in found]
     return problems + [f"{page.name}: {problem}" for problem in requests(driver)]
