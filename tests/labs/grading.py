@@ -55,7 +55,7 @@ class Place:
     """Folders of a test's own: for temporary files, what students write, and programs."""
 
     def __init__(self, top: Path, build: str) -> None:
-        self.top, self.build = top, build
+        self.top, self.build, self.limit = top, build, LIMIT_S
         self.temporary, self.work, self.logs = top / "tmp", top / "work", top / "logs"
 
     def hand_in(self, text: str) -> Path:
@@ -74,12 +74,12 @@ class Place:
         }
 
     def make(
-        self, *words: str, under: Sequence[str] = (), limit: float = LIMIT_S, **environment: str
+        self, *words: str, under: Sequence[str] = (), **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """under: a command that runs another, in a place of its own. limit: seconds."""
+        """under: a command that runs another, in a place of its own."""
         how = self.how(*words, **environment)
         how["args"] = [*under, *how["args"]]
-        return subprocess.run(**how, capture_output=True, timeout=limit, check=False)
+        return subprocess.run(**how, capture_output=True, timeout=self.limit, check=False)
 
     def start(self, *words: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """make, while it runs."""

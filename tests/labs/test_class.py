@@ -30,7 +30,7 @@ from quest.labs.settings import Settings
 from tests.conformance import tracing
 from tests.labs import class_of
 from tests.labs.class_of import DUE, SLUG, Student, make_class
-from tests.labs.grading import LIMIT_S, Place
+from tests.labs.grading import Place
 from tests.labs.test_labs_grading import wrong_ones
 
 SHORT = ("serves", "concurrency")  #: tests of the small class
@@ -593,13 +593,14 @@ def test_a_class_by_the_real_judge(place: Place) -> None:
 
     def make(*words: str) -> str:
         began = datetime.now(UTC)
-        done = place.make(*words, "JOBS=2", limit=LIMIT_S + 60.0 * STUDENTS)
+        done = place.make(*words, "JOBS=2")
         print(f"{words[0]}: {(datetime.now(UTC) - began).total_seconds():.1f} s")
         assert done.returncode in (0, 2), done.stderr
         if done.returncode == 2:  # of make: a person has to decide something, or there is work without a grade
             assert done.stderr.strip().endswith(("Error 1", "Error 3")), done.stderr
         return done.stdout
 
+    place.limit += 60.0 * STUDENTS
     check_class(place, STUDENTS or 8, () if STUDENTS else SHORT, make)
     kept_ones = list(Path(f"{place.top / 'grades.csv'}.d").iterdir())
     assert all(json.loads(path.read_text(encoding="utf-8"))["tests"] for path in kept_ones)
