@@ -181,10 +181,11 @@ def _check(stages: Stages, folder: Path, given: Given) -> int:
                 _say(f"\n{_help(stages, progress, outcome.stage, at)}")
                 return FAILED
     if name:
+        before = progress.untried == work.mark(folder, name)
         with work.changing(folder) as progress:
-            progress.passed(name)
+            progress.passed(name, before)
         notice = f" {stages[name].notice}" if stages[name].notice else ""
-        _say(f"{name}: passed.{notice}")
+        _say(_passed_before(stages[name]) if before else f"{name}: passed.{notice}")
     _say(_summary(seen, began))
     if given.get("STAGE") or everything:
         then = progress.in_hand(stages)
@@ -208,13 +209,18 @@ def _go_on(stages: Stages, folder: Path, began: float) -> int:
                 return 0
             with work.changing(folder) as progress:
                 progress.passed(name, before=True)
-            why = f"passed before you began: here is why. {stages[name].before}"
-            _say("\n" + _filled(f"{name} ({stages[name].title}) {why}"))
+            _say(f"\n{_passed_before(stages[name])}")
             if time.monotonic() - began > AHEAD_SECONDS:
                 break
     then = progress.in_hand(stages)
+    with work.changing(folder) as progress:
+        progress.untried = work.mark(folder, then)
     _say(f"\nNext: {_task(stages, then)}" if then else _over(progress))
     return 0
+
+
+def _passed_before(stage: Stage) -> str:
+    return _filled(f"{stage.name} ({stage.title}) passed before you began: here is why. {stage.before}")
 
 
 def _over(progress: work.Progress) -> str:

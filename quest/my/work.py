@@ -1,5 +1,6 @@
 """The learner's folder, work/my: the starter, and what was reached (.stages.json)."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ class Progress:
     before: list[str] = field(default_factory=list)  #: those of them that passed before they were begun
     skipped: list[str] = field(default_factory=list)
     hints: dict[str, int] = field(default_factory=dict)  #: stage -> how many were shown
+    untried: str = ""  #: mark() of a stage that was put in hand and not tried
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -33,7 +35,8 @@ class Progress:
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             lists = {name: [str(each) for each in kept[name]] for name in ("done", "before", "skipped")}
-            return cls(**lists, hints={str(name): int(count) for name, count in kept["hints"].items()})
+            hints = {str(name): int(count) for name, count in kept["hints"].items()}
+            return cls(**lists, hints=hints, untried=str(kept.get("untried", "")))
         except FileNotFoundError:
             return cls()
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -75,6 +78,11 @@ def begin(folder: Path) -> bool:
     shutil.copytree(STARTER, part)
     part.replace(folder)
     return True
+
+
+def mark(folder: Path, stage: str) -> str:
+    """A stage, and what the learner had written then: the same later, if nothing was written since."""
+    return f"{stage} {hashlib.sha256(repr(sources(folder)).encode()).hexdigest()}"
 
 
 def sources(folder: Path) -> dict[str, tuple[int, int]]:

@@ -346,6 +346,24 @@ def test_a_stage_passes_with_those_that_it_can_break(
     assert progress.before == ["bounded"]
 
 
+def test_a_stage_that_was_not_tried_has_passed_before_if_nothing_was_written(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    my(tmp_path)
+    made_up(monkeypatch, {})
+    monkeypatch.setattr(commands, "AHEAD_SECONDS", -1.0)  # after one more stage no other is tried
+    my(tmp_path)  # hello, and half before it was begun
+    assert work.Progress.load(folder).before == ["half"]
+    capsys.readouterr()
+    my(tmp_path)
+    assert capsys.readouterr().out.startswith("files (a name becomes a file) passed before you began")
+    assert work.Progress.load(folder).before == ["half", "files", "fence"]
+    (folder / "server.c").write_text("something was written")
+    my(tmp_path)
+    assert work.Progress.load(folder).before == ["half", "files", "fence", "whole"]
+    assert "words: passed." in capsys.readouterr().out
+
+
 def test_all_are_checked_but_those_that_are_over(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
