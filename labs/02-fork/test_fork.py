@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance import tracing
 from tests.conformance.matrix import contract
-from tests.conformance.process import Server, Unprivileged, limited, wait_until
+from tests.conformance.process import Server, Unprivileged, calibrate, limited, wait_until
 from tests.conformance.programs import Start, Traced
 from tests.conformance.site import HELLO
 from tests.conformance.wire import LAST
@@ -22,9 +22,9 @@ def test_children_that_end_before_they_are_noted(traced: Traced) -> None:
     """strace holds the parent for 0.2 s when it returns from fork(); its child is done long before.
     A third place is taken throughout: when no child at all is left, the list is empty whatever it
     says (children.c). Of the other two a server with the mistake must lose both to be found. On a
-    busy machine a child may need longer than 0.2 s, and then nothing is lost: so twelve clients,
-    of which two children that are quick are enough."""
-    inject = f"{tracing.FORKS}:delay_exit=200000"
+    busy machine a child may need longer than that, and then nothing is lost: so the parent is held
+    for longer there, and there are twelve clients, of which two quick children are enough."""
+    inject = f"{tracing.FORKS}:delay_exit={int(200_000 * min(5.0, calibrate().factor))}"
     server, _ = traced(tracing.FORKS, "-w", "3", inject=inject)
     with server.connect() as silent:
         silent.send(LAST[:10])
