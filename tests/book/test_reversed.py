@@ -21,7 +21,7 @@ def test_ten_findings_of_the_book_are_reversed(tmp_path: Path, monkeypatch: pyte
         NOTED, (AGREES, DISAGREES)
     )
     others = {name for name, one in found.items() if one["on_own"] == AGREES}
-    assert len(others) >= 5, "what is not exchanged is still what the text says"
+    assert {"a-signal-is-flat", "fork-is-flat"} <= others, "what is not exchanged is still what the text says"
 
 
 @pytest.mark.parametrize("guard", NOTED)
