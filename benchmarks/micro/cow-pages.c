@@ -67,9 +67,11 @@ static void print_ratio(uint64_t value, size_t pages, const char *end)
         printf("%.3f%s", (double)value / (double)pages, end);
 }
 
-/* The part of all the time in which the writer had to wait for a processor; below 0 if that is not
- * known. A wait between the clock and the account, which is read outside of it, is not of that time:
- * the part is 1 at most. */
+/*
+ * The part of all the time in which the writer waited for a processor; below 0 if that is not
+ * known. It is 1 at most: the account is read outside of the clock, and what was waited between the
+ * two is no part of the time.
+ */
 static double wait_share(const struct sample *samples, size_t count)
 {
     double waited = 0.0, all = 0.0;
