@@ -64,7 +64,7 @@ joined = $(subst $(empty) $(empty),$(comma),$(strip $(1)))
 
 # Most tests wait, for a time-out or for a reply that must not come: more workers than processors. Without
 # pytest-xdist the same tests run one after the other. tests/scheduling.py: which comes when.
-TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 6 * $(JOBS) : 2 * $(JOBS))))
+TEST_JOBS ?= $(shell echo $$(($(JOBS) < 8 ? 4 * $(JOBS) : 2 * $(JOBS))))
 # PYTEST_ARGS=--lf runs what failed the last time. Of two -m the last counts.
 PYTEST = $(PYTHON) -m pytest -q --build=$(BUILD) $(if $(shell $(PYTHON) -E -c 'import xdist' 2>&1),,-n $(TEST_JOBS)) $(LEFT_OUT) $(PYTEST_ARGS)
 
