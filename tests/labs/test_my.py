@@ -19,7 +19,7 @@ import pytest
 
 from quest.ground.errors import InputError
 from quest.my import commands, stages, work
-from quest.my.judge import FAILED, PASSED, Outcome, check_of, outcomes
+from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
 from tests.conformance import proc
 from tests.labs import my_matrix
 from tests.labs.my_matrix import MARKS, SERVERS, binary, judged
@@ -218,10 +218,19 @@ FAULTS = (
 )
 
 
+TRIES = 3  #: of a check that could not look: it says so, and gives no word
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "fault", "stage", "word"), FAULTS, ids=[fault for _, fault, _, _ in FAULTS])
 def test_a_mistake_fails_its_stage(tmp_path: Path, model: str, fault: str, stage: str, word: str) -> None:
-    (found,) = outcomes(server(tmp_path, model, fault), [stage])
+    folder = server(tmp_path, model, fault)
+    for _ in range(TRIES):
+        (found,) = outcomes(folder, [stage])
+        if found.how != UNSEEN:
+            break
+    else:
+        pytest.skip(f"a machine too busy to tell: {found.why}")
     assert found.how == FAILED, fault
     assert word in found.why, found.why
     assert "\n" not in found.why
