@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -210,35 +211,42 @@ def _first_lines(log: Path) -> str:
 # ---- ending all that was started, also a process that has left its session and its parents
 
 
-def _descendants() -> set[int]:
-    """All running processes below this one. An orphan is our child (become_subreaper())."""
-    below, new = set[int](), {os.getpid()}
+def descendants(pids: set[int], spared: set[int] | None = None) -> set[int]:
+    """These processes and all below them, zombies too. With `spared` each of those below is stopped before its own
+    children are looked for, but for these: a program that forks for ever would outrun a walk that stops none.
+    """
+    found, new = set(pids), set(pids)
     while new:
-        new = {child for pid in new for child in proc.children(pid)} - below
-        below |= new
-    return {pid for pid in below if proc.alive(pid)}
+        new = {child for pid in new for child in proc.children(pid)} - found
+        if spared is not None:
+            send(new - spared, signal.SIGSTOP)
+        found |= new
+    return found
 
 
-def _send(pids: set[int], signum: int) -> None:
+def send(pids: set[int], signum: int) -> None:
+    """To those that are there and may be sent it."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
 
 
 def end_descendants(limit: float = 20.0) -> None:
-    """Ends all processes below this one, within `limit` seconds. All are stopped before the first
-    is killed: a stopped process starts no other. It also waits for those that have ended, and so is
-    not to be called while another thread waits for a subprocess."""
-    deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
+    """Ends all processes below this one; after `limit` seconds it goes on as long as they become fewer. An orphan is
+    our child (become_subreaper()). It also waits for those that have ended, and so is not to be called while another
+    thread waits for a subprocess.
+    """
+    me = {os.getpid()}
+    deadline, before = time.monotonic() + limit, sys.maxsize
+    while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0] > 0:
                 pass
         except ChildProcessError:  # none is left
             return
-        stopped: set[int] = set()
-        while (new := _descendants() - stopped) and time.monotonic() < deadline:
-            _send(new, signal.SIGSTOP)
-            stopped |= new
-        _send(stopped, signal.SIGKILL)
+        there = {pid for pid in descendants(me, me) - me if proc.alive(pid)}
+        if time.monotonic() > deadline and len(there) >= before:
+            return
+        before = len(there)
+        send(there, signal.SIGKILL)
         time.sleep(0.01)

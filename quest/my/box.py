@@ -2,8 +2,8 @@
 which nothing can be written but a small /tmp. It sees all of the system, since it may be in any language.
 
 What runs in it is bounded in processes, memory, descriptors, CPU time and length of files, so that a loop that forks
-for ever ends. Where no cell can be had the bounds are the same, and the server may do what its learner may: it is his
-own. A check is no grade in either case.
+for ever ends. Where no cell can be had the bounds are the same, and the server may do what its learner may. A check is
+no grade in either case.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quest.labs.cell import as_user, path_of
+from quest.labs.sandbox import descendants, send
 from tests.conformance import proc
 
 MOST_TASKS = 1000  #: processes and threads of a server
@@ -26,15 +27,6 @@ CPU_SECONDS = 60
 FILE_BYTES = 64 << 20
 TMP_BYTES = 64 << 20
 END_SECONDS = 10.0
-
-
-def descendants(pids: set[int]) -> set[int]:
-    """These processes and all below them, zombies too."""
-    found, new = set(pids), set(pids)
-    while new:
-        new = {child for pid in new for child in proc.children(pid)} - found
-        found |= new
-    return found
 
 
 class Box:
@@ -96,13 +88,17 @@ class Box:
             enter += ["--preserve-credentials", "--"]
         return [*tied, *limits, *enter, *there, *words]
 
-    def members(self, started: int) -> set[int]:
+    def members(self, started: int, stop: bool = False) -> set[int]:
         """All processes of a server, zombies too, without those that hold it; `started`: the one that command()
-        has started."""
+        has started. With `stop` each is stopped as it is found."""
         if not self.init:
-            return descendants({os.getpid()}) - {os.getpid()}  # orphans are our children (become_subreaper())
-        inside = descendants({self.init, *proc.children(started)}) - {self.init}
-        return {pid for pid in inside if pid != self._sleeper()}
+            mine = {os.getpid()}  # orphans are our children (become_subreaper())
+            return descendants(mine, mine if stop else None) - mine
+        holders = {self.init, self._sleeper()}
+        within = {self.init, *proc.children(started)}
+        if stop:
+            send(within - holders, signal.SIGSTOP)
+        return descendants(within, holders if stop else None) - holders
 
     def _sleeper(self) -> int:
         assert self._holder is not None
@@ -111,13 +107,13 @@ class Box:
         return self._asleep
 
     def clear(self, started: int) -> None:
-        """Ends all of a server. What is stopped first starts nothing more."""
-        deadline = time.monotonic() + END_SECONDS
-        while (there := {p for p in self.members(started) if proc.alive(p)}) and time.monotonic() < deadline:
-            for signum in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in there:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, signum)
+        """Ends all of a server. After END_SECONDS it goes on as long as they become fewer."""
+        deadline, before = time.monotonic() + END_SECONDS, sys.maxsize
+        while there := {p for p in self.members(started, stop=True) if proc.alive(p)}:
+            if time.monotonic() > deadline and len(there) >= before:
+                return
+            before = len(there)
+            send(there, signal.SIGKILL)
             time.sleep(0.005)
             if not self.init:
                 _reap(started)

@@ -156,6 +156,18 @@ FAULTS_IN_C = {
 }  # fmt: skip
 
 
+TRIES = 3  #: of a check that could not look: it says so, and gives no word
+
+
+def word_on(folder: Path, stage: str) -> Outcome:
+    """What the check of a stage says of the server in that folder; the test is skipped if it could not look."""
+    for _ in range(TRIES):
+        (found,) = outcomes(folder, [stage])
+        if found.how != UNSEEN:
+            return found
+    pytest.skip(f"a machine too busy to tell: {found.why}")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS_IN_C)
 def test_a_mistake_in_c_fails_its_stage(tmp_path: Path, fault: str) -> None:
@@ -168,7 +180,7 @@ def test_a_mistake_in_c_fails_its_stage(tmp_path: Path, fault: str) -> None:
     assert old in source.read_text()
     source.write_text(source.read_text().replace(old, new))
     subprocess.run(["make", "-s", "-C", tmp_path / "my"], check=True)
-    (found,) = outcomes(tmp_path / "my", [at])
+    found = word_on(tmp_path / "my", at)
     assert found.how == FAILED
     assert word in found.why, found.why
 
@@ -218,19 +230,10 @@ FAULTS = (
 )
 
 
-TRIES = 3  #: of a check that could not look: it says so, and gives no word
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "fault", "stage", "word"), FAULTS, ids=[fault for _, fault, _, _ in FAULTS])
 def test_a_mistake_fails_its_stage(tmp_path: Path, model: str, fault: str, stage: str, word: str) -> None:
-    folder = server(tmp_path, model, fault)
-    for _ in range(TRIES):
-        (found,) = outcomes(folder, [stage])
-        if found.how != UNSEEN:
-            break
-    else:
-        pytest.skip(f"a machine too busy to tell: {found.why}")
+    found = word_on(server(tmp_path, model, fault), stage)
     assert found.how == FAILED, fault
     assert word in found.why, found.why
     assert "\n" not in found.why
@@ -250,13 +253,12 @@ BOMB = 1500  #: processes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", ["a cell", "no cell"])
-def test_a_server_that_forks_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str) -> None:
+def test_a_server_that_forks_and_forks_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str) -> None:
     if cell == "no cell":
         monkeypatch.setenv("MY_NO_CELL", "asked for")
     mark = f"{os.getpid()}.25"
     run = tmp_path / "run"
-    # Not for ever in truth: where there is no cell nothing but its own end bounds it, and a machine that is busy with
-    # ending it had 30 000 of them.
+    # Not for ever in truth: where there is no cell, and its end fails, 30 000 of them would be left on the machine.
     run.write_text(f"#!/bin/sh\ni=0\nwhile [ $i -lt {BOMB} ]; do sleep {mark} & i=$((i + 1)); done; wait\n")
     run.chmod(0o755)
     (found,) = outcomes(tmp_path, ["hello"])
@@ -267,6 +269,39 @@ def test_a_server_that_forks_for_ever_is_ended(tmp_path: Path, monkeypatch: pyte
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert not mine
+
+
+#: A judge without a cell, whose looks into /proc are slower than the server forks, and whose time for the end is over.
+SLOW_LOOKS = """
+import subprocess, sys, time
+from pathlib import Path
+from quest.ground.processes import become_subreaper
+from quest.my import box
+from tests.conformance import proc
+
+look = proc.children
+def slowly(pid):
+    time.sleep(0.002)
+    return look(pid)
+
+proc.children, box.END_SECONDS = slowly, 0.0
+become_subreaper()
+bomb = subprocess.Popen(["sh", "-c", sys.argv[1]])
+time.sleep(0.5)
+box.Box((), Path.cwd(), "asked for").clear(bomb.pid)
+"""
+
+
+def test_what_forks_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
+    mark = f"{os.getpid()}.75"
+    bomb = f"i=0; while [ $i -lt {BOMB} ]; do sleep {mark} & i=$((i + 1)); done; wait"
+    command = [sys.executable, "-c", SLOW_LOOKS, bomb]
+    subprocess.run(command, cwd=TREE, check=True, timeout=100)
+    left = [pid for pid in proc.pids() if proc.text(pid, "cmdline").split("\0")[:2] == ["sleep", mark]]
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert not left
 
 
 # ---- the command
