@@ -116,12 +116,15 @@ def test_pending_connections_without_a_place_in_the_table(traced: Traced) -> Non
     for c in kept:
         c.send(request("/big.bin"))
         assert c.read_head().status == 200
+    # Of a full server the slowest reply leaves after a second (FULL_STEP_MS): both looks are over before, however
+    # patient a busy machine makes the others.
+    silence = min(server.patience.silence, 0.3)
     with server.connect() as guest:
         guest.send(LAST)
-        assert guest.hears_nothing(server.patience.silence)  # meanwhile all sockets have filled
+        assert guest.hears_nothing(silence)  # meanwhile all sockets have filled
         before = len(trace.calls())
-        assert guest.hears_nothing(server.patience.silence)
-        assert len(trace.calls()) - before <= 10 + 20 * server.patience.silence
+        assert guest.hears_nothing(silence)
+        assert len(trace.calls()) - before <= 10 + 20 * silence
         kept[1].close()
         assert guest.read_reply().body == HELLO
     for c in kept:
