@@ -1,5 +1,5 @@
 """Where a learner's server runs while it is checked: a cell (bubblewrap(1)) with processes and mounts of its own, in
-which nothing can be written but a small /tmp. It sees all of the system, since it may be in any language.
+which nothing can be written but a small /tmp and /dev/shm. It sees all of the system, since it may be in any language.
 
 What runs in it is bounded in processes, memory, descriptors, CPU time and length of files, so that a loop that forks
 for ever ends. Where no cell can be had the bounds are the same, and the server may do what its learner may. A check is
@@ -27,6 +27,15 @@ CPU_SECONDS = 60
 FILE_BYTES = 64 << 20
 TMP_BYTES = 64 << 20
 END_SECONDS = 10.0
+LINKS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+NODES = ("null", "zero", "full", "random", "urandom")
+#: In place of bwrap's --dev, which has terminals, too: for these the bwrap of an ordinary user ends in a second user
+#: namespace. The others are not owned by that one, and setns(2) refuses them to nsenter.
+DEVICES = (
+    "--size", "65536", "--tmpfs", "/dev", "--size", str(TMP_BYTES), "--tmpfs", "/dev/shm",
+    *(word for name in NODES for word in ("--dev-bind-try", f"/dev/{name}", f"/dev/{name}")),
+    *(word for name, to in LINKS.items() for word in ("--symlink", to, f"/dev/{name}")),
+)  # fmt: skip
 
 
 class Box:
@@ -49,8 +58,8 @@ class Box:
         reading, writing = os.pipe()
         words = [
             *as_user(None), path_of("bwrap"), "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
-            "--die-with-parent", "--new-session", "--info-fd", str(writing), "--ro-bind", "/", "/",
-            "--dev", "/dev", "--proc", "/proc", "--size", str(TMP_BYTES), "--tmpfs", "/tmp",
+            "--die-with-parent", "--new-session", "--info-fd", str(writing), "--ro-bind", "/", "/", *DEVICES,
+            "--proc", "/proc", "--size", str(TMP_BYTES), "--tmpfs", "/tmp",
         ]  # fmt: skip
         for path in see:
             words += ["--ro-bind", str(path), str(path)]
@@ -70,6 +79,9 @@ class Box:
                 error = self._holder.stderr.read() if self._holder.stderr and self._holder.poll() is not None else b""
                 raise RuntimeError(error.decode(errors="replace").strip() or "the sandbox did not start")
             time.sleep(0.002)
+        done = subprocess.run(self.command([path_of("true")], 64), capture_output=True, text=True, check=False)
+        if done.returncode != 0:  # not every place that permits a cell lets a program enter it
+            raise RuntimeError(done.stderr.strip() or f"nothing can run in the sandbox (status {done.returncode})")
 
     @property
     def levels(self) -> int:

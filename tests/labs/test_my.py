@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from quest.ground.errors import InputError
 from quest.my import commands, stages, work
 from quest.my.judge import FAILED, PASSED, UNSEEN, Outcome, check_of, outcomes
 from tests.conformance import proc
+from tests.conformance.process import Unprivileged
 from tests.labs import my_matrix
 from tests.labs.my_matrix import MARKS, SERVERS, binary, judged
 
@@ -271,6 +273,30 @@ def test_a_server_that_forks_and_forks_is_ended(tmp_path: Path, monkeypatch: pyt
     assert not mine
 
 
+IN_A_BOX = """
+import subprocess
+from pathlib import Path
+from quest.my.box import Box
+box = Box((), Path("/usr"))
+print(box.no_cell, flush=True)
+write = "for folder in /dev/shm /dev /tmp /etc; do echo > $folder/x && echo $folder; done 2> /dev/null; id -u"
+subprocess.run(box.command(["/bin/sh", "-c", write], 64))
+box.end()
+"""
+
+
+def test_an_ordinary_user_has_a_cell(unprivileged: Unprivileged) -> None:
+    """Where such a user may have namespaces at all, a server is started in the cell and may write to little."""
+    for command in (["test", "-x", str(TREE)], ["unshare", "--user", "--map-current-user", "true"]):
+        done = subprocess.run([*unprivileged.prefix, *command], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"an ordinary user here may not {' '.join(command)}: {done.stderr.strip()}")
+    command = [*unprivileged.prefix, sys.executable, "-B", "-c", IN_A_BOX]
+    done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    user = str(os.geteuid() or 65534)
+    assert done.stdout.split("\n") == ["", "/dev/shm", "/dev", "/tmp", user, ""], done.stderr
+
+
 #: A judge without a cell, whose looks into /proc are slower than the server forks, and whose time for the end is over.
 SLOW_LOOKS = """
 import subprocess, sys, time
@@ -440,6 +466,8 @@ def test_a_saved_file_is_answered(tmp_path: Path) -> None:
         [sys.executable, "-m", "quest", "my", f"WORK={tmp_path}", "WATCH=yes"], cwd=TREE,
         stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
+    late = threading.Timer(120, process.kill)
+    late.start()
     try:
         assert process.stdout
         for word in ("hello: Content-Length", "Waiting until", "---- ", "hello: passed."):
@@ -452,5 +480,6 @@ def test_a_saved_file_is_answered(tmp_path: Path) -> None:
                 time.sleep(0.05)
                 server(folder, "threads", "none")
     finally:
+        late.cancel()
         os.killpg(process.pid, signal.SIGINT)
         process.communicate()
