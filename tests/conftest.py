@@ -24,6 +24,7 @@ from tests.conformance.programs import Run, Start, Traced
 from tests.conformance.wire import ContractBroken, transcripts
 
 SERVERS = pytest.StashKey[list[Server]]()
+LONGEST = 1200  #: seconds that a test may take; a longer one waits for what does not come
 
 
 # ---- options
@@ -54,6 +55,22 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     if lack := place.lacking(Path(str(config.getoption("--build")))):
         raise pytest.UsageError(lack)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A test that waits for ever fails, and says where: the others go on."""
+
+    def too_long(*_: object) -> None:
+        pytest.fail(f"it has not ended after {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 # ---- which tests run against which server
